@@ -26,6 +26,7 @@ COMMANDS = (
     "certs",
     "addresses",
     "up",
+    "simulate",
     "deploy",
     "add",
     "remove",

@@ -1,4 +1,4 @@
-"""The command line of an agent: `node-agent [run]`, `operators`, `charges`, `feed`, `listen`, `doctor`, `grant-rt`."""
+"""The command line of an agent: `node-agent [run]` and the other commands."""
 
 import argparse
 import ipaddress
@@ -10,7 +10,7 @@ from collections.abc import Sequence
 from pathlib import Path
 from typing import NoReturn
 
-from node_agent.tools import client_options, shell_completion
+from node_agent.tools import client_options, shell_completion, simulate
 from node_agent.tools.doctor import command as doctor
 
 EXAMPLES = """examples:
@@ -23,6 +23,7 @@ EXAMPLES = """examples:
   node-agent charges                                       what the runtime costs here, for the cluster file
   node-agent feed parcels parcels.jsonl --to 127.0.0.1:7701    lines of a file into a source
   node-agent listen sorted --from 127.0.0.1:7701               results as JSON lines
+  node-agent simulate plan.json --operators my_operators.py    a plan in virtual time
   node-agent doctor                                        is this machine fit for an agent? with the mends
   node-agent grant-rt                                      how a user gets real-time priorities
   node-agent completion bash                               completion for your shell; --help: how to install it
@@ -31,7 +32,7 @@ An agent that is ready prints one JSON line: name, address, control and data por
 pid, tls where it has an identity; with several cores also the name and the data port of each place. It ends on SIGTERM
 and Ctrl-C. Exit codes: 0 ended as asked; 2 bad arguments, identity or operators file; 1 anything else.
 """
-COMMANDS = ("run", "operators", "charges", "feed", "listen", *doctor.COMMANDS, "completion")
+COMMANDS = ("run", "operators", "charges", "feed", "listen", "simulate", *doctor.COMMANDS, "completion")
 MOST_CORES = 64
 
 
@@ -41,21 +42,29 @@ def main(arguments: Sequence[str] | None = None) -> int:
     if not given or (given[0].startswith("-") and given[0] not in {"-h", "--help", "--version"}):
         given.insert(0, "run")
     parsed = command_line().parse_args(given)
-    if parsed.command == "charges":
-        return _charges(parsed)
-    if parsed.command == "feed":
-        from node_agent.tools import feed
-
-        return feed.run(parsed)
-    if parsed.command == "listen":
-        from node_agent.tools import listen
-
-        return listen.run(parsed)
     if parsed.command in doctor.COMMANDS:
         return _doctor(parsed)
-    if parsed.command == "completion":
-        return shell_completion.run(parsed.shell)
-    return _operators(parsed) if parsed.command == "operators" else _run(parsed)
+    commands = {
+        "run": _run, "operators": _operators, "charges": _charges, "feed": _feed, "listen": _listen,
+        "simulate": simulate.run, "completion": _completion,
+    }  # fmt: skip
+    return commands[parsed.command](parsed)
+
+
+def _feed(parsed: argparse.Namespace) -> int:
+    from node_agent.tools import feed
+
+    return feed.run(parsed)
+
+
+def _listen(parsed: argparse.Namespace) -> int:
+    from node_agent.tools import listen
+
+    return listen.run(parsed)
+
+
+def _completion(parsed: argparse.Namespace) -> int:
+    return shell_completion.run(parsed.shell)
 
 
 class _Parser(argparse.ArgumentParser):
@@ -137,6 +146,7 @@ def command_line() -> argparse.ArgumentParser:
     doctor.add_to(commands)
     client_options.add_feed(commands)
     client_options.add_listen(commands)
+    simulate.add_to(commands)
     script = commands.add_parser(
         "completion", help="a script for your shell that completes all this", epilog=shell_completion.EXAMPLES,
         formatter_class=raw,
