@@ -42,18 +42,36 @@ Code = Literal[
     # solve
     "ambiguous_name", "field_of_chain", "no_change", "nothing_below", "nothing_to_change", "place_not_allowed",
     "tighten_without_bounds", "too_many_failures", "unknown_name", "unknown_output",
+    # solve: no placement
+    "age_beyond_deadline", "bandwidth_exceeded", "burst_beyond_deadline", "cap_exceeded", "caps_exceeded",
+    "condition_broken", "guessed_costs", "infeasible", "memories_exceeded", "memory_exceeded", "more_reasons",
+    "nearest_is_late", "no_solver",
+    "no_survival", "no_survival_in_time", "no_way", "not_guaranteed", "out_of_time", "path_too_costly",
+    "path_too_long", "too_many_exits", "tuple_beyond_deadline", "unbounded_arrivals", "unbounded_outputs",
+    "unproven", "violated_constraint", "within_tolerance",
     # plan
     "changed", "directory", "no_failover", "not_a_plan", "nothing_to_deploy",
     # change
-    "change_of_surviving_plan", "last_query", "runs_already", "unknown_query",
+    "change_of_surviving_plan", "last_query", "not_admitted", "output_not_kept", "runs_already", "still_draining",
+    "unknown_query",
     # fleet
     "agent_twice", "bad_tls_folder", "damaged", "host_elsewhere", "no_address", "no_ca", "no_certificate", "no_file",
     "no_identity", "no_key_pair", "no_nodes", "expired", "not_valid_yet", "of_another_ca", "operators_not_given",
     "port_twice", "run_of_another_plan", "too_few_cores", "too_many_runs", "unknown_host", "unusable_ca",
     "unusable_identity",
+    # fleet: agents, deployments and traces
+    "agent_ended", "call_refused", "caller_not_taken", "deployment_begun", "link_local_host", "no_agent",
+    "no_answer", "no_port", "no_ports", "no_tls13", "not_confirmed", "not_deployed", "not_drained",
+    "not_given_up", "not_ready", "not_running", "not_running_everywhere", "not_started", "not_stopped",
+    "nothing_to_collect", "not_collected", "nothing_measured", "other_node", "other_places", "other_plan_runs",
+    "other_trace", "own_loopback", "plan_too_large", "records_do_not_continue", "records_gone", "records_lost",
+    "refused_by_agent", "unreachable", "would_end_queries",
+    # report
+    "java_too_old", "no_java", "no_records", "no_trace", "nothing_admitted", "other_plan", "records_lacking",
+    "spark_does_not_start", "too_many_records", "unbalanced", "unreadable_plan", "unusable_java",
     # local_run
-    "bad_duration", "bad_rate", "feed_of_several_sources", "no_source", "nothing_to_feed", "option_twice",
-    "rate_and_by", "slow_import", "unknown_source", "unknown_unit",
+    "bad_duration", "bad_rate", "feed_of_several_sources", "incomplete", "no_listing", "no_source", "not_local",
+    "nothing_to_feed", "option_twice", "rate_and_by", "slow_import", "unknown_source", "unknown_unit",
     # cli
     "not_empty", "there_already",
     # units

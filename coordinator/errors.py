@@ -14,17 +14,19 @@ FULL = frozenset({errno.ENOSPC, errno.EDQUOT, errno.EFBIG})
 
 @dataclass(frozen=True, slots=True)
 class Mistake:
-    """What is wrong with something a user wrote, and the mend, before it is known where it stands."""
+    """What is wrong, and the mend. subject: what it is about, like the keys in a file, joined by dots, an option, node,
+    output or plan; empty where that is the whole."""
 
     code: Code
     text: str
     mend: str = ""
+    subject: str = ""
 
     @classmethod
-    def of(cls, code: Code, sentence: str) -> Mistake:
+    def of(cls, code: Code, sentence: str, subject: str = "") -> Mistake:
         """From the sentence of a room that has no codes: the mend is what follows its first semicolon."""
         text, _, mend = sentence.partition("; ")
-        return cls(code, text, mend)
+        return cls(code, text, mend, subject)
 
     def within(self, what: str, joint: str = ": ") -> Mistake:
         """The same mistake, told of the thing that it is in."""
@@ -46,26 +48,37 @@ class MistakeError(ValueError):
 
 @dataclass(frozen=True, slots=True)
 class Problem:
-    """A mistake in a file; `line` counts from 1, 0 means the file as a whole; `subject`: the keys of what is wrong,
-    joined by dots, empty where that is the file."""
+    """A mistake in a file; `line` counts from 1, 0 means the file as a whole."""
 
     mistake: Mistake
     file: str
     line: int = 0
-    subject: str = ""
 
     def __str__(self) -> str:
         return f"{self.file}:{self.line}: {self.mistake}" if self.line else f"{self.file}: {self.mistake}"
 
+    @property
+    def subject(self) -> str:
+        """What of the file it is about."""
+        return self.mistake.subject
+
 
 class CoordinatorError(Exception):
-    """Any failure that a user sees as a sentence and not as a traceback."""
+    """Any failure that a user sees as a sentence and not as a traceback. details: lines that follow the mistakes."""
 
     exit_code = 1
 
+    def __init__(self, *mistakes: Mistake, details: Iterable[str] = ()) -> None:
+        self.mistakes = list(mistakes)
+        self.details = list(details)
+        super().__init__()
+
+    def __str__(self) -> str:
+        return "\n".join(self.lines())
+
     def lines(self) -> list[str]:
         """What goes to stderr, one line each."""
-        return [str(self)]
+        return [*map(str, self.mistakes), *self.details]
 
 
 class BadInputError(CoordinatorError):
@@ -76,7 +89,7 @@ class BadInputError(CoordinatorError):
     def __init__(self, problems: Iterable[Problem]) -> None:
         told = {(one.file, one.line, str(one.mistake)): one for one in problems}
         self.problems = [told[place] for place in sorted(told)]
-        super().__init__("\n".join(str(problem) for problem in self.problems))
+        super().__init__(*(problem.mistake for problem in self.problems))
 
     def lines(self) -> list[str]:
         """One line per problem, in the order of the files' lines."""
@@ -84,14 +97,21 @@ class BadInputError(CoordinatorError):
 
 
 class InfeasibleError(CoordinatorError):
-    """No placement holds every deadline; `reasons` name what cannot hold and by how much; `hint`: what to do next."""
+    """No placement holds every deadline; the reasons name what cannot hold and by how much; `hint`: what to do next."""
 
     exit_code = 3
 
-    def __init__(self, reasons: Iterable[str], hint: str = "") -> None:
-        self.reasons = list(reasons)
+    def __init__(self, reasons: Iterable[Mistake], hint: str = "") -> None:
+        super().__init__(*reasons)
         self.hint = hint
-        super().__init__("\n".join(self.reasons))
+
+    @property
+    def reasons(self) -> list[Mistake]:
+        """The mistakes, each a reason of its own."""
+        return self.mistakes
+
+    def __str__(self) -> str:
+        return "\n".join(map(str, self.reasons))
 
     def lines(self) -> list[str]:
         """`infeasible: ` and one reason per line, then the hint."""
@@ -115,19 +135,25 @@ class AuditError(CoordinatorError):
 
     def __init__(self, violations: Iterable[str]) -> None:
         self.violations = list(violations)
-        super().__init__("\n".join(self.violations))
+        super().__init__(*(Mistake("violated_constraint", f"audit: {violation}") for violation in self.violations))
 
-    def lines(self) -> list[str]:
-        """One line per violated constraint."""
-        return [f"audit: {violation}" for violation in self.violations]
+    def __str__(self) -> str:
+        return "\n".join(self.violations)
 
 
 def bad_file(path: Path, code: Code, text: str, mend: str = "", subject: str = "") -> BadInputError:
     """A file or directory that cannot be used; `subject`: the keys of why, empty where it is the whole."""
-    return BadInputError([Problem(Mistake(code, text, mend), str(path), subject=subject)])
+    return BadInputError([Problem(Mistake(code, text, mend, subject), str(path))])
 
 
 def unwritable(path: Path, error: OSError) -> BadInputError:
     """A file or directory that was asked for and cannot be written."""
     mend = "make room there, or name another place" if error.errno in FULL else "name another place"
     return bad_file(path, "unwritable", f"cannot be written: {error.strerror or error}", mend)
+
+
+def no_placement_in_time(seconds: float) -> OutOfTimeError:
+    """No placement within the limit, nor a proof that there is none."""
+    return OutOfTimeError(
+        Mistake("out_of_time", f"no placement was found within {seconds:g} s", "give more with --time-limit")
+    )

@@ -7,6 +7,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from coordinator.change.transition import LOADING_NS, During, during
+from coordinator.errors import Mistake
 from coordinator.plan.deadline_breakdown import MISSED, standing
 from coordinator.units import show_ns
 from protos.plan_document import Claim, Plan, Step
@@ -43,17 +44,18 @@ class Row:
 
 @dataclass(frozen=True)
 class Verdict:
-    """`rows`: every output of the next plan; `proof`: why there is no next plan at all, in sentences; `loading_ns`: how
+    """`rows`: every output of the next plan; `proof`: why there is no next plan at all; `loading_ns`: how
     long a stretch of loading a plan was assumed."""
 
     rows: tuple[Row, ...]
-    proof: tuple[str, ...] = ()
+    proof: tuple[Mistake, ...] = ()
     loading_ns: int = 0
 
     @property
-    def reasons(self) -> tuple[str, ...]:
+    def reasons(self) -> tuple[Mistake, ...]:
         """What speaks against the change: outputs first, then why no other plan helps."""
-        return (*(row.why for row in self.rows if row.why), *self.proof)
+        late = (Mistake.of("output_not_kept", row.why, row.output) for row in self.rows if row.why)
+        return (*late, *self.proof)
 
     @property
     def only_during(self) -> bool:

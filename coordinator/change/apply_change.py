@@ -12,6 +12,7 @@ from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from pathlib import Path
 
+from coordinator.errors import Mistake
 from coordinator.fleet.addresses import Addresses
 from coordinator.fleet.agents import AgentError, Agents
 from coordinator.fleet.deployment import deploy, deployed_plans
@@ -101,11 +102,12 @@ def _alone(after: Plan, agents: Agents, progress: Callable[[str], None]) -> None
             continue
         if left and waited_s >= DRAIN_S:
             raise deployed_plans.OtherPlanError(
-                [
-                    f"what ran before the present plan still drains after {DRAIN_S:g} s: {_told(left)}; nothing was "
-                    "changed",
-                    "a change begins where one plan is left: 'coordinator status' says what that one waits for",
-                ]
+                Mistake(
+                    "still_draining",
+                    f"what ran before the present plan still drains after {DRAIN_S:g} s: {_told(left)}",
+                    "nothing was changed",
+                ),
+                details=["a change begins where one plan is left: 'coordinator status' says what that one waits for"],
             )
         progress(
             f"waiting until {_told(left)} has drained" if left else f"waiting for the deployment of {_told(begun)}"

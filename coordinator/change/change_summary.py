@@ -115,7 +115,7 @@ def document(change: Change) -> dict[str, Any]:
     }  # fmt: skip
     return {
         "admitted": change.verdict.admitted,
-        "reasons": list(change.verdict.reasons),
+        "reasons": list(map(str, change.verdict.reasons)),
         "before": change.before.hash,
         "after": None if after is None else after.hash,
         "added": list(change.added),

@@ -8,7 +8,7 @@ from pathlib import Path
 
 from coordinator.change.admission import Verdict, judged, promised
 from coordinator.change.transition import LOADING_NS, charged_ns
-from coordinator.errors import AuditError, InfeasibleError, OutOfTimeError, bad_file
+from coordinator.errors import AuditError, InfeasibleError, Mistake, OutOfTimeError, bad_file
 from coordinator.model import incumbent, problem, routes
 from coordinator.model.allocation import Allocation
 from coordinator.model.choices import Choices
@@ -107,7 +107,7 @@ def added(plan: Plan, path: Path, file: Path, wish: Wish, watch: Watch | None = 
 
 def _planned(
     query: Query, cluster: Cluster, types: Mapping[str, str], choices: Choices, watch: Watch | None
-) -> tuple[Plan | None, tuple[str, ...]]:
+) -> tuple[Plan | None, tuple[Mistake, ...]]:
     """A plan, and where it is proven that none holds the reasons: then it is the nearest one, if there is any."""
     try:
         return planner.plan(query, cluster, types, choices, watch), ()

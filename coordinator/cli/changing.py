@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterable, Iterator
 from contextlib import contextmanager
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 import typer
 
 from coordinator.cli.lines import Lines, tell
-from coordinator.errors import CoordinatorError
+from coordinator.errors import CoordinatorError, Mistake
 
 if TYPE_CHECKING:
     from coordinator.change.next_plan import Change
@@ -37,13 +37,12 @@ class RefusedError(CoordinatorError):
 
     exit_code = 3
 
-    def __init__(self, said: list[str]) -> None:
-        self.said = said
-        super().__init__("\n".join(said))
-
-    def lines(self) -> list[str]:
-        """What was refused, why, and what would make room."""
-        return self.said
+    def __init__(self, head: str, change: Change, ways: Iterable[str]) -> None:
+        """head: what was refused; ways: what would make room."""
+        names = ", ".join((*change.added, *change.removed))
+        self.reasons = change.verdict.reasons
+        told = [f"infeasible: {reason}" for reason in self.reasons]
+        super().__init__(Mistake("not_admitted", head, subject=names), details=[*told, *ways])
 
 
 @contextmanager
@@ -133,14 +132,14 @@ def _refuse(change: Change, plan: Path, as_json: bool) -> None:
         found = remedies.ways(change, tell)
     file = _written(found.replacement, plan)
     head = f"{', '.join(change.added)} is not added to what runs: no node was told of it"
-    lines = [head, *(f"infeasible: {reason}" for reason in change.verdict.reasons), *found.lines(str(file))]
+    lines = list(found.lines(str(file)))
     if found.replacement is None and all(row.query in change.added for row in change.verdict.rows if row.why):
         lines.append("'--best-effort' adds it without a guarantee of its own, where that harms nobody else's")
     if as_json:
         typer.echo(
             json.dumps(change_summary.document(change) | found.document() | {"replacement_file": str(file or "")})
         )
-    raise RefusedError(lines)
+    raise RefusedError(head, change, lines)
 
 
 @contextmanager
@@ -162,9 +161,8 @@ def _refuse_way(change: Change, plan: Path, as_json: bool) -> None:
 
     file = _written(change.after, plan)
     done, assumed = "added" if change.added else "removed", show_ns(change.verdict.loading_ns)
+    head = f"{', '.join((*change.added, *change.removed))} is not {done}: no node was told of it"
     lines = [
-        f"{', '.join((*change.added, *change.removed))} is not {done}: no node was told of it",
-        *(f"infeasible: {reason}" for reason in change.verdict.reasons),
         f"only the change is in the way: stretches of loading a plan are assumed to take {assumed}; where the agents "
         "had less, say so with --loading",
         f"the next plan is {file}; 'coordinator deploy {file} --replace' changes to it all the same: nothing that runs "
@@ -172,7 +170,7 @@ def _refuse_way(change: Change, plan: Path, as_json: bool) -> None:
     ]
     if as_json:
         typer.echo(json.dumps(change_summary.document(change) | {"replacement_file": str(file or "")}))
-    raise RefusedError(lines)
+    raise RefusedError(head, change, lines)
 
 
 def _written(made: Plan | None, plan: Path) -> Path | None:

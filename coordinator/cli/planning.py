@@ -62,7 +62,7 @@ def watching(quiet: bool = False) -> Iterator[Watch]:
 def hinting(files: Sequence[Path | str], choices: Choices, query: Query | None = None) -> Iterator[None]:
     """Where there is no plan: what tells the way out; `files`, as they were given. `query`: whose costs may be
     guesses."""
-    from coordinator.errors import InfeasibleError
+    from coordinator.errors import InfeasibleError, Mistake
     from coordinator.explain import cost_lines
     from coordinator.spec.runtime_charges import NOTHING
 
@@ -81,5 +81,5 @@ def hinting(files: Sequence[Path | str], choices: Choices, query: Query | None =
         if choices.model == "sound" and choices.allocator == "deadline" and not choices.best_effort:
             error.hint += "; a plan that guarantees less: --best-effort"
         if query is not None and (guesses := cost_lines.guesses(query)):
-            error.reasons.append(f"{guesses}: where they need less, write that")
+            error.mistakes.append(Mistake("guessed_costs", f"{guesses}: where they need less, write that"))
         raise

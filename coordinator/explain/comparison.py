@@ -6,6 +6,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
+from coordinator.errors import Mistake
 from coordinator.plan.deadline_breakdown import standing, standing_values
 from coordinator.units import show_ns
 from protos.plan_document import Claim, Plan
@@ -16,7 +17,7 @@ class Side:
     """Before or after. `plan` None: there is none, for these `reasons`."""
 
     plan: Plan | None
-    reasons: Sequence[str] = field(default_factory=tuple)
+    reasons: Sequence[Mistake] = field(default_factory=tuple)
 
 
 def document(before: Side, after: Side) -> dict[str, Any]:
@@ -26,7 +27,7 @@ def document(before: Side, after: Side) -> dict[str, Any]:
         "outputs": {name: {"before": _told(before, name), "after": _told(after, name)} for name in names},
         "moved": {name: {"before": one, "after": other} for name, one, other in moved(before, after)},
         "traffic": {"before": _traffic(before), "after": _traffic(after)},
-        "infeasible": {"before": list(before.reasons), "after": list(after.reasons)},
+        "infeasible": {"before": list(map(str, before.reasons)), "after": list(map(str, after.reasons))},
     }
 
 

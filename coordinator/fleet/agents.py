@@ -7,6 +7,9 @@ from collections.abc import Iterable, Iterator, Mapping
 from types import TracebackType
 from typing import Any, Self
 
+from coordinator.error_codes import Code
+from coordinator.errors import Mistake
+
 os.environ.setdefault("GRPC_VERBOSITY", "NONE")  # failures are told here, in words; read when grpc is imported
 
 import grpc
@@ -31,8 +34,9 @@ METHODS = frozenset({"Describe", "Prepare", "Commit", "Abort", "Stop", "Status",
 class AgentError(CoordinatorError):
     """One agent did not answer, or not as it should."""
 
-    def __init__(self, node: str, text: str) -> None:
-        super().__init__(f"node {node}: {text}")
+    def __init__(self, node: str, code: Code, text: str, mend: str = "") -> None:
+        self.mistake = Mistake(code, f"node {node}: {text}", mend, node)
+        super().__init__(self.mistake)
         self.node = node
 
 
@@ -40,12 +44,8 @@ class AgentsError(CoordinatorError):
     """Several agents failed; one line each."""
 
     def __init__(self, errors: list[AgentError]) -> None:
-        super().__init__("\n".join(str(error) for error in errors))
+        super().__init__(*(mistake for error in errors for mistake in error.mistakes))
         self.errors = errors
-
-    def lines(self) -> list[str]:
-        """One line per agent."""
-        return [str(error) for error in self.errors]
 
 
 class Agents:
@@ -76,7 +76,12 @@ class Agents:
             return grpc.secure_channel(agent.control, credentials, options=(*OPTIONS, expected))
         if not security.is_loopback(split(agent.control)[0]):
             mend = "'coordinator addresses' writes addresses.json of agents that speak it"
-            raise AgentError(name, f"{agent.control} is off loopback, where calls without TLS are refused; {mend}")
+            raise AgentError(
+                name,
+                "insecure_off_loopback",
+                f"{agent.control} is off loopback, where calls without TLS are refused",
+                mend,
+            )
         return grpc.insecure_channel(agent.control, options=OPTIONS)
 
     def __enter__(self) -> Self:
@@ -146,15 +151,21 @@ class Agents:
         if code in (grpc.StatusCode.UNAVAILABLE, grpc.StatusCode.DEADLINE_EXCEEDED) and (
             found := probe(at, own, security.name_of_node(name))
         ):
-            return AgentError(name, f"the agent at {at} cannot be reached: {found}")
+            return AgentError(name, "unreachable", f"the agent at {at} cannot be reached: {found}")
         if code is grpc.StatusCode.UNAVAILABLE:
             check = "is it running, and is this its control address? 'coordinator up' starts local agents"
-            return AgentError(name, f"the agent at {at} cannot be reached; {check}")
+            return AgentError(name, "unreachable", f"the agent at {at} cannot be reached", check)
         if code is grpc.StatusCode.DEADLINE_EXCEEDED:
-            return AgentError(name, f"the agent at {at} did not answer within {seconds:g} s; see its log")
+            return AgentError(
+                name, "no_answer", f"the agent at {at} did not answer within {seconds:g} s", "see its log"
+            )
         if code is grpc.StatusCode.UNIMPLEMENTED:
-            return AgentError(name, f"what answers at {at} is no agent of this release; check the address")
+            return AgentError(
+                name, "no_agent", f"what answers at {at} is no agent of this release", "check the address"
+            )
         if code in (grpc.StatusCode.PERMISSION_DENIED, grpc.StatusCode.UNAUTHENTICATED) and own is not None:
             text = f"the agent at {at} does not take {own.folder} for the coordinator's certificate ({details})"
-            return AgentError(name, f"{text}; 'tls' in addresses.json has to name the coordinator's folder")
-        return AgentError(name, f"the agent at {at} refused the call: {code.name.lower()}: {details}")
+            return AgentError(
+                name, "caller_not_taken", text, "'tls' in addresses.json has to name the coordinator's folder"
+            )
+        return AgentError(name, "call_refused", f"the agent at {at} refused the call: {code.name.lower()}: {details}")

@@ -81,11 +81,14 @@ def _ask(name: str, address: str, tls: Path | None, limit_s: float) -> Found | A
     """The agent at the first of the address's IP addresses that one answers at."""
     host, port = split(address)
     if not port:
-        return AgentError(name, f"address {address} has no port to ask at; write the agent's, like {host}:7700")
+        return AgentError(
+            name, "no_port", f"address {address} has no port to ask at", f"write the agent's, like {host}:7700"
+        )
     try:
         there = dns.resolve(host)
     except dns.UnknownHostError as error:
-        return AgentError(name, str(error))
+        (mistake,) = error.mistakes
+        return AgentError(name, mistake.code, mistake.text, mistake.mend)
     failures = []
     for ip in there:
         control = join(ip, port)
@@ -100,12 +103,15 @@ def _ask(name: str, address: str, tls: Path | None, limit_s: float) -> Found | A
 def _found(name: str, ip: str, control: str, tls: Path | None, said: agent_pb2.Description) -> Found | AgentError:
     if said.node != name:
         mend = "correct the address in the cluster file, or the agent's --name"
-        return NotItError(name, f"the agent at {control} is node '{_plain(said.node)}', not {name}; {mend}")
+        return NotItError(name, "other_node", f"the agent at {control} is node '{_plain(said.node)}', not {name}", mend)
     own = said.places or (agent_pb2.Place(name=name, data_port=said.data_port, rt=said.rt),)
     expected = [f"{name}.{core}" if core else name for core in range(len(own))]
     if [place.name for place in own] != expected or not all(0 < place.data_port < 65536 for place in own):
         return NotItError(
-            name, f"the agent at {control} names places that are none of {name}'s; is it of this release?"
+            name,
+            "other_places",
+            f"the agent at {control} names places that are none of {name}'s",
+            "is it of this release?",
         )
     places = tuple(AgentAddress(place.name, control, join(ip, place.data_port), rt=place.rt, tls=tls) for place in own)
     return Found(name, control, places, _plain(said.version), said.cores, said.memory_bytes)
@@ -122,8 +128,9 @@ def _refuse_own_loopback(found: Mapping[str, Found]) -> None:
         [
             AgentError(
                 name,
-                f"its address leads to {found[name].control}, where node {far} cannot reach it;"
-                " write this machine's address in their network in the cluster file",
+                "own_loopback",
+                f"its address leads to {found[name].control}, where node {far} cannot reach it",
+                "write this machine's address in their network in the cluster file",
             )
             for name, here in loopback.items()
             if here

@@ -7,7 +7,7 @@ import socket
 
 import psutil
 
-from coordinator.errors import CoordinatorError
+from coordinator.errors import CoordinatorError, Mistake
 
 
 class UnknownHostError(CoordinatorError):
@@ -21,12 +21,16 @@ def resolve(host: str) -> list[str]:
         found = socket.getaddrinfo(host, None, type=socket.SOCK_STREAM)
     except (OSError, UnicodeError) as error:
         why = f"host '{host}' is unknown here ({getattr(error, 'strerror', None) or error})"
-        raise UnknownHostError(f"{why}; write its IP address, or make the name known, as in /etc/hosts") from error
+        raise UnknownHostError(
+            Mistake("unknown_host", why, "write its IP address, or make the name known, as in /etc/hosts", host)
+        ) from error
     addresses = dict.fromkeys(str(entry[4][0]) for entry in found)
     usable = [address for address in addresses if not ipaddress.ip_address(address.partition("%")[0]).is_link_local]
     if not usable:
         only = f"host '{host}' has link-local addresses only here ({', '.join(addresses)}), which others cannot use"
-        raise UnknownHostError(f"{only}; write an address of its network in cluster.yaml")
+        raise UnknownHostError(
+            Mistake("link_local_host", only, "write an address of its network in cluster.yaml", host)
+        )
     return sorted(usable, key=lambda address: ":" in address)
 
 

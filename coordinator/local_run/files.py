@@ -80,20 +80,20 @@ class Wishes:
             for name, value in values.items():
                 if name not in sources:
                     text = f"--{option} {name}={value}: source '{name}' is unknown"
-                    wrong.append(Mistake("unknown_source", text, nearest(name, sources)))
+                    wrong.append(Mistake("unknown_source", text, nearest(name, sources), f"--{option}"))
         for name, value in self.rates.items():
             if not _is_rate(value):
                 text = f"--rate {name}={value}: give tuples per second, above 0 and at most 1000000"
-                wrong.append(Mistake("bad_rate", text))
+                wrong.append(Mistake("bad_rate", text, subject="--rate"))
             if name in self.by:
                 text = f"--rate {name}={value}: and --by {name}={self.by[name]} exclude each other"
-                wrong.append(Mistake("rate_and_by", text))
+                wrong.append(Mistake("rate_and_by", text, subject="--rate"))
         for name, value in self.by.items():
             if ":" in value and value.rpartition(":")[2] not in UNITS:
                 text = f"--by {name}={value}: the unit after the colon is one of {', '.join(UNITS)}"
-                wrong.append(Mistake("unknown_unit", text))
+                wrong.append(Mistake("unknown_unit", text, subject="--by"))
         if wrong:
-            raise BadOptionError(wrong)
+            raise BadOptionError(*wrong)
 
 
 def pairs(option: str, given: Sequence[str]) -> dict[str, str]:
@@ -102,9 +102,12 @@ def pairs(option: str, given: Sequence[str]) -> dict[str, str]:
     for text in given:
         name, equals, value = text.partition("=")
         if not equals or not name or not value:
-            raise BadOptionError([Mistake("no_source", f"--{option} {text}: write --{option} SOURCE=...")])
+            raise BadOptionError(
+                Mistake("no_source", f"--{option} {text}: write --{option} SOURCE=...", subject=f"--{option}")
+            )
         if name in found:
-            raise BadOptionError([Mistake("option_twice", f"--{option} {text}: source '{name}' has one already")])
+            said = f"--{option} {text}: source '{name}' has one already"
+            raise BadOptionError(Mistake("option_twice", said, subject=f"--{option}"))
         found[name] = value
     return found
 
@@ -116,9 +119,9 @@ def seconds(text: str | None) -> float | None:
     try:
         ns = duration_ns(text)
     except ValueError as error:
-        raise BadOptionError([Mistake.of("bad_duration", f"--for: {error}")]) from None
+        raise BadOptionError(Mistake.of("bad_duration", f"--for: {error}", "--for")) from None
     if ns <= 0:
-        raise BadOptionError([Mistake("bad_duration", f"--for {text}: give more than 0, like 10s")])
+        raise BadOptionError(Mistake("bad_duration", f"--for {text}: give more than 0, like 10s", subject="--for"))
     return ns / 1e9
 
 

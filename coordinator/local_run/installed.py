@@ -12,7 +12,7 @@ from contextlib import contextmanager
 from pathlib import Path
 from typing import Any, NamedTuple
 
-from coordinator.errors import BadInputError, CoordinatorError, bad_file, unwritable
+from coordinator.errors import BadInputError, CoordinatorError, Mistake, bad_file, unwritable
 from coordinator.spec.catalog import BUILTIN
 from coordinator.spec.files import yaml_source
 
@@ -119,6 +119,7 @@ def _asked(files: Sequence[Path]) -> dict[str, Any]:
         text, mend = f"took more than {LISTING_S:g} s to import", "let what it does at its top level go quicker"
         raise bad_file(files[0], "slow_import", text, mend) from None
     if done.returncode:
-        raise _ListingError(done.stderr.strip() or f"{files[0]}: its operators cannot be listed")
+        text = done.stderr.strip() or f"{files[0]}: its operators cannot be listed"
+        raise _ListingError(Mistake("no_listing", text, subject=str(files[0])))
     found: dict[str, Any] = json.loads(done.stdout)
     return found

@@ -6,6 +6,7 @@ from __future__ import annotations
 from collections.abc import Collection, Mapping
 from dataclasses import dataclass, field, replace
 
+from coordinator.errors import Mistake
 from coordinator.model.task_units import LARGEST_EXITS
 from coordinator.spec.query import Query
 from protos import plan_document
@@ -134,16 +135,17 @@ def relaxed(query: Query, outputs: Collection[str], times: int) -> Query:
     )
 
 
-def crowded(query: Query, kept: Incumbent) -> list[str]:
-    """Kept units that more streams would leave than a unit may have exits, in words: a trace record has no room."""
+def crowded(query: Query, kept: Incumbent) -> list[Mistake]:
+    """Kept units that more streams would leave than a unit may have exits: a trace record has no room."""
     found = []
     for unit in kept.units:
         leaving = [name for name, after in zip(unit, (*unit[1:], None), strict=True) if _leaves(query, name, after)]
         if len(leaving) > LARGEST_EXITS:
-            found.append(
+            text = (
                 f"the task unit {unit[0]} to {unit[-1]} runs in one piece, and {len(leaving)} streams would leave it "
-                f"({', '.join(leaving)}); it may have {LARGEST_EXITS}"
+                f"({', '.join(leaving)})"
             )
+            found.append(Mistake("too_many_exits", text, f"it may have {LARGEST_EXITS}", unit[0]))
     return found
 
 

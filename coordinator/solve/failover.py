@@ -16,7 +16,7 @@ import time
 from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass, field, replace
 
-from coordinator.errors import InfeasibleError, OutOfTimeError
+from coordinator.errors import InfeasibleError, Mistake, OutOfTimeError
 from coordinator.model import problem
 from coordinator.model.choices import Choices
 from coordinator.model.progress import Watch
@@ -27,7 +27,9 @@ from protos.plan_document import Plan, Survivor
 
 Make = Callable[[Query, Cluster, Mapping[str, str], Choices, Watch | None], Plan]
 Conflict = dict[str, frozenset[str]]
-IMPOSSIBLE = "no plan survives the loss of any one node"
+IMPOSSIBLE = Mistake("no_survival", "no plan survives the loss of any one node")
+IN_TIME = Mistake("no_survival_in_time", "no plan that survives any one node was found in time")
+NONE_HOLDS = Mistake("infeasible", "no plan holds")
 MOST_TRIES = 200
 MOST_SHRUNK = 24  # operators up to which what is ruled out is made small
 LEAST_SECONDS = 2.0  # of one fail-over
@@ -46,7 +48,7 @@ class _Search:
     until: float
     left: dict[str, SurvivingTopology]
     conflicts: list[Conflict] = field(default_factory=list)
-    why: dict[str, list[str]] = field(default_factory=dict)
+    why: dict[str, list[Mistake]] = field(default_factory=dict)
     known: dict[object, Plan | None] = field(default_factory=dict)
     hopeful: set[str] = field(default_factory=set)
     proven: bool = True
@@ -70,7 +72,7 @@ class _Search:
                 self.conflicts.append(self._conflict(host, primary))
             if time.monotonic() > self.until:
                 break
-        raise OutOfTimeError("\n".join(["no plan that survives any one node was found in time", *self._reasons()]))
+        raise OutOfTimeError(IN_TIME, *self._reasons())
 
     def _primary(self, watch: Watch | None) -> Plan:
         """The best plan that is not ruled out."""
@@ -81,12 +83,14 @@ class _Search:
             if not self.conflicts:
                 raise
             if not self.proven:
-                raise OutOfTimeError("\n".join([f"{IMPOSSIBLE}, as far as was found", *self._reasons()])) from None
+                raise OutOfTimeError(
+                    replace(IMPOSSIBLE, text=f"{IMPOSSIBLE.text}, as far as was found"), *self._reasons()
+                ) from None
             raise InfeasibleError([IMPOSSIBLE, *self._reasons()]) from None
 
-    def _reasons(self, hosts: Iterable[str] = ()) -> list[str]:
+    def _reasons(self, hosts: Iterable[str] = ()) -> list[Mistake]:
         told = hosts or self.why
-        return [f"without node {host}: {reason}" for host in told for reason in self.why.get(host, ["no plan holds"])]
+        return [each.within(f"without node {host}") for host in told for each in self.why.get(host, [NONE_HOLDS])]
 
     def _after(self, host: str, primary: Plan) -> Plan | None:
         """The fail-over plan of a host, None where there is none; found once for what stays where it is."""
@@ -135,12 +139,15 @@ class _Search:
                 self.why[host] = error.reasons
             return None
         except OutOfTimeError as error:
-            self.why.setdefault(host, [str(error)])
+            self.why.setdefault(host, error.mistakes)
             self.proven = False
             return None
         lacking = self.wanted & (found.guarantee.keys() - _promised(found))
         if lacking:
-            self.why[host] = [f"{', '.join(sorted(lacking))}: no plan was found that guarantees it"]
+            names = ", ".join(sorted(lacking))
+            self.why[host] = [
+                Mistake("not_guaranteed", f"{names}: no plan was found that guarantees it", subject=names)
+            ]
             self.proven = False
             return None
         return found

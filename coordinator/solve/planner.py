@@ -7,7 +7,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from pathlib import Path
 
-from coordinator.errors import AuditError, BadInputError, InfeasibleError, OutOfTimeError
+from coordinator.errors import AuditError, BadInputError, InfeasibleError, Mistake, OutOfTimeError, no_placement_in_time
 from coordinator.model import incumbent, problem
 from coordinator.model.allocation import Allocation
 from coordinator.model.chains import Contract
@@ -141,7 +141,7 @@ def _sound(query: Query, cluster: Cluster, types: Mapping[str, str], choices: Ch
         seed=choices.limits.seed,
         contracted="fixed",
         outcome=found.outcome,
-        why=tuple(found.impossible),
+        why=tuple(map(str, found.impossible)),
         tighten=choices.tighten,
         placements=found.placements,
         analyses=found.analyses,
@@ -235,8 +235,10 @@ def _allocate(
             settled = contracted == "fixed" or "fixed" in impossible
             return replace(found, proven=found.proven and settled), contracted
     if len(impossible) < len({contracted for _, contracted, _ in attempts}):
-        raise OutOfTimeError(f"no placement was found within {seconds:g} s; give more with --time-limit")
-    raise InfeasibleError(["no placement holds"] if choices.quick else explain(coarse, choices.limits, finest=fine))
+        raise no_placement_in_time(seconds)
+    raise InfeasibleError(
+        [Mistake("infeasible", "no placement holds")] if choices.quick else explain(coarse, choices.limits, finest=fine)
+    )
 
 
 def _alternatives(allocation: Allocation, names: Sequence[str]) -> assemble.Alternatives:

@@ -12,7 +12,7 @@ from __future__ import annotations
 import copy
 import re
 from collections.abc import Mapping, MutableMapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
 
@@ -42,6 +42,7 @@ from coordinator.spec.query import Query
 from coordinator.spec.sharing.compose import SEPARATOR
 from protos.plan_document import ADD, QueryPart
 
+WHAT_IF = "--what-if"
 QUERY_KINDS: Mapping[str, type[BaseModel]] = {"sources": SourceFile, "operators": OperatorFile, "outputs": OutputFile}
 CLUSTER_KINDS: Mapping[str, type[BaseModel]] = {"nodes": NodeFile, "links": LinkFile}
 KINDS = {**QUERY_KINDS, **CLUSTER_KINDS}
@@ -63,7 +64,7 @@ class Change:
 
     def wrong(self, code: Code, text: str, mend: str = "") -> BadOptionError:
         """What is wrong with it."""
-        return BadOptionError([Mistake(code, text, mend).within(f"--what-if '{self.written}'")])
+        return BadOptionError(Mistake(code, text, mend, WHAT_IF).within(f"--what-if '{self.written}'"))
 
 
 def parse(written: str) -> Change:
@@ -71,7 +72,7 @@ def parse(written: str) -> Change:
     path, _, text = written.partition("=")
     match = OPTION.fullmatch(path.strip())
     if match is None or not text.strip():
-        raise BadOptionError([Mistake("no_change", f"--what-if '{written}' is not NAME.FIELD=VALUE", EXAMPLE)])
+        raise BadOptionError(Mistake("no_change", f"--what-if '{written}' is not NAME.FIELD=VALUE", EXAMPLE, WHAT_IF))
     kind, name, field = match[1] or "", match[2], tuple(match[3].split("."))
     return Change(written, kind, name, field, _value(written, text))
 
@@ -84,7 +85,7 @@ def _value(written: str, text: str) -> Any:
         return YAML(typ="safe").load(text)
     except (YAMLError, ValueError) as error:
         text = f"--what-if '{written}': the value is not YAML: {str(error).splitlines()[0]}"
-        raise BadOptionError([Mistake("not_yaml", text, "quote it")]) from error
+        raise BadOptionError(Mistake("not_yaml", text, "quote it", WHAT_IF)) from error
 
 
 def load(
@@ -106,7 +107,9 @@ def load(
                 _load(paths, cluster_path, changes[:count], share, measured)
             except BadInputError as first:
                 option = f"--what-if '{changes[count - 1].written}'"
-                raise BadOptionError([problem.mistake.within(option) for problem in first.problems]) from error
+                raise BadOptionError(
+                    *(replace(each, subject=WHAT_IF).within(option) for each in first.mistakes)
+                ) from error
         raise
 
 

@@ -11,7 +11,7 @@ import hashlib
 import json
 import math
 from collections.abc import Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from functools import cached_property
 from pathlib import Path
 from typing import Annotated, Any, Literal
@@ -154,7 +154,7 @@ def load(path: Path, file: Path, line: int) -> Catalog:
 
     def refuse(code: Code, text: str) -> BadInputError:
         mistake = Mistake(code, f"operators: '{path}' {text}", f"write it with '{AGAIN}'")
-        return BadInputError([Problem(mistake, str(file), line, "operators")])
+        return BadInputError([Problem(replace(mistake, subject="operators"), str(file), line)])
 
     try:
         raw = path.read_bytes()

@@ -14,7 +14,7 @@ from collections.abc import Iterable, Sequence
 from pathlib import Path
 
 from coordinator.error_codes import Code
-from coordinator.errors import BadInputError, Problem
+from coordinator.errors import CoordinatorError, Mistake, Problem
 
 FOLDER = Path(__file__).parents[1] / "golden" / "wording"
 UNMENDED: frozenset[Code] = frozenset(  # what is wrong says by itself what to do
@@ -57,7 +57,12 @@ def facts(problem: Problem) -> tuple[str, int, Code, str]:
     return Path(problem.file).name, problem.line, problem.mistake.code, problem.subject
 
 
-def printed(error: BadInputError, folder: Path) -> list[str]:
+def named(mistakes: Iterable[Mistake]) -> list[tuple[Code, str]]:
+    """Code and subject of each."""
+    return [(one.code, one.subject) for one in mistakes]
+
+
+def printed(error: CoordinatorError, folder: Path) -> list[str]:
     """Its lines, with files as they are called in `folder`."""
     return [line.replace(f"{folder}/", "") for line in error.lines()]
 

@@ -62,7 +62,7 @@ def register(app: typer.Typer) -> None:
         plan goes on, they keep their traces for its run.
         What cannot be reached is named and the rest collected: exit code 1. Not drained in time: exit code 4.
         """
-        from coordinator.errors import CoordinatorError, OutOfTimeError
+        from coordinator.errors import CoordinatorError, Mistake, OutOfTimeError
         from coordinator.fleet import addresses as address_file
         from coordinator.fleet.agents import Agents
         from coordinator.fleet.collection import collect as collection
@@ -80,7 +80,8 @@ def register(app: typer.Typer) -> None:
                 ran = run_plans.traced(agents, [node for node in agents.addresses if node not in running.silent])
                 made = wanted.named(ran)
         if made is None:
-            raise CoordinatorError("\n".join([*running.silent.values(), *_unknown(ran)]))
+            said = [*running.silent.values(), *_unknown(ran)]
+            raise CoordinatorError(*(Mistake("nothing_to_collect", text) for text in said))
         going_on = running.committed - {made.hash} if wanted.alone else frozenset()
         places, absent = _places(file, [made, *running.kept.values()], running)
         with Agents(places) as agents:
@@ -106,9 +107,9 @@ def register(app: typer.Typer) -> None:
             why = "it has not run there, or another run has its trace, with which nodes free it"
             progress(f"no node has any record of plan {made.hash[:8]}: {why}")
         if problems:
-            raise CoordinatorError("\n".join(problems))
+            raise CoordinatorError(*(Mistake("not_collected", text) for text in problems))
         if left:
-            raise OutOfTimeError("\n".join([f"not drained within {timeout:g} s", *left]))
+            raise OutOfTimeError(Mistake("not_drained", f"not drained within {timeout:g} s"), details=left)
 
 
 @dataclass(frozen=True)

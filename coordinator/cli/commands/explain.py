@@ -98,7 +98,7 @@ def register(app: typer.Typer) -> None:
         sections: dict[str, list[str]] = {}
         if made is None:
             guesses = [told for told in (cost_lines.guesses(case.query),) if told]
-            sections[f"Query {case.query.name} is infeasible"] = [*now.reasons, *guesses]
+            sections[f"Query {case.query.name} is infeasible"] = [*map(str, now.reasons), *guesses]
             if case.query.members:
                 sections[explanation.SEVERAL] = sharing_lines.told(case.query, case.cluster)
         else:

@@ -166,11 +166,11 @@ def register(app: typer.Typer) -> None:
 
 def _conclude(made: Plan, best_effort: bool) -> None:
     """Raises UnprovenError where a plan leaves open what it was made for, unless that was accepted."""
-    from coordinator.errors import UnprovenError
+    from coordinator.errors import Mistake, UnprovenError
     from coordinator.plan.deadline_breakdown import unproven
 
     if not best_effort and (said := unproven(made)):
-        raise UnprovenError(said)
+        raise UnprovenError(Mistake.of("unproven", said))
 
 
 def _what_if(

@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 import typer
 
 from coordinator.cli.commands.up import DEFAULT_ADDRESSES, AddressesOption
-from coordinator.errors import CoordinatorError
+from coordinator.errors import CoordinatorError, Mistake
 
 if TYPE_CHECKING:
     from coordinator.fleet.agents import Agents
@@ -84,7 +84,7 @@ def register(app: typer.Typer) -> None:
         if not found:
             why = next(iter(profiling.raising(raised)), "feed tuples while it runs, then profile again")
             text = f"no call of any operator of {plan} was measured: {why}"
-            raise NothingMeasuredError(f"{text}; {output} was not written")
+            raise NothingMeasuredError(Mistake("nothing_measured", text, f"{output} was not written", str(plan)))
         at = datetime.now(UTC).strftime("%Y-%m-%dT%H:%MZ")
         profile_file.write(profile_file.merged(old, profile_file.measured(made, found, rt, at)), output)
         told = [*profiling.raising(raised), *profiling.doubts(made, found, rt), *profiling.emulated(made)]
@@ -123,12 +123,13 @@ def _check_loaded(made: Plan, path: Path, agents: Agents) -> None:
         return
     runs = {one.hash.hex() for status in statuses.values() if (one := deployed_plans.committed(status)) is not None}
     if not runs:
-        text = f"no node has plan {made.hash[:8]} of {path}: deploy it, feed tuples, and profile while it runs"
-        raise deployed_plans.OtherPlanError([text])
+        text, mend = f"no node has plan {made.hash[:8]} of {path}", "deploy it, feed tuples, and profile while it runs"
+        raise deployed_plans.OtherPlanError(Mistake("not_running", text, mend, made.hash))
     there = next((found for hash_ in sorted(runs) if (found := deployed_plans.file_of(path, hash_)) is not None), None)
     mend = f"coordinator profile {there}" if there is not None else "give the file of that plan"
     other = ", ".join(sorted(hash_[:8] for hash_ in runs))
-    raise deployed_plans.OtherPlanError([f"the nodes run plan {other}, {path} is plan {made.hash[:8]}: {mend}"])
+    text = f"the nodes run plan {other}, {path} is plan {made.hash[:8]}"
+    raise deployed_plans.OtherPlanError(Mistake("other_plan_runs", text, mend, other))
 
 
 def _counts(made: Plan, agents: Agents) -> Counts:

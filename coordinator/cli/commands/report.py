@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 import typer
 
 from coordinator.cli.lines import Lines
-from coordinator.errors import CoordinatorError
+from coordinator.errors import CoordinatorError, Mistake
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -133,16 +133,18 @@ def refuse_unbalanced(reports: Sequence[dict[str, Any]], *, empty: bool = False)
     nothing was admitted."""
     from coordinator.report.facts import lacking
 
-    wrong = list(lacking.sentences(reports))
+    wrong = [Mistake("records_lacking", text) for text in lacking.sentences(reports)]
     for each in reports:
         books = each["conservation"]
         if not books["balanced"]:
-            wrong.append(f"{each['run']}: the ledger does not balance, {books['problem_count']} contradictions:")
-            wrong += [f"  {problem}" for problem in books["problems"]]
+            text = f"{each['run']}: the ledger does not balance, {books['problem_count']} contradictions:"
+            listed = "".join(f"\n  {problem}" for problem in books["problems"])
+            wrong.append(Mistake("unbalanced", f"{text}{listed}", subject=each["run"]))
         if empty and books["admitted"] <= books["windows"]:
-            wrong.append(f"{each['run']}: no tuple was admitted, so there is nothing to judge")
+            text = f"{each['run']}: no tuple was admitted, so there is nothing to judge"
+            wrong.append(Mistake("nothing_admitted", text, subject=each["run"]))
     if wrong:
-        raise UnbalancedError("\n".join(wrong))
+        raise UnbalancedError(*wrong)
 
 
 def _show(runs: Sequence[Run], reports: Sequence[dict[str, Any]]) -> None:

@@ -13,7 +13,7 @@ from coordinator.cli import completion, query_files
 from coordinator.cli.commands.report import Engine
 from coordinator.cli.commands.up import DEFAULT_ADDRESSES, AddressesOption
 from coordinator.cli.stage_lines import StageLines
-from coordinator.errors import CoordinatorError
+from coordinator.errors import CoordinatorError, Mistake
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -62,7 +62,7 @@ class IncompleteError(CoordinatorError):
 
     def lines(self) -> list[str]:
         """What it was, one line each."""
-        return ["not all went well; what came is above", *str(self).splitlines()]
+        return ["not all went well; what came is above", *super().lines()]
 
 
 def register(app: typer.Typer) -> None:
@@ -127,7 +127,7 @@ def register(app: typer.Typer) -> None:
         from coordinator.local_run import stages
 
         if not local:
-            raise NotLocalError(NOT_LOCAL)
+            raise NotLocalError(Mistake("not_local", NOT_LOCAL, subject="--local"))
         pairs = conventions.pairs
         wishes = conventions.Wishes(
             pairs("feed", feed or []), pairs("rate", rate or []), pairs("by", by or []), pairs("topic", topic or [])
@@ -282,7 +282,7 @@ def _end(ran: Ran) -> None:
 
     refuse_unbalanced(ran.reports)
     if ran.missing or ran.left:
-        error = IncompleteError("\n".join((*ran.missing, *ran.left)))
+        error = IncompleteError(*(Mistake("incomplete", text) for text in (*ran.missing, *ran.left)))
         if any(fed.code == 2 for fed in ran.fed):
             error.exit_code = 2
         elif not ran.missing:

@@ -32,7 +32,7 @@ def register(app: typer.Typer) -> None:
         as_json: Annotated[bool, typer.Option("--json", help="The result as JSON.")] = False,
     ) -> None:
         """Admit no more tuples under a plan and wait until all its nodes have drained. Exit code 4: not in time."""
-        from coordinator.errors import OutOfTimeError
+        from coordinator.errors import Mistake, OutOfTimeError
         from coordinator.fleet import addresses as address_file
         from coordinator.fleet.agents import Agents
         from coordinator.fleet.deployment import deploy
@@ -52,4 +52,6 @@ def register(app: typer.Typer) -> None:
             for name, nodes in had.items():
                 typer.echo(f"plan {name} stopped and drained on {', '.join(nodes)}")
         if left:
-            raise OutOfTimeError("\n".join([f"not drained within {timeout:g} s; it goes on draining", *left]))
+            raise OutOfTimeError(
+                Mistake("not_drained", f"not drained within {timeout:g} s", "it goes on draining"), details=left
+            )

@@ -143,13 +143,15 @@ def _names(agents: list[LocalAgent]) -> str:
 
 
 def _wait(agents: list[LocalAgent]) -> None:
-    from coordinator.fleet.local.local_agents import LocalAgentError
+    from coordinator.fleet.local import local_agents
 
     lines.tell(f"Ctrl-C stops {_names(agents)}")
     while True:
         for agent in agents:
             if agent.process.poll() is not None:
-                raise LocalAgentError(f"node {agent.wanted.name}: the agent has ended: {agent.last_words()}")
+                raise local_agents.failed(
+                    agent.wanted.name, "agent_ended", f"the agent has ended: {agent.last_words()}"
+                )
         time.sleep(0.1)
 
 

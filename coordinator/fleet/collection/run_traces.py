@@ -15,7 +15,8 @@ from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Any, NamedTuple
 
-from coordinator.errors import CoordinatorError
+from coordinator.error_codes import Code
+from coordinator.errors import CoordinatorError, Mistake
 from coordinator.fleet.addresses import host_of
 from protos import trace_pb2
 from protos.records import (
@@ -77,21 +78,24 @@ class Incarnation:
         if not self.records and self.written is None:
             self.first = chunk.first
         if chunk.first > self.held:
-            raise TraceError(
-                f"node {self.node}: records {self.held} to {chunk.first} of {self.boot:016x} are neither on the agent"
-                f" any more nor in {self.directory}; collect into a new directory"
+            raise self._error(
+                "records_gone",
+                f"records {self.held} to {chunk.first} of {self.boot:016x} are neither on the agent any more nor in"
+                f" {self.directory}",
+                "collect into a new directory",
             )
         if chunk.written < self.held:
-            raise TraceError(
-                f"node {self.node}: the agent has lost records of {self.boot:016x} that are in {self.directory}: it"
-                f" knows of {chunk.written}, {self.held} were collected"
+            raise self._error(
+                "records_lost",
+                f"the agent has lost records of {self.boot:016x} that are in {self.directory}: it knows of"
+                f" {chunk.written}, {self.held} were collected",
             )
         self.written, self.ended, self.crashed = chunk.written, chunk.ended, chunk.crashed
         new, before = [], self.records
         try:
             for _, block in scan(chunk.blocks, 0):
                 if isinstance(block, Flaw) or block.boot != self.boot:
-                    raise TraceError(f"node {self.node}: a chunk of {self.boot:016x} came damaged; collect again")
+                    raise self._error("damaged", f"a chunk of {self.boot:016x} came damaged", "collect again")
                 if block.end > self.held or block.flags & SEAL:
                     new.append(self._next(block))
         finally:
@@ -105,9 +109,10 @@ class Incarnation:
             previous = self.name or block.previous
             block = replace(block, first=self.held, count=block.end - self.held, previous=previous)
         if block.first != self.held or self.sealed or self.name not in (None, block.previous):
-            raise TraceError(
-                f"node {self.node}: records {block.first} to {block.end} of {self.boot:016x} do not continue those in"
-                f" {self.directory}; collect into a new directory"
+            raise self._error(
+                "records_do_not_continue",
+                f"records {block.first} to {block.end} of {self.boot:016x} do not continue those in {self.directory}",
+                "collect into a new directory",
             )
         self.records += block.count
         self.missing += block.count - 1 if block.flags & MISSING else 0
@@ -155,10 +160,13 @@ class Incarnation:
         """Its files, in order."""
         return sorted(path for path in self.directory.glob(f"*{SUFFIX}") if path.stem.isdigit())
 
+    def _error(self, code: Code, text: str, mend: str = "") -> TraceError:
+        return _trace_error(self.node, code, text, mend)
+
     def _append(self, header: bytes, data: bytes) -> None:
         told = unpack_header(header)
         if told.boot != self.boot or told.node != self.node:
-            raise TraceError(f"node {self.node}: a chunk of {told.node}/{told.boot:016x} came as {self.boot:016x}")
+            raise self._error("other_trace", f"a chunk of {told.node}/{told.boot:016x} came as {self.boot:016x}")
         files = self.segments()
         path = files[-1] if files else self.directory / f"0000{SUFFIX}"
         if files and path.stat().st_size + len(data) > SEGMENT_BYTES:
@@ -241,10 +249,14 @@ def place_of(chunk: trace_pb2.TraceChunk, node: str) -> str:
     try:
         place = unpack_header(chunk.header).node
     except ValueError as error:
-        raise TraceError(f"node {node}: a chunk of {chunk.boot:016x} has no header ({error})") from None
+        raise _trace_error(node, "damaged", f"a chunk of {chunk.boot:016x} has no header ({error})") from None
     if host_of(place) != node:
-        raise TraceError(f"node {node}: a chunk of {place}/{chunk.boot:016x} came; correct the addresses")
+        raise _trace_error(node, "other_trace", f"a chunk of {place}/{chunk.boot:016x} came", "correct the addresses")
     return place
+
+
+def _trace_error(node: str, code: Code, text: str, mend: str = "") -> TraceError:
+    return TraceError(Mistake(code, f"node {node}: {text}", mend, node))
 
 
 def _sync(path: Path) -> None:

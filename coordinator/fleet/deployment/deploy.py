@@ -4,11 +4,11 @@ from __future__ import annotations
 
 import time
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 
 from coordinator import signals
-from coordinator.errors import CoordinatorError
+from coordinator.errors import CoordinatorError, Mistake
 from coordinator.fleet.addresses import AgentAddress
 from coordinator.fleet.agents import AgentError, Agents, AgentsError
 from coordinator.fleet.deployment.two_phase import Answer, Result, TwoPhase, Verb
@@ -27,15 +27,14 @@ SECONDS = {Verb.PREPARE: PREPARE_S, Verb.COMMIT: COMMIT_S, Verb.ABORT: ABORT_S}
 class DeployError(CoordinatorError):
     """The plan is not committed on all nodes; the lines say why and what is left where."""
 
-    def __init__(self, headline: str, reasons: Mapping[str, str]) -> None:
-        self.headline = headline
+    def __init__(self, headline: Mistake, reasons: Mapping[str, Mistake]) -> None:
         self.reasons = dict(reasons)
-        super().__init__("\n".join(self.lines()))
+        super().__init__(headline, *(_of_node(node, why) for node, why in self.reasons.items()))
 
-    def lines(self) -> list[str]:
-        """What happened, then one line per node."""
-        nodes = [why if why.startswith("node ") else f"node {node}: {why}" for node, why in self.reasons.items()]
-        return [self.headline, *nodes]
+
+def _of_node(node: str, why: Mistake) -> Mistake:
+    named = why if why.text.startswith("node ") else why.within(f"node {node}")
+    return replace(named, subject=node)
 
 
 @dataclass(frozen=True)
@@ -73,12 +72,14 @@ def deploy(
     machine = TwoPhase(nodes)
     _drive(machine, agents, requests, progress, decided)
     if machine.result is Result.ABORTED:
-        raise DeployError("not deployed: what had been prepared was given up everywhere", machine.reasons)
-    if machine.result is Result.DECIDED:
-        raise DeployError(
-            "deployed, but not every node has confirmed it; each starts with the plan's first tuple, or deploy again",
-            machine.reasons,
+        head = Mistake(
+            "not_deployed", "not deployed: what had been prepared was given up everywhere", subject=plan.hash
         )
+        raise DeployError(head, machine.reasons)
+    if machine.result is Result.DECIDED:
+        mend = "each starts with the plan's first tuple, or deploy again"
+        head = Mistake("not_confirmed", "deployed, but not every node has confirmed it", mend, plan.hash)
+        raise DeployError(head, machine.reasons)
     return Deployed(plan.hash, epoch, tuple(agents.places), running != set(nodes), _edited(plan, agents))
 
 
@@ -140,13 +141,13 @@ def stop(hashes: set[bytes] | None, agents: Agents, seconds: float, progress: Pr
             if isinstance(reply, AgentError):
                 errors.append(reply)
             elif not reply.accepted:
-                refused[name] = reply.why
+                refused[name] = _refused(reply.why)
     if errors:
         raise AgentsError(errors)
     if not any(_plans(status, hashes) for status in replies.values()):
         progress("no node has it: nothing to stop")
     if refused:
-        raise DeployError("not stopped everywhere", refused)
+        raise DeployError(Mistake("not_stopped", "not stopped everywhere"), refused)
     return _await_drained(hashes, agents, seconds, progress)
 
 
@@ -180,9 +181,9 @@ def give_up(hashes: set[str], agents: Agents) -> None:
                 request = agent_pb2.AbortRequest(hash=plan.hash, epoch=plan.epoch)
                 reply = agents.all("Abort", {name: request}, ABORT_S)[name]
                 if not reply.accepted:
-                    refused[name] = reply.why
+                    refused[name] = _refused(reply.why)
     if refused:
-        raise DeployError("not given up everywhere; nothing else was changed", refused)
+        raise DeployError(Mistake("not_given_up", "not given up everywhere", "nothing else was changed"), refused)
 
 
 def _await_drained(hashes: set[bytes] | None, agents: Agents, seconds: float, progress: Progress) -> list[str]:
@@ -222,7 +223,8 @@ def _plans_by_place(status: Any, hashes: set[bytes] | None) -> list[tuple[str, a
 def _requests(plan: Plan, hash_: bytes, epoch: int, places: Mapping[str, AgentAddress]) -> dict[Verb, Any]:
     whole = plan.canonical()
     if len(whole) > MOST_PLAN_BYTES:
-        raise CoordinatorError(f"the plan has {len(whole)} bytes, agents take at most {MOST_PLAN_BYTES}")
+        text = f"the plan has {len(whole)} bytes, agents take at most {MOST_PLAN_BYTES}"
+        raise CoordinatorError(Mistake("plan_too_large", text, subject=plan.hash))
     routes = [
         agent_pb2.Route(index=plan.cluster.nodes[name].index, node=name, address=agent.data)
         for name, agent in places.items()
@@ -236,13 +238,20 @@ def _requests(plan: Plan, hash_: bytes, epoch: int, places: Mapping[str, AgentAd
 
 def _answer(reply: Any) -> Answer:
     if isinstance(reply, AgentError):
-        return Answer(False, str(reply), answered=False)
-    return Answer(reply.accepted, reply.why)
+        return Answer(False, reply.mistake, answered=False)
+    return Answer(reply.accepted, _refused(reply.why))
+
+
+def _refused(why: str) -> Mistake:
+    """An agent's own words."""
+    return Mistake.of("refused_by_agent", why)
 
 
 def _check_names(statuses: Mapping[str, agent_pb2.StatusReply], addresses: Mapping[str, AgentAddress]) -> None:
     wrong = [
-        AgentError(name, f"the agent at {addresses[name].control} is node {status.node}; correct the addresses")
+        AgentError(
+            name, "other_node", f"the agent at {addresses[name].control} is node {status.node}", "correct the addresses"
+        )
         for name, status in statuses.items()
         if status.node != name
     ]

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from pathlib import Path
 
-from coordinator.errors import BadInputError, CoordinatorError
+from coordinator.errors import BadInputError, CoordinatorError, Mistake
 from coordinator.fleet.agents import AgentError
 from coordinator.plan import plan_file
 from protos import agent_pb2
@@ -18,14 +18,6 @@ class OtherPlanError(CoordinatorError):
     """The agents do not run what a change begins from, or a deployment would end what it does not mention."""
 
     exit_code = 2
-
-    def __init__(self, lines: list[str]) -> None:
-        self._lines = lines
-        super().__init__("\n".join(lines))
-
-    def lines(self) -> list[str]:
-        """What is wrong, with the mend, then one line per node."""
-        return self._lines
 
 
 def beside(path: Path, hash_: str) -> Path:
@@ -50,21 +42,28 @@ def expect(plan: Plan, path: Path, statuses: Statuses) -> None:
     whole = len(others) == len(runs)
     short = plan.hash[:8]
     if whole and not hashes:
-        head = f"no node runs plan {short} of {path}: deploy it first, with 'coordinator deploy {path}'"
+        text, mend = f"no node runs plan {short} of {path}", f"deploy it first, with 'coordinator deploy {path}'"
         prepared = any(each.hash == wanted for status in statuses.values() for each in status.plans)
         if prepared:
-            head = f"no node admits tuples under plan {short} of {path}: 'coordinator deploy {path}' commits it"
-        raise OtherPlanError([head, *_each(runs)])
+            text, mend = (
+                f"no node admits tuples under plan {short} of {path}",
+                f"'coordinator deploy {path}' commits it",
+            )
+        raise OtherPlanError(Mistake("not_running", text, mend, plan.hash), details=_each(runs))
     if whole and len(hashes) == 1:
         (other,) = hashes
         mend = "give the plan that runs, with --plan"
         if (there := file_of(path, other)) is not None:
             mend = f"that is {there}: give it with --plan {there}"
-        raise OtherPlanError([f"the nodes run plan {other[:8]}, {path} is plan {short}: {mend}", *_each(runs)])
+        text = f"the nodes run plan {other[:8]}, {path} is plan {short}"
+        raise OtherPlanError(Mistake("other_plan_runs", text, mend, other), details=_each(runs))
     mend = (
         f"a deployment has not reached all of them: 'coordinator deploy {path}' again, or deploy the plan that is meant"
     )
-    raise OtherPlanError([f"not every node runs plan {short} of {path}; {mend}", *_each(runs)])
+    raise OtherPlanError(
+        Mistake("not_running_everywhere", f"not every node runs plan {short} of {path}", mend, plan.hash),
+        details=_each(runs),
+    )
 
 
 def file_of(path: Path, hash_: str) -> Path | None:
@@ -101,7 +100,8 @@ def refuse_begun(plan: Plan, statuses: Statuses) -> None:
     if not (found := begun(plan, statuses)):
         return
     lines = [f"plan {hash_[:8]} is prepared on {', '.join(nodes)}" for hash_, nodes in found.items()]
-    raise OtherPlanError(["another deployment has begun: nothing was changed; try again when it has ended", *lines])
+    text = "another deployment has begun: nothing was changed"
+    raise OtherPlanError(Mistake("deployment_begun", text, "try again when it has ended"), details=lines)
 
 
 def _in_state(state: agent_pb2.PlanState, statuses: Statuses) -> dict[str, list[str]]:
@@ -136,11 +136,8 @@ def refuse_ending(plan: Plan, path: Path, statuses: Statuses) -> None:
         return
     has = ", ".join(plan.queries)
     lines = [f"query {name} runs on {', '.join(nodes)} and would end" for name, nodes in lacking.items()]
-    raise OtherPlanError(
-        [
-            f"{path} has {has} and lacks {', '.join(lacking)}, which run there: nothing was deployed",
-            *lines,
-            "to add a query to what runs: coordinator add QUERY.yaml; to end the others: coordinator deploy "
-            f"{path} --replace",
-        ]
-    )
+    names = ", ".join(lacking)
+    others = f"to end the others: coordinator deploy {path} --replace"
+    mend = f"to add a query to what runs: coordinator add QUERY.yaml; {others}"
+    text = f"{path} has {has} and lacks {names}, which run there: nothing was deployed"
+    raise OtherPlanError(Mistake("would_end_queries", text, subject=names), details=[*lines, mend])

@@ -11,6 +11,8 @@ from collections.abc import Iterable
 from dataclasses import dataclass, field
 from enum import Enum
 
+from coordinator.errors import Mistake
+
 
 class Verb(Enum):
     """What a node is asked."""
@@ -33,11 +35,12 @@ class Answer:
     """A node's answer. answered False: none came, the call may have arrived or not; why: then what went wrong."""
 
     accepted: bool
-    why: str = ""
+    why: Mistake | None = None
     answered: bool = True
 
 
 Call = tuple[Verb, str]  # what, node
+NO_REASON = Mistake("refused_by_agent", "refused without a reason")
 
 
 @dataclass
@@ -47,7 +50,7 @@ class TwoPhase:
     nodes: tuple[str, ...]
     commit_tries: int = 3
     result: Result | None = None
-    reasons: dict[str, str] = field(default_factory=dict)  # node: why it refused or what went wrong
+    reasons: dict[str, Mistake] = field(default_factory=dict)  # node: why it refused or what went wrong
     _phase: Verb = Verb.PREPARE
     _open: set[str] = field(default_factory=set)
     _refused: set[str] = field(default_factory=set)
@@ -74,7 +77,7 @@ class TwoPhase:
 
     def _prepared(self, node: str, answer: Answer) -> list[Call]:
         if not answer.accepted:
-            self.reasons[node] = answer.why
+            self.reasons[node] = answer.why or NO_REASON
             if answer.answered:
                 self._refused.add(node)
         if self._open:
@@ -92,14 +95,15 @@ class TwoPhase:
         if not answer.accepted and not answer.answered and self._tries[node] < self.commit_tries:
             return self._ask(Verb.COMMIT, [node])
         if not answer.accepted:
-            self.reasons[node] = answer.why
+            self.reasons[node] = answer.why or NO_REASON
         if not self._open:
             self.result = Result.DECIDED if self.reasons else Result.COMMITTED
         return []
 
     def _aborted(self, node: str, answer: Answer) -> list[Call]:
         if not answer.accepted and not (node in self.reasons and not answer.answered):
-            self.reasons.setdefault(node, f"could not be told to give up: {answer.why}")
+            why = answer.why or NO_REASON
+            self.reasons.setdefault(node, why.within("could not be told to give up"))
         if not self._open:
             self.result = Result.ABORTED
         return []

@@ -100,7 +100,7 @@ def _check(folder: Path, client: ssl.SSLContext) -> None:
 def _no_tls13(error: Exception) -> CoordinatorError:
     what = f"this Python's OpenSSL ({ssl.OPENSSL_VERSION}) does no TLS 1.3 of a cluster ({_reason(error)})"
     return CoordinatorError(
-        f"{what}; use OpenSSL 3.0 or later, with an openssl.cnf that allows TLS 1.3, P-256 and ECDSA"
+        Mistake("no_tls13", what, "use OpenSSL 3.0 or later, with an openssl.cnf that allows TLS 1.3, P-256 and ECDSA")
     )
 
 

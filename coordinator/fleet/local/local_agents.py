@@ -20,7 +20,8 @@ from typing import IO, Any
 
 import psutil
 
-from coordinator.errors import CoordinatorError
+from coordinator.error_codes import Code
+from coordinator.errors import CoordinatorError, Mistake
 from coordinator.fleet.addresses import AgentAddress, host_of, join, split
 
 READY_S = 30.0
@@ -35,6 +36,11 @@ MOST_BEFORE = 8  # words: the interpreter and its options
 
 class LocalAgentError(CoordinatorError):
     """An agent could not be started or has ended; the text has the agent's own last words."""
+
+
+def failed(node: str, code: Code, text: str, mend: str = "") -> LocalAgentError:
+    """An agent of this machine, by its node."""
+    return LocalAgentError(Mistake(code, f"node {node}: {text}", mend, node))
 
 
 @dataclass(frozen=True)
@@ -220,8 +226,8 @@ def _log(wanted: Wanted) -> IO[bytes]:
         wanted.state.mkdir(parents=True, exist_ok=True)
         return (wanted.state / LOG).open("ab")
     except OSError as error:
-        why = f"{error.strerror or error}; give another directory with --state"
-        raise LocalAgentError(f"node {wanted.name}: state directory {wanted.state}: {why}") from error
+        text, mend = f"state directory {wanted.state}: {error.strerror or error}", "give another directory with --state"
+        raise failed(wanted.name, "unwritable", text, mend) from error
 
 
 def _await_ready(agents: Sequence[LocalAgent], seconds: float) -> None:
@@ -235,14 +241,14 @@ def _await_ready(agents: Sequence[LocalAgent], seconds: float) -> None:
             events = selector.select(max(0.0, end - time.monotonic()))
             if not events:
                 late = [agent.wanted.name for agent in agents if agent.address is None]
-                raise LocalAgentError(f"node {late[0]}: the agent was not ready within {seconds:g} s")
+                raise failed(late[0], "not_ready", f"the agent was not ready within {seconds:g} s")
             for key, _ in events:
                 agent = key.data
                 data = os.read(key.fd, 65536)
                 lines[agent.wanted.name] += data
                 if not data:
                     agent.process.wait()
-                    raise LocalAgentError(f"node {agent.wanted.name}: the agent did not start: {agent.last_words()}")
+                    raise failed(agent.wanted.name, "not_started", f"the agent did not start: {agent.last_words()}")
                 if b"\n" in lines[agent.wanted.name]:
                     agent.places = _places(agent.wanted, lines[agent.wanted.name], agent.process.pid)
                     agent.address = agent.places[0]
@@ -258,4 +264,4 @@ def _places(wanted: Wanted, line: bytes, pid: int) -> tuple[AgentAddress, ...]:
         common = pid, ready["rt"] is True, str(wanted.state), wanted.caller
         return tuple(AgentAddress(str(each["name"]), control, join(host, int(each["data"])), *common) for each in cores)
     except (ValueError, KeyError, TypeError) as error:
-        raise LocalAgentError(f"node {wanted.name}: the agent said {line[:80]!r} instead of its ports") from error
+        raise failed(wanted.name, "no_ports", f"the agent said {line[:80]!r} instead of its ports") from error

@@ -8,7 +8,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
 
-from coordinator.errors import BadInputError, bad_file
+from coordinator.errors import BadInputError, Mistake, bad_file
 from coordinator.fleet import addresses as address_file
 from coordinator.fleet.addresses import Addresses, AgentAddress, host_of, join, split
 from coordinator.fleet.local import local_agents
@@ -58,8 +58,12 @@ def refuse_running(path: Path, why: str = "") -> None:
     found = running(path)
     if found and found[1]:
         raise LocalAgentError(
-            f"{path}: the agents of {', '.join(found[1])} are running already{why}; stop them with 'coordinator down"
-            f" --addresses {path}', or give another --addresses"
+            Mistake(
+                "runs_already",
+                f"{path}: the agents of {', '.join(found[1])} are running already{why}",
+                f"stop them with 'coordinator down --addresses {path}', or give another --addresses",
+                str(path),
+            )
         )
 
 

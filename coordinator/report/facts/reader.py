@@ -13,7 +13,8 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
-from coordinator.errors import CoordinatorError
+from coordinator.error_codes import Code
+from coordinator.errors import CoordinatorError, Mistake
 from coordinator.report.facts.merged_plans import join
 from coordinator.report.facts.plan_view import PlanUnreadableError, PlanView, read_plan
 from protos import plan_document
@@ -22,13 +23,18 @@ from protos.records import KINDS, VIRTUAL, Record, unpack_records
 from protos.run_document import RunDocument, unpacked
 from protos.segments import Trail, bodies
 
+MEND_DOCUMENT = "put a copy of it in its place"
 SEQ_LIMIT = 1 << 63  # a lineage's seq beyond it is damage; it also keeps within Spark's integers
 
 
 class NoRunError(CoordinatorError):
-    """The directory holds no run, or one of another plan. The text is the whole message."""
+    """The directory holds no run, or one of another plan; the subject is the directory."""
 
     exit_code = 2
+
+
+def _no_run(path: Path, code: Code, sentence: str) -> NoRunError:
+    return NoRunError(Mistake.of(code, f"{path}: {sentence}", str(path)))
 
 
 @dataclass(frozen=True)
@@ -111,11 +117,11 @@ def read_run(path: Path) -> Run:
     found = _run_document(path)
     if not found.damage:
         return _read_run(path, found.values, [])
-    damage = f"run.json is not as it was written: {found.damage}; put a copy of it in its place"
+    damage = f"run.json is not as it was written: {found.damage}; {MEND_DOCUMENT}"
     try:
         return _read_run(path, found.values, [damage])
     except NoRunError as error:
-        raise NoRunError(f"{path}: {damage}") from error
+        raise _no_run(path, "damaged", damage) from error
 
 
 def _read_run(path: Path, document: dict[str, Any], damage: list[str]) -> Run:
@@ -123,10 +129,10 @@ def _read_run(path: Path, document: dict[str, Any], damage: list[str]) -> Run:
     try:
         plan = join([read_plan(made), *map(read_plan, earlier)])
     except PlanUnreadableError as error:
-        raise NoRunError(f"{path}: {error}") from error
+        raise _no_run(path, "unreadable_plan", str(error)) from error
     told = document.get("plan_hash")
     if told is not None and told != plan.hash:
-        raise NoRunError(f"{path}: run.json speaks of plan {str(told)[:8]}, plan.json is plan {plan.hash[:8]}")
+        raise _no_run(path, "other_plan", f"run.json speaks of plan {str(told)[:8]}, plan.json is plan {plan.hash[:8]}")
     damage.extend(
         f"plan {each.hash[:8]} was changed after it was made: its hash differs"
         for each in (made, *earlier)
@@ -135,7 +141,7 @@ def _read_run(path: Path, document: dict[str, Any], damage: list[str]) -> Run:
     declared = _declared(document, plan, damage)
     raw = path / "trace" / "raw"
     if not raw.is_dir() and any(each.records for each in declared.values()):
-        raise NoRunError(f"{raw}: is not there, so there is nothing to judge; give a copy of the run that has it")
+        raise _no_run(raw, "no_trace", "is not there, so there is nothing to judge; give a copy of the run that has it")
     found = _segments(raw, plan, declared, damage)
     incarnations = []
     for number, key in enumerate(sorted({*declared, *found})):
@@ -166,11 +172,11 @@ def _earlier(path: Path, document: Mapping[str, Any]) -> list[Plan]:
     """The plans before the last one."""
     named = document.get("earlier") or []
     if not isinstance(named, list) or not all(isinstance(each, str) and each.isalnum() for each in named):
-        raise NoRunError(f"{path}: run.json: earlier must be a list of the hashes of plans")
+        raise _no_run(path, "bad_value", "run.json: earlier must be a list of the hashes of plans")
     found = [_plan(path, f"earlier/{each}.json") for each in named]
     for each, plan in zip(named, found, strict=True):
         if plan.hash != each:
-            raise NoRunError(f"{path}: earlier/{each}.json is another plan than its name says")
+            raise _no_run(path, "other_plan", f"earlier/{each}.json is another plan than its name says")
     return found
 
 
@@ -178,7 +184,7 @@ def _run_document(path: Path) -> RunDocument:
     try:
         return unpacked(_bytes(path, "run.json"))
     except ValueError as error:
-        raise NoRunError(f"{path}: no run: run.json cannot be used ({error}); put a copy of it in its place") from error
+        raise _no_run(path, "damaged", f"no run: run.json cannot be used ({error}); {MEND_DOCUMENT}") from error
 
 
 def _bytes(path: Path, name: str) -> bytes:
@@ -186,7 +192,8 @@ def _bytes(path: Path, name: str) -> bytes:
         return (path / name).read_bytes()
     except OSError as error:
         mend = "give a directory that 'coordinator collect' has printed"
-        raise NoRunError(f"{path}: no run: {name} cannot be read ({error.strerror or error}); {mend}") from error
+        text = f"no run: {name} cannot be read ({error.strerror or error}); {mend}"
+        raise _no_run(path, "unreadable", text) from error
 
 
 def _plan(path: Path, name: str) -> Plan:
@@ -194,9 +201,9 @@ def _plan(path: Path, name: str) -> Plan:
     try:
         return plan_document.shaped(json.loads(_bytes(path, name).decode()))
     except PlanFileError as error:
-        raise NoRunError(f"{path}: no run: {name} {error.text}") from error
+        raise _no_run(path, "not_a_plan", f"no run: {name} {error.text}") from error
     except (ValueError, RecursionError) as error:
-        raise NoRunError(f"{path}: no run: {name} is not JSON ({error})") from error
+        raise _no_run(path, "not_json", f"no run: {name} is not JSON ({error})") from error
 
 
 def _declared(document: Mapping[str, Any], plan: PlanView, damage: list[str]) -> dict[tuple[int, int], Declared]:

@@ -9,7 +9,7 @@ from itertools import chain, islice
 from pathlib import Path
 from typing import IO
 
-from coordinator.errors import CoordinatorError
+from coordinator.errors import CoordinatorError, Mistake
 from coordinator.report.facts.one_clock import OneClock
 from coordinator.report.facts.reader import Incarnation, Run, usable
 from coordinator.report.perfetto.chrome_trace import Events
@@ -57,11 +57,22 @@ def write(run: Run, path: Path, part: Part, progress: Progress) -> dict[str, int
     trace = _Trace(run, part)
     total = trace.total()
     if not total:
-        raise ChromeTraceError(f"{run.path}: no trace records in that part of the run; leave out --from and --to")
+        raise ChromeTraceError(
+            Mistake(
+                "no_records",
+                f"{run.path}: no trace records in that part of the run",
+                "leave out --from and --to",
+                str(run.path),
+            )
+        )
     if total > MOST_RECORDS and not part.first:
         raise ChromeTraceError(
-            f"{run.path}: {total} records, and viewers open about {MOST_RECORDS}; choose a part with --from and --to,"
-            f" or --first {MOST_RECORDS}"
+            Mistake(
+                "too_many_records",
+                f"{run.path}: {total} records, and viewers open about {MOST_RECORDS}",
+                f"choose a part with --from and --to, or --first {MOST_RECORDS}",
+                str(run.path),
+            )
         )
     if trace.clock.alone:
         progress(f"{len(trace.clock.alone)} clocks are related to no other: drawn from their own beginning")
@@ -71,7 +82,8 @@ def write(run: Run, path: Path, part: Part, progress: Progress) -> dict[str, int
             counts = _events(file, trace, progress)
         scratch.replace(path)
     except OSError as error:
-        raise ChromeTraceError(f"{path}: cannot be written: {error.strerror or error}; give another file") from error
+        text = f"{path}: cannot be written: {error.strerror or error}"
+        raise ChromeTraceError(Mistake("unwritable", text, "give another file", str(path))) from error
     finally:
         scratch.unlink(missing_ok=True)
     return counts

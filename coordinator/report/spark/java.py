@@ -13,7 +13,8 @@ import sys
 from dataclasses import dataclass
 from pathlib import Path
 
-from coordinator.errors import CoordinatorError
+from coordinator.error_codes import Code
+from coordinator.errors import CoordinatorError, Mistake
 
 OLDEST = 17  # of Spark 4; tried with 17 and 25
 INSTALLED = Path("/usr/lib/jvm")  # where distributions put theirs
@@ -24,6 +25,11 @@ MEND = "install it (Debian, Ubuntu: apt-get install default-jre-headless), or us
 
 class SparkUnavailableError(CoordinatorError):
     """Spark cannot run here; the text is one line and says what to do."""
+
+
+def _unavailable(code: Code, text: str, subject: str = "JAVA_HOME") -> SparkUnavailableError:
+    mend = f"correct it, or {MEND}" if subject == "JAVA_HOME" else MEND
+    return SparkUnavailableError(Mistake(code, text, mend, subject))
 
 
 @dataclass(frozen=True, slots=True)
@@ -56,22 +62,22 @@ def find(installed: Path = INSTALLED) -> Java:
         others = [java for program in installed.glob("*/bin/java") if (java := _asked(program)) is not None]
         found = max((*others, *([found] if found else [])), key=lambda java: java.version, default=None)
     if found is None:
-        raise SparkUnavailableError(f"Spark needs Java {OLDEST} or later, and no `java` was found: {MEND}")
+        raise _unavailable("no_java", f"Spark needs Java {OLDEST} or later, and no `java` was found", "java")
     if found.version < OLDEST:
-        raise SparkUnavailableError(f"Spark needs Java {OLDEST} or later; {found} is too old: {MEND}")
+        raise _unavailable("java_too_old", f"Spark needs Java {OLDEST} or later, and {found} is too old", "java")
     return found
 
 
 def _of_home(home: Path) -> Java:
     program = home / "bin" / "java"
     if not program.exists():
-        raise SparkUnavailableError(f"JAVA_HOME is {home}, where there is no bin/java: correct it, or {MEND}")
+        raise _unavailable("no_java", f"JAVA_HOME is {home}, where there is no bin/java")
     found = _asked(program)
     if found is None:
-        raise SparkUnavailableError(f"JAVA_HOME is {home}, whose bin/java tells no version: correct it, or {MEND}")
+        raise _unavailable("unusable_java", f"JAVA_HOME is {home}, whose bin/java tells no version")
     if found.version < OLDEST:
-        raise SparkUnavailableError(
-            f"JAVA_HOME is {home}, which is Java {found.version}; Spark needs {OLDEST} or later: correct it, or {MEND}"
+        raise _unavailable(
+            "java_too_old", f"JAVA_HOME is {home}, which is Java {found.version}, and Spark needs {OLDEST} or later"
         )
     return found
 

@@ -14,6 +14,7 @@ from typing import TYPE_CHECKING, Any
 
 import psutil
 
+from coordinator.errors import Mistake
 from coordinator.report.spark.java import Java, SparkUnavailableError, find
 
 if TYPE_CHECKING:
@@ -127,7 +128,9 @@ def _start(scratch: Path, java: Java, master: str, records: int) -> "SparkSessio
     except Exception as error:
         last = said.read_text(errors="replace").strip().splitlines()[-3:]
         text = f"Spark does not start: {error!s:.200} {' / '.join(last)}".strip()
-        raise SparkUnavailableError(f"{text}; --engine python gives the same verdict without it") from error
+        raise SparkUnavailableError(
+            Mistake("spark_does_not_start", text, "--engine python gives the same verdict without it", "Spark")
+        ) from error
 
 
 @contextmanager

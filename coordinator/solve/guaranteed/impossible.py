@@ -10,6 +10,7 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 
+from coordinator.errors import Mistake
 from coordinator.model.problem import Problem
 from coordinator.solve.guaranteed.necessary_conditions import NecessaryConditions
 from coordinator.spec import windows
@@ -47,12 +48,12 @@ class Way:
         return f"{', '.join(parts)} by way of {', '.join(names)}"
 
 
-def impossible(needs: NecessaryConditions) -> list[str]:
-    """Why no plan is guaranteed, a sentence each, with the mend; empty: nothing is proven this way."""
+def impossible(needs: NecessaryConditions) -> list[Mistake]:
+    """Why no plan is guaranteed, with the mends; empty: nothing is proven this way."""
     return list(_ways_too_long(needs)) or _bursts_too_long(needs)
 
 
-def _ways_too_long(needs: NecessaryConditions) -> Iterator[str]:
+def _ways_too_long(needs: NecessaryConditions) -> Iterator[Mistake]:
     """Outputs that one tuple alone misses wherever operators run."""
     apart = distances(needs.problem, needs)
     waits = _waits(needs)
@@ -66,24 +67,27 @@ def _ways_too_long(needs: NecessaryConditions) -> Iterator[str]:
 
 def _too_long(
     needs: NecessaryConditions, source: Source, output: Output, ways: Mapping[int, Way], apart: Sequence[Sequence[int]]
-) -> str:
-    """Why a source's tuples miss an output; empty: nothing is proven."""
+) -> Mistake | None:
+    """Why a source's tuples miss an output; None: nothing is proven."""
     deadline = show_ns(output.deadline_ns)
     if source.max_age_ns >= output.deadline_ns:
-        return (
+        text = (
             f"output {output.name}: {source.name} admits tuples of up to {show_ns(source.max_age_ns)} of age, "
-            f"its deadline is {deadline}; declare a smaller 'max_age' or a longer deadline"
+            f"its deadline is {deadline}"
         )
+        return Mistake("age_beyond_deadline", text, "declare a smaller 'max_age' or a longer deadline", output.name)
     to = next(node.index for node in needs.problem.nodes if node.name == output.at)
     way = min((way.over(apart[node][to]) for node, way in ways.items()), key=_took_ns)
     least_ns = source.max_age_ns + way.ns
     if least_ns <= output.deadline_ns:
-        return ""
+        return None
     aged = f" and its age of up to {show_ns(source.max_age_ns)}" if source.max_age_ns else ""
-    return (
+    text = (
         f"output {output.name}: one tuple of {source.name} alone takes {show_ns(way.ns)} even on the nodes that suit "
-        f"it best ({way.said()}){aged}, its deadline is {deadline}; it needs at least {show_ns(least_ns)}, or less cost"
+        f"it best ({way.said()}){aged}, its deadline is {deadline}"
     )
+    mend = f"it needs at least {show_ns(least_ns)}, or less cost"
+    return Mistake("tuple_beyond_deadline", text, mend, output.name)
 
 
 def _ways(
@@ -133,7 +137,7 @@ def _waits(needs: NecessaryConditions) -> dict[tuple[str, str], int]:
     return found
 
 
-def _bursts_too_long(needs: NecessaryConditions) -> list[str]:
+def _bursts_too_long(needs: NecessaryConditions) -> list[Mistake]:
     """The operator that one burst alone keeps busy for too long, wherever it runs; of several the worst."""
     jobs = needs.counts(0)
     over_ns = {
@@ -145,11 +149,11 @@ def _bursts_too_long(needs: NecessaryConditions) -> list[str]:
     if not name or over_ns[name] <= 0:
         return []
     took_ns, room_ns = jobs[name] * needs.least_ns[name], _room_ns(needs, name)
-    return [
+    text = (
         f"operator {name}: {counted(jobs[name], 'tuple')} that come at once take {show_ns(took_ns)} even on the "
-        f"fastest node, and the deadlines behind it leave {show_ns(max(room_ns, 0))}; declare smaller bursts, less "
-        "cost, or longer deadlines"
-    ]
+        f"fastest node, and the deadlines behind it leave {show_ns(max(room_ns, 0))}"
+    )
+    return [Mistake("burst_beyond_deadline", text, "declare smaller bursts, less cost, or longer deadlines", name)]
 
 
 def _room_ns(needs: NecessaryConditions, name: str) -> int:

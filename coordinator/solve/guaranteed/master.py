@@ -12,6 +12,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 from typing import Any
 
+from coordinator.errors import Mistake
 from coordinator.model import routes
 from coordinator.model.limits import Limits
 from coordinator.model.problem import Problem
@@ -189,7 +190,7 @@ def sentence(needs: NecessaryConditions, row: Row) -> str:
     )
 
 
-def nearest(needs: NecessaryConditions, limits: Limits) -> tuple[Offer | None, list[str]]:
+def nearest(needs: NecessaryConditions, limits: Limits) -> tuple[Offer | None, list[Mistake]]:
     """The placement that breaks the proven rows least, and these rows in sentences."""
     master = Master(needs, limits, elastic=True)
     until = time.monotonic() + min(10.0, limits.seconds)
@@ -197,10 +198,11 @@ def nearest(needs: NecessaryConditions, limits: Limits) -> tuple[Offer | None, l
     if result.values is None:
         return None, []
     broken = sorted(((result.values[slack], text) for slack, text in master.slacks), reverse=True)
-    said: dict[str, str] = {}  # by node or output: what is broken most
+    said: dict[str, Mistake] = {}  # by node or output: what is broken most
     for value, text in broken:
         if value > 10 * TOLERANCE:
-            said.setdefault(text.partition(":")[0], text)
+            where = text.partition(":")[0]
+            said.setdefault(where, Mistake.of("condition_broken", text, where.partition(" ")[2]))
     place = {i: n for (i, n), one in master.model.z.items() if result.values[one] > 0.5}
     chosen: dict[str, set[tuple[int, int]]] = {}
     for (name, start, end), one in master.model.hop.items():

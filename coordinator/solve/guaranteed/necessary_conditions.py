@@ -21,6 +21,7 @@ from fractions import Fraction
 from functools import cached_property
 
 from coordinator.calculus.selectivity import Selectivity, UndeclaredError, declared
+from coordinator.errors import Mistake
 from coordinator.guarantee.system import arrival_curve
 from coordinator.model.flows import mean_selectivity
 from coordinator.model.problem import Problem, deadlines, tuple_cost_ns
@@ -76,12 +77,12 @@ class Passing:
 
 @dataclass
 class NecessaryConditions:
-    """Of a checked query on a cluster. `unbounded`: what has no worst case at all, in sentences."""
+    """Of a checked query on a cluster. `unbounded`: what has no worst case at all."""
 
     query: Query
     cluster: Cluster
     problem: Problem
-    unbounded: list[str] = field(default_factory=list)
+    unbounded: list[Mistake] = field(default_factory=list)
 
     def __post_init__(self) -> None:
         self.order = graph.order(self.query)
@@ -120,7 +121,8 @@ class NecessaryConditions:
             return declared(at_most, mean_selectivity(operator))
         except UndeclaredError as error:
             if self.led[operator.name]:  # else only what shares a node with it has no bound
-                self.unbounded.append(f"operator {operator.name} {error}; declare 'at_most'")
+                text = f"operator {operator.name} {error}"
+                self.unbounded.append(Mistake("unbounded_outputs", text, "declare 'at_most'", operator.name))
             return Selectivity(())
 
     @cached_property
@@ -237,7 +239,8 @@ class NecessaryConditions:
                 found[source.name] = arrival_curve(source.arrival.written).rate
             except ValueError as error:
                 if any(self.led[reader.name] for reader in self.readers[source.name]):
-                    self.unbounded.append(f"the arrivals of source {source.name} are unbounded: {error}")
+                    text = f"the arrivals of source {source.name} are unbounded: {error}"
+                    self.unbounded.append(Mistake("unbounded_arrivals", text, subject=source.name))
                 found[source.name] = Fraction(0)
             if source.limit is not None:  # how many pass in the end depends on how they come
                 found[source.name] = Fraction(0)

@@ -13,7 +13,7 @@ from dataclasses import dataclass, field, replace
 from fractions import Fraction
 from math import prod
 
-from coordinator.errors import InfeasibleError, OutOfTimeError
+from coordinator.errors import InfeasibleError, Mistake, no_placement_in_time
 from coordinator.model import incumbent, problem, routes
 from coordinator.model.limits import Limits
 from coordinator.model.problem import Problem
@@ -57,7 +57,7 @@ class Sound:
     analyses: int
     cuts: int
     placements: int
-    impossible: tuple[str, ...] = ()
+    impossible: tuple[Mistake, ...] = ()
     hurried: bool = False
 
     @property
@@ -131,7 +131,8 @@ class Finder:
         self.needs.rates  # noqa: B018 - finds sources without a curve
         reasons = [*self.needs.unbounded, *impossible(self.needs)]
         if reasons:
-            more = [f"and {len(reasons) - MOST_REASONS} more"] if len(reasons) > MOST_REASONS else []
+            left = len(reasons) - MOST_REASONS
+            more = [Mistake("more_reasons", f"and {left} more")] if left > 0 else []
             return self._give_up(reasons[:MOST_REASONS] + more, best_effort)
         found: list[_Tried] = []
         try:
@@ -146,11 +147,11 @@ class Finder:
             self.until = time.monotonic()
             return self._result(min(found, key=self._key) if found else self.best, ())
         if not found and not master.steering and master.infeasible:
-            return self._give_up(["no plan is guaranteed"] if quick else self._why(), best_effort)
-        if self.best is None:
-            raise OutOfTimeError(
-                f"no placement was found within {self.limits.seconds:g} s; give more with --time-limit"
+            return self._give_up(
+                [Mistake("infeasible", "no plan is guaranteed")] if quick else self._why(), best_effort
             )
+        if self.best is None:
+            raise no_placement_in_time(self.limits.seconds)
         chosen = min(found, key=self._key) if found else self.best
         return self._result(chosen if quick and not self.tighten else self._polished(chosen), ())
 
@@ -268,7 +269,7 @@ class Finder:
         self.analyses += search.effort.spent
         return tried
 
-    def _give_up(self, reasons: list[str], best_effort: bool) -> Sound:
+    def _give_up(self, reasons: list[Mistake], best_effort: bool) -> Sound:
         """Proven: nothing is guaranteed. The plan that comes nearest, if that is wanted."""
         if not best_effort:
             raise InfeasibleError(reasons)
@@ -289,7 +290,7 @@ class Finder:
         self.problem, self.needs = widened, replace(self.needs, problem=widened, unbounded=[])
         return nearest(self.needs, self.limits)[0]
 
-    def _why(self) -> list[str]:
+    def _why(self) -> list[Mistake]:
         """The rows that leave nothing."""
         offer, said = nearest(self.needs, self.limits)
         if offer is None:
@@ -297,9 +298,9 @@ class Finder:
         if said:
             return said
         assert self.best is not None  # then placements were tried, and each is proven impossible
-        return [f"{self.best.late} (of the placements, the one that comes nearest)"]
+        return [Mistake("nearest_is_late", f"{self.best.late} (of the placements, the one that comes nearest)")]
 
-    def _result(self, tried: _Tried, impossible: tuple[str, ...]) -> Sound:
+    def _result(self, tried: _Tried, impossible: tuple[Mistake, ...]) -> Sound:
         traffic = routes.traffic(self.problem, tried.offer.hops)
         least = min(self.least or 0.0, float(traffic))
         proven = tried.standing.holds and not self.tighten and least >= float(traffic) - 1e-6

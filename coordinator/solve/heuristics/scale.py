@@ -13,7 +13,7 @@ import time
 from dataclasses import dataclass, field, replace
 from fractions import Fraction
 
-from coordinator.errors import InfeasibleError, OutOfTimeError
+from coordinator.errors import InfeasibleError, Mistake, no_placement_in_time
 from coordinator.model import routes
 from coordinator.model.allocation import Allocation
 from coordinator.model.limits import Limits
@@ -111,17 +111,22 @@ class _Search:
         if self.proof.error:
             raise self.proof.error
         if self.proof.impossible:
-            raise InfeasibleError(["no placement and sub-deadlines hold every deadline"])
+            raise InfeasibleError([Mistake("infeasible", "no placement and sub-deadlines hold every deadline")])
         if self.best is None or self.best[0].over > 0:
-            seconds = self.limits.seconds
-            raise OutOfTimeError(f"no placement was found within {seconds:g} s; give more with --time-limit")
+            raise no_placement_in_time(self.limits.seconds)
         score, place = self.best
         self.state.load_placement(place)
         wanted = {index: Fraction(share) for index, share in self.state.wanted_ns().items()}
         d_ns = sub_deadline_allocation.settle(self.problem, place, wanted)
         if d_ns is None:
             raise InfeasibleError(
-                ["the placement found misses a deadline by less than its tolerance; relax a deadline by 1 us"]
+                [
+                    Mistake(
+                        "within_tolerance",
+                        "the placement found misses a deadline by less than its tolerance",
+                        "relax a deadline by 1 us",
+                    )
+                ]
             )
         hops = routes.direct(self.problem, place)
         nlr = round(score.nlr, 6)

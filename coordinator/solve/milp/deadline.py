@@ -6,7 +6,7 @@ import time
 from collections.abc import Mapping
 from fractions import Fraction
 
-from coordinator.errors import InfeasibleError, OutOfTimeError
+from coordinator.errors import InfeasibleError, Mistake, OutOfTimeError, no_placement_in_time
 from coordinator.model import routes
 from coordinator.model.allocation import Allocation
 from coordinator.model.limits import Limits
@@ -35,9 +35,9 @@ def allocate(problem: Problem, limits: Limits, fixed: Mapping[int, int] | None =
     laxity = full.total(full.nlr)
     answer = milp.solve(full, laxity, limits, until)
     if answer.infeasible:
-        raise InfeasibleError(["no placement and sub-deadlines hold every deadline"])
+        raise InfeasibleError([Mistake("infeasible", "no placement and sub-deadlines hold every deadline")])
     if answer.solution is None:
-        raise OutOfTimeError(f"no placement was found within {limits.seconds:g} s; give more with --time-limit")
+        raise no_placement_in_time(limits.seconds)
     best = answer.solution
     full.programme.add_linear_constraint(laxity <= best.objective * (1 + 1e-7) + 1e-7)
     second = milp.solve(full, full.traffic(), limits, until)
@@ -54,7 +54,11 @@ def _polished(problem: Problem, chosen: Solution, limits: Limits) -> tuple[dict[
     answer = milp.solve(model, model.total(model.nlr), limits, time.monotonic() + max(5.0, limits.seconds))
     if answer.solution is None:
         raise OutOfTimeError(
-            "the sub-deadlines of the placement found were not settled in time; give more with --time-limit"
+            Mistake(
+                "out_of_time",
+                "the sub-deadlines of the placement found were not settled in time",
+                "give more with --time-limit",
+            )
         )
     return {index: Fraction(value) * MS for index, value in answer.solution.d_ms.items()}, answer.solution.objective
 
@@ -65,7 +69,13 @@ def _allocation(
     d_ns = sub_deadline_allocation.settle(problem, chosen.place, wanted)
     if d_ns is None:
         raise InfeasibleError(
-            ["the solver's placement misses a deadline by less than its tolerance; relax a deadline by 1 us"]
+            [
+                Mistake(
+                    "within_tolerance",
+                    "the solver's placement misses a deadline by less than its tolerance",
+                    "relax a deadline by 1 us",
+                )
+            ]
         )
     hops = routes.direct(problem, chosen.place) if problem.meshed else routes.pruned(problem, chosen.place, chosen.hops)
     nlr = max(0.0, round(nlr, 6))

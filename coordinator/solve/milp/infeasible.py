@@ -5,6 +5,7 @@ from __future__ import annotations
 import time
 from collections.abc import Mapping
 
+from coordinator.errors import Mistake
 from coordinator.model.limits import Limits
 from coordinator.model.problem import Problem
 from coordinator.solve import sub_deadline_allocation
@@ -15,8 +16,8 @@ from coordinator.units import show_ns
 
 def explain(
     problem: Problem, limits: Limits, fixed: Mapping[int, int] | None = None, finest: Problem | None = None
-) -> list[str]:
-    """Sentences for people. First what no placement can change (a path's own cost, a node's utilisation, a missing
+) -> list[Mistake]:
+    """Reasons for people. First what no placement can change (a path's own cost, a node's utilisation, a missing
     link); else the placement that exceeds the deadlines least (the model with a slack on every path), and the rows
     that exceed. `finest`: the problem with fewer contracted chains, for what chains have nothing to do with."""
     reasons = _too_costly(problem)
@@ -29,24 +30,25 @@ def explain(
     )
     if answer.solution is None:
         return explain(finest, limits, fixed) if finest is not None else unplaceable(problem, limits)
-    return _exceeded(problem, answer.solution.place) or ["no placement holds every deadline"]
+    return _exceeded(problem, answer.solution.place) or [Mistake("infeasible", "no placement holds every deadline")]
 
 
-def _too_costly(problem: Problem) -> list[str]:
+def _too_costly(problem: Problem) -> list[Mistake]:
     """Paths whose cost alone, each operator on its fastest node, exceeds the deadline."""
     fastest = {index: min(item.cost_ns.values()) for index, item in enumerate(problem.items)}
     reasons = []
     for terminal in problem.terminals:
         need_ns, path = sub_deadline_allocation.longest_path(problem, terminal, fastest)
         if need_ns > terminal.deadline_ns:
-            reasons.append(
+            text = (
                 f"output {terminal.name}: its path {_names(problem, path)} costs {show_ns(need_ns)} per burst even on "
                 f"the fastest nodes, more than its deadline of {show_ns(terminal.deadline_ns)}"
             )
+            reasons.append(Mistake("path_too_costly", text, subject=terminal.name))
     return reasons
 
 
-def _exceeded(problem: Problem, place: Mapping[int, int]) -> list[str]:
+def _exceeded(problem: Problem, place: Mapping[int, int]) -> list[Mistake]:
     """The outputs that a placement misses, and the demand rows on their paths."""
     least = sub_deadline_allocation.least_ns(problem, place)
     reasons = []
@@ -61,10 +63,11 @@ def _exceeded(problem: Problem, place: Mapping[int, int]) -> list[str]:
             if len(item.nodes) > 1
         ]
         nearest = f" (in the nearest placement, {', '.join(moved[:8])})" if moved else ""
-        reasons.append(
+        text = (
             f"output {terminal.name}: its path needs {show_ns(need_ns)} before {show_ns(terminal.deadline_ns)}, "
             f"{show_ns(need_ns - terminal.deadline_ns)} too much{nearest}: {rows}"
         )
+        reasons.append(Mistake("path_too_long", text, subject=terminal.name))
     return reasons
 
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass, field
 from typing import Any
 
-from coordinator.errors import CoordinatorError
+from coordinator.errors import CoordinatorError, Mistake
 from coordinator.model.capacity import Room
 from coordinator.model.problem import Problem
 
@@ -32,8 +32,12 @@ class Model:
             from ortools.math_opt.python import mathopt
         except ImportError as error:
             raise CoordinatorError(
-                "OR-Tools is not installed; pip install 'shimekiri[coordinator]'"
-                " (from a file: 'shimekiri-VERSION-py3-none-any.whl[coordinator]')"
+                Mistake(
+                    "no_solver",
+                    "OR-Tools is not installed",
+                    "pip install 'shimekiri[coordinator]'"
+                    " (from a file: 'shimekiri-VERSION-py3-none-any.whl[coordinator]')",
+                )
             ) from error
         self.mathopt = mathopt
         self.programme = mathopt.Model()

@@ -13,7 +13,7 @@ from collections.abc import Mapping
 from dataclasses import replace
 from fractions import Fraction
 
-from coordinator.errors import InfeasibleError, OutOfTimeError
+from coordinator.errors import InfeasibleError, no_placement_in_time
 from coordinator.model import routes
 from coordinator.model.allocation import Allocation
 from coordinator.model.choices import SubDeadlines
@@ -57,7 +57,7 @@ def allocate(
     if answer.infeasible:
         raise InfeasibleError(unplaceable(problem, limits))
     if answer.solution is None:
-        raise OutOfTimeError(f"no placement was found within {limits.seconds:g} s; give more with --time-limit")
+        raise no_placement_in_time(limits.seconds)
     chosen = answer.solution
     hops = routes.direct(problem, chosen.place) if problem.meshed else routes.pruned(problem, chosen.place, chosen.hops)
     placed = _sub_deadlines(problem, chosen.place, limits, sub_deadlines)

@@ -5,6 +5,8 @@ from __future__ import annotations
 import time
 from collections.abc import Iterable, Iterator
 
+from coordinator.error_codes import Code
+from coordinator.errors import Mistake
 from coordinator.model.capacity import Store
 from coordinator.model.limits import Limits
 from coordinator.model.problem import Problem, Stream
@@ -16,56 +18,66 @@ EXPLAIN_SECONDS = 10.0
 SHOWN = 8
 
 
-def unplaceable(problem: Problem, limits: Limits | None = None) -> list[str]:
-    """Sentences for people: what is pinned together, then pairs of operators without a way between them, then the
+def unplaceable(problem: Problem, limits: Limits | None = None) -> list[Mistake]:
+    """Reasons for people: what is pinned together, then pairs of operators without a way between them, then the
     rooms of the placement that exceeds them least."""
     reasons = [*_pinned(problem), *_kept(problem)] or [*_cut(problem)]
     total = sum(min(float(load) for load in item.load.values()) for item in problem.items)
     room = sum(float(node.cap) for node in problem.nodes)
     if not reasons and total > room:
-        reasons.append(f"all operators together use {total:.2f} processors, the nodes' caps leave {room:.2f}")
+        text = f"all operators together use {total:.2f} processors, the nodes' caps leave {room:.2f}"
+        reasons.append(Mistake("caps_exceeded", text))
     return (
         reasons
         or _crowded(problem, limits or Limits())
         or [
-            "no placement is within every node's utilisation cap with every stream on links that exist; "
-            "relax 'nodes:', 'cap:', 'forbid_streams:' or add a link"
+            Mistake(
+                "infeasible",
+                "no placement is within every node's utilisation cap with every stream on links that exist",
+                "relax 'nodes:', 'cap:', 'forbid_streams:' or add a link",
+            )
         ]
     )
 
 
-def _pinned(problem: Problem) -> Iterator[str]:
+def _pinned(problem: Problem) -> Iterator[Mistake]:
     for node in problem.nodes:
         pinned = [item for item in problem.items if item.nodes == (node.index,)]
         load = sum(float(item.load[node.index]) for item in pinned)
         if load > node.cap:
             held, cap = counted(sum(len(item.members) for item in pinned), "operator"), float(node.cap)
-            yield f"node {node.name}: the {held} pinned to it use {load:.1%}, its cap is {cap:.1%}"
+            text = f"node {node.name}: the {held} pinned to it use {load:.1%}, its cap is {cap:.1%}"
+            yield Mistake("cap_exceeded", text, subject=node.name)
 
 
-def _kept(problem: Problem) -> Iterator[str]:
+def _kept(problem: Problem) -> Iterator[Mistake]:
     """State that does not fit: of what is pinned to one host, of one item anywhere, of all together."""
     for store in problem.stores:
         pinned = [item for item in problem.items if store.nodes.issuperset(item.nodes)]
         size = sum(item.memory_bytes for item in pinned)
         if size > store.memory_bytes:
             names = ", ".join([item.name for item in pinned if item.memory_bytes][:SHOWN])
-            yield (
+            text = (
                 f"node {store.host}: {names}, which may run nowhere else, keep {show_bytes(size)}, its memory is "
                 f"{show_bytes(store.memory_bytes)}"
             )
+            yield Mistake("memory_exceeded", text, subject=store.host)
     room = {node: store.memory_bytes for store in problem.stores for node in store.nodes}
     for item in problem.items:
         if len(item.nodes) > 1 and all(item.memory_bytes > room.get(node, item.memory_bytes) for node in item.nodes):
             most = show_bytes(max(room[node] for node in item.nodes))
-            yield f"{item.name} keeps {show_bytes(item.memory_bytes)}, the nodes that it may run on have {most} at most"
+            text = (
+                f"{item.name} keeps {show_bytes(item.memory_bytes)}, the nodes that it may run on have {most} at most"
+            )
+            yield Mistake("memory_exceeded", text, subject=item.name)
     hosts = {problem.nodes[node].host for item in problem.items for node in item.nodes}
     total, have = sum(item.memory_bytes for item in problem.items), sum(store.memory_bytes for store in problem.stores)
     if hosts <= {store.host for store in problem.stores} and total > have:
-        yield f"all operators together keep {show_bytes(total)}, the nodes' memories are {show_bytes(have)}"
+        text = f"all operators together keep {show_bytes(total)}, the nodes' memories are {show_bytes(have)}"
+        yield Mistake("memories_exceeded", text)
 
 
-def _cut(problem: Problem) -> list[str]:
+def _cut(problem: Problem) -> list[Mistake]:
     """The first operators that no links join, found by ruling out nodes until nothing changes or none is left."""
     places = {i: {problem.held[i]} if i in problem.held else set(item.nodes) for i, item in enumerate(problem.items)}
     reach = {stream.name: _reach(problem, stream) for stream in problem.streams}
@@ -103,21 +115,20 @@ def _reach(problem: Problem, stream: Stream) -> dict[int, set[int]]:
     return found
 
 
-def _no_way(problem: Problem, stream: Stream, starts: Iterable[int], reader: str, ends: Iterable[int]) -> str:
+def _no_way(problem: Problem, stream: Stream, starts: Iterable[int], reader: str, ends: Iterable[int]) -> Mistake:
     begin, end = (sorted(problem.nodes[node].name for node in nodes) for nodes in (starts, ends))
     first, last = problem.nodes[min(starts)].host, problem.nodes[min(ends)].host
     barred = " that forbid_streams leaves it" if stream.forbidden else ""
-    return (
-        f"stream {stream.name} has no way from {_any(begin)} to {reader} on {_any(end)}: no links{barred} lead there; "
-        f"link {first} and {last}, or let one of the two run elsewhere"
-    )
+    text = f"stream {stream.name} has no way from {_any(begin)} to {reader} on {_any(end)}: no links{barred} lead there"
+    mend = f"link {first} and {last}, or let one of the two run elsewhere"
+    return Mistake("no_way", text, mend, stream.name)
 
 
 def _any(names: list[str]) -> str:
     return names[0] if len(names) == 1 else f"any of {', '.join(names[:SHOWN])}{', ...' if len(names) > SHOWN else ''}"
 
 
-def _crowded(problem: Problem, limits: Limits) -> list[str]:
+def _crowded(problem: Problem, limits: Limits) -> list[Mistake]:
     """Rooms that the placement which exceeds them least still exceeds, with figures."""
     model = milp.base(problem, elastic=True)
     values = milp.bound(
@@ -132,13 +143,18 @@ def _crowded(problem: Problem, limits: Limits) -> list[str]:
         if share < 1 + 1e-6:
             continue
         if isinstance(room, Node):
-            reasons.append(f"node {room.name}: its operators would use {share * float(room.cap):.1%}, its cap is "
-                           f"{float(room.cap):.1%}")  # fmt: skip
+            text = f"its operators would use {share * float(room.cap):.1%}, its cap is {float(room.cap):.1%}"
+            reasons.append(_nearest("cap_exceeded", "node", room.name, text))
         elif isinstance(room, Store):
             need = show_bytes(round(share * room.memory_bytes))
-            reasons.append(f"node {room.host}: its operators would keep {need}, its memory is "
-                           f"{show_bytes(room.memory_bytes)}")  # fmt: skip
+            text = f"its operators would keep {need}, its memory is {show_bytes(room.memory_bytes)}"
+            reasons.append(_nearest("memory_exceeded", "node", room.host, text))
         else:
             need, have = show_bps(round(share * room.bits_per_s)), show_bps(room.bits_per_s)
-            reasons.append(f"link {room.start} to {room.end}: {need} would be sent on its bandwidth of {have}")
-    return [f"{reason}, in the placement that comes nearest" for reason in reasons]
+            text = f"{need} would be sent on its bandwidth of {have}"
+            reasons.append(_nearest("bandwidth_exceeded", "link", f"{room.start} to {room.end}", text))
+    return reasons
+
+
+def _nearest(code: Code, kind: str, name: str, text: str) -> Mistake:
+    return Mistake(code, f"{kind} {name}: {text}, in the placement that comes nearest", subject=name)

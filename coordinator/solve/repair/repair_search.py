@@ -41,7 +41,7 @@ class Findings:
     def document(self) -> dict[str, Any]:
         """For --json."""
         return {
-            "infeasible": list(self.now.reasons),
+            "infeasible": list(map(str, self.now.reasons)),
             "missed": dict(self.now.missed),
             "from_admission_only": list(self.from_admission),
             "mends": [mend.document() for mend in self.mends],

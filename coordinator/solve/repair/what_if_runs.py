@@ -6,7 +6,7 @@ import time
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field, replace
 
-from coordinator.errors import InfeasibleError, OutOfTimeError
+from coordinator.errors import InfeasibleError, Mistake, OutOfTimeError
 from coordinator.model.choices import Choices
 from coordinator.plan.deadline_breakdown import ADMITTED, standing
 from coordinator.solve import planner
@@ -35,7 +35,7 @@ class Outcome:
     age."""
 
     plan: Plan | None
-    reasons: tuple[str, ...] = ()
+    reasons: tuple[Mistake, ...] = ()
     missed: Mapping[str, str] = field(default_factory=dict)
     ageless: tuple[str, ...] = ()
     undecided: bool = False
@@ -100,7 +100,7 @@ def outcome(case: Case) -> Outcome:
     except InfeasibleError as error:
         return Outcome(None, tuple(error.reasons))
     except OutOfTimeError as error:
-        return Outcome(None, (str(error),), undecided=True)
+        return Outcome(None, tuple(error.mistakes), undecided=True)
     return told(made)
 
 

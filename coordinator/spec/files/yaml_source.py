@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import difflib
 from collections.abc import Callable, Iterable, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Any, TypeVar, get_args, get_origin
 
@@ -106,7 +106,7 @@ class Source:
 
     def problem(self, keys: Sequence[object], mistake: Mistake) -> Problem:
         """A mistake at the value under `keys`."""
-        return Problem(mistake, str(self.path), self.line(*keys), ".".join(map(str, keys)))
+        return Problem(replace(mistake, subject=".".join(map(str, keys))), str(self.path), self.line(*keys))
 
     def check(self) -> None:
         """Raises BadInputError with everything noted so far, if anything was."""

@@ -8,11 +8,13 @@ from pathlib import Path
 
 import pytest
 
+from coordinator.error_codes import Code
 from coordinator.errors import InfeasibleError
 from coordinator.model.choices import Choices
 from coordinator.model.limits import Limits
 from coordinator.solve import planner
 from tests.command_line import Said, run
+from tests.coordinator.wording import Wording, named, printed
 
 CHAIN = 40
 FREE = "".join(f"  f{i}: {{run: pass, in: {f'f{i - 1}' if i else 's'}, cost: 1 ms}}\n" for i in range(CHAIN))
@@ -42,24 +44,26 @@ WINDOW = "  w: {run: aggregate, in: s, cost: 1 ms, with: {n: count}, window: {ti
 
 
 @pytest.mark.parametrize(
-    ("operators", "given", "said"),
+    ("operators", "given", "code", "subject"),
     [
-        (FREE, {"last": "f39", "deadline": "40 ms"}, "one tuple of s alone takes 41 ms even on the nodes that suit it"),
-        (FREE, {"last": "f39", "deadline": "60 ms", "latency": "30 ms"}, "(40 ms of costs, 30 ms of links by way of"),
-        (FREE, {"last": "f39", "deadline": "45 ms"}, "and its age of up to 5 ms, its deadline is 45 ms; it needs at"),
-        (FREE, {"last": "f39", "deadline": "5 ms"}, "s admits tuples of up to 5 ms of age, its deadline is 5 ms;"),
-        (FREE, {"last": "f39", "deadline": "60 ms", "burst": 30}, "operator f0: 30 tuples that come at once take"),
-        (WINDOW % "", {"last": "w", "deadline": "55 ms"}, "50 ms until its window is complete by way of"),
-        (WINDOW % ", deadline: first", {"last": "w", "deadline": "1010 ms"}, "1.05 s until its window is complete"),
+        (FREE, {"last": "f39", "deadline": "40 ms"}, "tuple_beyond_deadline", "o"),
+        (FREE, {"last": "f39", "deadline": "60 ms", "latency": "30 ms"}, "tuple_beyond_deadline", "o"),
+        (FREE, {"last": "f39", "deadline": "45 ms"}, "tuple_beyond_deadline", "o"),
+        (FREE, {"last": "f39", "deadline": "5 ms"}, "age_beyond_deadline", "o"),
+        (FREE, {"last": "f39", "deadline": "60 ms", "burst": 30}, "burst_beyond_deadline", "f0"),
+        (WINDOW % "", {"last": "w", "deadline": "55 ms"}, "tuple_beyond_deadline", "o"),
+        (WINDOW % ", deadline: first", {"last": "w", "deadline": "1010 ms"}, "tuple_beyond_deadline", "o"),
     ],
 )  # fmt: skip
 def test_what_is_plainly_impossible_is_told_without_a_search(
-    tmp_path: Path, operators: str, given: dict[str, object], said: str
+    tmp_path: Path, operators: str, given: dict[str, object], code: Code, subject: str
 ) -> None:
     query, cluster = files(tmp_path, operators, **given)  # type: ignore[arg-type]
     with pytest.raises(InfeasibleError) as refused:  # a search would be out of time at once
         planner.make_plan(query, cluster, Choices(limits=Limits(seconds=1e-9)))
-    assert said in "\n".join(refused.value.reasons)
+    assert named(refused.value.reasons) == [(code, subject)]
+    case = " ".join(map(str, given.values()))
+    Wording("plan", "impossible").check(case, printed(refused.value, tmp_path))
 
 
 ONE = "  f: {run: pass, in: s, cost: 1 ms}\n"

@@ -60,7 +60,7 @@ def test_who_has_a_plan() -> None:
     status = agent_pb2.StatusReply()
     status.plans.add(hash=b"\x12" * 32, query="q")
     status.plans.add(hash=b"\x34" * 32, query="p+r")
-    told: Any = Told({"a": status, "b": AgentError("b", "gone"), "c": status})
+    told: Any = Told({"a": status, "b": AgentError("b", "unreachable", "gone"), "c": status})
     assert deploy.holders({b"\x12" * 32}, told) == {"12121212 of q": ["a", "c"]}
     assert list(deploy.holders(None, told)) == ["12121212 of q", "34343434 of p+r"]
     assert deploy.holders(set(), told) == {}

@@ -184,8 +184,8 @@ def test_room_is_left_for_what_may_have_to_move_in(files: Files, model: str) -> 
 def test_where_none_survives_the_host_and_the_reason_are_told(files: Files, model: str) -> None:
     with pytest.raises(InfeasibleError) as raised:
         _plan(files, LEFT.replace("70 ms", "50 ms"), FOUR, model=model)
-    assert raised.value.reasons[0] == "no plan survives the loss of any one node"
-    assert any(reason.startswith("without node ") and " ms" in reason for reason in raised.value.reasons[1:])
+    assert raised.value.reasons[0].code == "no_survival"
+    assert any(reason.text.startswith("without node ") and " ms" in reason.text for reason in raised.value.reasons[1:])
 
 
 def test_only_one_node_may_fail(files: Files) -> None:

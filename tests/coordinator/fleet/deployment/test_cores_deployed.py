@@ -188,7 +188,7 @@ def test_what_one_core_refuses_is_prepared_on_none(street: Street) -> None:
     with street.connect() as agents:
         with pytest.raises(deploy.DeployError) as caught:
             deploy.deploy(bad, agents)
-        assert set(caught.value.reasons) == {"a"} and "my.unknown" in caught.value.reasons["a"]
+        assert set(caught.value.reasons) == {"a"} and "my.unknown" in caught.value.reasons["a"].text
         assert [list(status.plans) for status in agents.status().values()] == [[], []]
         left = [path.name for path in (street.root / "state").glob("*/plans/*") if path.suffix == ".local"]
         assert left == [], "no plan file stays"

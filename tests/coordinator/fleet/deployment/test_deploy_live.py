@@ -33,6 +33,7 @@ from node_agent.sdk import Source
 from protos import agent_pb2
 from protos.plan_document import Plan
 from protos.segments import records_in
+from tests.coordinator.wording import named
 from tests.node_agent.live import cut_power
 from tests.whole_plans import hashed
 
@@ -196,7 +197,7 @@ def test_an_agent_that_vanishes_between_status_and_prepare_leaves_nothing(street
 
         with pytest.raises(deploy.DeployError) as caught:
             deploy.deploy(street.plan, agents, progress)
-    assert "given up everywhere" in caught.value.headline and "cannot be reached" in caught.value.reasons["b"]
+    assert named(caught.value.mistakes) == [("not_deployed", street.plan.hash), ("unreachable", "b")]
     assert steps == ["prepare on a, b", "abort on a, b"]
     street.restart("b")
     with street.connect() as agents:
@@ -226,7 +227,8 @@ def test_an_operator_that_is_not_installed_is_refused_and_nothing_is_deployed(st
     with street.connect() as agents:
         with pytest.raises(deploy.DeployError) as caught:
             deploy.deploy(street.plan, agents)
-        assert "my.unknown" in caught.value.reasons["b"] and set(caught.value.reasons) == {"b"}
+        assert named(caught.value.mistakes) == [("not_deployed", street.plan.hash), ("refused_by_agent", "b")]
+        assert "my.unknown" in caught.value.reasons["b"].text
         assert street.states(agents) == {"a": [], "b": []}
 
 
@@ -311,7 +313,7 @@ def test_a_lost_commit_is_said_and_the_first_tuple_makes_up_for_it(street: Stree
 
     with street.connect() as agents, pytest.raises(deploy.DeployError) as caught:
         deploy.deploy(street.plan, agents, progress)
-    assert caught.value.headline.startswith("deployed, but not every node") and set(caught.value.reasons) == {"b"}
+    assert named(caught.value.mistakes)[0] == ("not_confirmed", street.plan.hash) and set(caught.value.reasons) == {"b"}
     street.restart("b")
     with street.connect() as agents:
         assert street.states(agents) == {"a": ["COMMITTED"], "b": ["PREPARED"]}, "prepared is durable"

@@ -3,11 +3,12 @@
 from hypothesis import given
 from hypothesis import strategies as st
 
+from coordinator.errors import Mistake
 from coordinator.fleet.deployment.two_phase import Answer, Call, Result, TwoPhase, Verb
 
 YES = Answer(True)
-NO = Answer(False, "operator my.x is not installed")
-GONE = Answer(False, "cannot be reached", answered=False)
+NO = Answer(False, Mistake("refused_by_agent", "operator my.x is not installed"))
+GONE = Answer(False, Mistake("unreachable", "cannot be reached"), answered=False)
 
 
 def run(machine: TwoPhase, answers: dict[Call, list[Answer]]) -> list[Call]:
@@ -62,7 +63,7 @@ def test_after_the_decision_a_silent_node_is_asked_again_and_nothing_is_aborted(
 def test_an_abort_that_does_not_arrive_is_said() -> None:
     machine = TwoPhase(("a", "b"))
     run(machine, {(Verb.PREPARE, "b"): [NO], (Verb.ABORT, "a"): [GONE]})
-    assert machine.reasons["a"].startswith("could not be told to give up")
+    assert machine.reasons["a"].code == "unreachable" and "give up" in machine.reasons["a"].text
 
 
 def test_answers_that_were_not_asked_for_change_nothing() -> None:

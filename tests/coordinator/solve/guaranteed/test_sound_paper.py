@@ -19,6 +19,7 @@ from coordinator.spec.runtime_charges import NOTHING
 from protos import plan_document
 from protos.plan_document import PaperChoice, Plan, SoundAlternative
 from tests.coordinator.guarantee.plans import FREE, MS, QUERIES, written
+from tests.coordinator.wording import Wording, named
 
 SEARCH = ("placements", "analyses", "cuts")
 
@@ -90,17 +91,15 @@ def test_the_same_input_gives_the_same_plan() -> None:
 def test_an_age_beyond_the_deadline_is_no_plan() -> None:
     with pytest.raises(InfeasibleError) as raised:
         sound(15, ", max_age: 300 ms")
-    assert raised.value.reasons == [
-        "output warning: v2v admits tuples of up to 300 ms of age, its deadline is 300 ms; declare a smaller 'max_age' "
-        "or a longer deadline"
-    ]
+    assert named(raised.value.reasons) == [("age_beyond_deadline", "warning")] and raised.value.reasons[0].mend
 
 
 def test_rows_name_the_node_and_who_demands_what() -> None:
     with pytest.raises(InfeasibleError) as raised:
         sound(40)
-    assert raised.value.reasons[0].startswith("node b: ")
-    assert "of admission it has to do 320 ms where all of this is there (" in raised.value.reasons[0]
+    first = raised.value.reasons[0]
+    assert (first.code, first.subject) == ("condition_broken", "b") and "320 ms" in first.text
+    Wording("plan", "paper").check("40 tuples, sound", raised.value.lines())
 
 
 def test_best_effort_writes_the_nearest_plan_and_says_so() -> None:
