@@ -10,7 +10,7 @@ from __future__ import annotations
 
 import json
 import os
-from collections.abc import Iterable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from pathlib import Path
 
 from coordinator.error_codes import Code
@@ -60,6 +60,11 @@ def facts(problem: Problem) -> tuple[str, int, Code, str]:
 def named(mistakes: Iterable[Mistake]) -> list[tuple[Code, str]]:
     """Code and subject of each."""
     return [(one.code, one.subject) for one in mistakes]
+
+
+def has(*expected: tuple[Code, str]) -> Callable[[CoordinatorError], bool]:
+    """For pytest.raises: that an error has exactly these codes and subjects."""
+    return lambda error: named(error.mistakes) == list(expected)
 
 
 def printed(error: CoordinatorError, folder: Path) -> list[str]:

@@ -25,7 +25,7 @@ from coordinator.fleet.identity import certificate_folder, certificates
 from coordinator.fleet.local.local_agents import LocalAgentError
 from coordinator.fleet.local.local_cluster import wanted
 from coordinator.spec.cluster import machines
-from tests.coordinator.wording import facts
+from tests.coordinator.wording import facts, has
 
 ROOT = Path(__file__).parents[3]
 
@@ -117,7 +117,7 @@ def test_the_table_and_json(street: Path, monkeypatch: pytest.MonkeyPatch) -> No
 
 def test_running_local_agents_are_not_forgotten(street: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     before = (street / "addresses.json").read_text()
-    with pytest.raises(LocalAgentError, match="are running already"):
+    with pytest.raises(LocalAgentError, check=has(("runs_already", "addresses.json"))):
         here(monkeypatch, street, "cluster.yaml")
     assert (street / "addresses.json").read_text() == before
 
@@ -136,7 +136,7 @@ def test_another_node_there_is_refused(street: Path, tmp_path: Path, monkeypatch
         "the certificate there is node b's, not node a's; correct the address",
     ]
     write_cluster(tmp_path, f'  a: {{address: "127.0.0.1:{free_ports(1)}"}}', f"mutual-tls\n{certs}")
-    with pytest.raises(AgentsError, match="no agent is running there; start node-agent on that machine"):
+    with pytest.raises(AgentsError, check=has(("unreachable", "a"))):
         here(monkeypatch, tmp_path, "cluster.yaml")
 
 
@@ -147,10 +147,10 @@ def test_without_an_identity_or_port_it_says_so(tmp_path: Path, monkeypatch: pyt
     (problem,) = raised.value.problems
     assert (problem.mistake.code, Path(problem.file).parts[-2:]) == ("no_identity", ("certs", "coordinator"))
     found = machines(write_cluster(tmp_path, '  a: {address: "127.0.0.1:0"}', "insecure-loopback"))
-    with pytest.raises(AgentsError, match=r"address 127.0.0.1:0 has no port to ask at"):
+    with pytest.raises(AgentsError, check=has(("no_port", "a"))):
         discovery.find(found, 0)
     found = machines(write_cluster(tmp_path, '  a: {address: "no.such.host.invalid:7700"}'))
-    with pytest.raises(AgentsError, match=r"node a: host 'no.such.host.invalid' is unknown here .*/etc/hosts"):
+    with pytest.raises(AgentsError, check=has(("unknown_host", "a"))):
         discovery.find(found, 0)
 
 
@@ -172,7 +172,7 @@ def found(name: str, control: str, places: int = 1, **changes: Any) -> Found:
 
 def test_a_name_that_leads_to_this_machine_itself_is_no_address_for_others() -> None:
     here, there = found("a", "127.0.1.1:7700"), found("b", "10.0.0.2:7700")
-    with pytest.raises(AgentsError, match=r"node a: its address leads to 127.0.1.1:7700, where node b cannot reach it"):
+    with pytest.raises(AgentsError, check=has(("own_loopback", "a"))):
         discovery._refuse_own_loopback({"a": here, "b": there})
     discovery._refuse_own_loopback({"a": here})
     discovery._refuse_own_loopback({"b": there})
@@ -207,7 +207,7 @@ def test_addresses_of_one_link_only_are_left_out(monkeypatch: pytest.MonkeyPatch
     known("fe80::1%eth0", "fd00::7", "10.0.0.7", "10.0.0.7")
     assert dns.resolve("pi1.local") == ["10.0.0.7", "fd00::7"]
     known("fe80::1%eth0")
-    with pytest.raises(dns.UnknownHostError, match=r"has link-local addresses only here .fe80::1%eth0."):
+    with pytest.raises(dns.UnknownHostError, check=has(("link_local_host", "pi1.local"))):
         dns.resolve("pi1.local")
 
 

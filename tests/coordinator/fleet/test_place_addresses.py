@@ -16,7 +16,7 @@ from coordinator.fleet.local import local_agents, local_cluster
 from coordinator.monitoring.status_response import by_place
 from protos import agent_pb2, plan_document, trace_pb2
 from protos.records import Header, pack_header
-from tests.coordinator.wording import facts
+from tests.coordinator.wording import facts, has
 from tests.whole_plans import whole
 
 PLACES = {
@@ -75,9 +75,9 @@ def test_a_chunk_says_which_place_it_is_of() -> None:
         return trace_pb2.TraceChunk(boot=7, header=pack_header(Header(node, 0, 7, "c", 50, 0, 0)))
 
     assert place_of(chunk("a.1"), "a") == "a.1" and place_of(chunk("a"), "a") == "a"
-    with pytest.raises(TraceError, match=r"a chunk of b\.1/"):
+    with pytest.raises(TraceError, check=has(("other_trace", "a"))):
         place_of(chunk("b.1"), "a")
-    with pytest.raises(TraceError, match="no header"):
+    with pytest.raises(TraceError, check=has(("damaged", "a"))):
         place_of(trace_pb2.TraceChunk(boot=7), "a")
 
 

@@ -134,15 +134,15 @@ def test_earlier_plans_that_cannot_be_read_are_refused(tmp_path: Path) -> None:
     run = changed(tmp_path / "run", 1)
     (name,) = (run.path / "earlier").iterdir()
     name.write_text((run.path / "plan.json").read_text())
-    with pytest.raises(NoRunError, match="another plan than its name says"):
+    with pytest.raises(NoRunError, check=lambda error: error.mistakes[0].code == "other_plan"):
         read_run(run.path)
     name.unlink()
-    with pytest.raises(NoRunError, match=r"earlier/.* cannot be read"):
+    with pytest.raises(NoRunError, check=lambda error: error.mistakes[0].code == "unreadable"):
         read_run(run.path)
     document = json.loads((run.path / "run.json").read_text())
     for wrong in ("ab", [3], ["../plan"]):
         (run.path / "run.json").write_bytes(packed(document | {"earlier": wrong}))
-        with pytest.raises(NoRunError, match="earlier must be a list"):
+        with pytest.raises(NoRunError, check=lambda error: error.mistakes[0].code == "bad_value"):
             read_run(run.path)
     with pytest.raises(ValueError, match="at most 256"):
         join([run.plan] * (MOST_PLANS + 1))

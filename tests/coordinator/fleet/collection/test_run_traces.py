@@ -21,6 +21,7 @@ from protos.records import (
     unpack_records,
 )
 from protos.segments import Chain, records_in
+from tests.coordinator.wording import has
 
 HASH = "0123456789abcdef" + "0" * 48
 OTHER = "ab" * 32
@@ -75,7 +76,7 @@ def test_chunks_are_appended_and_counted(tmp_path: Path) -> None:
 def test_a_hole_is_refused(tmp_path: Path) -> None:
     incarnation = RunTraces(tmp_path, []).incarnation("a", 7)
     incarnation.add(chunk(0, 10))
-    with pytest.raises(TraceError, match=r"records 10 to 12 .* new directory"):
+    with pytest.raises(TraceError, check=has(("records_gone", "a"))):
         incarnation.add(chunk(12, 1))
 
 
@@ -154,5 +155,5 @@ def test_crashes_and_unreachable_nodes_are_kept(tmp_path: Path) -> None:
 
 
 def test_a_chunk_of_another_node_is_refused(tmp_path: Path) -> None:
-    with pytest.raises(TraceError, match="a chunk of a/"):
+    with pytest.raises(TraceError, check=has(("other_trace", "b"))):
         RunTraces(tmp_path, []).incarnation("b", 7).add(chunk(0, 1))

@@ -6,6 +6,7 @@ import pytest
 
 from coordinator.fleet.local import local_agents
 from coordinator.fleet.local.local_agents import LocalAgent, LocalAgentError, Wanted
+from tests.coordinator.wording import has
 
 
 def test_the_last_words_are_those_of_this_start(tmp_path: Path) -> None:
@@ -17,7 +18,7 @@ def test_the_last_words_are_those_of_this_start(tmp_path: Path) -> None:
 
 def test_a_state_directory_that_cannot_be_made_is_said(tmp_path: Path) -> None:
     (tmp_path / "file").write_text("")
-    with pytest.raises(LocalAgentError, match=r"node a: state directory .*Not a directory; give another"):
+    with pytest.raises(LocalAgentError, check=has(("unwritable", "a"))):
         local_agents.start([Wanted("a", "127.0.0.1:0", "127.0.0.1:0", tmp_path / "file" / "a")])
 
 

@@ -19,6 +19,7 @@ from coordinator.report.facts.reader import read_run
 from coordinator.report.spark import java
 from coordinator.report.spark.java import SparkUnavailableError, find
 from tests.coordinator.report.synthetic import play, random_document
+from tests.coordinator.wording import has
 
 ROOT = Path(__file__).parents[4]
 PATH, JAVA = os.environ["PATH"], shutil.which("java")
@@ -60,24 +61,24 @@ def test_java_home_is_what_the_user_asked_for(monkeypatch: pytest.MonkeyPatch, t
     monkeypatch.setenv("JAVA_HOME", str(install(tmp_path / "mine", "21-ea")))
     assert find(tmp_path).version == 21
     monkeypatch.setenv("JAVA_HOME", str(install(tmp_path / "old", "11.0.2")))
-    with pytest.raises(SparkUnavailableError, match=rf"JAVA_HOME is {tmp_path}/old, which is Java 11; .* 17"):
+    with pytest.raises(SparkUnavailableError, check=has(("java_too_old", "JAVA_HOME"))):
         find(tmp_path)
     monkeypatch.setenv("JAVA_HOME", str(tmp_path / "empty"))
-    with pytest.raises(SparkUnavailableError, match=rf"JAVA_HOME is {tmp_path}/empty, .*--engine python"):
+    with pytest.raises(SparkUnavailableError, check=has(("no_java", "JAVA_HOME"))):
         find(tmp_path)
 
 
 def test_what_is_too_old_is_told_with_its_version(tmp_path: Path) -> None:
     install(tmp_path / "path", "1.8.0_392")
     install(tmp_path / "jvm" / "a", "11.0.2")
-    with pytest.raises(SparkUnavailableError, match=rf"Java 11 \({tmp_path}/jvm/a/bin/java\) is too old: install it"):
+    with pytest.raises(SparkUnavailableError, check=has(("java_too_old", "java"))):
         find(tmp_path / "jvm")
 
 
 def test_no_java_is_one_line_that_says_what_to_install(tmp_path: Path) -> None:
     broken = install(tmp_path / "jvm" / "a", "21") / "bin" / "java"
     broken.write_text("#!/bin/sh\nexit 1\n")
-    with pytest.raises(SparkUnavailableError, match=r"no `java` was found: .*jre-headless.*--engine python") as told:
+    with pytest.raises(SparkUnavailableError, check=has(("no_java", "java"))) as told:
         find(tmp_path / "jvm")
     assert "\n" not in str(told.value)
 
