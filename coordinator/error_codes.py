@@ -71,7 +71,8 @@ Code = Literal[
     "spark_does_not_start", "too_many_records", "unbalanced", "unreadable_plan", "unusable_java",
     # local_run
     "bad_duration", "bad_rate", "feed_of_several_sources", "incomplete", "no_listing", "no_source", "not_local",
-    "nothing_to_feed", "option_twice", "rate_and_by", "slow_import", "unknown_source", "unknown_unit",
+    "nothing_to_feed", "option_twice", "rate_and_by", "simulation_killed", "slow_import", "unknown_source",
+    "unknown_unit",
     # cli
     "not_empty", "there_already",
     # units

@@ -15,7 +15,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from coordinator.errors import CoordinatorError
+from coordinator.errors import CoordinatorError, Mistake
 
 END_S = 5.0
 
@@ -24,12 +24,10 @@ class SimulationError(CoordinatorError):
     """The child has ended without a result; its own words are on stderr. exit_code: the child's."""
 
     def __init__(self, code: int) -> None:
-        super().__init__("" if code > 0 else f"the simulation was ended by signal {-code}; look at the operators")
+        text = f"the simulation was ended by signal {-code}"
+        killed = [] if code > 0 else [Mistake("simulation_killed", text, "look at the operators")]
+        super().__init__(*killed)  # nothing where the child has said it
         self.exit_code = code if code > 0 else 128 - code
-
-    def lines(self) -> list[str]:
-        """Nothing where the child has said it."""
-        return [line for line in super().lines() if line]
 
 
 @dataclass(frozen=True, slots=True)
