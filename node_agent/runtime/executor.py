@@ -93,10 +93,10 @@ def _nothing(at_ns: int) -> None:
 class Executor:
     """Runs task instances on the calling thread, one at a time.
 
-    now: the node's clock in ns. spend(step): called after each run of an operator, for emulated nodes. failed(step,
-    error): told of every operator that raised; the tuple is lost, nothing else happens. drain(at_ns): called at the end
-    of the first instance that ends at `due_ns` or later, before the next one is chosen, so that what has arrived by
-    then takes part in the choice; it sets the next `due_ns`.
+    now: the node's clock in ns. spend(step, lineage): called after each run of an operator, whose cost it measures,
+    fills up or simulates. failed(step, error): told of every operator that raised; the tuple is lost, nothing else
+    happens. drain(at_ns): called at the end of the first instance that ends at `due_ns` or later, before the next one
+    is chosen, so that what has arrived by then takes part in the choice; it sets the next `due_ns`.
     """
 
     __slots__ = ("drain", "due_ns", "engine", "failed", "now", "spend")
@@ -105,7 +105,7 @@ class Executor:
         self,
         engine: Engine,
         now: Callable[[], int],
-        spend: Callable[[Step], None] | None = None,
+        spend: Callable[[Step, Lineage], None] | None = None,
         failed: Callable[[Step, BaseException], None] | None = None,
     ) -> None:
         self.engine, self.now, self.spend, self.failed = engine, now, spend, failed
@@ -148,7 +148,7 @@ class Executor:
                 except RAISED as error:
                     return self._raised(unit, step, lineage, payload, start_ns, error)
                 if spend is not None:
-                    spend(step)
+                    spend(step, lineage)
                 if step.policed and payload.__class__ is not Many:
                     payload = self._policed(unit, step, lineage, payload)
                 if payload is None:
@@ -235,7 +235,7 @@ class Executor:
                 continue
             made += [(slot, *each) for each in got]
             if self.spend is not None:
-                self.spend(run)
+                self.spend(run, lineage)
         return [item for item in made if item[0] not in failed]
 
     def _policed(self, unit: Unit, step: Step, lineage: Lineage, payload: Any) -> Any:

@@ -24,7 +24,7 @@ from node_agent.host.trace_ring import HANG, HANG_AT, RingFacts
 from node_agent.operators.registry import Registry
 from node_agent.runtime.background import BackgroundWork
 from node_agent.runtime.context import Shared
-from node_agent.runtime.deployments.cost_meter import CostMeter
+from node_agent.runtime.deployments.cost_meter import CostMeter, Meter
 from node_agent.runtime.deployments.deployed_plan import Deployed, EngineSlot
 from node_agent.runtime.deployments.heartbeats import Heartbeats
 from node_agent.runtime.deployments.lifecycle import Changed, Plans
@@ -57,12 +57,13 @@ class Runtime:
     """Everything on the scheduling thread. `step` runs what is ready, or waits."""
 
     def __init__(
-        self, shared: Shared, facts: RingFacts, registry: Registry, changed: Changed, security: Security | None = None
-    ) -> None:
-        """security: where connections are secured."""
+        self, shared: Shared, facts: RingFacts, registry: Registry, changed: Changed, security: Security | None = None,
+        meter: Meter | None = None,
+    ) -> None:  # fmt: skip
+        """security: where connections are secured. meter: of what operators cost, where that is not measured."""
         self.shared, self.facts, self.security = shared, facts, security
         self._now = shared.now_ns
-        self.meter = CostMeter(shared.clock, registry.checking)
+        self.meter = meter or CostMeter(shared.clock, registry.checking)
         self.outbox = Outbox(shared, security)
         self.plans = Plans(shared, registry, self.outbox, self.meter, changed)
         self.backpressure = Backpressure(shared, self.plans)

@@ -13,7 +13,9 @@ end of its bucket, so it is never below the true one of what was measured, and a
 """
 
 from collections.abc import Sequence
+from typing import Protocol
 
+from node_agent.core.lineage import Lineage
 from node_agent.core.model import Step
 from node_agent.operators.hop import Checking
 from node_agent.ports import Clock
@@ -87,9 +89,24 @@ def rows(costs: Sequence[Cost], first: int) -> tuple[tuple[Row, ...], int]:
     return tuple(found), 0
 
 
+class Meter(Protocol):
+    """The Executor's `spend`, and what it found. always: it is told of every instance."""
+
+    costs: dict[Step, Cost]
+    always: bool
+    began_ns: int
+
+    def start(self) -> None:
+        """The next instance begins now, with its first operator."""
+
+    def spend(self, step: Step, lineage: Lineage) -> None:
+        """The operator has returned."""
+
+
 class CostMeter:
     """The Executor's `spend`. Call `start` before the instance. checking: what is no cost of operators."""
 
+    always = False
     __slots__ = ("began_ns", "checking", "clock", "costs", "mark_ns", "wall_ns")
 
     def __init__(self, clock: Clock, checking: Checking | None = None) -> None:
@@ -112,7 +129,7 @@ class CostMeter:
         checking.cpu_ns = checking.elapsed_ns = 0
         return taken
 
-    def spend(self, step: Step) -> None:
+    def spend(self, step: Step, lineage: Lineage) -> None:
         """The operator has returned: take down its CPU time, then use up what is left of its emulated cost."""
         cost = self.costs[step]
         mark_ns, emulate_ns, cpu_ns = self.mark_ns, cost.emulate_ns, self.clock.cpu_ns

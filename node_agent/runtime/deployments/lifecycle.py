@@ -22,7 +22,7 @@ from node_agent.operators.registry import Registry
 from node_agent.runtime.context import Shared
 from node_agent.runtime.deployments import loading
 from node_agent.runtime.deployments.announcements import EventAnnouncer
-from node_agent.runtime.deployments.cost_meter import Cost, CostMeter
+from node_agent.runtime.deployments.cost_meter import Cost, Meter
 from node_agent.runtime.deployments.counters import Counts
 from node_agent.runtime.deployments.deployed_plan import (
     COMMITTED,
@@ -53,16 +53,14 @@ Changed = Callable[[Deployed, str], None]  # the runtime changed a plan's state 
 class Plans:
     """All that is loaded. `commands` is what the engines send and deliver through."""
 
-    def __init__(
-        self, shared: Shared, registry: Registry, commands: Commands, meter: CostMeter, changed: Changed
-    ) -> None:
+    def __init__(self, shared: Shared, registry: Registry, commands: Commands, meter: Meter, changed: Changed) -> None:
         self.shared, self.registry, self.commands, self.meter = shared, registry, commands, meter
         self.changed = changed
         self.engine_slots: list[EngineSlot] = []
         self.by_hash: dict[str, Deployed] = {}
         self.by_stamp: dict[int, Deployed] = {}  # by the first eight bytes of the hash, as tuples carry it
         self.by_loaded: dict[CompiledPlan, Deployed] = {}
-        self.emulating = False  # some operator is to be filled up
+        self.emulating = False  # every instance is told to the meter
         self.limit_bytes = DEFAULT_BYTES  # of queued payloads of all plans: the most that one of them allows
         self.memory_full: Callable[[], bool] = _never
         self.on_plans_changed: Callable[[], None] = (
@@ -303,7 +301,7 @@ class Plans:
     def _look_up(self) -> None:
         """Rebuilds the lookup tables after the set of plans or a plan's state changed."""
         plans = self.by_hash.values()
-        self.emulating = any(cost.emulate_ns > 0 for cost in self.meter.costs.values())
+        self.emulating = self.meter.always or any(cost.emulate_ns > 0 for cost in self.meter.costs.values())
         self.limit_bytes = max((each.plan.memory_bytes for each in plans), default=0) or DEFAULT_BYTES
         for engine_slot in self.engine_slots:
             engine_slot.engine.limit_to(max(LEAST_JOBS, self.limit_bytes // JOB_BYTES))

@@ -15,6 +15,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from node_agent.core import plan as plans
+from node_agent.host.clock import SystemClock
 from node_agent.link.limits import MAX_PAYLOAD_BYTES
 from node_agent.operators.codecs import JSON, MAX_DEPTH, CodecError, protobuf
 from node_agent.operators.hop import UnencodableError
@@ -173,7 +174,7 @@ def test_checks_cost_operators_nothing() -> None:
     """What is measured of an operator leaves out what its checks have taken, however long that was."""
     registry = Registry(checks=True)
     assert registry.checking is not None
-    meter = CostMeter(registry.checking)
+    meter = CostMeter(SystemClock("REALTIME", 0), registry.checking)
     meter.start()
     value = [{"x": [1.5] * 100}] * 100
     called, _ = registry.calls(plans.Operator(1, "O1", "pass", (1,), 2, 1), ["in"])
@@ -190,7 +191,7 @@ def test_checks_cost_operators_nothing() -> None:
     step: Any = object()
     taken: Any = Taken()
     meter.costs[step] = taken
-    meter.spend(step)
+    meter.spend(step, (1, 1, 1, 0, 0, 0))
     assert 0 <= taken.spent_ns < checked_ns and taken.elapsed_ns >= 0
     assert registry.checking.cpu_ns == 0
 
