@@ -21,7 +21,11 @@ from pathlib import Path
 
 ROOT = Path(__file__).resolve().parents[1]
 # The tests that need neither the coordinator nor the vehicles.
-AGENT = ("tests/node_agent", "tests/contract/test_requirements.py", "tests/contract/test_trace_records.py")
+AGENT = (
+    "tests/node_agent",
+    "tests/contract/house/test_requirements.py",
+    "tests/contract/formats/test_trace_records.py",
+)
 # Of these the ones that meet the interpreter and its OpenSSL most: sockets, TLS, the wire, processes.
 QUICK = (
     "tests/node_agent/agents/test_agent_live.py", "tests/node_agent/client/test_client.py",
@@ -32,7 +36,7 @@ QUICK = (
     "tests/node_agent/agents/test_tls_live.py", "tests/node_agent/tls/test_tls_openssl.py",
     "tests/node_agent/runtime/links/test_tls_records.py", "tests/node_agent/wire/test_plan_message.py",
     "tests/node_agent/control", "tests/node_agent/link", "tests/node_agent/core/engine/test_engine_stories.py",
-    "tests/contract/test_requirements.py", "tests/contract/test_trace_records.py",
+    "tests/contract/house/test_requirements.py", "tests/contract/formats/test_trace_records.py",
 )  # fmt: skip
 TESTS_NEED = (
     "pytest",

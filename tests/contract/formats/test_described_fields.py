@@ -12,7 +12,7 @@ from coordinator.spec.catalog import load
 from coordinator.spec.expressions import MessageFields
 from node_agent.operators.codecs import DESCRIBED, Codecs, described
 
-QUERIES = Path(__file__).parents[2] / "sim_vehicles" / "queries"
+QUERIES = Path(__file__).parents[3] / "sim_vehicles" / "queries"
 
 
 def _plain(kind: Any, depth: int) -> Any:

@@ -5,7 +5,7 @@
 
 from __future__ import annotations
 
-from tests.contract.newcomer_stage import QUERY, Case, Step, change, directory, remove, write
+from tests.contract.commands.newcomer_stage import QUERY, Case, Step, change, directory, remove, write
 
 VALIDATE = "coordinator validate query.yaml cluster.yaml"
 PLAN = "coordinator plan query.yaml cluster.yaml"

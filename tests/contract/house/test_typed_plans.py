@@ -8,7 +8,7 @@ from pathlib import Path
 
 import pytest
 
-ROOT = Path(__file__).resolve().parents[2]
+ROOT = Path(__file__).resolve().parents[3]
 PACKAGES = ("coordinator", "node_agent", "sim_vehicles", "infra")
 NAMES = frozenset({"plan", "made", "larger", "smaller"})  # what plans are called
 KEYS = frozenset({"graph", "guarantee", "sub_deadlines_ns", "alternatives"})  # that no other document has

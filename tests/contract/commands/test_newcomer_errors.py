@@ -2,7 +2,7 @@
 
 The cases stand in newcomer_files.py, newcomer_operators.py and newcomer_agents.py; infra/ERRORS.md is made of them:
 
-    python -m tests.contract.test_newcomer_errors
+    python -m tests.contract.commands.test_newcomer_errors
 """
 
 from __future__ import annotations
@@ -21,8 +21,8 @@ from pathlib import Path
 
 import pytest
 
-from tests.contract import newcomer_agents, newcomer_files, newcomer_operators
-from tests.contract.newcomer_stage import Case, Stage, addresses, prepare, run
+from tests.contract.commands import newcomer_agents, newcomer_files, newcomer_operators
+from tests.contract.commands.newcomer_stage import Case, Stage, addresses, prepare, run
 from tests.node_agent.live import ROOT, Agent
 
 TABLE = ROOT / "infra" / "ERRORS.md"
@@ -191,7 +191,7 @@ def test_there_are_many_and_no_two_are_one() -> None:
 
 
 def test_the_table_is_current() -> None:
-    assert TABLE.read_text() == table(), "write it again with: python -m tests.contract.test_newcomer_errors"
+    assert TABLE.read_text() == table(), "write it again with: python -m tests.contract.commands.test_newcomer_errors"
 
 
 def table() -> str:
@@ -204,7 +204,7 @@ def table() -> str:
         "ends in a line or two: what is wrong, with the file and the line where there is one, and what to do about it.",
         "Exit codes: 2 bad input, 3 infeasible, 4 out of time, 1 anything else.",
         "",
-        "Made by `python -m tests.contract.test_newcomer_errors` from the cases of that test; do not edit.",
+        "Made by `python -m tests.contract.commands.test_newcomer_errors` from the cases of that test; do not edit.",
     ]
     for section, cases in SECTIONS.items():
         text += [

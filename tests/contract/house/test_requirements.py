@@ -10,7 +10,7 @@ import pytest
 
 from protos import requirements
 
-ROOT = Path(__file__).resolve().parents[2]
+ROOT = Path(__file__).resolve().parents[3]
 DEPENDENCIES = re.search(r"^dependencies = \[(.*)\]", (ROOT / "pyproject.toml").read_text(), re.MULTILINE)
 GENERATED = sorted((ROOT / "protos").glob("*_pb2*.py"))
 

@@ -8,7 +8,7 @@ from pathlib import Path
 
 import pytest
 
-ROOT = Path(__file__).parents[2]
+ROOT = Path(__file__).parents[3]
 ROOMS = ("protos", "node_agent", "coordinator", "sim_vehicles", "infra", "docs")
 PAGES = sorted([*ROOT.glob("*.md"), *(page for room in ROOMS for page in (ROOT / room).rglob("*.md"))])
 READMES = [page for page in PAGES if page.name == "README.md" and page.parent != ROOT]

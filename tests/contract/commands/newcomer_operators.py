@@ -7,8 +7,8 @@ from __future__ import annotations
 
 import shutil
 
-from tests.contract.newcomer_files import VALIDATE
-from tests.contract.newcomer_stage import Case, Stage, Step, change, cut, does, remove, write
+from tests.contract.commands.newcomer_files import VALIDATE
+from tests.contract.commands.newcomer_stage import Case, Stage, Step, change, cut, does, remove, write
 
 LIST = "node-agent operators --operators operators.py --json"
 DEPLOY = "coordinator deploy plan.json"

@@ -3,7 +3,7 @@
 import re
 from pathlib import Path
 
-ROOT = Path(__file__).resolve().parents[2]
+ROOT = Path(__file__).resolve().parents[3]
 ROOMS = ("node_agent", "coordinator")
 WORDS = re.compile(r"vehicle|collision|\bsumo\b|\bbrake|\bcrossing\b", re.IGNORECASE)
 

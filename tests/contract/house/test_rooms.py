@@ -10,7 +10,7 @@ import pytest
 
 from infra.house import house
 
-ROOT = Path(__file__).parents[2]
+ROOT = Path(__file__).parents[3]
 PACKAGES = ("protos", "node_agent", "coordinator", "sim_vehicles", "infra")
 MOST_FILES = 14
 ONE_FILE_PER_COMMAND = ("coordinator/cli/commands", "infra/bench")  # called as the command

@@ -16,7 +16,7 @@ from node_agent.core.policies import policy
 from protos import records as rec
 from protos.record_layout import CLASSES, COLUMNS
 
-ROOT = Path(__file__).resolve().parents[2]
+ROOT = Path(__file__).resolve().parents[3]
 ROOMS = ("protos", "node_agent", "coordinator", "sim_vehicles", "infra", "tests")
 WORDS = re.compile(r"w[0-9]")
 BY_POSITION = {ROOT / "protos/record_layout.py", ROOT / "node_agent/core/facts.py"}

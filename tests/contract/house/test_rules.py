@@ -9,7 +9,7 @@ from pathlib import Path
 
 import pytest
 
-ROOT = Path(__file__).parents[2]
+ROOT = Path(__file__).parents[3]
 RULE = re.compile(r"^\| (\d+) \| (.+) \| `([\w.]+)` \| `([\w/.]+)::(test_\w+)` \|$", re.MULTILINE)
 RULES = RULE.findall((ROOT / "docs" / "rules.md").read_text(encoding="utf-8"))
 

@@ -5,8 +5,8 @@
 
 from __future__ import annotations
 
-from tests.contract.newcomer_operators import DEPLOY
-from tests.contract.newcomer_stage import Case, at, change, does, write
+from tests.contract.commands.newcomer_operators import DEPLOY
+from tests.contract.commands.newcomer_stage import Case, at, change, does, write
 
 FEED = "node-agent feed belt feed.jsonl --to"
 OTHER = (change("query.yaml", "query: sorting", "query: other"), does("coordinator plan query.yaml cluster.yaml"))

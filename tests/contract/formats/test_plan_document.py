@@ -14,7 +14,7 @@ import pytest
 from protos import json_shape, plan_document
 from protos.plan_document import PlanFileError
 
-PLANS = sorted((Path(__file__).parents[1] / "golden" / "corpus" / "plans").glob("*.json"))
+PLANS = sorted((Path(__file__).parents[2] / "golden" / "corpus" / "plans").glob("*.json"))
 
 
 @pytest.mark.parametrize("path", PLANS, ids=lambda path: path.stem)

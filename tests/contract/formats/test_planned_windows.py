@@ -13,7 +13,7 @@ from node_agent.core.policies import policy
 from node_agent.operators.registry import Registry
 from node_agent.wire.plan_message import core_plan
 
-FOLDER = Path(__file__).parents[1] / "coordinator" / "spec"
+FOLDER = Path(__file__).parents[2] / "coordinator" / "spec"
 
 
 @pytest.mark.parametrize("model", ["paper", "sound"])
