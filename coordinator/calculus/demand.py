@@ -150,9 +150,11 @@ def _steps(each: Task, busy: Time) -> Steps:
 
 
 @dataclass(frozen=True)
-class Verdict:
-    """What the test found. u, what is demanded by then, of whom, and who blocks: where it fails the first such u, where
-    it holds the one with the least room."""
+class DemandTestResult:
+    """The result of the demand test at one u: the demand by then, its terms by unit, and the unit that blocks.
+
+    Where the test fails, u is the first that fails. Where it holds, u is the one with the least room.
+    """
 
     holds: bool
     utilisation: Fraction
@@ -172,7 +174,7 @@ class Verdict:
         return self.u - self.demand
 
 
-def test(tasks: Sequence[Task]) -> Verdict:
+def test(tasks: Sequence[Task]) -> DemandTestResult:
     """The test of this module's head. Raises UnboundedError."""
     return test_load(load(tasks))
 
@@ -180,7 +182,7 @@ def test(tasks: Sequence[Task]) -> Verdict:
 test.__test__ = False  # type: ignore[attr-defined]  # not one of pytest's
 
 
-def test_load(loaded: Load) -> Verdict:
+def test_load(loaded: Load) -> DemandTestResult:
     """As `test`, of a load that is written out already."""
     units = [each.task for each in loaded.steps if not each.task.chore and each.counts[-1]]  # that are ever released
     first = min((unit.deadline for unit in units), default=loaded.busy)
@@ -198,18 +200,20 @@ def test_load(loaded: Load) -> Verdict:
             return _at(loaded, units, False, u, demand)
         if least is None or u - demand < least[0]:
             least = (u - demand, u, demand)
-    return _at(loaded, units, True, least[1], least[2]) if least else Verdict(True, loaded.utilisation)
+    return _at(loaded, units, True, least[1], least[2]) if least else DemandTestResult(True, loaded.utilisation)
 
 
-def _at(loaded: Load, units: Sequence[Task], holds: bool, u: Time, demand: Time) -> Verdict:
-    """The verdict, with who demands what by u."""
+def _at(loaded: Load, units: Sequence[Task], holds: bool, u: Time, demand: Time) -> DemandTestResult:
+    """The result at u, with the demand of every unit by then."""
     blocker = max((unit for unit in units if unit.deadline > u), key=lambda unit: unit.longest, default=None)
     terms = tuple(
         (each.task.name, each.count(u - each.task.deadline), each.at(u - each.task.deadline, u))
         for each in loaded.steps
         if u >= each.task.deadline
     )
-    return Verdict(holds, loaded.utilisation, u, demand, terms, (blocker.name, blocker.longest) if blocker else None)
+    return DemandTestResult(
+        holds, loaded.utilisation, u, demand, terms, (blocker.name, blocker.longest) if blocker else None
+    )
 
 
 test_load.__test__ = False  # type: ignore[attr-defined]

@@ -43,7 +43,7 @@ class Row:
 
 
 @dataclass(frozen=True)
-class Verdict:
+class AdmissionResult:
     """`rows`: every output of the next plan; `proof`: why there is no next plan at all; `loading_ns`: how
     long a stretch of loading a plan was assumed."""
 
@@ -69,7 +69,9 @@ class Verdict:
         return not self.reasons
 
 
-def judged(before: Plan, after: Plan, spared: frozenset[str] = frozenset(), loading_ns: int = LOADING_NS) -> Verdict:
+def judged(
+    before: Plan, after: Plan, spared: frozenset[str] = frozenset(), loading_ns: int = LOADING_NS
+) -> AdmissionResult:
     """`before` runs, `after` is to run; `spared`: outputs of `after` that need not hold; `loading_ns`: the longest
     stretch of loading a plan."""
     meanwhile = during(before, after, loading_ns)
@@ -78,7 +80,7 @@ def judged(before: Plan, after: Plan, spared: frozenset[str] = frozenset(), load
         _row(name, owner[name], before.guarantee.get(name), meanwhile.claims[name], claim, spared)
         for name, claim in after.guarantee.items()
     ]
-    return Verdict(tuple(rows), (), meanwhile.loading_ns)
+    return AdmissionResult(tuple(rows), (), meanwhile.loading_ns)
 
 
 def _row(name: str, query: str, before: Claim | None, meanwhile: Claim, after: Claim, spared: frozenset[str]) -> Row:
@@ -141,4 +143,4 @@ def _takes(part: Step) -> tuple[int, str]:
     return part.ns, f", {show_ns(part.ns)}: {part.what}"
 
 
-__all__ = ["During", "Row", "Verdict", "bound_ns", "judged", "promised"]
+__all__ = ["AdmissionResult", "During", "Row", "bound_ns", "judged", "promised"]

@@ -6,7 +6,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
 
-from coordinator.change.admission import Verdict, judged, promised
+from coordinator.change.admission import AdmissionResult, judged, promised
 from coordinator.change.transition import LOADING_NS, charged_ns
 from coordinator.errors import AuditError, InfeasibleError, Mistake, OutOfTimeError, bad_file
 from coordinator.model import incumbent, problem, routes
@@ -44,7 +44,7 @@ class Change:
 
     before: Plan
     after: Plan | None
-    verdict: Verdict
+    verdict: AdmissionResult
     query: Query
     cluster: Cluster
     types: Mapping[str, str]
@@ -86,14 +86,14 @@ def added(plan: Plan, path: Path, file: Path, wish: Wish, watch: Watch | None = 
     new = frozenset(output.name for output in joining.outputs)
     need_not = new if wish.best_effort else frozenset()
 
-    def attempt(spared: frozenset[str], loading_ns: int) -> tuple[Plan | None, Verdict]:
+    def attempt(spared: frozenset[str], loading_ns: int) -> tuple[Plan | None, AdmissionResult]:
         wanted = replace(choices, kept=replace(choices.kept, spared=spared), loading_ns=loading_ns)
         made, told = _planned(query, there.cluster, types, wanted, watch)
         if made is None:
-            return None, Verdict((), told)
+            return None, AdmissionResult((), told)
         return made, replace(judged(plan, made, need_not, wish.loading_ns), proof=told)
 
-    after, verdict = None, Verdict(())
+    after, verdict = None, AdmissionResult(())
     for spared in _attempts(plan, new, wish.best_effort):
         after, verdict = attempt(spared, choices.loading_ns)
         if verdict.admitted:

@@ -18,7 +18,7 @@ from dataclasses import dataclass
 
 from coordinator.calculus import demand
 from coordinator.calculus.curves import Bursts
-from coordinator.calculus.demand import Load, Task, UnboundedError, Verdict
+from coordinator.calculus.demand import DemandTestResult, Load, Task, UnboundedError
 from coordinator.calculus.flow import jittered, total
 from coordinator.calculus.response import load_responses
 from coordinator.calculus.selectivity import ONE
@@ -45,7 +45,7 @@ class Analysis:
     charges: Charges
     delays: Delays
     streams: Streams
-    verdicts: dict[str, Verdict]
+    verdicts: dict[str, DemandTestResult]
     loads: dict[str, Load]
 
 

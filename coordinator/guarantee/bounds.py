@@ -6,7 +6,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
 
 from coordinator.calculus.curves import Time
-from coordinator.calculus.demand import Verdict
+from coordinator.calculus.demand import DemandTestResult
 from coordinator.calculus.response import ahead
 from coordinator.guarantee.analysis import Analysis, analyse
 from coordinator.guarantee.facts import Facts
@@ -131,7 +131,7 @@ def assumed(plan: Plan) -> str:
     )
 
 
-def _tightest(verdict: Verdict) -> Tightest:
+def _tightest(verdict: DemandTestResult) -> Tightest:
     """The demand inequality with the least room, or the first that fails."""
     return Tightest(
         u_ns=_whole(verdict.u),
@@ -230,7 +230,7 @@ def _where(analysis: Analysis, late: Late) -> str:
     return ""
 
 
-def failure(verdict: Verdict) -> str:
+def failure(verdict: DemandTestResult) -> str:
     """A verdict that does not hold, in words: u*, who demands what by then, who blocks."""
     terms = [f"{name} {counted(jobs, 'job')} {show_ns(time)}" for name, jobs, time in verdict.terms if time]
     if verdict.blocker:

@@ -16,7 +16,7 @@ from coordinator.report.summary import lost
 from coordinator.report.summary.assembly import cause_text
 from coordinator.units import counted
 
-Verdict = Mapping[str, Any]
+Report = Mapping[str, Any]
 COLUMNS = ("met", "late", "shed", "lost", "undecidable")
 LATENCIES = ("p50", "p95", "p99", "max")
 
@@ -54,7 +54,7 @@ def operators_of(run: Run) -> list[str]:
     return sorted(run.plan.made.placement, key=lambda name: (operators[name].id if name in operators else 0, name))
 
 
-def page(entries: Sequence[tuple[Run, Verdict]]) -> str:
+def page(entries: Sequence[tuple[Run, Report]]) -> str:
     """The whole HTML document."""
     from plotly.offline import get_plotlyjs
 
@@ -76,7 +76,7 @@ def page(entries: Sequence[tuple[Run, Verdict]]) -> str:
     )
 
 
-Named = Sequence[tuple[str, Run, Verdict]]
+Named = Sequence[tuple[str, Run, Report]]
 
 
 def _dot(number: int) -> str:
@@ -163,7 +163,7 @@ def _bound(found: Mapping[str, Any]) -> str:
     return f'<b class="bad">{shown}</b>' if found["above_bound"] else shown
 
 
-def _said(named: Named, kind: str, of: Callable[[Verdict], Sequence[str]]) -> str:
+def _said(named: Named, kind: str, of: Callable[[Report], Sequence[str]]) -> str:
     """Sentences on each run, with its name where there are several; nothing where there is nothing to say."""
     parts = []
     for number, (name, _, verdict) in enumerate(named):

@@ -7,7 +7,7 @@ from typing import Any
 from coordinator.report.page.timeline import Timeline
 
 Figure = dict[str, Any]
-Verdict = Mapping[str, Any]
+Report = Mapping[str, Any]
 
 RUN_COLOURS = ("#2f7ed8", "#e07b39", "#3aa17e", "#9b6fd0", "#c2528b", "#8a8f3c")
 HOPS = ("age", "queue", "run", "link", "rest")
@@ -66,7 +66,7 @@ def _about(hop: str) -> str:
     return hop.removeprefix("queued for ").removeprefix("running ")
 
 
-def ecdf(output: str, runs: Sequence[tuple[str, Verdict]]) -> Figure | None:
+def ecdf(output: str, runs: Sequence[tuple[str, Report]]) -> Figure | None:
     """Share of delivered results within a latency (upper bounds), one line per run, the deadline as a vertical."""
     data: list[dict[str, Any]] = []
     deadlines = set()
@@ -108,7 +108,7 @@ def ecdf(output: str, runs: Sequence[tuple[str, Verdict]]) -> Figure | None:
     }
 
 
-def blame(output: str, runs: Sequence[tuple[str, Verdict]]) -> Figure | None:
+def blame(output: str, runs: Sequence[tuple[str, Report]]) -> Figure | None:
     """Where the time of the delivered results went: stacked bars per run, on average and in the slowest 1 %."""
     rows: list[tuple[str, Mapping[str, Any], str]] = []
     for name, verdict in runs:
