@@ -191,7 +191,7 @@ def _chosen_by(plan: Plan, name: str) -> str:
         return why
     here = "no solution here" if paper.nlr_here is None else f"NLR {paper.nlr_here:g} here"
     at = paper.elsewhere[name]
-    return f"{why}; the paper model would choose {at}, with NLR {paper.nlr:g} against {here}, whatever the traffic"
+    return f"{why}; the paper model would choose {at}, with NLR {paper.nlr:g} against {here}, without regard to traffic"
 
 
 def _elsewhere(node: str, figures: Alternative | None) -> str:

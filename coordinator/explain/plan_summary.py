@@ -58,7 +58,7 @@ def _why(plan: Plan) -> list[str]:
     least = "the least" if plan.status == "optimal" else "the least that was found"
     reason = f"which sends {least} between nodes with every output guaranteed"
     if plan.allocator == "sqpr":
-        reason = "by CPU, traffic and balance, whatever the deadlines"
+        reason = "by CPU, traffic and balance, without regard to deadlines"
     elif plan.model != "sound":
         reason = "for the evenest slack (NLR), then the least traffic"
     elif plan.solver.tighten:

@@ -173,6 +173,7 @@ UNITS: tuple[Column[Unit], ...] = (
 )  # fmt: skip
 TIMED = "Times are of the instances that were timed: one in a millisecond at most, every one on an emulated node."
 INDICATION = (
-    "An indication while things run: of a tuple that was refused, policed, shed or lost a result may be missing, "
-    "whatever filters would have made of it. The verdict is the report's ('coordinator collect', 'coordinator report')."
+    "An indication while things run: each tuple that was refused, policed, shed or lost counts as a missing result, "
+    "even where a filter would have removed it. "
+    "The verdict is the report's ('coordinator collect', 'coordinator report')."
 )

@@ -8,7 +8,7 @@ BOOKKEEPING = frozenset({"highest_epoch", "plans_kept", "policing_told"})  # cou
 
 RAISED = "operator_errors"
 WORDS = {
-    "tuples_refused": "tuples of sources refused; whoever sent them was told why",
+    "tuples_refused": "tuples of sources refused; their senders got the reasons",
     "tuples_given_up": "tuples given up on their way to another node: too late for every output",
     "link_full": "tuples lost because the queue to another node was full",
     "sink_tuples_dropped": "results dropped for listeners that are too slow or take another type",

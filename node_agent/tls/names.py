@@ -70,4 +70,4 @@ def unreadable(path: Path, error: OSError) -> TlsError:
     """What to say of a file of an identity that cannot be read."""
     if isinstance(error, FileNotFoundError | NotADirectoryError):
         return TlsError(f"{path}: no such file", f"an identity has {CA}, {CERTIFICATE} and {KEY}: {MAKE}")
-    return TlsError(f"{path}: cannot be read ({error.strerror})", "whoever runs this must own it")
+    return TlsError(f"{path}: cannot be read ({error.strerror})", "the user who runs this must own it")

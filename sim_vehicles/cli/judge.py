@@ -24,7 +24,7 @@ Examples:
   cp run/replay.json runs/20260101T120000Z-1a2b3c4d/
   sim-vehicles judge runs/20260101T120000Z-1a2b3c4d
 
-Exit codes: 0 done, whatever the verdict is; 2 bad input; 1 anything else.
+Exit codes: 0 done, with any verdict; 2 bad input; 1 anything else.
 """
 
 
@@ -38,6 +38,7 @@ def judge(
     verbose: Annotated[bool, typer.Option(help="The whole account, as `replay` tells it.")] = False,
     as_json: Annotated[bool, typer.Option("--json", help="The verdict as one JSON object.")] = False,
 ) -> None:
+    """Judges a collected run again and writes the verdict into its directory."""
     import json
 
     from rich.console import Console

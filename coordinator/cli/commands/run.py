@@ -36,7 +36,7 @@ EPILOG = """Examples:
 What stands beside the query is taken: operators.py for the agents (an operators.json that is there and says something
 else is brought up to date), and for each source SOURCE.jsonl, SOURCE.csv or SOURCE.mcap, or feed.jsonl for the only one
 that has none. Tuples are sent at the rate that the query declares, unless told otherwise. The agents take free ports of
-this machine, whatever the cluster file says, and speak without TLS.
+this machine instead of those in the cluster file, and speak without TLS.
 
 Ctrl-C ends the feeds; what came until then is collected and reported (exit code 130). A deadline that was missed is no
 failure. Exit codes: 0 done; 2 bad input, also in a feed; 3 infeasible, or a ledger that does not balance; 4 not drained

@@ -70,6 +70,6 @@ FAMILIES = (
     Family("trace_spool_limit_bytes", GAUGE, "At it records are dropped.", ()),
     Family("process_resident_memory_bytes", GAUGE, "Shared pages count in each.", ("process",)),
     Family("process_cpu_seconds_total", COUNTER, "User and system.", ("process",)),
-    Family("events_total", COUNTER, "Whatever else is counted, by name.", (*PLACE, "event")),
+    Family("events_total", COUNTER, "All other counters, by name.", (*PLACE, "event")),
     Family("samples_left_out", GAUGE, "Samples of this page, and rows of figures, that were too many.", ()),
 )

@@ -36,7 +36,7 @@ def real_time(facts: RealTime, wanted: bool = True) -> Finding:
             " supervisor does not, and notices a hung operator up to 0.9 s late"
         )
         return note(subject, what, "allow the higher priority as well: `node-agent grant-rt` says how")
-    what = "SCHED_FIFO is refused: whatever else runs here delays tuples, by milliseconds and more"
+    what = "SCHED_FIFO is refused: other processes delay tuples, by milliseconds and more"
     if not wanted:
         return note(subject, what + " (as asked for by --no-rt)", "without --no-rt, `node-agent grant-rt` says how")
     if facts.capable or facts.limit == -1 or facts.limit >= RUNTIME_PRIORITY:

@@ -51,8 +51,9 @@ def _terms(story: Story) -> list[tuple[str, str]]:
     return [
         (
             "The outcome",
-            f"A crash is an overlap of the boxes of {ego} and {other} at any instant, whatever the stopping distance. "
-            f"The impact speed is {ego}’s at the first instant of contact; the least gap is that of the two boxes over "
+            f"A crash is an overlap of the boxes of {ego} and {other} at any instant. "
+            f"The stopping distance plays no part. "
+            f"The impact speed is {ego}’s at the first instant of contact. The least gap is that of the two boxes over "
             "the run.",
         ),
         (

@@ -226,7 +226,7 @@ def test_counters_in_words() -> None:
         "policed_arrivals.radio": 7, "something_new": 1, "links_stalled": 0,
     }  # fmt: skip
     assert list(wording.counters(counters)) == [
-        "1,200 tuples of sources refused; whoever sent them was told why",
+        "1,200 tuples of sources refused; their senders got the reasons",
         "3 times that operator O1 raised",
         "2 tuples lost because they could not be decoded",
         "7 tuples of source radio beyond what it declared, shed",

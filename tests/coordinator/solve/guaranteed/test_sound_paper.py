@@ -65,7 +65,7 @@ def test_the_explanation_says_what_the_paper_model_would_choose() -> None:
     assert plan.paper == PaperChoice(elsewhere={"O3": "b"}, nlr=0.0, traffic=15.0, nlr_here=0.75)
     assert plan.alternatives == {"O3": {"b": SoundAlternative(traffic=15.0, guaranteed=True, nlr=0.0)}}
     told = "\n".join(line for lines in explain(plan).values() for line in lines)
-    assert "the paper model would choose b, with NLR 0 against NLR 0.75 here, whatever the traffic" in told
+    assert "the paper model would choose b, with NLR 0 against NLR 0.75 here, without regard to traffic" in told
 
 
 def test_declared_ages_are_within_the_bounds() -> None:
