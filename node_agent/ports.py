@@ -24,9 +24,13 @@ class Clock(Protocol):
     """The node's clock. domain: 32 hex digits; clocks of one domain are one clock. drift_ppm: how far it may be off."""
 
     @property
-    def domain(self) -> str: ...
+    def domain(self) -> str:
+        """The name of the clock. Instants of one domain compare without an offset."""
+
     @property
-    def drift_ppm(self) -> int: ...
+    def drift_ppm(self) -> int:
+        """The most that the clock drifts against true time, parts per million."""
+
     @property
     def now_ns(self) -> Callable[[], int]:
         """Reads the clock, which is never set."""

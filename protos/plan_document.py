@@ -459,6 +459,8 @@ class Catalog:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Cluster:
+    """The nodes, the links between them, the security mode and the operators that are installed."""
+
     nodes: Mapping[str, Node]
     links: tuple[Link, ...]
     security: str
@@ -574,6 +576,8 @@ class NodeCharged:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Blocker:
+    """The work with a later deadline that is started just before: its name and its length in ns."""
+
     what: str
     ns: int
 

@@ -13,13 +13,17 @@ class Facts(Protocol):
     """Of a whole plan, or of one that is only thought of; as `protos.plan_document.Plan` has them."""
 
     @property
-    def placement(self) -> Mapping[str, str]: ...
+    def placement(self) -> Mapping[str, str]:
+        """The node of every operator, by names."""
 
     @property
-    def graph(self) -> Graph: ...
+    def graph(self) -> Graph:
+        """The query: operators, streams, sources and outputs."""
 
     @property
-    def cluster(self) -> Cluster: ...
+    def cluster(self) -> Cluster:
+        """Nodes and links with their declared limits."""
 
     @property
-    def nodes(self) -> Mapping[str, LocalPlan]: ...
+    def nodes(self) -> Mapping[str, LocalPlan]:
+        """The local plan of every node, by the node's name."""

@@ -47,20 +47,28 @@ class MeteredStep(Protocol):
     """An operator of a unit: what it costs, as declared."""
 
     @property
-    def cost_ns(self) -> int: ...
+    def cost_ns(self) -> int:
+        """The declared CPU time of the step, ns."""
 
 
 class MeteredUnit(Protocol):
     """A unit that is measured."""
 
     @property
-    def chain(self) -> Sequence[MeteredStep]: ...
+    def chain(self) -> Sequence[MeteredStep]:
+        """The steps of the unit, in order."""
+
     @property
-    def exits(self) -> Sized: ...
+    def exits(self) -> Sized:
+        """The exits of the unit. Their count is read."""
+
     @property
-    def spec(self) -> plans.Unit: ...
+    def spec(self) -> plans.Unit:
+        """The unit as the plan has it."""
+
     @property
-    def sub_deadline_ns(self) -> int: ...
+    def sub_deadline_ns(self) -> int:
+        """The unit's sub-deadline, ns."""
 
 
 class UnitMeter:

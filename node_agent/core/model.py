@@ -168,9 +168,12 @@ class Gate(Protocol):
     """The limit of a unit's queue. front: the oldest jobs go for a new one."""
 
     @property
-    def front(self) -> bool: ...
+    def front(self) -> bool:
+        """True where a full queue gives up its oldest job, not the newest."""
+
     @property
-    def most_bytes(self) -> int: ...
+    def most_bytes(self) -> int:
+        """The most bytes that the queue holds."""
 
     def fits(self, queue: Queue, size: int) -> bool:
         """Whether there is room for a job of so many bytes."""
@@ -186,9 +189,12 @@ class Shedding(Protocol):
     """One shedder of a plan. due_ns: at the first event then, or later, `tick` is due."""
 
     @property
-    def due_ns(self) -> int: ...
+    def due_ns(self) -> int:
+        """The instant of the next tick."""
+
     @property
-    def shed(self) -> int: ...
+    def shed(self) -> int:
+        """The count of tuples shed so far."""
 
     def tick(self, at_ns: int) -> list[Effect]:
         """A period has passed. Returns the effects, in order."""
@@ -204,7 +210,8 @@ class EntryShedder(Protocol):
     """Sheds at the entry of one unit."""
 
     @property
-    def shedder(self) -> Shedding: ...
+    def shedder(self) -> Shedding:
+        """The shedder that the entry belongs to."""
 
     def forward(self, source: int) -> Iterator[Effect]:
         """What waits of that source goes on behind the unit."""
@@ -214,7 +221,8 @@ class StreamShedder(Protocol):
     """The entry shedders of one plan's shedder that a stream, or a join's results, come to."""
 
     @property
-    def shedder(self) -> Shedding: ...
+    def shedder(self) -> Shedding:
+        """The shedder that the entries belong to."""
 
     def decide(self, at_ns: int, lineage: Lineage) -> tuple[bool, list[Effect]]:
         """Whether a tuple is let in at all of them, and the effects that come before it."""
@@ -227,9 +235,12 @@ class SourceControl(Protocol):
     """Admission control of one source. policed: tuples beyond what it declared."""
 
     @property
-    def name(self) -> str: ...
+    def name(self) -> str:
+        """The name of the source."""
+
     @property
-    def policed(self) -> int: ...
+    def policed(self) -> int:
+        """The count of tuples refused by policing so far."""
 
     def decide(self, at_ns: int, payload: Any, memory_full: Callable[[], bool]) -> Decision:
         """On an admitted tuple."""

@@ -23,6 +23,7 @@ Examples:
 
 
 def register(app: typer.Typer) -> None:
+    """Adds the command `record`."""
     app.command(help=EXAMPLES)(record)
 
 
@@ -34,6 +35,7 @@ def record(
     seed: Annotated[int, typer.Option(help="SUMO's random seed.")] = 1,
     as_json: Annotated[bool, typer.Option("--json", help="Facts as one JSON object.")] = False,
 ) -> None:
+    """Drives the crossing in SUMO once per speed and writes the recordings."""
     from rich.console import Console
 
     from sim_vehicles.errors import BadInputError

@@ -97,6 +97,7 @@ def replay(
     mcap: Annotated[Path | None, typer.Option(help="Write scene, tuples and warnings as an MCAP file.")] = None,
     as_json: Annotated[bool, typer.Option("--json", help="replay.json on standard output.")] = False,
 ) -> None:
+    """Replays a recording into agents, or in virtual time, and judges each lap."""
     from rich.console import Console
 
     from node_agent.virtual.durations import duration_ns

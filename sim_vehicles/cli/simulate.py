@@ -108,6 +108,7 @@ def simulate(
     out: Annotated[Path | None, typer.Option(help="Write a run directory.")] = None,
     as_json: Annotated[bool, typer.Option("--json", help="The results as one JSON object.")] = False,
 ) -> None:
+    """Runs a plan in virtual time."""
     from rich.console import Console
 
     from node_agent.virtual import run as runs

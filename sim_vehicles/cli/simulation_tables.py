@@ -67,6 +67,7 @@ def compare(made: Plan, scenario: Scenario, registry: Registry, told: Console, a
 
 
 def say(done: Simulation, scenario: Scenario, out: Path | None, told: Console, as_json: bool) -> None:
+    """Prints the result of a simulation, as tables or as one JSON object. out: the run directory."""
     from rich.markup import escape
 
     if as_json:

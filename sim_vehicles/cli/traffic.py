@@ -48,6 +48,7 @@ def traffic(
     as_json: Annotated[bool, typer.Option("--json", help="Everything as one JSON object.")] = False,
     out: Annotated[Path | None, typer.Option(help="Write that JSON object to a file.")] = None,
 ) -> None:
+    """Measures warnings in recorded traffic, with every vehicle as the ego."""
     from node_agent.virtual.durations import duration_ns
     from sim_vehicles.errors import BadInputError
     from sim_vehicles.traffic import measures

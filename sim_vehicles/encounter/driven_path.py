@@ -22,6 +22,7 @@ class DrivenPath:
 
     @property
     def length_m(self) -> float:
+        """The length of the path, metres."""
         return self._s_m[-1]
 
     def way_m(self, t_s: float) -> float | None:

@@ -44,6 +44,7 @@ class Warned:
 
     @property
     def on(self) -> bool:
+        """True for a warning, false for its end."""
         return self.warning.level >= ON
 
     @property
@@ -75,6 +76,8 @@ class Driven:
 
 
 class Sighting(NamedTuple):
+    """A station that perceives the crossing vehicle, and since when, s."""
+
     by: str
     at_s: float
 

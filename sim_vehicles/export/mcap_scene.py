@@ -32,6 +32,7 @@ def pose(x: float = 0.0, y: float = 0.0, z: float = 0.0, heading_rad: float = 0.
 
 
 def vector(x: float, y: float, z: float = 0.0) -> dict[str, float]:
+    """A foxglove.Vector3, metres."""
     return {"x": x, "y": y, "z": z}
 
 

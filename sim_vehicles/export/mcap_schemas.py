@@ -24,10 +24,12 @@ def record(title: str, fields: dict[str, Schema], optional: tuple[str, ...] = ()
 
 
 def many(item: Schema) -> Schema:
+    """The JSON schema of an array of items."""
     return {"type": "array", "items": item}
 
 
 def choice(title: str, *names: str) -> Schema:
+    """The JSON schema of an enumeration, numbered from 0."""
     return {"title": title, "oneOf": [{"title": name, "const": i} for i, name in enumerate(names)]}
 
 

@@ -25,6 +25,7 @@ class Feed:
 
     @property
     def order(self) -> int:
+        """The position of the source's type among those that are sent at one instant."""
         return TYPES.index(self.type)
 
 

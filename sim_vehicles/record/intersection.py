@@ -66,14 +66,17 @@ class Intersection:
 
     @property
     def name(self) -> str:
+        """The name of the recording."""
         return f"crossing_{self.speed_kmh}"
 
     @property
     def speed_mps(self) -> float:
+        """The approach speed, m/s."""
         return self.speed_kmh / 3.6
 
     @property
     def straight_m(self) -> float:
+        """The length of the straight approach, metres."""
         return STRAIGHT_M[self.speed_kmh]
 
     @property

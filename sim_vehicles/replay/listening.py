@@ -33,11 +33,16 @@ class Result(Protocol):
     """The part of `node_agent.sdk.Result` that is used here."""
 
     @property
-    def value(self) -> Any: ...
+    def value(self) -> Any:
+        """The decoded value."""
+
     @property
-    def latency_ns(self) -> tuple[int, int]: ...
+    def latency_ns(self) -> tuple[int, int]:
+        """The least and the most latency, ns."""
+
     @property
-    def lineage(self) -> tuple[int, int, int, int]: ...
+    def lineage(self) -> tuple[int, int, int, int]:
+        """Source, epoch, sequence number and ordinal of the input that it comes from."""
 
 
 class Results(Protocol):

@@ -75,10 +75,12 @@ class LiveReplay:
 
     @property
     def tallies(self) -> dict[str, Tally]:
+        """The counts of sent tuples, by source."""
         return self._live.tallies
 
     @property
     def heard(self) -> dict[str, Heard]:
+        """The counts of received results, by output."""
         return self._listening.heard
 
     @property

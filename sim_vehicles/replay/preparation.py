@@ -78,6 +78,7 @@ class Prepared:
 
     @property
     def phase_ns(self) -> int:
+        """How much later every burst is sent than at phase 0, ns."""
         return self.inputs.options.phase_ns
 
     @property

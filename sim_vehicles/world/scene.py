@@ -27,5 +27,7 @@ class Scene:
 
 @dataclass(frozen=True)
 class Scenario:
+    """A recording: the motion of its vehicles and the scene that they drive through."""
+
     motion: Motion
     scene: Scene

@@ -232,6 +232,7 @@ def _what_if(
 
 
 def pair(text: str) -> tuple[str, str]:
+    """Reads OP=NODE as operator and node. Raises typer.BadParameter."""
     operator, equals, node = text.partition("=")
     if not operator or not equals or not node:
         raise typer.BadParameter(f"'{text}' is not OP=NODE, like O3=a", param_hint="--place")

@@ -62,6 +62,7 @@ class Trace:
 
     @property
     def whole(self) -> bool:
+        """True where nothing of the run is missing."""
         return not self.why
 
     @property

@@ -51,12 +51,15 @@ class UnitView:
 
     @property
     def label(self) -> str:
+        """The operator's name, or the first and the last name of a chain."""
         names = self.operators
         return names[0] if len(names) == 1 else f"{names[0]}..{names[-1]}"
 
 
 @dataclass(frozen=True)
 class OutputView:
+    """An output of the plan: the node that delivers it, its stream and its end-to-end deadline."""
+
     id: int
     name: str
     node: int
@@ -99,6 +102,7 @@ class PlanView:
 
     @cached_property
     def index(self) -> dict[str, int]:
+        """node's name -> its number"""
         return {name: number for number, name in self.nodes.items()}
 
     @cached_property

@@ -68,6 +68,7 @@ class Incarnation:
 
     @property
     def boot_hex(self) -> str:
+        """The boot number in 16 hexadecimal digits, as file names have it."""
         return f"{self.boot:016x}"
 
 
@@ -86,6 +87,7 @@ class Run:
 
     @property
     def virtual(self) -> bool:
+        """True for a run in virtual time."""
         return bool(self.document.get("virtual", False))
 
 

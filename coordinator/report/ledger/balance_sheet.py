@@ -80,4 +80,5 @@ class Ledger:
         return frozenset((p.source, p.epoch, p.seq) for p in self.problems)
 
     def node(self, incarnation: int) -> int:
+        """The number of the node that an incarnation ran on."""
         return self.traces[incarnation].incarnation.node

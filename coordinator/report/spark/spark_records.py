@@ -22,6 +22,7 @@ LINK = ["run", "from_node", "to_node", "stream", *TUPLE]
 
 
 def is_(*kinds: int) -> Column:
+    """True for records of one of these kinds."""
     return col("kind").isin(*kinds)
 
 
@@ -57,6 +58,7 @@ def consumer(kind: int, ref: Column, stream: Column | None = None) -> Column:
 
 
 def flagged() -> Column:
+    """True for records with the flag of their kind."""
     return col("flags") >= rec.FLAG
 
 

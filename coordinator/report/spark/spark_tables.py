@@ -24,6 +24,7 @@ PARQUET_SCHEMA = StructType(
 
 
 def col(name: str) -> Column:
+    """The column of that name."""
     return F.col(name)
 
 

@@ -118,9 +118,12 @@ class Security(Protocol):
     let in."""
 
     @property
-    def due_ns(self) -> int: ...
+    def due_ns(self) -> int:
+        """The instant at which the handshake or the reopening is next looked at."""
+
     @property
-    def known(self) -> Container[str]: ...
+    def known(self) -> Container[str]:
+        """The hosts of the known peers."""
 
     def accepted(self, end: Stream, host: str) -> Connection:
         """A peer has connected from that host."""

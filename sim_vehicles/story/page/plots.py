@@ -228,6 +228,7 @@ def edges(marks: Sequence[tuple[int, str, str]]) -> list[dict[str, Any]]:
 
 
 def edge_names(marks: Sequence[tuple[int, str, str]]) -> list[dict[str, Any]]:
+    """The names of edges above a plot. marks: instant in ns, name, colour."""
     return [
         {"x": ns / MS, "y": 1, "yref": "paper", "yanchor": "bottom", "showarrow": False, "text": text,
          "font": {"color": colour, "size": 12}}

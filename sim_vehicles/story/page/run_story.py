@@ -56,11 +56,13 @@ class Story:
 
     @property
     def scene(self) -> Mapping[str, Any]:
+        """The scene as replay.json has it."""
         scene: Mapping[str, Any] = self.replay["scene"]
         return scene
 
     @property
     def ego(self) -> str:
+        """The ego vehicle's id."""
         return str(self.scene["ego"])
 
     @property
@@ -70,15 +72,18 @@ class Story:
 
     @property
     def deciding(self) -> Mapping[str, Any] | None:
+        """The warning that decided the outcome. None where there was none."""
         found: Mapping[str, Any] | None = self.verdict.get("deciding")
         return found
 
     @property
     def crashed(self) -> bool:
+        """True where this lap ended in a crash."""
         return str(self.verdict["outcome"]) == "CRASH"
 
     @property
     def virtual(self) -> bool:
+        """True for a run in virtual time."""
         return bool(self.run_document.get("virtual", False))
 
     @property
@@ -89,6 +94,7 @@ class Story:
 
     @property
     def reaction_s(self) -> float:
+        """The brake's reaction time, s. That of the automatic brake where this lap's did nothing."""
         brake = self.verdict.get("brake") or {}
         return float(brake["reaction_s"]) if brake else AUTO.reaction_s
 
