@@ -11,6 +11,7 @@ import typer
 if TYPE_CHECKING:
     from coordinator.spec.cluster import Cluster
     from coordinator.spec.costs import Costs
+    from coordinator.spec.files.yaml_source import Edit
     from coordinator.spec.query import Query
 
 HELP = "One query.yaml or several, then cluster.yaml."
@@ -22,6 +23,10 @@ CostsOption = Annotated[
 CostsOfOption = Annotated[
     Literal["worst", "p99", "mean"],
     typer.Option("--costs-of", help="Which of the measured figures; bounds are sound only for the worst."),
+]
+InstalledOption = Annotated[
+    Path | None,
+    typer.Option("--installed", help="operators.json that counts in place of the one that the cluster file names."),
 ]
 MarginOption = Annotated[
     float,
@@ -46,6 +51,12 @@ def refuse_costs(path: Path | None) -> None:
         raise typer.BadParameter("is for queries; a plan has its costs: plan again with it", param_hint="--costs")
 
 
+def refuse_installed(path: Path | None) -> None:
+    """Raises BadParameter where operators are given with a plan, which has its own."""
+    if path is not None:
+        raise typer.BadParameter("is for queries; a plan has its operators: plan again", param_hint="--installed")
+
+
 def costs_options(path: Path | None, of: str, margin: float) -> list[str]:
     """The three options as they were given, for a command line that is to do the same."""
     if path is None:
@@ -62,18 +73,34 @@ def split(files: Sequence[Path]) -> tuple[list[Path], Path]:
 
 
 def load(
-    queries: Sequence[Path], cluster: Path | None, share: bool = True, measured: Costs | None = None
+    queries: Sequence[Path],
+    cluster: Path | None,
+    share: bool = True,
+    measured: Costs | None = None,
+    installed: Path | None = None,
 ) -> tuple[Query, Cluster | None, dict[str, str]]:
-    """As `planner.load`; where a query and the cluster are mistaken for each other, that is told. Raises
-    BadInputError."""
+    """As `planner.load`; where a query and the cluster are mistaken for each other, that is told. installed: as of
+    `--installed`. Raises BadInputError."""
     from coordinator.errors import BadInputError
     from coordinator.solve import planner
 
     try:
-        return planner.load(queries, cluster, share=share, measured=measured)
+        return planner.load(queries, cluster, (None, edited(installed)), share, measured)
     except BadInputError as error:
         check_order(queries, cluster)
         raise error
+
+
+def edited(installed: Path | None) -> Edit | None:
+    """The edit of the cluster file that `--installed` asks for."""
+    from coordinator.spec.cluster import with_installed
+
+    return with_installed(installed) if installed is not None else None
+
+
+def installed_options(path: Path | None) -> list[str]:
+    """The option as it was given, for a command line that is to do the same."""
+    return [f"--installed {path}"] if path is not None else []
 
 
 def check_order(queries: Sequence[Path], cluster: Path | None) -> None:

@@ -14,6 +14,7 @@ from typing import Any, NamedTuple
 
 from coordinator.errors import BadInputError, CoordinatorError, Mistake, bad_file, unwritable
 from coordinator.spec.catalog import BUILTIN
+from coordinator.spec.cluster import with_installed
 from coordinator.spec.files import yaml_source
 
 LISTING_S = 60.0
@@ -41,11 +42,7 @@ def listed(queries: Sequence[Path], cluster: Path, files: Sequence[Path]) -> Ite
     with tempfile.TemporaryDirectory(prefix="shimekiri-") as folder:
         temporary = (Path(folder) / "operators.json").resolve()
         _write(temporary, now)
-
-        def edit(source: yaml_source.Source) -> None:
-            source.data["operators"] = str(temporary)
-
-        yield Listed(edit)
+        yield Listed(with_installed(temporary))
 
 
 def _refreshed(path: Path, now: Mapping[str, Any], queries: Sequence[Path]) -> Path | None:

@@ -94,17 +94,18 @@ def load(
     options: Sequence[str],
     share: bool = True,
     measured: Costs | None = None,
+    edit: yaml_source.Edit | None = None,
 ) -> tuple[Query, Cluster, dict[str, str]]:
-    """As `planner.load`, with the changes made, in their order; a cost that is changed is not the measured one. Raises
-    BadOptionError naming the option."""
+    """As `planner.load`, with the changes made, in their order; a cost that is changed is not the measured one. edit:
+    of the cluster file, before the changes. Raises BadOptionError naming the option."""
     changes = [parse(option) for option in options]
     paths = [query_paths] if isinstance(query_paths, Path) else list(query_paths)
     try:
-        return _load(paths, cluster_path, changes, share, measured)
+        return _load(paths, cluster_path, changes, share, measured, edit)
     except BadInputError as error:
         for count in range(1, len(changes) + 1):
             try:
-                _load(paths, cluster_path, changes[:count], share, measured)
+                _load(paths, cluster_path, changes[:count], share, measured, edit)
             except BadInputError as first:
                 option = f"--what-if '{changes[count - 1].written}'"
                 raise BadOptionError(
@@ -119,10 +120,11 @@ def _load(
     changes: Sequence[Change],
     share: bool,
     measured: Costs | None,
+    edit: yaml_source.Edit | None,
 ) -> tuple[Query, Cluster, dict[str, str]]:
     together = [_File(yaml_source.load(path).data) for path in query_paths]
     if len(together) > 1:
-        before, _, _ = planner.load(query_paths, cluster_path, share=share, measured=measured)
+        before, _, _ = planner.load(query_paths, cluster_path, (None, edit), share, measured)
         together = [_File(file.data, before.parts[str(file.data["query"])]) for file in together]
     cluster = _File(yaml_source.load(cluster_path).data)
     targets = [(change, *_target(change, together, cluster)) for change in changes]
@@ -135,16 +137,18 @@ def _load(
             if own:
                 file.raw += f"\n# {change.written}".encode()  # so that the hash is not the file's
 
+    def edited_cluster(file: yaml_source.Source) -> None:
+        if edit is not None:
+            edit(file)
+        edited(file, CLUSTER_KINDS, cluster)
+
     if measured is not None:
         measured = measured.without(_costed(targets, together))
     by_path = dict(zip(query_paths, together, strict=True))
     query, after, types = planner.load(
         query_paths,
         cluster_path,
-        (
-            lambda file: edited(file, QUERY_KINDS, by_path[file.path]),
-            lambda file: edited(file, CLUSTER_KINDS, cluster),
-        ),
+        (lambda file: edited(file, QUERY_KINDS, by_path[file.path]), edited_cluster),
         share,
         measured,
     )

@@ -8,7 +8,7 @@ that is m times as fast would not be safe.
 from __future__ import annotations
 
 import hashlib
-from collections.abc import Mapping
+from collections.abc import Mapping, MutableMapping
 from dataclasses import dataclass, field, replace
 from fractions import Fraction
 from functools import cached_property
@@ -130,6 +130,18 @@ def machines(path: Path, edit: yaml_source.Edit | None = None) -> Machines:
     if said == security.MUTUAL_TLS:
         security.check_names(hosts, file)
     return Machines(hosts, said, security.folder(path, shape.certificates), file, shape)
+
+
+def with_installed(listing: Path) -> yaml_source.Edit:
+    """The edit of a cluster file that names this operators.json, relative to the current directory, in place of its
+    own."""
+    named = str(listing.absolute())
+
+    def edit(file: yaml_source.Source) -> None:
+        if isinstance(file.data, MutableMapping):
+            file.data["operators"] = named
+
+    return edit
 
 
 def load(path: Path, edit: yaml_source.Edit | None = None) -> Cluster:

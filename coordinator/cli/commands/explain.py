@@ -49,6 +49,7 @@ def register(app: typer.Typer) -> None:
         overhead: Annotated[
             Literal["measured", "none"], typer.Option(help="Of a query: as of 'coordinator plan'.")
         ] = "measured",
+        installed: query_files.InstalledOption = None,
         no_sharing: Annotated[bool, typer.Option("--no-sharing", help="Of queries: as of 'coordinator plan'.")] = False,
         costs: query_files.CostsOption = None,
         costs_of: query_files.CostsOfOption = query_files.WORST,
@@ -71,11 +72,12 @@ def register(app: typer.Typer) -> None:
         made: Plan | None = None
         if len(files) == 1:
             query_files.refuse_costs(costs)
+            query_files.refuse_installed(installed)
             made = plan_file.read(files[0])
             case, now = Case(*reopen.inputs(made, files[0])), told(made)
         else:
             query, cluster, types = query_files.load(
-                *query_files.split(files), not no_sharing, query_files.costs(costs, costs_of, margin)
+                *query_files.split(files), not no_sharing, query_files.costs(costs, costs_of, margin), installed
             )
             assert cluster is not None  # a path was given
             choices = Choices(

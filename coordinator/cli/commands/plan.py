@@ -32,6 +32,8 @@ EPILOG = """Examples:
 
   coordinator plan query.yaml cluster.yaml --costs costs.yaml         (measured by 'coordinator profile')
 
+  coordinator plan query.yaml cluster.yaml --installed operators.json (of 'node-agent operators --json')
+
   coordinator plan query.yaml cluster.yaml --what-if 'v2v.burst=20' --what-if 'b.speed=2'
 
 Exit codes of model sound: 0 every output is guaranteed, 3 it is proven that one cannot be (no plan is written), 4
@@ -108,6 +110,7 @@ def register(app: typer.Typer) -> None:
                 help="NAME.FIELD=VALUE of a source, operator, output, node or link (a-b): tell what it changes.",
             ),
         ] = None,
+        installed: query_files.InstalledOption = None,
         no_sharing: Annotated[bool, typer.Option("--no-sharing", help=query_files.SHARING)] = False,
         costs: query_files.CostsOption = None,
         costs_of: query_files.CostsOfOption = query_files.WORST,
@@ -144,11 +147,15 @@ def register(app: typer.Typer) -> None:
         if what_if:
             came_from = context.get_parameter_source("output")
             given = output if came_from is not None and came_from.name != "DEFAULT" else None
-            _what_if((queries, cluster), choices, what_if, given, as_json, not no_sharing, measured)
+            _what_if((queries, cluster), choices, what_if, given, as_json, not no_sharing, measured, installed)
             return
-        loaded, known, types = query_files.load(queries, cluster, not no_sharing, measured)
+        loaded, known, types = query_files.load(queries, cluster, not no_sharing, measured, installed)
         assert known is not None  # a path was given
-        also = [*(["--no-sharing"] if no_sharing else []), *query_files.costs_options(costs, costs_of, margin)]
+        also = [
+            *query_files.installed_options(installed),
+            *(["--no-sharing"] if no_sharing else []),
+            *query_files.costs_options(costs, costs_of, margin),
+        ]
         with watching(as_json) as watch, hinting([*files, *also], choices, loaded):
             made = planner.plan(loaded, known, types, choices, watch)
         kept = previous_plan.keep(output, made.hash)
@@ -181,6 +188,7 @@ def _what_if(
     as_json: bool,
     share: bool,
     measured: Costs | None,
+    installed: Path | None,
 ) -> None:
     """Plans as it is and with the changes, and tells what differs; writes the changed plan where `output` is given."""
     from rich.console import Console
@@ -201,8 +209,8 @@ def _what_if(
         except InfeasibleError as error:
             return comparison.Side(None, tuple(error.reasons))
 
-    now = query_files.load(*files, share, measured)
-    then = what_if.load(*files, options, share, measured)
+    now = query_files.load(*files, share, measured, installed)
+    then = what_if.load(*files, options, share, measured, query_files.edited(installed))
     with watching(as_json) as watch:
         before, after = side(now, watch), side(then, watch)
     if output is not None and after.plan is not None:
