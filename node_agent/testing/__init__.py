@@ -1,6 +1,7 @@
-"""For tests of operators: run one on tuples, keep one on a bench, or make a window's result; no agent, no clock.
+"""For tests: run an operator on tuples, keep one on a bench, make a window's result, or run a whole query in virtual
+time; no agent, no clock.
 
-    from node_agent.testing import Bench, run, window
+    from node_agent.testing import Bench, run, simulated, window
 
 `node_agent/TESTING.md` has examples. Operators are made and called as an agent does it, with the same errors.
 """
@@ -8,6 +9,14 @@
 from node_agent.operators.mutation_check import ChangedError
 from node_agent.operators.signature import OperatorError
 from node_agent.testing.bench import SECOND_NS, START_NS, Bench, run
+from node_agent.testing.plan_choices import Choices
+from node_agent.testing.simulated_plan import FailedError, Simulated
+from node_agent.testing.simulated_query import InfeasibleError, planned, simulated
 from node_agent.testing.windows import window
+from node_agent.virtual.errors import BadInputError
+from node_agent.virtual.scenario import Scenario
 
-__all__ = ["SECOND_NS", "START_NS", "Bench", "ChangedError", "OperatorError", "run", "window"]
+__all__ = [
+    "SECOND_NS", "START_NS", "BadInputError", "Bench", "ChangedError", "Choices", "FailedError", "InfeasibleError",
+    "OperatorError", "Scenario", "Simulated", "planned", "run", "simulated", "window",
+]  # fmt: skip

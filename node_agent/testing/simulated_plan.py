@@ -1,7 +1,6 @@
 """For tests: a plan in virtual time on given tuples, and what came of them.
 
-Takes a plan, since this room may not know the coordinator, which makes plans. `infra.testing.simulated` takes a query
-and a cluster file: `infra` is the one room that may use both.
+`node_agent.testing.simulated` takes a query and a cluster file, has them planned, and comes here.
 """
 
 import copy

@@ -6,8 +6,8 @@ from typing import Any
 import numpy as np
 import pytest
 
-from infra.testing import Choices, simulated
 from node_agent.sdk import operator
+from node_agent.testing import Choices, simulated
 
 QUERY = """
 shimekiri: 1

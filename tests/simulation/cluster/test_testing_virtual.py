@@ -1,7 +1,7 @@
 """A whole query in virtual time inside a test: what is said of it in node_agent/TESTING.md, and what goes wrong."""
 
+import inspect
 import re
-import subprocess
 import sys
 from collections.abc import Callable
 from pathlib import Path
@@ -10,14 +10,22 @@ from typing import Any
 import pytest
 from google.protobuf.wrappers_pb2 import Int64Value
 
-from coordinator.errors import BadInputError as Unplanned
-from coordinator.errors import InfeasibleError
-from infra.testing import Choices, FailedError, Scenario, planned, simulated
+from coordinator.cli import app
 from node_agent.operators import api
 from node_agent.sdk import aggregate, operator
+from node_agent.testing import (
+    BadInputError,
+    Choices,
+    FailedError,
+    InfeasibleError,
+    Scenario,
+    planned,
+    simulated,
+    simulated_query,
+)
 from node_agent.testing import simulated_plan as testing
+from node_agent.testing.simulated_query import NoCoordinatorError, OutOfTimeError, PlanningError
 from protos.plan_document import Plan
-from sim_vehicles.errors import BadInputError
 
 ROOT = Path(__file__).parents[3]
 MANUAL = ROOT / "node_agent" / "TESTING.md"
@@ -141,17 +149,20 @@ def test_what_does_not_fit_is_said(plan: Plan, tmp_path: Path) -> None:
 
 def test_what_cannot_be_planned_is_said_as_the_planner_says_it(tmp_path: Path) -> None:
     query, cluster = files(tmp_path, "5 ms")
-    with pytest.raises(Unplanned, match=r"query.yaml:8: .*t.tens"):
+    with pytest.raises(BadInputError, match=r"query.yaml:8: .*t.tens"):
         planned(query, cluster)
-    with pytest.raises(InfeasibleError, match="o"):
+    with pytest.raises(InfeasibleError, match=r"^operator tens: 2 tuples ") as impossible:
         planned(query, cluster, [tens])
+    assert "operators.json" not in str(impossible.value), "a command with a file that is gone"
     tried = simulated(query, cluster, {"p": [1, 2]}, [tens], choices=Choices(best_effort=True, policy="edf"))
     assert tried["o"].values == [10, 20] and (tried["o"].met, tried["o"].late) == (1, 1)
     hopeless = simulated(query, cluster, {"p": [1, 2]}, [tens], choices=Choices(best_effort=True, policy="slack"))
     assert hopeless["o"].values == [10] and hopeless["o"].late == 0 and hopeless.shed == {"late": 1}
     cluster.write_text("- a\n")
-    with pytest.raises(Unplanned, match=r"cluster.yaml"):
+    with pytest.raises(BadInputError, match=r"cluster.yaml"):
         planned(query, cluster, [tens])
+    with pytest.raises(BadInputError, match=r"none.yaml"):
+        planned(tmp_path / "none.yaml", cluster, [tens])
 
 
 def test_windows_and_messages(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -169,11 +180,75 @@ def test_windows_and_messages(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -
         testing.simulated(plan, {"p": ["x"]}, [raised])
 
 
-def test_a_missing_extra_is_named() -> None:
-    code = "import sys; sys.modules['pydantic'] = None; import infra.testing"
-    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, cwd=ROOT, check=False)
-    last = done.stderr.splitlines()[-1]
-    assert last == "ModuleNotFoundError: infra.testing needs pydantic: pip install 'shimekiri[coordinator]'"
+def test_equal_files_operators_and_choices_are_planned_once(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    query, cluster = files(tmp_path)
+    monkeypatch.setattr(simulated_query, "_plans", {})
+    begun: list[int] = []
+    made = simulated_query._made
+    monkeypatch.setattr(simulated_query, "_made", lambda *given: (begun.append(1), made(*given))[1])
+    first = planned(query, cluster, [tens])
+    (tmp_path / "copy").mkdir()
+    assert planned(*files(tmp_path / "copy"), [tens]) == first and len(begun) == 1
+    others: list[Callable[[], Plan]] = [
+        lambda: planned(*files(tmp_path, "60 ms"), [tens]),
+        lambda: planned(query, cluster, [tens, Sum]),
+        lambda: planned(query, cluster, [tens, Sum], Choices(place={"tens": "b"})),
+    ]
+    for count, other in enumerate(others, 2):
+        other()
+        assert len(begun) == count
+    query.write_text(query.read_text().replace("{burst: 2, period: 100 ms}", "{trace: arrivals.csv}"))
+    for _ in range(2):
+        with pytest.raises(BadInputError, match=r"arrivals\.csv"):
+            planned(query, cluster, [tens])
+
+
+@pytest.mark.parametrize(
+    ("code", "said", "kind"),
+    [
+        (2, "query.yaml:8: wrong", BadInputError),
+        (3, "infeasible: output o: late", InfeasibleError),
+        (4, "no placement was found within 1 s", OutOfTimeError),
+        (1, "/usr/bin/python: No module named coordinator", NoCoordinatorError),
+        (1, "audit: output o", PlanningError),
+        (-9, "", PlanningError),
+    ],
+)
+def test_the_end_of_the_planner_is_an_error_of_its_own(code: int, said: str, kind: type[Exception]) -> None:
+    error = simulated_query._error(code, said)
+    assert type(error) is kind and str(error)
+
+
+def test_a_choice_has_the_name_and_the_default_of_its_option() -> None:
+    app.register()
+    (command,) = (each.callback for each in app.app.registered_commands if each.callback.__name__ == "plan")  # type: ignore[union-attr]
+    options = {name: each.default for name, each in inspect.signature(command).parameters.items()}  # type: ignore[arg-type]
+    made = Choices()
+    called = {"time_limit_s": "time_limit"}
+    for name in Choices.__dataclass_fields__.keys() - {"sharing"}:
+        assert options[called.get(name, name)] == (getattr(made, name) or options[called.get(name, name)]), name
+    assert made.sharing is not options["no_sharing"] and not any((made.place, made.tighten, made.policy, made.survive))
+    assert not any(options[name] for name in ("place", "tighten", "policy", "survive", "best_effort"))
+
+
+def test_every_choice_is_an_option(tmp_path: Path) -> None:
+    chosen = Choices(
+        allocator="deadline", model="sound", units="operator", policy="edf", place={"tens": "b"}, overhead="none",
+        tighten="o", sharing=False, time_limit_s=5.0, seed=3, best_effort=True, solver="highs",
+    )  # fmt: skip
+    made = planned(*files(tmp_path), [tens], chosen)
+    assert (made.solver.seed, made.solver.tighten, made.placement["tens"]) == (3, "o", "b")
+
+
+def test_a_missing_extra_is_named(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    (tmp_path / "missing").mkdir()
+    gone = "raise ModuleNotFoundError(\"No module named 'pydantic'\", name='pydantic')"
+    (tmp_path / "missing" / "pydantic.py").write_text(gone)
+    monkeypatch.setenv("PYTHONPATH", str(tmp_path / "missing"))
+    query, cluster = files(tmp_path, "51 ms")
+    told = r"^coordinator needs pydantic, which is not installed: pip install 'shimekiri\[coordinator\]'"
+    with pytest.raises(NoCoordinatorError, match=told):
+        planned(query, cluster, [tens])
 
 
 def test_the_pages_example_passes(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
