@@ -4,38 +4,26 @@ from __future__ import annotations
 
 import errno
 from collections.abc import Iterable
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from pathlib import Path
 
 from coordinator.error_codes import Code
+from protos import mistake
 
 FULL = frozenset({errno.ENOSPC, errno.EDQUOT, errno.EFBIG})
 
 
 @dataclass(frozen=True, slots=True)
-class Mistake:
-    """What is wrong, and the mend. subject: what it is about, like the keys in a file, joined by dots, an option, node,
-    output or plan; empty where that is the whole."""
+class Mistake(mistake.Mistake):
+    """A mistake with a code of the coordinator's."""
 
     code: Code
-    text: str
-    mend: str = ""
-    subject: str = ""
 
     @classmethod
     def of(cls, code: Code, sentence: str, subject: str = "") -> Mistake:
         """From the sentence of a room that has no codes: the mend is what follows its first semicolon."""
         text, _, mend = sentence.partition("; ")
         return cls(code, text, mend, subject)
-
-    def within(self, what: str, joint: str = ": ") -> Mistake:
-        """The same mistake, told of the thing that it is in."""
-        return replace(self, text=f"{what}{joint}{self.text}")
-
-    def __str__(self) -> str:
-        """One sentence; a question is answered without a semicolon."""
-        joint = " " if self.text.endswith("?") else "; "
-        return f"{self.text}{joint}{self.mend}" if self.mend else self.text
 
 
 class MistakeError(ValueError):
@@ -47,20 +35,10 @@ class MistakeError(ValueError):
 
 
 @dataclass(frozen=True, slots=True)
-class Problem:
-    """A mistake in a file; `line` counts from 1, 0 means the file as a whole."""
+class Problem(mistake.Problem):
+    """A mistake of the coordinator's in a file; `line` counts from 1, 0 means the file as a whole."""
 
     mistake: Mistake
-    file: str
-    line: int = 0
-
-    def __str__(self) -> str:
-        return f"{self.file}:{self.line}: {self.mistake}" if self.line else f"{self.file}: {self.mistake}"
-
-    @property
-    def subject(self) -> str:
-        """What of the file it is about."""
-        return self.mistake.subject
 
 
 class CoordinatorError(Exception):
