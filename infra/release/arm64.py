@@ -7,7 +7,7 @@ import sys
 import time
 from pathlib import Path
 
-from infra.lab import namespaces
+from coordinator.lab import namespaces
 from infra.release import two_pis
 from infra.release.release_steps import Outcome, Trial
 from infra.release.userland import SUITES, home, userland

@@ -20,11 +20,11 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from infra.lab.namespaces import Lab
+from coordinator.lab.namespaces import Lab
 
 ROOT = Path(__file__).parents[2]
 PAGE = ROOT / "docs" / "how_to" / "two_pis.md"
-UNIT = ROOT / "infra" / "nodes" / "shimekiri-agent@.service"
+UNIT = ROOT / "coordinator" / "nodes" / "shimekiri-agent@.service"
 BLOCK = re.compile(r"^```sh\n(.*?)^```$", re.MULTILINE | re.DOTALL)
 PIS, LAPTOP = ("pi1", "pi2"), "laptop"
 DONE_ALREADY = ("make setup", "make wheel", "cp -r dist ", "export PATH=")

@@ -28,7 +28,7 @@ from sim_vehicles.cli.app import build
 ROOT = Path(__file__).resolve().parents[2]
 HERE = Path(__file__).with_name("corpus")
 TRACES = HERE / "traces.json"
-VEHICLES, EXAMPLES = "sim_vehicles/queries", "infra/examples"
+VEHICLES, EXAMPLES = "sim_vehicles/queries", "coordinator/examples"
 PAPER = (f"{VEHICLES}/collision_paper.yaml", f"{VEHICLES}/cluster_paper.yaml")
 GUARANTEED = (f"{VEHICLES}/collision_guaranteed.yaml", f"{VEHICLES}/cluster_paper.yaml")
 WARNING = (f"{VEHICLES}/collision_warning.yaml", f"{VEHICLES}/cluster_paper.yaml")

@@ -21,7 +21,7 @@ import sim_vehicles.__main__
 from protos import agent_pb2, agent_pb2_grpc
 
 ROOT = Path(__file__).resolve().parents[2]
-ROOMS = {"protos", "node_agent", "coordinator", "sim_vehicles", "infra"}
+ROOMS = {"protos", "node_agent", "coordinator", "sim_vehicles"}
 DATA = {".proto", ".pyi", ".yaml", ".json", ".jsonl", ".service", ".typed", ".txt"}
 PROJECT = tomllib.loads((ROOT / "pyproject.toml").read_text())["project"]
 
@@ -39,15 +39,11 @@ def test_the_wheel_has_the_rooms_and_their_data_and_nothing_else(wheel: Path) ->
     with zipfile.ZipFile(wheel) as packed:
         names = {name for name in packed.namelist() if ".dist-info/" not in name}
     assert {name.split("/")[0] for name in names} == ROOMS
-    assert not [name for name in names if "tests/" in name or "runs/" in name or "__pycache__" in name]
-    assert not [
-        name for name in names if re.match(r"infra/(bench|papers|endurance|release)/", name)
-    ]  # of the repository
-    assert {f"{room}/py.typed" for room in ROOMS - {"infra"}} <= names
+    assert not [name for name in names if {"infra", "tests", "runs", "__pycache__"} & set(Path(name).parts)]
+    assert {f"{room}/py.typed" for room in ROOMS} <= names
     listed = subprocess.run(["git", "ls-files", "-z", *ROOMS], cwd=ROOT, capture_output=True, check=False).stdout
-    rooms = r"infra/(bench|papers|endurance|release)/"
     for name in filter(None, os.fsdecode(listed).split("\0")):
-        if Path(name).suffix in DATA and not re.match(rooms, name) and (ROOT / name).is_file():
+        if Path(name).suffix in DATA and (ROOT / name).is_file():
             assert name in names, f"{name} is not in the wheel: see package-data in pyproject.toml"
 
 
@@ -87,7 +83,7 @@ def test_the_agents_commands_need_no_extra(environment: Path) -> None:
 
 
 def test_a_project_for_nodes_is_written_from_the_wheel(environment: Path, tmp_path: Path) -> None:
-    done = _run(environment, "python", "-m", "infra.nodes", "two", cwd=tmp_path)
+    done = _run(environment, "python", "-m", "coordinator.nodes", "two", cwd=tmp_path)
     assert done.returncode == 0, done.stderr
     assert {"operators.py", "feed.jsonl", "agents.yaml", "shimekiri-agent@.service"} < set(os.listdir(tmp_path / "two"))
 
@@ -142,7 +138,7 @@ def test_a_part_of_an_extra_that_is_missing_is_named(
     module: str, gone: str, words: list[str], said: str, tmp_path: Path
 ) -> None:
     """Here everything is installed: the import of one module is refused."""
-    example = ROOT / "infra/examples/sorting_line"
+    example = ROOT / "coordinator/examples/sorting_line"
     listing = subprocess.run(
         [sys.executable, "-m", "node_agent", "operators", "--operators", example / "operators.py", "--json"],
         capture_output=True, check=True, cwd=ROOT,

@@ -20,7 +20,7 @@ from tests.node_agent.live import cut_power
 pytestmark = pytest.mark.long
 
 ROOT = Path(__file__).resolve().parents[3]
-EXAMPLE = ROOT / "infra" / "examples" / "sorting_line"
+EXAMPLE = ROOT / "coordinator" / "examples" / "sorting_line"
 NODES = ("belt", "vision", "office")
 
 

@@ -14,7 +14,7 @@ ROOT = Path(__file__).parents[3]
 PACKAGES = ("protos", "node_agent", "coordinator", "sim_vehicles", "infra")
 MOST_FILES = 14
 ONE_FILE_PER_COMMAND = ("coordinator/cli/commands", "infra/bench")  # called as the command
-EXAMPLES = ROOT / "infra" / "examples"  # directories of users: files are called as the tutorial says
+EXAMPLES = ROOT / "coordinator" / "examples"  # directories of users: files are called as the tutorial says
 NAMED_TUPLE = {"_replace", "_fields", "_asdict", "_make"}
 LIBRARIES = {  # os, argparse and PySpark have no other way
     "_exit", "_actions", "_SubParsersAction", "_active_spark_context", "_gateway", "_jvm",

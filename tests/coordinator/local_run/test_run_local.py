@@ -56,7 +56,7 @@ from node_agent.sdk import operator
 def same(value):
     return value
 """
-EXAMPLE = Path(__file__).parents[3] / "infra" / "examples" / "sorting_line"
+EXAMPLE = Path(__file__).parents[3] / "coordinator" / "examples" / "sorting_line"
 NOTHING = Wishes({}, {}, {}, {})
 EVERY_SECOND = {"kind": "burst", "burst": 1, "period_ns": 10**9}
 

@@ -10,7 +10,7 @@ from pathlib import Path
 
 import pytest
 
-from infra.lab import namespaces
+from coordinator.lab import namespaces
 from infra.release import two_pis
 
 WHY_NOT = namespaces.why_not()

@@ -12,8 +12,8 @@ from typing import Literal
 import typer.main
 
 from coordinator.cli import app as coordinator
+from coordinator.nodes import __main__ as nodes
 from coordinator.spec.files import schema
-from infra.nodes import __main__ as nodes
 from node_agent.tools import cli as node_agent
 
 ROOT = Path(__file__).resolve().parents[3]

@@ -18,10 +18,10 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
-from infra.lab.namespaces import PLAIN, Lab, Line
+from coordinator.lab.namespaces import PLAIN, Lab, Line
 
 ROOT = Path(__file__).parents[2]
-EXAMPLE = ROOT / "infra" / "examples" / "two_nodes"
+EXAMPLE = ROOT / "coordinator" / "examples" / "two_nodes"
 FILES = ("query.yaml", "cluster.yaml", "operators.py", "feed.jsonl")
 NODES, DESK, STRANGER = ("pi1", "pi2"), "desk", "stranger"
 WAIT_S = 60.0  # for agents to start, and for answers

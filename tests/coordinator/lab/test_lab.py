@@ -11,11 +11,11 @@ from pathlib import Path
 
 import pytest
 
-from infra.lab import namespaces
-from infra.lab.namespaces import HOSTS, NAMES, Lab, LabError, Line, remove_left
-from infra.lab.walk import EXAMPLE, FILES, steps
+from coordinator.lab import namespaces
+from coordinator.lab.namespaces import HOSTS, NAMES, Lab, LabError, Line, remove_left
+from coordinator.lab.walk import EXAMPLE, FILES, steps
 
-ROOT = Path(__file__).parents[2]
+ROOT = Path(__file__).parents[3]
 in_a_lab = pytest.mark.usefixtures("allowed")
 
 
@@ -92,7 +92,7 @@ def test_a_line_has_delay_and_loss_or_it_is_said_why_not() -> None:
 
 def program(*words: str) -> "subprocess.Popen[str]":
     """As from a terminal: what runs in the background of a shell ignores Ctrl-C, and so do these tests there."""
-    command = [sys.executable, "-m", "infra.lab", *words]
+    command = [sys.executable, "-m", "coordinator.lab", *words]
     return subprocess.Popen(
         command, cwd=ROOT, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True,
         preexec_fn=lambda: signal.signal(signal.SIGINT, signal.SIG_DFL),  # noqa: PLW1509 - no threads here
@@ -159,4 +159,4 @@ def test_bad_arguments_end_with_two() -> None:
     for words in (["a", "a"], ["a", "--delay", "5"], ["a", "--at", "b", "--", "true"], ["--walk", "--loss", "half"]):
         with program(*words) as lab:
             said = lab.communicate(timeout=60)[1]
-        assert lab.returncode == 2 and "python -m infra.lab: error: " in said.splitlines()[-1]
+        assert lab.returncode == 2 and "python -m coordinator.lab: error: " in said.splitlines()[-1]

@@ -1,4 +1,4 @@
-"""python -m infra.nodes DIR: a directory with all that brings a query to two nodes, to be made one's own."""
+"""python -m coordinator.nodes DIR: a directory with all that brings a query to two nodes, to be made one's own."""
 
 from __future__ import annotations
 
@@ -14,8 +14,8 @@ OWN = ("query.yaml", "cluster.yaml", "operators.py", "feed.jsonl", "inventory.ya
 MACHINERY = ("agents.yaml", "remove.yaml", "layout.yaml", "answers.py", "shimekiri-agent@.service")
 SCHEMA = re.compile(r"^(# yaml-language-server: \$schema=)(\S+)$", re.MULTILINE)
 HELP = """examples:
-  python -m infra.nodes two_pis           makes the directory, which must not have any of these files
-  python -m infra.nodes two_pis --again   after an upgrade: the playbooks and the unit anew, the rest stays
+  python -m coordinator.nodes two_pis           makes the directory, which must not have any of these files
+  python -m coordinator.nodes two_pis --again   after an upgrade: the playbooks and the unit anew, the rest stays
 
 The files of the example are yours to change; the playbooks and the unit are taken from here again with --again.
 """
@@ -24,7 +24,7 @@ The files of the example are yours to change; the playbooks and the unit are tak
 def main(arguments: list[str] | None = None) -> int:
     """Exit codes: 0 done; 2 something is in the way; 1 cannot be written."""
     parser = argparse.ArgumentParser(
-        prog="python -m infra.nodes",
+        prog="python -m coordinator.nodes",
         description="Writes a query for two nodes, and what installs agents there.",
         epilog=HELP,
         formatter_class=argparse.RawDescriptionHelpFormatter,

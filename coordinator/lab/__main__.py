@@ -1,4 +1,4 @@
-"""`python -m infra.lab`: a lab to try things in, until Ctrl-C or the end of one command."""
+"""`python -m coordinator.lab`: a lab to try things in, until Ctrl-C or the end of one command."""
 
 from __future__ import annotations
 
@@ -11,15 +11,15 @@ import sys
 from pathlib import Path
 from typing import NoReturn
 
-from infra.lab.namespaces import Lab, LabError, Line, remove_left
-from infra.lab.walk import EXAMPLE, NODES, WalkError, walk
+from coordinator.lab.namespaces import Lab, LabError, Line, remove_left
+from coordinator.lab.walk import EXAMPLE, NODES, WalkError, walk
 
 EXAMPLES = """examples:
-  sudo .venv/bin/python -m infra.lab pi1 pi2 desk                       until Ctrl-C; prints how to run commands in each
-  sudo .venv/bin/python -m infra.lab pi1 pi2 desk --at desk -- bash     until the shell ends
-  sudo .venv/bin/python -m infra.lab pi1 pi2 desk --delay 5ms --loss 0.1%     on each machine's line, both ways together
-  sudo .venv/bin/python -m infra.lab --walk                             two nodes under mutual TLS, from certs to report
-  sudo .venv/bin/python -m infra.lab --remove-left                      labs of processes that were killed
+  sudo .venv/bin/python -m coordinator.lab pi1 pi2 desk                          until Ctrl-C; prints how to enter each
+  sudo .venv/bin/python -m coordinator.lab pi1 pi2 desk --at desk -- bash        until the shell ends
+  sudo .venv/bin/python -m coordinator.lab pi1 pi2 desk --delay 5ms --loss 0.1%  on each line, both ways together
+  sudo .venv/bin/python -m coordinator.lab --walk                                two nodes, mutual TLS, up to the report
+  sudo .venv/bin/python -m coordinator.lab --remove-left                         labs of processes that were killed
 
 The machines have addresses and names of their own (10.77.0.1 pi1, pi1.local ...) and reach each other and nothing else.
 The host's network stays as it is; at the end all is removed, with every process that runs in there.
@@ -32,7 +32,7 @@ def main() -> int:
     arguments = sys.argv[1:]
     own, command = (arguments, []) if "--" not in arguments else _parted(arguments)
     parser = argparse.ArgumentParser(
-        prog="python -m infra.lab", description="Network namespaces as machines, on this one.", epilog=EXAMPLES,
+        prog="python -m coordinator.lab", description="Network namespaces as machines, on this one.", epilog=EXAMPLES,
         formatter_class=argparse.RawDescriptionHelpFormatter,
     )  # fmt: skip
     parser.add_argument("machines", nargs="*", metavar="NAME", help="of small letters, digits and -")

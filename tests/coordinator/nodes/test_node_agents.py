@@ -19,8 +19,8 @@ from pathlib import Path
 import pytest
 import yaml  # type: ignore[import-untyped]
 
-from infra.nodes import __main__ as nodes
-from infra.nodes import answers
+from coordinator.nodes import __main__ as nodes
+from coordinator.nodes import answers
 
 pytestmark = pytest.mark.long
 
