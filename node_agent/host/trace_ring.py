@@ -13,6 +13,7 @@ that are written at once.
     168  u64 taken     number of entries from 256 on that hold
     192  hang cell     u64 start_ns (0: idle), u64 hang_ns, u16 unit, flags, source, epoch, u64 seq, ordinal
     256  taken over    tuples that run before they are acknowledged: u64 peer, boot, link_seq, seq; see TakenOver
+    2304 acknowledged  the last link_seq that each sending node was told: rows as above, seq 0; peer 0: no row
     4096 records, then one scratch record for what is dropped
 
 The runtime leaves the room of RESERVED records free: when it is dead the supervisor can always say what was dropped
@@ -24,7 +25,7 @@ import hashlib
 import mmap
 import os
 import stat
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from pathlib import Path
 from struct import Struct
 from typing import NamedTuple
@@ -41,6 +42,9 @@ HANG_AT = 192
 TAKEN_OVER = Struct("<QQQQ")
 TAKEN_OVER_AT = 256
 MOST_TAKEN_OVER = 64
+ACKNOWLEDGED_AT = TAKEN_OVER_AT + MOST_TAKEN_OVER * TAKEN_OVER.size
+MOST_ACKNOWLEDGED = (DATA - ACKNOWLEDGED_AT) // TAKEN_OVER.size
+MOST_INHERITED = 256  # that one incarnation leaves to the next; older ones are forgotten
 CAPACITY_RECORDS = 32_768
 PARTIAL_SUFFIX = ".partial"  # of a ring that is being made
 RESERVED = 2
@@ -57,12 +61,15 @@ def open_own(path: Path | str, flags: int, directory: int | None = None) -> int:
 
 
 class TakenOver(NamedTuple):
-    """A tuple that came over a link and was not acknowledged before it ran."""
+    """A tuple that came over a link and must not be taken from there again, also where the runtime is killed."""
 
     peer: int  # `peer_key` of its name
     boot: int  # the peer's incarnation
     link_seq: int
     seq: int  # of the lineage that a source's tuple was given; 0: it comes from a node, as do all before it
+
+
+Inherited = tuple[int, TakenOver]  # lineage epoch of the incarnation that took it over
 
 
 def peer_key(name: str) -> int:
@@ -91,7 +98,14 @@ class Ring:
         self.header = records.unpack_header(memory[: records.HEADER_BYTES])
         self.view = memoryview(memory)
         self.cells = self.view[CELLS : CELLS + 48].cast("Q")
+        self._acknowledged = self.view[ACKNOWLEDGED_AT:DATA].cast("Q")
+        self._rows: dict[tuple[int, int], int] = {}  # of `acknowledged`, by peer and boot: index of the link_seq
         self.capacity = (len(memory) - DATA - RECORD_BYTES) // RECORD_BYTES * RECORD_BYTES  # bytes, with the reserve
+
+    @staticmethod
+    def size_bytes(capacity_records: int) -> int:
+        """Of a ring with room for so many records of the runtime."""
+        return DATA + (capacity_records + RESERVED + 1) * RECORD_BYTES
 
     @classmethod
     def create(cls, path: Path, header: records.Header, capacity_records: int = CAPACITY_RECORDS) -> "Ring":
@@ -100,7 +114,7 @@ class Ring:
         It gets its name when it is whole: control looks for rings all the time, and gives up one that it cannot read.
         Raises OSError, FileExistsError among them.
         """
-        size, partial = DATA + (capacity_records + RESERVED + 1) * RECORD_BYTES, path.with_suffix(PARTIAL_SUFFIX)
+        size, partial = cls.size_bytes(capacity_records), path.with_suffix(PARTIAL_SUFFIX)
         flags = os.O_RDWR | os.O_CREAT | os.O_EXCL | os.O_NOFOLLOW | os.O_CLOEXEC
         descriptor = os.open(partial, flags, 0o600)
         try:
@@ -128,6 +142,7 @@ class Ring:
     def close(self) -> None:
         """Unmap; the file stays."""
         self.cells.release()
+        self._acknowledged.release()
         self.view.release()
         self.memory.close()
 
@@ -168,11 +183,33 @@ class Ring:
         self.cells[PROMISES] = len(taken)
         return True
 
+    def acknowledge(self, peer: int, boot: int, link_seq: int) -> None:
+        """Write down that this node is told so: call it before the acknowledgement leaves.
+
+        The acknowledgement may be lost on its way. The next incarnation then still knows what not to take again.
+        """
+        row = self._rows.get((peer, boot))
+        if row is None:
+            row = self._new_row(peer, boot)
+        self._acknowledged[row] = link_seq
+
+    def _new_row(self, peer: int, boot: int) -> int:
+        """In place of the oldest one where all are in use."""
+        rows = self._rows
+        at = rows.pop(next(iter(rows))) if len(rows) >= MOST_ACKNOWLEDGED else 4 * len(rows) + 2
+        cells = self._acknowledged
+        cells[at - 2] = cells[at] = 0  # no row while it changes
+        cells[at - 1], cells[at - 2] = boot, peer
+        rows[peer, boot] = at
+        return at
+
     def promised(self) -> list[TakenOver]:
-        """For the supervisor, of a runtime that is dead."""
+        """For the supervisor, of a runtime that is dead: what has been taken over and what has been acknowledged."""
         count = min(self.cells[PROMISES], MOST_TAKEN_OVER)
         end = TAKEN_OVER_AT + count * TAKEN_OVER.size
-        return [TakenOver._make(each) for each in TAKEN_OVER.iter_unpack(self.memory[TAKEN_OVER_AT:end])]
+        taken = TAKEN_OVER.iter_unpack(self.memory[TAKEN_OVER_AT:end])
+        acknowledged = TAKEN_OVER.iter_unpack(self.memory[ACKNOWLEDGED_AT:DATA])
+        return [TakenOver._make(each) for each in (*taken, *(row for row in acknowledged if row[2]))]
 
     # -- the end
 
@@ -190,6 +227,15 @@ class Ring:
         dropped = self.cells[DROPPED]
         if dropped > self.cells[NOTED] and self.append(_gap(dropped - self.cells[NOTED])):
             self.cells[NOTED] = dropped
+
+
+def inherited(before: Iterable[Inherited], epoch: int, ring: Ring) -> list[Inherited]:
+    """What the next incarnation must not take again: `before`, and what the dead one with that lineage epoch adds."""
+    found = {taken: at for at, taken in before}
+    for taken in ring.promised():
+        found.pop(taken, None)
+        found[taken] = epoch
+    return [(at, taken) for taken, at in found.items()][-MOST_INHERITED:]
 
 
 def _gap(dropped: int) -> Gap:

@@ -16,7 +16,7 @@ from node_agent.host.log import ERROR, Log
 from node_agent.host.network import SocketListener
 from node_agent.host.operator_output import printed
 from node_agent.host.settings import Settings
-from node_agent.host.trace_ring import STATE, Ring, RingFacts, TakenOver
+from node_agent.host.trace_ring import STATE, Inherited, Ring, RingFacts
 from node_agent.operators.registry import Registry
 from node_agent.operators.signature import OperatorError
 from node_agent.runtime import status
@@ -37,11 +37,11 @@ MOST_WHY = 4000  # characters: an operator's error message may be longer than a 
 
 def main(
     settings: Settings, supervisor: ipc.Channel, control: ipc.Channel, listener: socket.socket, ring: Ring, epoch: int,
-    taken_over: Sequence[tuple[int, TakenOver]] = (),
+    taken_over: Sequence[Inherited] = (),
 ) -> int:  # fmt: skip
     """Run until the supervisor says Stop. Returns the exit code.
 
-    epoch: count of runtime starts. taken_over: what incarnations that were killed had promised, by lineage epoch.
+    epoch: count of runtime starts. taken_over: what dead incarnations had taken over or acknowledged.
     """
     for number in (signal.SIGINT, signal.SIGTERM):
         signal.signal(number, signal.SIG_IGN)  # to the whole group; the supervisor says Stop
@@ -69,7 +69,7 @@ class Process:
 
     def __init__(
         self, settings: Settings, supervisor: ipc.Channel, control: ipc.Channel, listener: socket.socket, ring: Ring,
-        epoch: int, registry: Registry, rt: bool, taken_over: Sequence[tuple[int, TakenOver]] = (),
+        epoch: int, registry: Registry, rt: bool, taken_over: Sequence[Inherited] = (),
     ) -> None:  # fmt: skip
         self.settings, self.supervisor, self.control, self.rt = settings, supervisor, control, rt
         self.shared = Shared(

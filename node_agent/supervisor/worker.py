@@ -2,17 +2,15 @@
 
 import socket
 import time
-from collections import deque
 
 from node_agent.host import ipc
 from node_agent.host.clock import new_boot, now_ns
 from node_agent.host.settings import Settings, place_name
-from node_agent.host.trace_ring import STATE, Ring, TakenOver
+from node_agent.host.trace_ring import STATE, Inherited, Ring, inherited
 from node_agent.supervisor.child_process import Child, StartError
 from node_agent.supervisor.watchdog import hung, write_hung
 from protos import records
 
-MOST_TAKEN_OVER = 256  # tuples of killed incarnations that may be sent again; older ones are forgotten
 BACKLOG = 128
 
 
@@ -28,7 +26,7 @@ class Worker:
         self.ring: Ring | None = None
         self.count = 0  # of the agent's runtime starts, at the start of this incarnation
         self.rt = False
-        self.taken_over: deque[tuple[int, TakenOver]] = deque(maxlen=MOST_TAKEN_OVER)  # with the lineage epoch
+        self.taken_over: list[Inherited] = []  # by dead incarnations: none of it is to be taken again
         self.pending: tuple[ipc.RuntimeStarted, ipc.Channel] | None = None  # control is not there to be told
 
     @property
@@ -62,7 +60,7 @@ class Worker:
         return ipc.RuntimeStarted(self.ring.header.boot, self.count, str(self.ring.path), self.core)
 
     def kill_if_hung(self) -> str:
-        """Kill an operator that hangs, write its LOST, keep what was promised. Returns what happened, or nothing."""
+        """Kill an operator that hangs, and write its LOST. Returns what happened, or nothing."""
         ring = self.ring
         if ring is None or not self.child.pid:
             return ""
@@ -70,15 +68,15 @@ class Worker:
         if running is None:
             return ""
         self.child.kill()
-        self.taken_over.extend((self.count & 0xFFFF, each) for each in ring.promised())
         ring.note_dropped()
         write_hung(ring, running, now_ns())
         return f"operator hung: unit {running.unit} was killed after {running.hang_ns / 1e9:g} s"
 
     def mark_crashed(self) -> None:
-        """The runtime is gone; where it has not closed its ring itself, it crashed."""
+        """The runtime is gone; where it has not closed its ring itself, it crashed, and what it took over is kept."""
         ring = self.ring
         if ring is not None and ring.cells[STATE] == 0:
+            self.taken_over = inherited(self.taken_over, self.count & 0xFFFF, ring)
             ring.note_dropped()
             ring.cells[STATE] = records.STATE_CRASHED
 

@@ -4,7 +4,7 @@ from collections import Counter, OrderedDict
 from collections.abc import Iterable
 
 from node_agent.host.log import WARNING
-from node_agent.host.trace_ring import PROMISES, TakenOver, peer_key
+from node_agent.host.trace_ring import PROMISES, Inherited, TakenOver, peer_key
 from node_agent.link.limits import LinkError
 from node_agent.link.outcomes import Outcome, OutcomeLog
 from node_agent.link.receiver import Inbox
@@ -26,7 +26,7 @@ class Acceptor:
 
     def __init__(
         self, context: Context, listener: Listener, security: Security | None = None,
-        taken_over: Iterable[tuple[int, TakenOver]] = (),
+        taken_over: Iterable[Inherited] = (),
     ) -> None:  # fmt: skip
         """taken_over: with its lineage epoch each, what earlier incarnations promised."""
         self.context, self._security = context, security

@@ -136,6 +136,7 @@ class NodeRole:
         """Everything that was handed over."""
         due = self.receiver.ack(self.context.backpressure.credit(self.context.senders), drained)
         if due is not None:
+            self.context.shared.facts.ring.acknowledge(self.key, self.boot, due.upto)
             self.connection.write(frames.encode_ack(due.upto, due.credit_bytes))
         return True
 

@@ -10,6 +10,8 @@ from node_agent.host.trace_ring import (
     DROPPED,
     HANG,
     HANG_AT,
+    MOST_ACKNOWLEDGED,
+    MOST_INHERITED,
     MOST_TAKEN_OVER,
     STATE,
     TAKEN,
@@ -17,6 +19,7 @@ from node_agent.host.trace_ring import (
     Ring,
     RingFacts,
     TakenOver,
+    inherited,
 )
 from node_agent.supervisor.watchdog import hung, write_hung
 from protos import records
@@ -190,6 +193,29 @@ def test_what_was_taken_over_can_be_read_when_the_writer_is_dead(tmp_path: Path)
     assert ring.promise(taken) and ring.promised() == taken
     assert ring.promise(taken[:2]) and ring.promised() == taken[:2]
     assert not ring.promise([*taken, taken[0]])
+
+
+def test_what_was_acknowledged_can_be_read_when_the_writer_is_dead(tmp_path: Path) -> None:
+    ring = _ring(tmp_path, 8)
+    ring.acknowledge(1 << 63, 7, 40)
+    ring.acknowledge(5, 7, 1)
+    ring.acknowledge(1 << 63, 7, 41)
+    assert Ring.open(ring.path).promised() == [TakenOver(1 << 63, 7, 41, 0), TakenOver(5, 7, 1, 0)]
+    for peer in range(10, 10 + MOST_ACKNOWLEDGED):
+        ring.acknowledge(peer, 7, peer)
+    assert sorted(each.peer for each in ring.promised()) == list(range(10, 10 + MOST_ACKNOWLEDGED))
+
+
+def test_an_incarnation_inherits_from_all_before_it(tmp_path: Path) -> None:
+    ring = _ring(tmp_path, 8)
+    ring.promise([TakenOver(1, 7, 40, 11)])
+    first = inherited((), 3, ring)
+    assert first == [(3, TakenOver(1, 7, 40, 11))]
+    ring.acknowledge(2, 7, 5)
+    assert inherited(first, 4, ring) == [(4, TakenOver(1, 7, 40, 11)), (4, TakenOver(2, 7, 5, 0))]
+    many = [(1, TakenOver(9, 7, seq, seq)) for seq in range(1, 2 * MOST_INHERITED)]
+    kept = inherited(many, 4, ring)
+    assert len(kept) == MOST_INHERITED and kept[-1] == (4, TakenOver(2, 7, 5, 0))
 
 
 def test_rings_of_a_killed_agent_are_marked_crashed(tmp_path: Path) -> None:
