@@ -44,13 +44,14 @@ class Offset(NamedTuple):
 
 
 class PeerClock:
-    """The clock of one peer, seen from here.
+    """The clock of one peer, seen from here. It outlives the peer's connections, since its offset does.
 
     Domains: a peer in the same clock domain has offset 0 exactly and is never probed. drift_ppm: what each side
     declares as the most that its clock is fast or slow against true time, in parts per million.
     """
 
     def __init__(self, own_domain: str, own_drift_ppm: int, peer_domain: str, peer_drift_ppm: int) -> None:
+        self._peer = peer_domain, peer_drift_ppm
         self.same = bool(own_domain) and own_domain == peer_domain
         # |d offset / d local| <= (a + b) / (1 - a); a margin of another (a + b) because the local instant that
         # belongs to a peer's instant is itself known only up to the drift.
@@ -72,11 +73,15 @@ class PeerClock:
 
     def due_ns(self) -> int | None:
         """When to send the next probe; None: never (same clock domain)."""
-        return None if self.same else self._due_ns
+        if self.same:
+            return None
+        return self._due_ns if self._asked is None else max(self._due_ns, self._asked.t0_ns + EVERY_NS)
 
     def ask(self, at_ns: int) -> Question | None:
-        """The probe to write now, or None before it is due. An unanswered earlier one is forgotten."""
-        if self.same or at_ns < self._due_ns:
+        """The probe to write now, or None before it is due. An earlier one is waited for up to a second: over a slow
+        link, questions that come faster than answers would leave no answer that fits."""
+        due_ns = self.due_ns()
+        if due_ns is None or at_ns < due_ns:
             return None
         self._asked = Question(self._next_id, at_ns)
         self._next_id += 1
@@ -123,6 +128,16 @@ class PeerClock:
         elif most_ns < hi_ns:
             self._lo_ns, self._hi_ns, self._anchor_ns = lo_ns, most_ns, at_ns
 
+    def speaks_like(self, peer_domain: str, peer_drift_ppm: int) -> bool:
+        """Whether a peer that says so of its clock still has the one that is known here."""
+        return self._peer == (peer_domain, peer_drift_ppm)
+
+    def ask_soon(self, at_ns: int) -> None:
+        """A new connection: what was asked over the one before is not answered any more."""
+        self._asked = None
+        self._due_ns = at_ns
+        self._left = FIRST_PROBES
+
     def suspended(self, at_ns: int) -> None:
         """A clock may have jumped: nothing is known until the next answer, and nothing about the time before."""
         if self.same:
@@ -130,9 +145,7 @@ class PeerClock:
         self.known = False
         self.era += 1
         self._since_ns = at_ns
-        self._asked = None
-        self._due_ns = at_ns
-        self._left = FIRST_PROBES
+        self.ask_soon(at_ns)
 
     def offset(self, at_ns: int) -> Offset:
         """The interval that holds local - peer at the local instant `at_ns`."""

@@ -205,6 +205,7 @@ class Runtime:
     def _flush(self) -> None:
         """Facts are published: let everything leave."""
         self._flush_due = False
+        self._look_for_suspension()
         at_ns = self._now()
         refusals = self.shared.refusals
         refusals.settle(at_ns)
@@ -260,19 +261,20 @@ class Runtime:
         return due_ns
 
     def _look_for_suspension(self) -> None:
-        """The clock stood still: nothing is known of other clocks any more, nor how long what was under way took."""
+        """The clock stood still: nothing is known of other clocks any more, nor how long what was under way took. Look
+        before anything leaves, so that nobody reads an instant of before with what was known of the clocks then."""
         found = self.shared.clock.suspended()
         if found is None:
             return
         self.facts.write(CLOCK, FLAG, NO_REF, 0, 0, 0, found.until_ns, found.since_ns, found.slept_ns)
         self.shared.note("suspensions", f"the machine was suspended for {found.slept_ns / 1e9:g} s")
+        self.outbox.suspended(found.until_ns)
         if self.acceptor is not None:
             self.acceptor.suspended(found.until_ns)
 
     def _tick(self, at_ns: int) -> None:
         """Timers."""
         self._tick_ns, self._ticked_ns = at_ns + MOST_TICK_NS, at_ns
-        self._look_for_suspension()
         due_ns = self.outbox.tick(at_ns)
         if self.acceptor is not None:
             self.acceptor.tick(at_ns)

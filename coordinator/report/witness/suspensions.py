@@ -11,7 +11,7 @@ from coordinator.report.facts.raw import raw_records, usable_records, value
 from coordinator.report.witness.keys import Bools, Ints, Pairs
 from coordinator.report.witness.rows import Rows
 from protos import records as rec
-from protos.records import Admitted, Clock, Output, Ran
+from protos.records import Admitted, Clock, Output, Ran, Received
 
 
 def suspended(traces: Sequence[Trace], found: Rows) -> Bools:
@@ -24,9 +24,18 @@ def suspended(traces: Sequence[Trace], found: Rows) -> Bools:
         origin_ns = np.where(there.kind == rec.OUTPUT, there[Output.origin_lo_ns], there[Admitted.origin_lo_ns])
         first: Ints = np.where(has_origin, np.minimum(there.at_ns, origin_ns), there.at_ns)
         last: Ints = np.where(there.kind == rec.RAN, there[Ran.end_ns], there.at_ns)
-        way = Pairs((found.lineage,), (there.lineage,))
+        left = _left(traces, clock, found)
+        way = Pairs((found.lineage,), (np.concatenate([there.lineage, left.lineage]),))
+        first = np.concatenate([first, left[Received.sent_ns]])
+        last = np.concatenate([last, left[Received.sent_ns]])
         wrong |= way.any() & (way.least(first) < until) & (way.most(last) > since)
     return wrong
+
+
+def _left(traces: Sequence[Trace], clock: str, found: Rows) -> Rows:
+    """Where tuples came to that machines of that clock had sent: until it was stamped, each was in a link there."""
+    nodes = sorted({trace.incarnation.node for trace in traces if trace.incarnation.clock == clock})
+    return found.where((found.kind == rec.RECEIVED) & np.isin(found.ref, nodes))
 
 
 def _suspensions(traces: Sequence[Trace]) -> Iterator[tuple[str, int, int]]:

@@ -180,9 +180,8 @@ class Acceptor:
 
     def suspended(self, at_ns: int) -> None:
         """This machine was suspended: what was known of others' clocks holds no more."""
-        for accepted in list(self._accepted):
-            if accepted.role is not None:
-                accepted.role.clock.suspended(at_ns)
+        for clock in self.context.clocks.values():
+            clock.suspended(at_ns)
 
     def close_all(self) -> None:
         """The runtime ends."""
@@ -228,6 +227,7 @@ class Accepted:
                 raise LinkError("frame_order", "refused before hello")
             assert isinstance(frame, frames.Hello)  # the reader lets nothing else come first
             self.role = self.acceptor.role(self, frame)
+            self.era = self.role.clock.era
             self._ask(at_ns)
         elif isinstance(frame, frames.Probe):
             self._on_probe(at_ns, frame)

@@ -152,6 +152,11 @@ class Outbox:
                 link.flush(at_ns)
             self.dirty.clear()
 
+    def suspended(self, at_ns: int) -> None:
+        """This machine was suspended: peers compare the clocks anew before they get anything more."""
+        for link in self.links.values():
+            link.suspended(at_ns)
+
     def tick(self, at_ns: int) -> int:
         """Connect, give up, notice silence; returns when to call again."""
         due_ns = at_ns + 1_000_000_000

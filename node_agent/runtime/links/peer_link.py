@@ -21,6 +21,7 @@ CONNECT_NS = 2_000_000_000  # until the peer's hello
 CONNECT_TLS_NS = 5_000_000_000  # the same where handshakes may have to wait for their turn, on both sides
 TUPLE_BYTES = 430  # what is kept of a tuple in a link beside its encoding: measured, with CPython 3.11 on 64 bits
 UNREACHABLE_NS = 3_000_000_000  # without a connection, until that is said
+PROBED_NS = 2_000_000_000  # after a suspension: until the peer has asked for the clock, that nothing is sent
 LEAST_NS = 200_000_000  # a tuple that is late already is sent all the same: its lateness is a result, too
 Tag = tuple[
     Deployed, Lineage, int, int, Punctuation | None
@@ -44,6 +45,7 @@ class PeerLink:
         self._since_ns = 0
         self._away_ns = 0  # since when there has been no connection; 0: there is one; FAR_NS: that has been said
         self._patience_ns = CONNECT_NS if security is None else CONNECT_TLS_NS
+        self._unprobed_ns = 0  # until when tuples wait for the peer to ask for this clock; 0: they do not
         self._flight: dict[int, Tag] = {}  # by link_seq, in order
         self._held_bytes = 0
         self.pending = PendingPunctuation()
@@ -145,7 +147,7 @@ class PeerLink:
     def flush(self, at_ns: int) -> None:
         """Write what may be written now."""
         connection, sender = self._connection, self.sender
-        if connection is None or not connection.unwritten:
+        if at_ns >= self._unprobed_ns and (connection is None or not connection.unwritten):
             self._write(at_ns)
             if sender.connected and self.pending:
                 self._pay(at_ns)
@@ -184,6 +186,16 @@ class PeerLink:
             if self._connection is not None:
                 self._connection.close()
                 self._dirty[self] = None
+
+    def suspended(self, at_ns: int) -> None:
+        """This machine was suspended: the peer is not to read an instant of this clock before it has asked for it anew.
+
+        It asks at the beginning of each connection. What is in the socket of the one before is of no use to it.
+        """
+        self._unprobed_ns = at_ns + PROBED_NS
+        if self._connection is not None:
+            self._connection.close()
+            self._dirty[self] = None
 
     def due_ns(self, at_ns: int) -> int:
         """When tick has something to do."""
@@ -255,11 +267,16 @@ class PeerLink:
                 raise LinkError("wrong_peer", f"{frame.peer} answers at {self.address}, not node:{self.name}")
             sender.on_connected(at_ns, frame.boot, frame.resume_after, frame.credit_bytes)
             self._away_ns = 0
+            if frame.clock == self.shared.clock.domain:
+                self._unprobed_ns = 0
+            elif self._unprobed_ns:
+                self._unprobed_ns = at_ns + PROBED_NS
             told = f"connected to {self.name} at {self.address}"
             self.shared.log.say("peer_connected", told, kind=f"connected.{self.name}", peer=self.name)
         elif isinstance(frame, frames.Probe) and self._connection is not None:
             if not (frame.t1_ns or frame.t2_ns):
                 self._connection.write(frames.encode_probe(frame._replace(t1_ns=at_ns, t2_ns=at_ns)))
+                self._unprobed_ns = 0
         elif isinstance(frame, frames.Refused):
             self.shared.note("links_refused", f"{self.name} at {self.address} refused this node: {frame.why}")
 

@@ -1,5 +1,6 @@
 """Roles of an accepted connection: a peer node or a source here, or a sink (sink_role.py)."""
 
+from collections import OrderedDict
 from typing import Protocol
 
 from node_agent.core import plan as core
@@ -37,6 +38,7 @@ from protos.records import (
 )  # fmt: skip
 
 LOOKED_EVERY = 64  # tuples of a batch, for how many more there is room
+MOST_CLOCKS = 256  # of peers that are remembered; that of the one that came longest ago is forgotten
 
 
 class Context:
@@ -48,6 +50,25 @@ class Context:
         self.seqs: dict[int, int] = {}  # last sequence number by source id, over all plans: lineages must not repeat
         self.promised: dict[str, int] = {}  # by source: heartbeats have said that nothing that comes is older
         self.senders = 0  # connections that are granted credit
+        self.clocks: OrderedDict[tuple[str, int], PeerClock] = OrderedDict()  # by peer and boot
+
+    def clock_of(self, hello: frames.Hello) -> PeerClock:
+        """The clock of the peer that said hello, the one of its earlier connections if it still is that one.
+
+        Raises LinkError where its drift leaves no clock.
+        """
+        here, at_ns = self.shared.clock, self.shared.now_ns()
+        clock = self.clocks.pop((hello.peer, hello.boot), None)
+        if clock is None or not clock.speaks_like(hello.clock, hello.drift_ppm):
+            try:
+                clock = PeerClock(here.domain, here.drift_ppm, hello.clock, hello.drift_ppm)
+            except ValueError as error:
+                raise LinkError("hello_fields", str(error)) from None
+        clock.ask_soon(at_ns)
+        self.clocks[hello.peer, hello.boot] = clock
+        while len(self.clocks) > MOST_CLOCKS:
+            self.clocks.popitem(last=False)
+        return clock
 
 
 class Role(Protocol):
@@ -74,7 +95,7 @@ class NodeRole:
         self.context, self.connection, self.receiver = context, connection, receiver
         self.name, self.boot, self.key = hello.peer, hello.boot, peer_key(hello.peer)
         self.node = hello.peer.partition(":")[2]
-        self.clock = peer_clock(context.shared, hello)
+        self.clock = context.clock_of(hello)
         granted = receiver.on_hello(context.backpressure.credit(context.senders))
         connection.write(answer(context.shared, resume_after=granted.upto, credit_bytes=granted.credit_bytes))
 
@@ -160,7 +181,7 @@ class SourceRole:
             why = hello_refusals.source(self.source_name, context.shared.name, deployed_here)
             raise LinkError("source_unknown", why)
         deployed, source = self._fed = found  # where its tuples went last
-        self.clock = peer_clock(context.shared, hello)
+        self.clock = context.clock_of(hello)
         self.codec = deployed.codecs[source.stream]
         outcome_log.on_hello(hello.resume_after)
         granted = receiver.on_hello(self._credit(context.senders))
@@ -270,14 +291,6 @@ class SourceRole:
         if len(new) > MOST_TAKEN_OVER or self.outcome_log.refuses:
             return None
         return [TakenOver(self.key, self.boot, link_seq, seq) for link_seq, _, seq, _ in new]
-
-
-def peer_clock(shared: Shared, hello: frames.Hello) -> PeerClock:
-    """The clock of the peer that said hello. Raises LinkError where its drift leaves no clock."""
-    try:
-        return PeerClock(shared.clock.domain, shared.clock.drift_ppm, hello.clock, hello.drift_ppm)
-    except ValueError as error:
-        raise LinkError("hello_fields", str(error)) from None
 
 
 def answer(shared: Shared, resume_after: int = 0, credit_bytes: int = 0, plan: int = 0, codec: str = "") -> bytes:

@@ -5,7 +5,7 @@ from collections import deque
 from node_agent.host.trace_ring import TakenOver
 from node_agent.link.limits import MAX_BATCH_TUPLES, LinkError
 from node_agent.runtime.links import hello_refusals
-from node_agent.runtime.links.roles import Context, answer, peer_clock
+from node_agent.runtime.links.roles import Context, answer
 from node_agent.runtime.links.socket_connection import Connection
 from node_agent.wire import frames
 
@@ -26,7 +26,7 @@ class SinkRole:
             why = hello_refusals.output(self.output_name, context.shared.name, deployed_here)
             raise LinkError("output_unknown", why)
         deployed, output = found
-        self.clock = peer_clock(context.shared, hello)
+        self.clock = context.clock_of(hello)
         self.codec = deployed.codecs[output.stream]
         self._waiting: deque[bytes] = deque()
         self._bytes = 0

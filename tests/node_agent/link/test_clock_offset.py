@@ -105,8 +105,30 @@ def test_probes_are_frequent_at_first_and_then_every_second() -> None:
         assert due is not None
         at = max(at, due)
         asked.append(at)
-        assert clock.ask(at) is not None and clock.ask(at) is None
+        question = clock.ask(at)
+        assert question is not None and clock.ask(at) is None
+        clock.on_answer(at + 2, question.id, at + 1, at + 1)
     assert asked[1] - asked[0] == 20_000_000 and asked[-1] - asked[-2] == 1_000_000_000
+
+
+def test_an_answer_is_waited_for_a_second() -> None:
+    clock = PeerClock("a", 100, "b", 100)
+    first = clock.ask(0)
+    assert first is not None and clock.ask(999_999_999) is None
+    assert clock.on_answer(999_999_999, first.id, 5, 5) is not None, "a round trip longer than the first pauses"
+    second = clock.ask(2_000_000_000)
+    assert second is not None and clock.ask(3_000_000_000) is not None
+    assert clock.on_answer(3_000_000_001, second.id, 5, 5) is None, "given up"
+
+
+def test_a_new_connection_keeps_what_is_known_and_asks_at_once() -> None:
+    clock = PeerClock("a", 100, "b", 100)
+    back = answered(clock, 0, 5_000)
+    assert clock.speaks_like("b", 100) and not clock.speaks_like("b", 50) and not clock.speaks_like("c", 100)
+    before = clock.offset(back)
+    assert clock.ask(back + 20_000_000) is not None
+    clock.ask_soon(back + 20_000_001)
+    assert clock.known and clock.offset(back) == before and clock.ask(back + 20_000_001) is not None
 
 
 def test_the_least_round_trip_wins_and_the_interval_widens_with_time() -> None:

@@ -160,11 +160,12 @@ def test_lineages_that_repeat_are_told(run: Run) -> None:
     assert any("admitted before" in each["what"] for each in told["conservation"]["contradictions"])
 
 
-def apart(lo_ns: int, hi_ns: int) -> Cluster:
-    """Two nodes with clocks of their own: b's is ahead of a's by lo_ns to hi_ns; a result of 10 ms on b."""
+def apart(lo_ns: int, hi_ns: int, deadline_ns: int = 8 * MS, stamped_ns: int = 3 * MS) -> Cluster:
+    """Two nodes with clocks of their own: b's is ahead of a's by lo_ns to hi_ns; a result of 10 ms on b, that left a's
+    link at stamped_ns."""
     ahead = (lo_ns + hi_ns) // 2
     ops = [{"name": "x", "at": "a", "in": ["s"]}, {"name": "y", "at": "b", "in": ["x"]}]
-    cluster = Cluster(plan_document(["a", "b"], {"s": "a"}, ops, {"out": ("y", "b", 8 * MS)}), 0, 0, 0)
+    cluster = Cluster(plan_document(["a", "b"], {"s": "a"}, ops, {"out": ("y", "b", deadline_ns)}), 0, 0, 0)
     a, b = cluster.all
     a.clock, b.clock = "one", "two"
     for node in (a, b):
@@ -174,9 +175,9 @@ def apart(lo_ns: int, hi_ns: int) -> Cluster:
     a.write(rec.RAN, 3, 1, one, MS, 2 * MS, 3 * MS, 0, 0, last=1)
     a.write(rec.SENT, 3, 1, one, 3 * MS, 1, 2, 0)
     b.write(rec.CLOCK, 3, 0, None, ahead, lo_ns, hi_ns, hi_ns - lo_ns, 0)
-    b.write(rec.RECEIVED, 3, 0, one, ahead + 4 * MS, 1, 3 * MS, 2, 0)
+    b.write(rec.RECEIVED, 3, 0, one, ahead + 4 * MS, 1, stamped_ns, 2, 0)
     b.write(rec.RAN, 3, 2, one, ahead + 4 * MS, ahead + 5 * MS, ahead + 10 * MS, 0, 0, last=1)
-    b.write(rec.OUTPUT, 3, 1, there, ahead + 10 * MS, lo_ns, hi_ns, 8 * MS, 0)
+    b.write(rec.OUTPUT, 3, 1, there, ahead + 10 * MS, lo_ns, hi_ns, deadline_ns, 0)
     cluster.finish()
     return cluster
 
@@ -213,6 +214,17 @@ def test_a_result_that_spans_a_suspension_is_not_met(run: Run) -> None:
     found, before = told["outputs"][name], whole["outputs"][name]
     assert found["met"] < before["met"] and found["late"] == before["late"]
     assert found["undecidable"] == before["met"] - found["met"]
+
+
+@pytest.mark.parametrize(("stamped_ns", "met"), [(3 * MS, 1), (8 * MS, 0)])
+def test_a_tuple_that_a_link_held_through_a_suspension_is_not_met(tmp_path: Path, stamped_ns: int, met: int) -> None:
+    """It was on the machine until the batch was stamped that brought it, however early it was SENT."""
+    run = read_run(apart(50 * MS, 51 * MS, 20 * MS, stamped_ns).save(tmp_path / "run"))
+    assert verdict(run)["outputs"]["out"]["met"] == 1
+    number, _, _ = at(run, rec.Sent)
+    slept = rec.Clock.make(suspended=1, peer=rec.NO_REF, at_ns=7 * MS, since_ns=5 * MS, slept_ns=3600 * 1000 * MS)
+    told = verdict(rewritten(run, number, [*records(run.incarnations[number]), slept]))["outputs"]["out"]
+    assert (told["met"], told["undecidable"]) == (met, 1 - met)
 
 
 def test_the_command_says_first_that_the_trace_contradicts_itself(run: Run, tmp_path: Path) -> None:
