@@ -31,8 +31,13 @@ test-ranges: setup ## the agent's tests with the lowest and the highest grpcio, 
 	@$(BIN)/python -m infra.agent_tests ranges $(if $(QUICK),--quick)
 
 .PHONY: soak
-soak: setup ## whole sweeps of what `make test` samples: every bit, cut and deletion of a small run's files; hours
+soak: setup ## whole sweeps of what `make test` samples, for hours; SEEDS=5000: so many seeds of faults alone, resumable
+ifdef SEEDS
+	@mkdir -p runs
+	@$(BIN)/python -m tests.simulation.faults --seeds $(SEEDS) --journal runs/faults-$$(git rev-parse --short HEAD 2>/dev/null || echo tree).jsonl
+else
 	@$(BIN)/python -m pytest $(SIDE_BY_SIDE) -m 'soak or hypothesis' --seed random
+endif
 
 .PHONY: lint
 lint: setup ## format, lint, types, import rules, generated code

@@ -20,7 +20,7 @@ from pathlib import Path
 
 from node_agent.core.engine.engine import Engine
 from node_agent.core.model import Job
-from node_agent.host.trace_ring import HANG, HANG_AT, RingFacts
+from node_agent.host.trace_ring import HANG, HANG_AT, STATE, RingFacts
 from node_agent.operators.registry import Registry
 from node_agent.runtime.background import BackgroundWork
 from node_agent.runtime.context import Shared
@@ -33,7 +33,7 @@ from node_agent.runtime.links.credit import Backpressure
 from node_agent.runtime.links.outbox import Outbox
 from node_agent.runtime.links.roles import Context
 from node_agent.runtime.links.socket_connection import Security
-from protos.records import CLOCK, FLAG, NO_REF
+from protos.records import CLOCK, FLAG, NO_REF, STATE_ENDED
 
 DRAIN_EVERY_NS = 100_000
 MEASURE_EVERY_NS = 1_000_000
@@ -103,6 +103,25 @@ class Runtime:
         """Until `stopping`."""
         while not self.stopping:
             self.step()
+
+    def end(self) -> None:
+        """Last facts: what links and queues still hold, the plans' end, LOAD. Then the ring is closed."""
+        at_ns = self._now()
+        self.shared.refusals.write()
+        self.facts.publish()
+        if self.acceptor is not None:
+            self.acceptor.flush(at_ns)
+            self.acceptor.close_all()
+        for link in self.outbox.links.values():
+            link.close(at_ns)
+        for deployed in list(self.plans.by_hash.values()):
+            self.plans.unload(deployed, self._now(), STATE_ENDED)
+        for link in self.outbox.links.values():
+            link.close(self._now())
+        self.backpressure.write(self._now())
+        self.facts.publish()
+        self.facts.ring.note_dropped()
+        self.facts.ring.cells[STATE] = STATE_ENDED
 
     def step(self, wait: bool = True) -> bool:
         """Wait if nothing is ready, then run instances until the queues are empty or mail has come.

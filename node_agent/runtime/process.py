@@ -16,7 +16,7 @@ from node_agent.host.log import ERROR, Log
 from node_agent.host.network import SocketListener
 from node_agent.host.operator_output import printed
 from node_agent.host.settings import Settings
-from node_agent.host.trace_ring import STATE, Inherited, Ring, RingFacts
+from node_agent.host.trace_ring import Inherited, Ring, RingFacts
 from node_agent.operators.registry import Registry
 from node_agent.operators.signature import OperatorError
 from node_agent.runtime import status
@@ -26,7 +26,6 @@ from node_agent.runtime.deployments.deployed_plan import ENDED, PREPARED, Deploy
 from node_agent.runtime.links.acceptor import Acceptor
 from node_agent.runtime.loop import Runtime, secured
 from node_agent.tls.names import TlsError
-from protos import records
 
 Answer = tuple[bool, str]
 
@@ -94,7 +93,8 @@ class Process:
         self._resume()
         self.supervisor.send(ipc.RuntimeReady(self.rt, len(self.runtime.plans.by_hash)))
         self.runtime.run()
-        self._end()
+        self.runtime.end()
+        sys.stderr.flush()
 
     def _resume(self) -> None:
         try:
@@ -270,29 +270,6 @@ class Process:
                 places = tuple(files.setdefault(each, len(files)) for each in here if len(files) < MOST_FILES)
                 rows.append((identity.run, identity.version, identity.code, places))
         return ipc.Operators(id_, tuple(rows), tuple(files))
-
-    # -- the end
-
-    def _end(self) -> None:
-        """Last facts: what links and queues still hold, the plans' end, LOAD. Then the ring is closed."""
-        runtime = self.runtime
-        at_ns = self.shared.now_ns()
-        self.shared.refusals.write()
-        self.shared.facts.publish()
-        if runtime.acceptor is not None:
-            runtime.acceptor.flush(at_ns)
-            runtime.acceptor.close_all()
-        for link in runtime.outbox.links.values():
-            link.close(at_ns)
-        for deployed in list(runtime.plans.by_hash.values()):
-            runtime.plans.unload(deployed, self.shared.now_ns(), records.STATE_ENDED)
-        for link in runtime.outbox.links.values():
-            link.close(self.shared.now_ns())
-        runtime.backpressure.write(self.shared.now_ns())
-        self.shared.facts.publish()
-        self.ring.note_dropped()
-        self.ring.cells[STATE] = records.STATE_ENDED
-        sys.stderr.flush()
 
 
 class _Requests:

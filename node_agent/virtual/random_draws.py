@@ -28,3 +28,25 @@ def key(*parts: int) -> int:
 def uniform(bits: int) -> float:
     """64 random bits as a number strictly between 0 and 1."""
     return ((bits >> 11) + 0.5) * 2.0**-53
+
+
+class Draws:
+    """One draw after the other, where they do depend on each other: the weather of a simulated network."""
+
+    __slots__ = ("_count", "_key")
+
+    def __init__(self, seed: int) -> None:
+        self._key, self._count = key(seed), 0
+
+    def bits(self) -> int:
+        """64 random bits."""
+        self._count += 1
+        return mix((self._key + self._count * GOLDEN) & MASK)
+
+    def below(self, limit: int) -> int:
+        """From 0 to limit - 1."""
+        return self.bits() * limit >> 64
+
+    def share(self) -> float:
+        """Between 0 and 1."""
+        return uniform(self.bits())

@@ -1,0 +1,130 @@
+"""One seed after the other: draw faults, run, heal, wait until nothing is left to do, check."""
+
+import json
+import traceback
+from collections import Counter
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass, field
+from hashlib import sha256
+from itertools import combinations
+from pathlib import Path
+from random import Random
+
+from protos.records import STATE_ENDED
+from tests.simulation.faults.checker import check
+from tests.simulation.faults.faults import END_NS, KINDS, drawn, load
+from tests.simulation.faults.faulty_line import MS, SECOND, FaultyLine
+
+HEALED_NS = END_NS + 8 * SECOND  # everything has ended by END_NS, and has been mended by then
+PROBES = 10  # tuples of each source after that
+QUIET_NS = HEALED_NS + 5 * SECOND
+SMALL_RING = 256  # records, in one seed of eight
+
+
+@dataclass
+class Outcome:
+    """What one seed gave. fired: faults that had something to do. digest: of all records, for repetitions."""
+
+    seed: int
+    kinds: Sequence[str]
+    problems: Sequence[str] = ()
+    fired: Counter[str] = field(default_factory=Counter)
+    counts: Counter[str] = field(default_factory=Counter)
+    simulated_ns: int = 0
+    digest: str = ""
+
+    @property
+    def command(self) -> str:
+        """Repeats it."""
+        only = f" --only {','.join(self.kinds)}" if self.kinds else " --only none"
+        return f"python -m tests.simulation.faults {self.seed}{only}"
+
+    @property
+    def told(self) -> str:
+        """For people."""
+        return "\n".join([self.command, *(f"  {each}" for each in self.problems)])
+
+
+def kinds_of(seed: int) -> list[str]:
+    """The kinds of faults that a seed has: a random part of all, so that each is also met without the others."""
+    random = Random(seed)
+    share = random.choice((0.15, 0.3, 0.6))
+    return [kind for kind in KINDS if random.random() < share]
+
+
+def run(seed: int, kinds: Sequence[str] | None = None) -> Outcome:
+    """One seed, with its own kinds of faults or with these."""
+    chosen = kinds_of(seed) if kinds is None else list(kinds)
+    outcome = Outcome(seed, chosen)
+    random = Random(seed ^ 0x5EED)
+    line = FaultyLine(seed, SMALL_RING if random.randrange(8) == 0 else 4096)
+    faults = drawn(random, line, chosen)
+    for name, instants in load(random, faults).items():
+        probes = [HEALED_NS + number * 200 * MS for number in range(PROBES)]
+        line.feed(name, instants + probes)
+    for fault in faults:
+        line.time.at(fault.at_ns, lambda fault=fault: KINDS[fault.kind](line, fault, outcome.fired))  # type: ignore[misc]
+    try:
+        line.time.run_until(QUIET_NS)
+        _stop(line)
+        verdicts = check(line, HEALED_NS)
+        outcome.problems, outcome.counts = verdicts.problems, verdicts.counts
+    except Exception:
+        outcome.problems = [traceback.format_exc()]
+    outcome.simulated_ns = line.time.now_ns
+    outcome.digest = _digest(line)
+    return outcome
+
+
+def _stop(line: FaultyLine) -> None:
+    """The runtimes end as they are asked to; what stood in a queue or a link then has its record."""
+    for node in line.nodes.values():
+        node.stop()
+    line.time.run_until(line.time.now_ns + SECOND)
+    for node in line.nodes.values():
+        assert node.running is None, f"{node.name} does not end"
+        assert node.incarnations[-1].state == STATE_ENDED
+
+
+def _digest(line: FaultyLine) -> str:
+    found = sha256()
+    for node in line.nodes.values():
+        for incarnation in node.trace():
+            found.update(incarnation.records)
+    return found.hexdigest()
+
+
+def shrunk(outcome: Outcome) -> Outcome:
+    """The fewest kinds of faults with which this seed still fails."""
+    for count in range(min(3, len(outcome.kinds))):
+        for kinds in combinations(outcome.kinds, count):
+            less = run(outcome.seed, kinds)
+            if less.problems:
+                return less
+    return outcome
+
+
+@dataclass
+class Journal:
+    """What a campaign has done so far, a line for each seed; it goes on where it ended."""
+
+    path: Path | None
+
+    def done(self) -> Iterator[dict[str, object]]:
+        """The seeds of before."""
+        if self.path is not None and self.path.exists():
+            for line in self.path.read_text().splitlines():
+                try:
+                    yield json.loads(line)
+                except json.JSONDecodeError:
+                    continue  # it was killed while it wrote
+
+    def add(self, outcome: Outcome) -> None:
+        """One more."""
+        if self.path is not None:
+            entry = {
+                "seed": outcome.seed, "problems": list(outcome.problems), "fired": outcome.fired,
+                "simulated_ns": outcome.simulated_ns,
+            }  # fmt: skip
+            with self.path.open("a") as file:
+                file.write(json.dumps(entry) + "\n")

@@ -1,0 +1,156 @@
+"""Kinds of faults: what each does to the line, and how it ends."""
+
+from collections import Counter
+from collections.abc import Callable
+from random import Random
+from typing import NamedTuple
+
+from tests.simulation.faults.faulty_line import MS, NODES, SECOND, FaultyLine
+
+FIRST_NS, LAST_NS = SECOND, 7 * SECOND  # when faults begin; all have ended by END_NS
+END_NS = 12 * SECOND
+LONGEST_NS = 4 * SECOND
+LOOK_NS = MS // 10  # how often a running operator is looked for
+
+
+class Fault(NamedTuple):
+    """One fault. way: of those that carry something, for what happens to one; node: for what happens to one of them."""
+
+    kind: str
+    at_ns: int
+    for_ns: int
+    node: str
+    way: tuple[str, str]
+    size: int
+
+
+Begin = Callable[[FaultyLine, Fault, Counter[str]], None]
+
+
+def _crash(line: FaultyLine, fault: Fault, fired: Counter[str]) -> None:
+    fired["crash"] += line.nodes[fault.node].running is not None
+    line.nodes[fault.node].crash()
+
+
+def _crash_running(line: FaultyLine, fault: Fault, fired: Counter[str]) -> None:
+    """While an operator runs."""
+    node = line.nodes[fault.node]
+    if node.running is not None and node.running.working:
+        fired["crash_running"] += 1
+        node.crash()
+    elif line.time.now_ns < fault.at_ns + SECOND:
+        line.time.after(LOOK_NS, lambda: _crash_running(line, fault, fired))
+
+
+def _power_cut(line: FaultyLine, fault: Fault, fired: Counter[str]) -> None:
+    node = line.nodes[fault.node]
+    if node.host.on and not node.asleep:
+        fired["power_cut"] += 1
+        node.power_off()
+        line.time.after(fault.for_ns, lambda: node.power_on(line.new_clock(fault.node)))
+
+
+def _pause(line: FaultyLine, fault: Fault, fired: Counter[str]) -> None:
+    node = line.nodes[fault.node]
+    if not node.asleep:
+        fired["pause"] += node.running is not None
+        node.pause()
+        line.time.after(fault.for_ns, lambda: None if node.asleep else node.resume())
+
+
+def _suspend(line: FaultyLine, fault: Fault, fired: Counter[str]) -> None:
+    node = line.nodes[fault.node]
+    if node.asleep or not node.host.on:
+        return
+    fired["suspend"] += 1
+    since_ns = line.time.now_ns
+    node.suspend()
+
+    def wake() -> None:
+        node.go_on()
+        line.slept[fault.node].append((since_ns, line.time.now_ns))
+
+    line.time.after(fault.for_ns, wake)
+
+
+def _cut(line: FaultyLine, fault: Fault, fired: Counter[str]) -> None:
+    """In one direction or in both."""
+    from_, to = fault.way
+    ways = [line.wires.way(from_, to)] + ([line.wires.way(to, from_)] if fault.size % 2 else [])
+    fired["cut" if len(ways) == 2 else "cut_one_way"] += 1
+    for way in ways:
+        way.cut()
+        line.time.after(fault.for_ns, way.heal)
+
+
+def _reset(line: FaultyLine, fault: Fault, fired: Counter[str]) -> None:
+    fired["reset"] += line.wires.reset(*fault.way) > 0
+
+
+def _lossy(line: FaultyLine, fault: Fault, fired: Counter[str]) -> None:
+    way = line.wires.way(*fault.way)
+    fired["lossy"] += 1
+    way.loss = 0.05 + fault.size % 40 / 100
+
+    def mend() -> None:
+        way.loss = 0.0
+
+    line.time.after(fault.for_ns, mend)
+
+
+def _slow(line: FaultyLine, fault: Fault, fired: Counter[str]) -> None:
+    way, more_ns = line.wires.way(*fault.way), fault.size % 400 * MS
+    fired["slow"] += 1
+    way.latency_ns += more_ns
+
+    def mend() -> None:
+        way.latency_ns -= more_ns
+
+    line.time.after(fault.for_ns, mend)
+
+
+def _deaf_control(line: FaultyLine, fault: Fault, fired: Counter[str]) -> None:
+    node = line.nodes[fault.node]
+    fired["deaf_control"] += 1
+    node.deaf = True
+
+    def mend() -> None:
+        node.deaf = False
+
+    line.time.after(fault.for_ns, mend)
+
+
+def _burst(line: FaultyLine, fault: Fault, fired: Counter[str]) -> None:
+    """The load is drawn before the run begins: see `load`."""
+    fired["burst"] += 1
+
+
+KINDS: dict[str, Begin] = {
+    "crash": _crash, "crash_running": _crash_running, "power_cut": _power_cut, "pause": _pause, "suspend": _suspend,
+    "cut": _cut, "reset": _reset, "lossy": _lossy, "slow": _slow, "burst": _burst, "deaf_control": _deaf_control,
+}  # fmt: skip
+
+
+def drawn(random: Random, line: FaultyLine, kinds: list[str]) -> list[Fault]:
+    """The faults of one seed."""
+    ways = sorted(set(line.ways()))
+    return [
+        Fault(
+            random.choice(kinds), random.randrange(FIRST_NS, LAST_NS), random.randrange(MS, LONGEST_NS),
+            random.choice(NODES), random.choice(ways), random.randrange(1000),
+        )
+        for _ in range(random.randint(1, 6) if kinds else 0)
+    ]  # fmt: skip
+
+
+def load(random: Random, faults: list[Fault]) -> dict[str, list[int]]:
+    """When each source sends, up to the end of the faults: steadily, and in bursts."""
+    found: dict[str, list[int]] = {}
+    for name in ("s", "t"):
+        period_ns = random.choice((15, 40, 100)) * MS
+        instants = list(range(random.randrange(period_ns) + 100 * MS, END_NS, period_ns))
+        for fault in faults:
+            if fault.kind == "burst":
+                instants += [fault.at_ns] * (fault.size // 4)
+        found[name] = sorted(instants)
+    return found

@@ -1,0 +1,48 @@
+"""The runtime as it is, under faults, in virtual time. `make soak` runs as many seeds as one likes."""
+
+from collections import Counter
+
+import pytest
+
+from tests.simulation.faults.campaign import run
+from tests.simulation.faults.faults import KINDS
+
+SEEDS, PARTS = 100, 4
+ALWAYS = {*KINDS, "cut_one_way"}
+
+
+@pytest.mark.parametrize("part", range(PARTS))
+def test_seeds_hold(part: int) -> None:
+    """Each fault fires in some of them: a kind that never happens would prove nothing."""
+    fired: Counter[str] = Counter()
+    for seed in range(1 + part, 1 + SEEDS, PARTS):
+        outcome = run(seed)
+        assert not outcome.problems, outcome.told
+        fired.update(outcome.fired)
+        assert outcome.counts["met"] > 0, outcome.told
+    assert {kind for kind, count in fired.items() if count} == ALWAYS, fired
+
+
+def test_a_seed_gives_the_same_bytes_again() -> None:
+    first, again = run(3), run(3)
+    assert first.digest == again.digest and first.counts == again.counts
+
+
+def test_without_faults_every_result_is_met_and_there_is_one_of_each() -> None:
+    outcome = run(5, [])
+    assert not outcome.problems, outcome.told
+    admitted, results = outcome.counts["tuples admitted"], outcome.counts["results"]
+    assert not outcome.counts["tuples unknown"] + outcome.counts["tuples refused"] + outcome.counts["duplicates"]
+    assert outcome.counts["met"] == results > admitted and not outcome.counts["late"]
+
+
+@pytest.mark.parametrize(
+    ("seed", "kinds"),
+    [
+        (69, ["suspend", "reset", "burst"]), (1057, ["suspend"]), (1059, ["power_cut", "suspend"]),
+        (3012, ["suspend", "lossy"]), (11, ["crash", "reset"]), (12, ["crash_running", "slow"]),
+    ],
+)  # fmt: skip
+def test_what_once_failed_holds(seed: int, kinds: list[str]) -> None:
+    outcome = run(seed, kinds)
+    assert not outcome.problems, outcome.told
