@@ -219,6 +219,8 @@ class Top(App[None]):
         self.looks += 1
         headline = f"{datetime.now():%H:%M:%S}  {text.headline(frame, self.interval_s if self.looks > 1 else None)}"
         for screen in self.screen_stack:
+            if not screen.children:  # it is being built, or the application ends
+                continue
             if isinstance(screen, Main):
                 screen.show(frame, headline)
             elif isinstance(screen, Details):

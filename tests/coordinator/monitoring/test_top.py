@@ -170,16 +170,36 @@ def test_outputs_stay_in_view_while_their_node_does_not_answer(
         await pilot.press("tab", "enter")
         await until(pilot, lambda: "node a does not answer" in written(app) and "there_and_back" in written(app))
 
-    drive(watched, act)
-    monkeypatch.chdir(watched.root)
-    monkeypatch.setattr(sys, "argv", ["coordinator", "status"])
-    with pytest.raises(SystemExit):
-        main()
+    try:
+        drive(watched, act)
+        monkeypatch.chdir(watched.root)
+        monkeypatch.setattr(sys, "argv", ["coordinator", "status"])
+        with pytest.raises(SystemExit):
+            main()
+    finally:
+        watched.restart("a")  # the other tests go on with it
     assert re.search(r"out +\S+ \S+ .* no answer *$", capsys.readouterr().out, re.MULTILINE)
-    watched.restart("a")
     with watched.connect() as agents:
         wait_for(lambda: status_response.ask(agents, 5)["a"].get("outputs"))
         wait_for(lambda: all(map(status_response.well, status_response.ask(agents, 5).values())))
+
+
+def test_figures_that_come_as_it_ends_are_not_shown(watched: Street) -> None:
+    app: Top | None = None
+
+    async def run() -> None:
+        nonlocal app
+        with Monitor(watched.addresses.path, watched.root / "plan.json") as watcher:
+            app = Top(watcher, 60)
+            async with app.run_test(size=(80, 24)) as pilot:
+                await until(pilot, lambda: app.frame is not None)
+                frame = app.frame
+                assert frame is not None
+                await app.screen.query("*").remove()
+                app.show(frame)
+
+    asyncio.run(run())
+    assert app is not None and app.looks == 2
 
 
 @pytest.mark.parametrize("keys", [("question_mark",), ("enter",), ("tab", "enter"), ("enter", "question_mark")])
