@@ -16,6 +16,16 @@ class Verdict(StrEnum):
     UNDECIDABLE = "undecidable"
 
 
+def most_ns(at_ns: int, origin_lo_ns: int) -> int:
+    """The most that a result took which was delivered at `at_ns`: as if its oldest tuple were from the lower end."""
+    return at_ns - origin_lo_ns
+
+
+def least_ns(at_ns: int, origin_hi_ns: int) -> int:
+    """The least that it took: as if that tuple were from the upper end."""
+    return at_ns - origin_hi_ns
+
+
 def verdict(most_ns: int, least_ns: int, deadline_ns: int) -> Verdict:
     """Met where even the most that it took is within the deadline, late where even the least is beyond it."""
     if most_ns <= deadline_ns:
@@ -32,7 +42,7 @@ class Latency(NamedTuple):
     @classmethod
     def between(cls, origin_lo_ns: int, origin_hi_ns: int, at_ns: int) -> "Latency":
         """Of a result that was delivered at `at_ns` and whose oldest tuple is from within the two instants."""
-        return cls(at_ns - origin_lo_ns, at_ns - origin_hi_ns)
+        return cls(most_ns(at_ns, origin_lo_ns), least_ns(at_ns, origin_hi_ns))
 
     def verdict(self, deadline_ns: int) -> Verdict:
         """Against a deadline [ns]."""

@@ -36,7 +36,13 @@ class Lateness:
 
     def concerns(self, at_ns: int, lineage: Lineage) -> bool:
         """Whether that tuple is late for an operator that would start now."""
-        return at_ns - lineage[5] > self.late_ns
+        return is_late(at_ns, lineage, self.late_ns)
+
+
+def is_late(at_ns: int, lineage: Lineage, late_ns: int) -> bool:
+    """Whether the tuple is older than that at least. Its origin is an interval: only the least age that it may have
+    counts, so nothing that may still be in time is dropped."""
+    return at_ns - lineage[5] > late_ns
 
 
 def wire(plan: plans.Plan, spec: plans.Unit, steps: Mapping[int, Step], calls: Calls) -> None:

@@ -21,6 +21,7 @@ from node_agent.core.engine.joins import GONE, JoinEnd
 from node_agent.core.engine.ledger import Ledger
 from node_agent.core.engine.ready_queue import ReadyQueue
 from node_agent.core.engine.window_ends import WindowEnds
+from node_agent.core.expiry import is_late
 from node_agent.core.facts import HEADED, Facts
 from node_agent.core.lineage import Lineage, merged
 from node_agent.core.model import (
@@ -317,7 +318,7 @@ class Engine:
                 heappush(ready.queue_heads, (key_ns, at_ns, number, job))
             queue.append(job)
             return
-        if exit_.outdated_ns and at_ns - lineage[5] > exit_.outdated_ns:
+        if exit_.outdated_ns and is_late(at_ns, lineage, exit_.outdated_ns):
             self._shed_outdated(at_ns, exit_, lineage, slot)
             return
         route = exit_.route

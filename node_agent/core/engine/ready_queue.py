@@ -13,7 +13,7 @@ from heapq import heapify, heappop, heappush, heapreplace
 from typing import Any
 
 from node_agent.core import queues
-from node_agent.core.expiry import Expiry, expiry
+from node_agent.core.expiry import Expiry, expiry, is_late
 from node_agent.core.lineage import Lineage
 from node_agent.core.meters import NodeMeter
 from node_agent.core.model import CompiledPlan, Job, Queue, Unit, new_job
@@ -240,7 +240,7 @@ class ReadyQueue:
         due_ns = at_ns + expiry.least_ns
         for unit in expiry.units:
             queue = unit.queue
-            while queue and at_ns - queue[0].lineage[5] > unit.late_ns:
+            while queue and is_late(at_ns, queue[0].lineage, unit.late_ns):
                 changed[unit] = None
                 self.dispatched += 1
                 yield queue.popleft()
@@ -262,7 +262,7 @@ class ReadyQueue:
             return None
         unit: Unit = job.unit
         late_ns, dropper = unit.late_ns, self.policy.dropper
-        if (late_ns and at_ns - job.lineage[5] > late_ns) or (dropper is not None and dropper(job, at_ns, 0)):
+        if (late_ns and is_late(at_ns, job.lineage, late_ns)) or (dropper is not None and dropper(job, at_ns, 0)):
             return unit, [], [job]
         return (unit, [job], []) if self._form is None else self._batch(job, self._form)
 
@@ -288,7 +288,7 @@ class ReadyQueue:
         if held is None or stay is None or not held.queue:
             return None
         head = held.queue[0]
-        late = held.late_ns and at_ns - head.lineage[5] > held.late_ns
+        late = held.late_ns and is_late(at_ns, head.lineage, held.late_ns)
         if expiry is not None and (at_ns > expiry.due_ns or late):
             return None
         if not stay.goes_on(head, self._other(), at_ns):

@@ -20,6 +20,7 @@ from node_agent.runtime.links.peer_link import LEAST_NS, PeerLink
 from node_agent.runtime.links.socket_connection import Security
 from node_agent.wire import frames
 from node_agent.wire.punctuation_frames import Punctuation, encode_mark
+from protos import latency
 from protos.records import CAUSE_ENCODE
 
 MOST_TOLD = 256  # links of which a status tells
@@ -107,7 +108,8 @@ class Outbox:
     def deliver(self, at_ns: int, loaded: CompiledPlan, output: core.Output, lineage: Lineage, payload: Any) -> None:
         """Count it, and give it to every sink that listens."""
         assert self.acceptor is not None
-        self._tallied[loaded, output.id].add(at_ns - lineage[4], at_ns - lineage[5], output.deadline_ns)
+        tally = self._tallied[loaded, output.id]
+        tally.add(latency.most_ns(at_ns, lineage[4]), latency.least_ns(at_ns, lineage[5]), output.deadline_ns)
         sinks = self.acceptor.sinks.get(output.name)
         if not sinks:
             return
