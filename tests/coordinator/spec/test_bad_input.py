@@ -12,6 +12,7 @@ import pytest
 from coordinator.errors import BadInputError
 from coordinator.solve import planner
 from tests.coordinator.wording import Wording, facts, mended, printed
+from tests.sampling import sample
 
 Files = Callable[[str, str], tuple[Path, Path]]
 Fact = tuple[str, int, str, str]
@@ -300,7 +301,7 @@ def _spans(text: str) -> list[tuple[int, int]]:
     return [match.span(1) for match in re.finditer(r":[ \n]+([^\s,{}\[\]]+)", text)]
 
 
-@pytest.mark.parametrize("weird", WEIRD)
+@pytest.mark.parametrize("weird", sample(WEIRD, 3))
 @pytest.mark.parametrize("which", ["query", "cluster"])
 def test_weird_values_are_refused_in_sentences_or_are_right(files: Files, weird: str, which: str) -> None:
     text = QUERY if which == "query" else CLUSTER
