@@ -16,6 +16,7 @@ class VirtualTime:
 
     def __init__(self) -> None:
         self.now_ns = 0
+        self.hub = getcurrent()  # the stack of the simulation itself
         self._heap: list[tuple[int, int, Call]] = []
         self._count = 0
 
@@ -41,7 +42,7 @@ class Process:
     """Runs `body`, which may wait: `sleep_until` is called by the body, everything else from outside of it."""
 
     def __init__(self, time: VirtualTime, body: Call) -> None:
-        self._time, self._stack = time, greenlet(body)
+        self._time, self._stack = time, greenlet(body, time.hub)
         self._wait = 0  # number of the wait that is under way
         self._wakeable = False
         self._paused = self._due = False
@@ -57,9 +58,8 @@ class Process:
         self._wait += 1
         number, self._wakeable = self._wait, wakeable
         self._time.at(at_ns, lambda: self._resume(number))
-        hub = getcurrent().parent
-        assert hub is not None, "a process sleeps, not the simulation"
-        hub.switch()
+        assert getcurrent() is self._stack, "a process sleeps, not the simulation or another process"
+        self._time.hub.switch()
 
     def wake(self) -> None:
         """Something has come: a wait that may end early ends."""
@@ -84,6 +84,7 @@ class Process:
         """As SIGKILL does: nothing of the body runs any more."""
         if self.alive:
             self._wait += 1  # nothing that was asked for wakes it
+            self._stack.parent = getcurrent()  # it may be another process that does this, which goes on then
             self._stack.throw(GreenletExit)
 
     def _resume(self, number: int) -> None:
