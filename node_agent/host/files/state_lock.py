@@ -1,0 +1,44 @@
+"""The lock on a state directory: one agent uses it, as long as its supervisor lives. Simulated machines have none."""
+
+import fcntl
+import os
+from pathlib import Path
+
+from node_agent.host.files.reserve import Reserve
+
+LOCK_FILE = "lock"
+
+
+class StateError(Exception):
+    """The state directory cannot be used; one sentence with the mend."""
+
+
+class StateLock:
+    """The file `lock` below `root`, with the process id of the agent that holds it."""
+
+    def __init__(self, root: Path) -> None:
+        self._root = root
+        self._descriptor = -1
+
+    def take(self, reserve: Reserve) -> None:
+        """For the life of this process. Raises StateError where another agent holds it, OSError where the disk is full
+        beyond the reserve."""
+        descriptor = os.open(self._root / LOCK_FILE, os.O_RDWR | os.O_CREAT | os.O_CLOEXEC, 0o600)
+        try:
+            fcntl.flock(descriptor, fcntl.LOCK_EX | fcntl.LOCK_NB)
+        except BlockingIOError:
+            pid = os.pread(descriptor, 32, 0).decode(errors="replace").strip() or "unknown"
+            os.close(descriptor)
+            raise StateError(
+                f"another agent (pid {pid}) uses the state directory {self._root}; stop it or give another with --state"
+            ) from None
+        self._descriptor = descriptor
+        told = f"{os.getpid()}\n".encode()
+        reserve.write(lambda: os.pwrite(descriptor, told, 0))
+        os.ftruncate(descriptor, len(told))
+
+    def release(self) -> None:
+        """Drop this process's copy."""
+        if self._descriptor >= 0:
+            os.close(self._descriptor)
+        self._descriptor = -1
