@@ -50,13 +50,24 @@ class StateDir:
     def lock(self) -> None:
         """Take the lock for the life of this process. Raises StateError where another agent holds it, OSError where the
         disk or the memory is full."""
-        new = not self.disk.exists(self.root / LOCK_FILE)
-        if self._lock is not None:
-            self._lock.take(self.reserve)
-        else:
-            self.reserve.write(lambda: self.disk.write(self.root / LOCK_FILE, b"", 0))
+        used = self._lock.take() if self._lock is not None else self.disk.exists(self._marked)
+        if not used:  # the folders may be new, and are to be there as long as what is synced in them
+            self._sync_folders()
         self.rings.hold()
-        self.starts.load(max(self._starts_told(), default=0), new)
+        self.starts.load(max(self._starts_told(), default=0), not used)
+        if self._lock is not None:
+            self._lock.mark(self.reserve)
+        else:
+            self.reserve.write(lambda: self.disk.write(self._marked, b"0\n", 0))
+
+    @property
+    def _marked(self) -> Path:
+        return self.root / LOCK_FILE
+
+    def _sync_folders(self) -> None:
+        for folder in (self.root, *self.root.parents):
+            with contextlib.suppress(OSError):  # one that this user may not read is not new
+                self.disk.sync((folder,))
 
     def _starts_told(self) -> Iterator[int]:
         """The start counts in the headers of traces that are here, in the spool and in memory."""

@@ -14,15 +14,15 @@ class StateError(Exception):
 
 
 class StateLock:
-    """The file `lock` below `root`, with the process id of the agent that holds it."""
+    """The file `lock` below `root`, with the process id of the agent that holds it, or of the last one that did."""
 
     def __init__(self, root: Path) -> None:
         self._root = root
         self._descriptor = -1
 
-    def take(self, reserve: Reserve) -> None:
-        """For the life of this process. Raises StateError where another agent holds it, OSError where the disk is full
-        beyond the reserve."""
+    def take(self) -> bool:
+        """For the life of this process. False where no agent has ever been so far as to `mark` it. Raises StateError
+        where another agent holds it, OSError where the disk is full."""
         descriptor = os.open(self._root / LOCK_FILE, os.O_RDWR | os.O_CREAT | os.O_CLOEXEC, 0o600)
         try:
             fcntl.flock(descriptor, fcntl.LOCK_EX | fcntl.LOCK_NB)
@@ -33,9 +33,13 @@ class StateLock:
                 f"another agent (pid {pid}) uses the state directory {self._root}; stop it or give another with --state"
             ) from None
         self._descriptor = descriptor
+        return os.fstat(descriptor).st_size > 0
+
+    def mark(self, reserve: Reserve) -> None:
+        """Write down which process holds it. Raises OSError where the disk is full beyond the reserve."""
         told = f"{os.getpid()}\n".encode()
-        reserve.write(lambda: os.pwrite(descriptor, told, 0))
-        os.ftruncate(descriptor, len(told))
+        reserve.write(lambda: os.pwrite(self._descriptor, told, 0))
+        os.ftruncate(self._descriptor, len(told))
 
     def release(self) -> None:
         """Drop this process's copy."""
