@@ -53,10 +53,10 @@ class Control:
         """Serve; returns the exit code."""
         self.over: asyncio.Future[int] = asyncio.get_running_loop().create_future()
         state = self.settings.state
-        self.spool = SpoolFiles(state.spool, state.rings.paths, log=self.log, headers=state.starts.headers)
+        self.spool = SpoolFiles(state.spool, state.rings, log=self.log, headers=state.starts.headers, disk=state.disk)
         name, cores = self.settings.name, self.settings.cores
         self.spool.drain()  # what the rings tell of plans counts as well
-        store = PlanStore(state.plans, node=name, cores=cores, told=self.spool.plans)
+        store = PlanStore(state.plans, node=name, cores=cores, told=self.spool.plans, disk=state.disk)
         self.deployments = DeployDriver(store, self.log)
         for problem in self.deployments.store.problems:
             self.log.say("plans_damaged", problem, WARNING)

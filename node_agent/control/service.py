@@ -17,7 +17,7 @@ from node_agent.control.deployment import Deployment, Reply
 from node_agent.control.identities import Identities
 from node_agent.control.plan_check import RefusalError, checked_hash, checked_prepare
 from node_agent.control.runtime_channel import Question
-from node_agent.control.spool.spool_files import SpoolFiles, sync
+from node_agent.control.spool.spool_files import SpoolFiles
 from node_agent.host import ipc
 from node_agent.host.settings import Settings, place_name
 from protos import agent_pb2, agent_pb2_grpc, trace_pb2
@@ -204,7 +204,7 @@ class Agent(agent_pb2_grpc.AgentServicer):
         """What the spool has now is on the disk, or the log says why not."""
         paths = self.spool.unsynced()
         try:
-            await asyncio.to_thread(sync, paths)
+            await asyncio.to_thread(self.spool.disk.sync, paths)
         except OSError as error:
             self.spool.failed_to_sync(paths, error)
 

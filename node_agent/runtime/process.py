@@ -121,7 +121,7 @@ class Process:
 
     def _resume(self) -> None:
         try:
-            stored = plan_files.read_state(self.settings.state.plans)
+            stored = plan_files.read_state(self.settings.state.plans, self.settings.state.disk)
         except ValueError as error:
             self.shared.note("plans_damaged", str(error))
             return
@@ -139,7 +139,7 @@ class Process:
         node = settings.places[0][0] if settings.places else settings.name
         if why := plan_files.missing_cores(stored.locals, settings.cores, node):
             return why
-        if why := plan_files.damage(settings.state.plans, stored, settings.core):
+        if why := plan_files.damage(settings.state.plans, stored, settings.core, settings.state.disk):
             self.shared.counters["plans_damaged"] += 1
             return why
         accepted, why = finish(self._prepare(stored.hash, stored.epoch, stored.routes))
@@ -162,7 +162,8 @@ class Process:
             self._unload(plans.abort, plan_hash)
         elif known is not None:
             return self._move(known, routes)
-        accepted, why = yield from plans.preparing(self.settings.state.plans, plan_hash, epoch, self.settings.core)
+        state = self.settings.state
+        accepted, why = yield from plans.preparing(state.plans, plan_hash, epoch, self.settings.core, state.disk)
         if not accepted:
             return False, why
         deployed = plans.by_hash[plan_hash]

@@ -38,12 +38,12 @@ class Worker:
             drift_ppm=self.settings.drift_ppm, started_ns=self._host.now_ns(), wall_ns=self._host.wall_ns(),
             starts=state.starts.count + 1,
         )  # fmt: skip
-        ring = Ring.create(state.rings.path_of(header.boot), header)
+        ring = state.rings.create(header)
         try:
             state.starts.add(header)
         except OSError:
             ring.close()
-            ring.path.unlink(missing_ok=True)
+            state.rings.remove(ring.path)
             raise
         self.ring, self.count = ring, header.starts
         return ring

@@ -9,7 +9,8 @@ from dataclasses import dataclass, field
 from pathlib import Path
 
 from node_agent.control.spool.spool_protocol import Segment
-from node_agent.host.files.durable_files import set_aside, write_durably
+from node_agent.host.files.durable_files import set_aside
+from node_agent.ports import Disk
 from protos.records import pack_header, unpack_header
 from protos.segments import MISSING, SEAL, Block, Chain, Trail
 
@@ -35,15 +36,16 @@ class _File:
     flaws: list[str]
 
 
-def restore(directory: Path, boot: int, spare: bytes | None, until: Chain | None = None) -> Restored:
+def restore(disk: Disk, directory: Path, boot: int, spare: bytes | None, until: Chain | None = None) -> Restored:
     """What is there, mended. spare: a copy of the header; until: where its blocks had come to, where that is known.
 
     Raises ValueError where nobody knows whose records these are, OSError where they cannot be read or mended.
     """
     trail = Trail(boot, end=0)
-    freed = _read(directory / FREED_FILE, trail)
+    freed = _read(disk, directory / FREED_FILE, trail)
     first = trail.end or 0
-    files = [_read(path, trail) for path in sorted(directory.glob(f"*{SUFFIX}")) if not _is_freed(path, first)]
+    paths = [path for path in disk.entries(directory) if path.suffix == SUFFIX]
+    files = [_read(disk, path, trail) for path in paths if not _is_freed(disk, path, first)]
     header = pack_header(trail.header) if trail.header is not None else spare
     if header is None:
         raise ValueError(next((flaw for each in files for flaw in each.flaws), "it has no header"))
@@ -51,13 +53,13 @@ def restore(directory: Path, boot: int, spare: bytes | None, until: Chain | None
     for block in freed.blocks:
         chain.end, chain.name = block.first, block.previous
     start = Chain(boot, chain.name, chain.end)
-    segments = [segment for each in files if (segment := _mend(each, header, chain)) is not None]
+    segments = [segment for each in files if (segment := _mend(disk, each, header, chain)) is not None]
     if until is not None and chain.end < until.end:
-        segments.append(_fill_end(directory, header, chain, until))
+        segments.append(_fill_end(disk, directory, header, chain, until))
     problems = [f"{each.path} was damaged: {'; '.join(each.flaws[:3])}" for each in (freed, *files) if each.flaws]
     if freed.flaws:
-        set_aside(freed.path)
-        write_durably(freed.path, freed_file(header, start, 0, 0))
+        set_aside(freed.path, disk)
+        disk.replace(freed.path, freed_file(header, start, 0, 0))
     return Restored(header, chain, segments, trail.position, trail.sealed, problems)
 
 
@@ -67,33 +69,33 @@ def freed_file(header: bytes, chain: Chain, position: int, sealed: int) -> bytes
     return header + chain.freed(position) + seal
 
 
-def _is_freed(path: Path, first: int) -> bool:
+def _is_freed(disk: Disk, path: Path, first: int) -> bool:
     """Whether all that is in there had been freed when the file was about to be removed, which is done now."""
     freed = path.stem.isdigit() and int(path.stem) < first
     if freed:
-        path.unlink()
+        disk.remove(path)
     return freed
 
 
-def _read(path: Path, trail: Trail) -> _File:
+def _read(disk: Disk, path: Path, trail: Trail) -> _File:
     try:
-        data = path.read_bytes()
+        data = disk.read(path)
     except FileNotFoundError:
         return _File(path, [], ["it is missing"])
     blocks = trail.follow(data)
     return _File(path, blocks, [flaw.text for flaw in trail.flaws])
 
 
-def _mend(file: _File, header: bytes, chain: Chain) -> Segment | None:
+def _mend(disk: Disk, file: _File, header: bytes, chain: Chain) -> Segment | None:
     """Its segment, whole; None where nothing of it is left. chain: moved on to its end."""
     start, name = chain.end, chain.name
     blocks = list(_without_holes(file.blocks, chain))
     packed = b"".join(block.packed() for block in blocks)
     path = file.path.with_name(segment_name(start))
     if file.flaws or path != file.path:
-        set_aside(file.path)
+        set_aside(file.path, disk)
         if blocks:
-            write_durably(path, header + packed)
+            disk.replace(path, header + packed)
     return Segment(start, chain.end, len(packed), name) if blocks else None
 
 
@@ -108,9 +110,9 @@ def _without_holes(blocks: list[Block], chain: Chain) -> Iterator[Block]:
             chain.end, chain.name = block.end, block.name
 
 
-def _fill_end(directory: Path, header: bytes, chain: Chain, until: Chain) -> Segment:
+def _fill_end(disk: Disk, directory: Path, header: bytes, chain: Chain, until: Chain) -> Segment:
     hole = Block(chain.boot, chain.end, until.end - chain.end, 0, chain.name, b"", MISSING, link=until.name).packed()
-    write_durably(directory / segment_name(chain.end), header + hole)
+    disk.replace(directory / segment_name(chain.end), header + hole)
     segment = Segment(chain.end, until.end, len(hole), chain.name)
     chain.end, chain.name = until.end, until.name
     return segment
