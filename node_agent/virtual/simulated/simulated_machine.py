@@ -1,49 +1,44 @@
 """A machine with an agent on it that nothing is left out of, in virtual time, and all that can happen to a machine."""
 
-import shutil
 import traceback
 from collections import Counter
 from collections.abc import Callable
 from pathlib import Path
 
 from node_agent.host.files.state_dir import StateDir, StateError
-from node_agent.host.ring_directory import RingDirectory
 from node_agent.host.settings import Settings
 from node_agent.operators.registry import Registry
 from node_agent.supervisor.process_host import StartError
 from node_agent.supervisor.supervision import Supervision
 from node_agent.virtual.random_draws import Draws
 from node_agent.virtual.simulated.simulated_clock import SimulatedClock
+from node_agent.virtual.simulated.simulated_disk import SimulatedDisk
 from node_agent.virtual.simulated.simulated_network import SimulatedHost
 from node_agent.virtual.simulated.simulated_processes import SimulatedProcessHost, Surroundings
+from node_agent.virtual.simulated.simulated_rings import SimulatedRings
 from node_agent.virtual.simulated.simulated_runtime import Told
 from node_agent.virtual.simulated.virtual_time import Process, VirtualTime
 
 WATCH_NS = 20_000_000
 AGAIN_NS = 2_000_000_000  # until systemd starts an agent that has failed again
 CONTROL_PORT, DATA_PORT = 7700, 7701
-
-
-class _RingsBeside(RingDirectory):
-    """Rings in the state directory: a power cut removes them, and nothing else on this computer is looked at."""
-
-    @property
-    def parent(self) -> Path:
-        return self.root
+STATE = Path("/state")
+RING_RECORDS = 4096
 
 
 class SimulatedMachine:
-    """name: of the node; host: on the wires, named by its address; folder: what its disk is made of.
+    """name: of the node; host: on the wires, named by its address; disk, rings: what its processes leave.
 
     The agent is started by the machine's service manager, at every boot and whenever it has failed. failures: what no
     process has caught; counts, lines: of the agent's log; boots: the true instants at which it was switched on.
     """
 
     def __init__(
-        self, time: VirtualTime, name: str, host: SimulatedHost, clock: SimulatedClock, draws: Draws, folder: Path,
-        registry: Callable[[], Registry], on_result: Told,
+        self, time: VirtualTime, name: str, host: SimulatedHost, clock: SimulatedClock, draws: Draws,
+        registry: Callable[[], Registry], on_result: Told, ring_records: int = RING_RECORDS,
     ) -> None:  # fmt: skip
-        self.name, self.time, self.host, self.folder = name, time, host, folder
+        self.name, self.time, self.host = name, time, host
+        self.disk, self.rings = SimulatedDisk(draws), SimulatedRings(ring_records)
         self.counts: Counter[str] = Counter()
         self.failures: list[str] = []
         self.lines: list[str] = []
@@ -52,7 +47,6 @@ class SimulatedMachine:
         )  # fmt: skip
         self.asleep = self._stopping = self._ended = False
         self._agents = 0
-        self._state: StateDir | None = None
         self.agent: SimulatedProcessHost | None = None
         self.boots: list[int] = []
 
@@ -95,11 +89,9 @@ class SimulatedMachine:
     def _serve(self, host: SimulatedProcessHost) -> int:
         """As `Supervisor.run`."""
         try:
-            state = StateDir(self.folder)
+            state = StateDir(STATE, self.disk, self.rings)
         except StateError:
             return 1
-        state.rings = _RingsBeside(state.root)
-        self._state = state
         settings = Settings(
             self.name, (self.host.name, CONTROL_PORT), (self.host.name, DATA_PORT), state, clock=self.clock.domain,
             drift_ppm=self.clock.drift_ppm, rt=False,
@@ -130,9 +122,6 @@ class SimulatedMachine:
         host, self.agent, self._ended = self.agent, None, True
         if host is not None:
             host.die()
-        if self._state is not None:
-            self._state.unlock()
-            self._state = None
 
     # -- what happens to it
 
@@ -184,7 +173,8 @@ class SimulatedMachine:
         """Everything that is not on the disk is gone."""
         self._end()
         self.host.power_off()
-        shutil.rmtree(self.folder / "rings", ignore_errors=True)
+        self.rings.lose_power()
+        self.disk.lose_power()
 
     def power_on(self, clock: SimulatedClock) -> None:
         """The machine boots; its clock begins anew and has another name."""

@@ -167,13 +167,14 @@ class RuntimeChild(SimulatedChild):
         what, around = self._what, self.around
         listener = cast("SimulatedListener", what.listener)
         self.network.listen(listener)
+        ring = what.settings.state.rings.open(what.ring.path)
         world = runtime_process.World(
             Ports(around.clock, self.network, AmpleMachine()),
             lambda number: self.adopt(self._channels.open_end(number)),
             around.log(what.settings.name, "runtime"), 0, DeclaredCosts(around.clock, self.work),
         )  # fmt: skip
         process = runtime_process.Process(
-            what.settings, self._supervisor, self._control, listener, what.ring, what.starts, around.registry(), False,
+            what.settings, self._supervisor, self._control, listener, ring, what.starts, around.registry(), False,
             what.taken_over, world,
         )  # fmt: skip
         runtime, name, epoch = process.runtime, what.settings.name, process.shared.lineage_epoch
