@@ -65,21 +65,23 @@ class _Wire:
 
     def frames(self) -> Iterator[tuple[int, bytes]]:
         """Raises OSError where the other end is gone."""
-        while True:
+        ended = False
+        while not ended:
             try:
                 data = self.stream.recv(1 << 18)
             except BlockingIOError:
                 break
-            if not data:
-                raise ConnectionResetError
+            ended = not data
             self._unread += data
         while len(self._unread) >= HEAD.size:
             length, kind = HEAD.unpack_from(self._unread)
             if len(self._unread) < HEAD.size + length:
-                return
+                break
             frame = bytes(self._unread[HEAD.size : HEAD.size + length])
             del self._unread[: HEAD.size + length]
             yield kind, frame
+        if ended:
+            raise ConnectionResetError
 
 
 class SimulatedServer:

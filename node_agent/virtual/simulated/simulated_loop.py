@@ -47,10 +47,10 @@ class SimulatedLoop(asyncio.BaseEventLoop):
     def __init__(
         self, network: SimulatedNetwork, now: Callable[[], int], failed: Callable[[dict[str, Any]], None]
     ) -> None:
+        self._runs = False
         super().__init__()
         self._network, self._now = network, now
         self._selector = self._waiting = _Waiting(self, network)
-        self._runs = False
         self._readers: dict[int, events.Handle] = {}
         self._writers: dict[int, events.Handle] = {}
         self.set_exception_handler(lambda loop, context: failed(context))
@@ -141,6 +141,9 @@ class SimulatedLoop(asyncio.BaseEventLoop):
         except Exception as error:
             done.set_exception(error)
         return done
+
+    def __del__(self, *_: object) -> None:
+        """It has nothing to close, and its process may have been killed."""
 
     def _write_to_self(self) -> None:
         """Nobody else wakes it."""

@@ -17,6 +17,7 @@ from node_agent.operators.registry import Registry
 from node_agent.ports import Ports
 from node_agent.runtime import process as runtime_process
 from node_agent.runtime.deployments.cost_meter import Cost
+from node_agent.runtime.loop import Runtime
 from node_agent.supervisor.process_host import Ended, RuntimeStart, Start
 from node_agent.virtual.random_draws import Draws
 from node_agent.virtual.simulated.simulated_calls import SimulatedServer
@@ -158,6 +159,7 @@ class RuntimeChild(SimulatedChild):
         on_end: Callable[[], None],
     ) -> None:  # fmt: skip
         super().__init__(around, RUNTIME_BEGINS_NS, on_end)
+        self.runtime: Runtime | None = None
         self._what, self._channels = what, channels
         self._supervisor = self.adopt(channels.again(cast("SimulatedEnd", channel)))
         self._control = self.adopt(channels.again(cast("SimulatedEnd", what.control)))
@@ -177,7 +179,8 @@ class RuntimeChild(SimulatedChild):
             what.settings, self._supervisor, self._control, listener, ring, what.starts, around.registry(), False,
             what.taken_over, world,
         )  # fmt: skip
-        runtime, name, epoch = process.runtime, what.settings.name, process.shared.lineage_epoch
+        runtime = self.runtime = process.runtime
+        name, epoch = what.settings.name, process.shared.lineage_epoch
 
         def told(lineage: Lineage, payload: Any) -> None:
             around.on_result(name, epoch, around.time.now_ns, lineage, payload)
