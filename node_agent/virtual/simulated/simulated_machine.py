@@ -43,7 +43,7 @@ class SimulatedMachine:
         self.failures: list[str] = []
         self.lines: list[str] = []
         self._around = Surroundings(
-            time, host, clock, draws, registry, on_result, self.counts, self.lines, self.failures
+            time, host, clock, draws, registry, on_result, self.counts, self.lines, self.failures, []
         )  # fmt: skip
         self.asleep = self._stopping = self._ended = False
         self._agents = 0

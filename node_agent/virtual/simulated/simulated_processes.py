@@ -68,7 +68,8 @@ class DeclaredCosts:
 
 class Surroundings(NamedTuple):
     """What the processes of one machine share, from one boot to the next. registry: of a new runtime; on_result: told
-    of each result that is delivered here; counts, lines: of the log; failures: of what no process caught."""
+    of each result that is delivered here; counts, lines: of the log; failures: of what no process caught;
+    left: of processes that were killed, of which nothing may run any more, not even at its end."""
 
     time: VirtualTime
     host: SimulatedHost
@@ -79,6 +80,7 @@ class Surroundings(NamedTuple):
     counts: Counter[str]
     lines: list[str]
     failures: list[str]
+    left: list[Any]
 
     def log(self, node: str, part: str) -> Log:
         """Of one process."""
@@ -199,7 +201,6 @@ class ControlChild(SimulatedChild):
         super().__init__(around, CONTROL_BEGINS_NS, on_end)
         self._what, self._channels = what, channels
         self._supervisor = self.adopt(channels.again(cast("SimulatedEnd", channel)))
-        self._left: list[Any] = []  # of a process that was killed: nothing of it may run, not even at its end
 
     def body(self) -> int:
         """As `control.entry.main`."""
@@ -213,9 +214,9 @@ class ControlChild(SimulatedChild):
         return self.loop.run_until_complete(control.run())
 
     def kill(self) -> None:
-        """Its tasks are kept, since what is collected is closed, and runs once more for that."""
+        """Its tasks are kept: one that is collected as garbage is closed, and runs once more for that."""
         if self.process.alive and hasattr(self, "loop"):
-            self._left += asyncio.all_tasks(self.loop)
+            self.around.left.extend(asyncio.all_tasks(self.loop))
         super().kill()
 
     def _failed(self, context: dict[str, Any]) -> None:
