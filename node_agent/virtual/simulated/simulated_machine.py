@@ -17,7 +17,7 @@ from node_agent.virtual.simulated.simulated_network import SimulatedHost
 from node_agent.virtual.simulated.simulated_processes import SimulatedProcessHost, Surroundings
 from node_agent.virtual.simulated.simulated_rings import SimulatedRings
 from node_agent.virtual.simulated.simulated_runtime import Told
-from node_agent.virtual.simulated.virtual_time import Process, VirtualTime
+from node_agent.virtual.simulated.virtual_time import Killed, Process, VirtualTime
 
 WATCH_NS = 20_000_000
 AGAIN_NS = 2_000_000_000  # until systemd starts an agent that has failed again
@@ -120,8 +120,10 @@ class SimulatedMachine:
 
     def _end(self) -> None:
         host, self.agent, self._ended = self.agent, None, True
+        self.disk.before_step = _dead
         if host is not None:
             host.die()
+        self.disk.before_step = _alive
 
     # -- what happens to it
 
@@ -153,6 +155,26 @@ class SimulatedMachine:
         self._end()
         self.time.after(AGAIN_NS, self.start)
         return True
+
+    def at_step(self, number: int, do: Callable[[], object]) -> None:
+        """Do it in the middle of what a process of the agent does on the disk: before its step of that number from now
+        on, 0 for the next one. It has to kill that process, which does nothing more until then."""
+        left = number
+
+        def look(step: str, path: Path) -> None:
+            nonlocal left
+            left -= 1
+            if left >= 0 or self.agent is None:
+                return
+            self.disk.before_step = _alive
+            self.time.after(0, do)  # type: ignore[arg-type]
+            self.agent.park()
+
+        self.disk.before_step = look
+
+    def forget_step(self) -> None:
+        """What was to be done at a step, and was not, is not done."""
+        self.disk.before_step = _alive
 
     def freeze(self, which: str) -> Callable[[], None] | None:
         """Stop the supervisor, the runtime or control as SIGSTOP does. Returns what lets it go on."""
@@ -206,3 +228,11 @@ class SimulatedMachine:
             if other != own:
                 for way in (wires.way(own, other), wires.way(other, own)):
                     way.cut() if cut else way.heal()
+
+
+def _dead(step: str, path: Path) -> None:
+    raise Killed
+
+
+def _alive(step: str, path: Path) -> None:
+    """Nothing happens."""

@@ -46,6 +46,7 @@ def _crash_control(line: AgentsLine, fault: Fault, fired: Counter[str]) -> None:
 
 
 def _crash_supervisor(line: AgentsLine, fault: Fault, fired: Counter[str]) -> None:
+    line.disturbed[fault.node] = line.time.now_ns
     fired[fault.kind] += line.machines[fault.node].kill_supervisor()
 
 
@@ -55,12 +56,27 @@ def _power_cut(line: AgentsLine, fault: Fault, fired: Counter[str]) -> None:
         return
     fired[fault.kind] += 1
     machine.power_off()
+    line.expect_accepted(fault.node, fired["bit_rot"] > 0)
 
     def on() -> None:
         machine.power_on(line.new_clock(fault.node))
         line.expect_plan_soon(fault.node)
 
     line.time.after(fault.for_ns, on)
+
+
+def _power_cut_at_step(line: AgentsLine, fault: Fault, fired: Counter[str]) -> None:
+    """In the middle of what a process writes."""
+    machine = line.machines[fault.node]
+    machine.at_step(fault.size % 12, lambda: _power_cut(line, fault, fired))
+    line.time.after(fault.for_ns, machine.forget_step)
+
+
+def _crash_at_step(line: AgentsLine, fault: Fault, fired: Counter[str]) -> None:
+    """The whole agent, in the middle of what a process writes."""
+    machine = line.machines[fault.node]
+    machine.at_step(fault.size % 12, lambda: _crash_supervisor(line, fault, fired))
+    line.time.after(fault.for_ns, machine.forget_step)
 
 
 def _freeze(which: str) -> Begin:
@@ -199,7 +215,8 @@ def _coordinator_killed(line: AgentsLine, fault: Fault, fired: Counter[str]) -> 
 
 KINDS: dict[str, Begin] = {
     "crash_runtime": _crash_runtime, "crash_running": _crash_running, "crash_control": _crash_control,
-    "crash_supervisor": _crash_supervisor, "power_cut": _power_cut, "freeze_runtime": _freeze("runtime"),
+    "crash_supervisor": _crash_supervisor, "power_cut": _power_cut, "power_cut_at_step": _power_cut_at_step,
+    "crash_at_step": _crash_at_step, "freeze_runtime": _freeze("runtime"),
     "freeze_control": _freeze("control"), "freeze_supervisor": _freeze("supervisor"), "suspend": _suspend, "cut": _cut,
     "reset": _reset, "lossy": _lossy, "slow": _slow, "burst": _burst, "disk_full": _disk_full, "read_only": _read_only,
     "disk_error": _disk_error, "bit_rot": _bit_rot, "redeploy": _redeploy, "two_coordinators": _two_coordinators,
