@@ -199,7 +199,7 @@ class AgentsLine:
         state = plan_files.read_state(STATE / "plans", self.machines[name].disk)
         found = next((each.state for each in state.plans if each.hash == last.hash), 0)
         least = {"Prepare": plan_files.PREPARED, "Commit": plan_files.COMMITTED}.get(last.method, 0)
-        if state.epoch < last.epoch or found < least:
+        if found < least or (not least and state.epoch < last.epoch):
             self.problems.append(f"{name}: {last} was answered and has not survived: {state}")
 
     def expect_plan_soon(self, name: str) -> None:
