@@ -99,7 +99,11 @@ class Node:
         count = self.state.starts.count + 1
         header = Header("a", 0, 100 + count, "clock", 50, count, 2, 0, count)
         self.ring = self.rings.create(header)
-        self.state.starts.add(header)
+        try:
+            self.state.starts.add(header)
+        except OSError:
+            self.rings.remove(self.ring.path)
+            raise
         self.facts = RingFacts(self.ring)
         self.written[header.boot], self.started = 0, header.boot
         return self.ring

@@ -9,6 +9,7 @@ from node_agent.control.deployment import Deployment, Durable, Ran, State
 from node_agent.control.spool import spool_protocol
 from node_agent.virtual.simulated.simulated_disk import SimulatedDisk
 from node_agent.virtual.simulated.simulated_rings import SimulatedRings
+from node_agent.virtual.simulated.unsynced import Fate
 from protos.records import STATE_CRASHED, STATE_ENDED
 from tests.durability.power_cuts import Node, PowerCuts, copied
 
@@ -185,3 +186,35 @@ def test_an_agent_that_is_killed_loses_nothing_that_was_published() -> None:
     cuts.fates = [None]
     node = Node(cuts.disk, rings)
     spooled.live(node, cuts.cut)
+
+
+def test_a_state_of_plans_that_was_read_after_a_kill_is_not_taken_back_by_a_loss_of_power() -> None:
+    def check(disk: SimulatedDisk) -> None:
+        found = Node(disk).durable
+        disk.lose_power(Fate.LOST, Fate.LOST)
+        assert same(Node(disk).durable, found)
+
+    cuts = PowerCuts(check)
+    cuts.fates = [None]
+    node = Node(cuts.disk)
+    node.plans.put_plan(HASHES[ONE], ONE, {0: ONE[:700], 1: ONE[700:]})
+    for state in STATES[:2]:
+        node.plans.write(state)
+    cuts.cut()
+
+
+@pytest.mark.usefixtures("small_segments")
+def test_what_a_killed_control_process_had_not_synced_the_next_one_does() -> None:
+    rings = SimulatedRings(64)
+
+    def check(disk: SimulatedDisk) -> None:
+        after = Node(disk, copied(rings))
+        after.sync()
+        found = {boot: after.numbers(boot) for boot in after.spool.spool.incarnations}
+        disk.lose_power(Fate.LOST, Fate.LOST)
+        again = Node(disk)
+        assert {boot: again.numbers(boot) for boot in found} == found
+
+    cuts = PowerCuts(check)
+    cuts.fates = [None]
+    Spooled().live(Node(cuts.disk, rings), cuts.cut)

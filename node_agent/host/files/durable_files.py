@@ -12,6 +12,7 @@ from node_agent.host.system_disk import SYSTEM_DISK
 from node_agent.ports import Disk
 
 DAMAGED = ".damaged"
+SCARCE = {errno.EMFILE, errno.ENFILE, errno.ENOMEM}  # another time there may be more: nothing is damaged
 TAKEN = {errno.ENOTEMPTY, errno.EEXIST}  # by a folder
 
 

@@ -67,11 +67,14 @@ class Starts:
 
     def add(self, header: Header) -> None:
         """Count a start, durably, before it admits anything. header: with the next count. Raises OSError."""
-        self.count = header.starts
-        self.headers[header.boot] = pack_header(header)
-        while len(self.headers) > MOST_HEADERS:
-            del self.headers[next(iter(self.headers))]
-        self._write()
+        self.count, before = header.starts, self.headers  # a number that may be on the disk is not given out again
+        kept = list(before.items())[1 - MOST_HEADERS :]
+        self.headers = {**dict(kept), header.boot: pack_header(header)}
+        try:
+            self._write()
+        except OSError:
+            self.headers = before  # it has not started, and nobody is to look for its trace
+            raise
 
     def _read(self, path: Path, new: bool) -> tuple[int, dict[int, bytes]] | None:
         try:
