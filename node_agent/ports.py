@@ -1,11 +1,18 @@
-"""What the runtime needs of the world: clock, network, machine. `host` has the real ones, `virtual` simulated ones.
+"""What an agent needs of the world: clock, network, machine, disk, trace rings. `host` has the real ones, `virtual`
+simulated ones.
 
-The runtime is the same code in both. It reads no clock, opens no socket and asks nothing of the kernel but through
-these.
+The agent is the same code in both. The runtime reads no clock, opens no socket and asks nothing of the kernel but
+through these. No part of the agent touches its state directory but through `Disk`, nor makes or removes trace rings but
+through `Rings`.
 """
 
-from collections.abc import Callable
-from typing import NamedTuple, Protocol
+from collections.abc import Callable, Iterable, Sequence
+from pathlib import Path
+from typing import NamedTuple, Protocol, TypeVar
+
+from protos.records import Header
+
+AnyRing_co = TypeVar("AnyRing_co", covariant=True)  # the trace ring is host's
 
 READABLE, WRITABLE, FAILED, HUNG_UP = 1, 4, 8, 16  # what a stream is ready for; the numbers are those of epoll
 GONE = FAILED | HUNG_UP
@@ -117,6 +124,103 @@ class Machine(Protocol):
 
     def settle(self) -> None:
         """Nothing runs now: a good moment to collect garbage, and to leave out of later collections what is here."""
+
+
+class Disk(Protocol):
+    """The files of the state directory. Each method raises OSError as the operating system does.
+
+    The end of a process loses nothing that was written. A loss of power may lose, tear or reorder all that was not
+    synced: of a file its content, of a folder its entries, that is which files were made, renamed and removed in it.
+    """
+
+    def read(self, path: Path, most: int | None = None) -> bytes:
+        """The file's content. most: bytes, its beginning."""
+
+    def replace(self, path: Path, data: bytes) -> None:
+        """Give a file this content. A crash leaves the old or the new one; on return the new one is on the disk."""
+
+    def write(self, path: Path, data: bytes, at: int) -> None:
+        """Write behind the first `at` bytes, all of it or nothing: on a full disk the file ends there. It is made where
+        there is none."""
+
+    def truncate(self, path: Path, size: int) -> None:
+        """Keep its first `size` bytes."""
+
+    def allocate(self, path: Path, size: int) -> None:
+        """Have a file of that many bytes at least, with the room for them."""
+
+    def rename(self, old: Path, new: Path) -> None:
+        """Another name in the same folder; what had it is gone at that instant."""
+
+    def remove(self, path: Path) -> None:
+        """Remove a file."""
+
+    def remove_folder(self, path: Path) -> None:
+        """Remove a folder and what is in it, as far as that can be done. Raises nothing."""
+
+    def make_folder(self, path: Path) -> bool:
+        """Make it, and those above it, for this user only. False where it is there already."""
+
+    def entries(self, folder: Path) -> Sequence[Path]:
+        """What is in it, sorted."""
+
+    def exists(self, path: Path) -> bool:
+        """Whether there is a file or a folder."""
+
+    def size(self, path: Path) -> int:
+        """Of a file [bytes]."""
+
+    def modified_ns(self, path: Path) -> int:
+        """When a file was written last, on a clock of the disk: later where it was written later, or the same."""
+
+    def sync(self, paths: Iterable[Path]) -> None:
+        """Bring the content of files and the entries of folders to the disk. What is not there any more is left out."""
+
+    def free_bytes(self, folder: Path) -> int:
+        """The room that is left where the folder is."""
+
+
+class Rings(Protocol[AnyRing_co]):
+    """The trace rings of one agent, in memory: they outlive its processes, and are gone with the power.
+
+    A ring is called by a path, as `paths` gives it; it need not be one of the disk.
+    """
+
+    @property
+    def parent(self) -> Path:
+        """Where there has to be room for rings, for people to read."""
+
+    def hold(self) -> None:
+        """The agent begins. Raises OSError."""
+
+    def release(self) -> None:
+        """In a child that was forked: only the supervisor's life counts."""
+
+    def create(self, header: Header) -> AnyRing_co:
+        """A new ring, of a new incarnation. Raises OSError where there is no room."""
+
+    def open(self, path: Path) -> AnyRing_co:
+        """A ring that is there. Raises ValueError where it is none, OSError where it cannot be opened."""
+
+    def remove(self, path: Path) -> None:
+        """The ring goes, or is gone already. Raises OSError."""
+
+    def paths(self) -> Sequence[Path]:
+        """All rings, of this agent and of earlier ones that were not drained; the stem is the incarnation in 16 hex
+        digits. Raises OSError."""
+
+    def make_room(self, live: Sequence[Path] = ()) -> int:
+        """Before another ring: where none was drained for long, the oldest go. How many went. live: not these, they
+        are written to."""
+
+    def mark_abandoned(self) -> int:
+        """At the agent's start: rings that still say `live` were left by one that was killed. How many there were."""
+
+    def tidy(self) -> None:
+        """The agent ends: leave nothing where control has drained every ring."""
+
+    def sweep(self) -> int:
+        """Remove what agents that were killed and will not come again have left. How many places."""
 
 
 class Ports(NamedTuple):

@@ -1,33 +1,19 @@
-"""Calls to agents over gRPC: every call has a deadline, every failure names the node, its address and what to check."""
+"""Calls to agents: every call has a deadline, every failure names the node, its address and what to check."""
 
 from __future__ import annotations
 
-import os
 from collections.abc import Iterable, Iterator, Mapping
 from types import TracebackType
 from typing import Any, Self
 
 from coordinator.error_codes import Code
-from coordinator.errors import Mistake
-
-os.environ.setdefault("GRPC_VERBOSITY", "NONE")  # failures are told here, in words; read when grpc is imported
-
-import grpc
-
-from coordinator.errors import CoordinatorError
+from coordinator.errors import CoordinatorError, Mistake
 from coordinator.fleet.addresses import AgentAddress, host_of, split
+from coordinator.fleet.calls import CallError, Calls
 from coordinator.fleet.identity import identity
-from coordinator.fleet.identity.tls_probe import probe
 from coordinator.spec.files import security
-from protos import agent_pb2, agent_pb2_grpc, trace_pb2
+from protos import agent_pb2, trace_pb2
 
-OPTIONS = (
-    ("grpc.max_send_message_length", 17 << 20),
-    ("grpc.max_receive_message_length", 17 << 20),
-    ("grpc.enable_http_proxy", 0),
-    ("grpc.initial_reconnect_backoff_ms", 100),
-    ("grpc.max_reconnect_backoff_ms", 1000),
-)
 METHODS = frozenset({"Describe", "Prepare", "Commit", "Abort", "Stop", "Status", "Profile", "Health"})
 
 
@@ -51,38 +37,30 @@ class AgentsError(CoordinatorError):
 class Agents:
     """Channels to some agents. Use it in a `with` statement.
 
-    places: what was given, by place. addresses: one per agent, by node; every call is made once per agent.
+    places: what was given, by place. addresses: one per agent, by node; every call is made once per agent. calls: over
+    gRPC, unless others are given.
     """
 
-    def __init__(self, places: Mapping[str, AgentAddress]) -> None:
+    def __init__(self, places: Mapping[str, AgentAddress], calls: Calls | None = None) -> None:
         self.places = places
         self.addresses: dict[str, AgentAddress] = {}
         for name, agent in places.items():
             self.addresses.setdefault(host_of(name), agent)
-        self._channels: dict[str, grpc.Channel] = {}
-        self._stubs: dict[str, Any] = {}
         self._identities = {
             folder: identity.load(folder) for folder in {each.tls for each in self.addresses.values()} if folder
         }
-        for name, agent in self.addresses.items():
-            self._channels[name] = self._channel(name, agent)
-            self._stubs[name] = agent_pb2_grpc.AgentStub(self._channels[name])  # type: ignore[no-untyped-call]
+        self._calls = calls or self._over_grpc()
+        self.monotonic, self.sleep = self._calls.monotonic, self._calls.sleep
 
-    def _channel(self, name: str, agent: AgentAddress) -> grpc.Channel:
-        if agent.tls is not None:
-            own = self._identities[agent.tls]
-            credentials = grpc.ssl_channel_credentials(own.ca, own.key, own.cert)
-            expected = ("grpc.ssl_target_name_override", security.name_of_node(name))  # who, wherever it is
-            return grpc.secure_channel(agent.control, credentials, options=(*OPTIONS, expected))
-        if not security.is_loopback(split(agent.control)[0]):
-            mend = "'coordinator addresses' writes addresses.json of agents that speak it"
-            raise AgentError(
-                name,
-                "insecure_off_loopback",
-                f"{agent.control} is off loopback, where calls without TLS are refused",
-                mend,
-            )
-        return grpc.insecure_channel(agent.control, options=OPTIONS)
+    def _over_grpc(self) -> Calls:
+        for name, agent in self.addresses.items():
+            if agent.tls is None and not security.is_loopback(split(agent.control)[0]):
+                mend = "'coordinator addresses' writes addresses.json of agents that speak it"
+                text = f"{agent.control} is off loopback, where calls without TLS are refused"
+                raise AgentError(name, "insecure_off_loopback", text, mend)
+        from coordinator.fleet.grpc_calls import GrpcCalls
+
+        return GrpcCalls(self.addresses, self._identities)
 
     def __enter__(self) -> Self:
         return self
@@ -90,8 +68,7 @@ class Agents:
     def __exit__(
         self, kind: type[BaseException] | None, value: BaseException | None, trace: TracebackType | None
     ) -> None:
-        for channel in self._channels.values():
-            channel.close()
+        self._calls.close()
 
     def places_of(self, node: str) -> list[str]:
         """The given places of one agent."""
@@ -100,17 +77,10 @@ class Agents:
     def try_all(self, method: str, requests: Mapping[str, Any], seconds: float) -> dict[str, Any | AgentError]:
         """Call the method on every node in `requests` at once; each node's reply, or what went wrong."""
         assert method in METHODS
-        calls = {
-            name: getattr(self._stubs[name], method).future(request, timeout=seconds)
-            for name, request in requests.items()
+        return {
+            name: self._failure(name, reply, seconds) if isinstance(reply, CallError) else reply
+            for name, reply in self._calls.all(method, requests, seconds).items()
         }
-        replies: dict[str, Any | AgentError] = {}
-        for name, call in calls.items():
-            try:
-                replies[name] = call.result()
-            except grpc.RpcError as error:
-                replies[name] = self._failure(name, error, seconds)
-        return replies
 
     def all(self, method: str, requests: Mapping[str, Any], seconds: float) -> dict[str, Any]:
         """As `try_all`. Raises AgentsError where any node failed."""
@@ -132,40 +102,38 @@ class Agents:
         named = ([bytes.fromhex(hash_) for hash_ in hashes] for hashes in (held, wanted))
         request = agent_pb2.PlansRequest(**dict(zip(("held", "wanted"), named, strict=True)), forget=forget)
         try:
-            return list(self._stubs[name].Plans(request, timeout=seconds))
-        except grpc.RpcError as error:
+            return list(self._calls.stream("Plans", name, request, seconds))
+        except CallError as error:
             raise self._failure(name, error, seconds) from None
 
     def trace(self, name: str, held: Mapping[int, int], seconds: float) -> Iterator[trace_pb2.TraceChunk]:
         """What the node has beyond `held` (boot: records). Raises AgentError."""
         positions = [trace_pb2.Position(boot=boot, records=records) for boot, records in held.items()]
         try:
-            yield from self._stubs[name].Trace(trace_pb2.TraceRequest(held=positions), timeout=seconds)
-        except grpc.RpcError as error:
+            yield from self._calls.stream("Trace", name, trace_pb2.TraceRequest(held=positions), seconds)
+        except CallError as error:
             raise self._failure(name, error, seconds) from None
 
-    def _failure(self, name: str, error: grpc.RpcError, seconds: float) -> AgentError:
+    def _failure(self, name: str, error: CallError, seconds: float) -> AgentError:
         agent = self.addresses[name]
         at, own = agent.control, self._identities.get(agent.tls) if agent.tls else None
-        code, details = error.code(), error.details()
-        if code in (grpc.StatusCode.UNAVAILABLE, grpc.StatusCode.DEADLINE_EXCEEDED) and (
-            found := probe(at, own, security.name_of_node(name))
-        ):
+        if error.code in ("unavailable", "deadline_exceeded") and (found := self._calls.diagnose(name)):
             return AgentError(name, "unreachable", f"the agent at {at} cannot be reached: {found}")
-        if code is grpc.StatusCode.UNAVAILABLE:
+        if error.code == "unavailable":
             check = "is it running, and is this its control address? 'coordinator up' starts local agents"
             return AgentError(name, "unreachable", f"the agent at {at} cannot be reached", check)
-        if code is grpc.StatusCode.DEADLINE_EXCEEDED:
+        if error.code == "deadline_exceeded":
             return AgentError(
                 name, "no_answer", f"the agent at {at} did not answer within {seconds:g} s", "see its log"
             )
-        if code is grpc.StatusCode.UNIMPLEMENTED:
+        if error.code == "unimplemented":
             return AgentError(
                 name, "no_agent", f"what answers at {at} is no agent of this release", "check the address"
             )
-        if code in (grpc.StatusCode.PERMISSION_DENIED, grpc.StatusCode.UNAUTHENTICATED) and own is not None:
-            text = f"the agent at {at} does not take {own.folder} for the coordinator's certificate ({details})"
+        if error.code in ("permission_denied", "unauthenticated") and own is not None:
+            text = f"the agent at {at} does not take {own.folder} for the coordinator's certificate ({error.details})"
             return AgentError(
                 name, "caller_not_taken", text, "'tls' in addresses.json has to name the coordinator's folder"
             )
-        return AgentError(name, "call_refused", f"the agent at {at} refused the call: {code.name.lower()}: {details}")
+        text = f"the agent at {at} refused the call: {error.code}: {error.details}"
+        return AgentError(name, "call_refused", text)

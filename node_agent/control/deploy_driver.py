@@ -23,6 +23,7 @@ from node_agent.control.plan_check import Checked
 from node_agent.control.plan_store import PlanStore
 from node_agent.control.runtime_channel import RuntimeLink
 from node_agent.host import ipc
+from node_agent.host.channel_end import ChannelEnd
 from node_agent.host.log import WARNING, Log
 
 LOAD_S = 30.0  # operators may read models from disk
@@ -89,7 +90,7 @@ class DeployDriver:
 
     # -- the runtime
 
-    def runtime_started(self, place: int, boot: int, channel: ipc.Channel) -> None:
+    def runtime_started(self, place: int, boot: int, channel: ChannelEnd) -> None:
         """A new incarnation: tell it all that is stored."""
         self.restarts[place] = self.restarts.get(place, -1) + 1
         self._forget(place)

@@ -5,16 +5,17 @@ It is forked by the supervisor, which imports no gRPC: gRPC is loaded here, afte
 
 import signal
 
-from node_agent.host import ipc
+from node_agent.host.channel_end import ChannelEnd
 from node_agent.host.settings import Settings
 
 
-def main(settings: Settings, supervisor: ipc.Channel) -> int:
+def main(settings: Settings, supervisor: ChannelEnd) -> int:
     """Serve until the supervisor says Stop or is gone. Returns the exit code."""
     for each in (signal.SIGINT, signal.SIGTERM):
         signal.signal(each, signal.SIG_IGN)
     import asyncio
 
+    from node_agent.control.grpc_server import GrpcServer
     from node_agent.control.server import Control
 
-    return asyncio.run(Control(settings, supervisor).run())
+    return asyncio.run(Control(settings, supervisor, GrpcServer(settings)).run())

@@ -7,6 +7,7 @@ SHA-256. A damaged file is set aside as *.damaged and reported; what it names is
 lost, every sound document counts as a plan that ran, so that a collection still has what the traces are read by.
 """
 
+import contextlib
 import hashlib
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
@@ -14,9 +15,11 @@ from pathlib import Path
 from typing import Any
 
 from node_agent.control.deployment import Deployment, Durable, Ran, State
-from node_agent.host.files.durable_files import checked, set_aside, with_check, write_durably
+from node_agent.host.files.durable_files import SCARCE, checked, set_aside, with_check
 from node_agent.host.files.plan_files import STATE_FILE, local_path, missing_cores, read_locals, whole_path
 from node_agent.host.files.reserve import Reserve
+from node_agent.host.system_disk import SYSTEM_DISK
+from node_agent.ports import Disk
 from protos.records import STAMP
 
 
@@ -31,22 +34,27 @@ class PlanStore:
     node: str = ""
     cores: int = 1  # of the agent: a plan that needs more is not resumed
     told: Callable[[], Mapping[str, int]] = dict
+    disk: Disk = SYSTEM_DISK
     reserve: Reserve = field(init=False)
     _locals: dict[str, dict[int, str]] = field(default_factory=dict)  # plan -> core -> SHA-256 of the .local file
 
     def __post_init__(self) -> None:
-        self.reserve = Reserve(self.directory)
+        self.reserve = Reserve(self.directory, self.disk)
 
     def load(self) -> Durable:
-        """What is on disk and intact; at the start."""
+        """What is on disk and intact; at the start. Raises OSError where this process may not open more files."""
         path = self.directory / STATE_FILE
+        with contextlib.suppress(OSError):  # an earlier process may have been killed between its rename and its sync
+            self.disk.sync((self.directory,))
         try:
-            durable = self._parse(path.read_bytes())
+            durable = self._parse(self.disk.read(path))
         except FileNotFoundError:
             told = self.told()
             return self._lost(f"{path} is missing", told) if told else Durable()
         except (OSError, ValueError, KeyError, TypeError) as error:
-            return self._lost(f"{path} is damaged ({error}), set aside as {set_aside(path)}", self.told())
+            if isinstance(error, OSError) and error.errno in SCARCE:
+                raise
+            return self._lost(f"{path} is damaged ({error}), set aside as {set_aside(path, self.disk)}", self.told())
         for each in durable.deployments:
             if why := missing_cores(each.places, self.cores, self.node) or self._damage(each.hash):
                 durable = durable.without(each.hash)
@@ -57,9 +65,9 @@ class PlanStore:
         """Store a plan's files; parts: the local plan of each core. They count only once a state names them. Raises
         OSError."""
         self._locals[hash_] = {core: hashlib.sha256(local).hexdigest() for core, local in parts.items()}
-        write_durably(whole_path(self.directory, hash_), whole)
+        self.disk.replace(whole_path(self.directory, hash_), whole)
         for core, local in parts.items():
-            write_durably(local_path(self.directory, hash_, core), local)
+            self.disk.replace(local_path(self.directory, hash_, core), local)
 
     def write(self, durable: Durable, keep: frozenset[str] = frozenset()) -> None:
         """Replace the state; plan files of neither `durable` nor `keep` go. On a full disk it takes the reserve, since
@@ -67,24 +75,25 @@ class PlanStore:
         plans = [self._entry(each) for each in sorted(durable.deployments, key=_resume_order)]
         ran = [[each.hash, each.bytes] for each in durable.ran]
         values = {"epoch": durable.seen, "fence": durable.fence, "plans": plans, "ran": ran}
-        self.reserve.write(lambda: write_durably(self.directory / STATE_FILE, with_check(values)))
+        self.reserve.write(lambda: self.disk.replace(self.directory / STATE_FILE, with_check(values)))
         self.remove_left_overs(durable, keep)
 
     def remove_left_overs(self, durable: Durable, keep: frozenset[str] = frozenset()) -> None:
         """Plan files of neither `durable` nor `keep` go: of refused requests, of forgotten plans."""
         here = {each.hash for each in durable.deployments} | keep
         kept = {".local": here, ".json": here | {each.hash for each in durable.ran} | {Path(STATE_FILE).stem}}
-        for path in self.directory.iterdir():
+        for path in self.disk.entries(self.directory):
             hash_ = path.name.partition(".")[0]
             if path.suffix in kept and hash_ not in kept[path.suffix]:
-                path.unlink(missing_ok=True)
+                with contextlib.suppress(FileNotFoundError):
+                    self.disk.remove(path)
                 self._locals.pop(hash_, None)
 
     def whole(self, hash_: str) -> bytes:
         """The whole plan of that hash. Raises ValueError where it is not here any more, or damaged."""
         path = whole_path(self.directory, hash_)
         try:
-            data = path.read_bytes()
+            data = self.disk.read(path)
         except OSError as error:
             raise ValueError(f"{path} cannot be read ({error.strerror})") from None
         if hashlib.sha256(data).hexdigest() != hash_:
@@ -124,26 +133,26 @@ class PlanStore:
         files += [(local_path(self.directory, hash_, core), sha) for core, sha in self._locals[hash_].items()]
         for file, wanted in files:
             try:
-                if hashlib.sha256(file.read_bytes()).hexdigest() == wanted:
+                if hashlib.sha256(self.disk.read(file)).hexdigest() == wanted:
                     continue
             except OSError as error:
                 return f"{file.name} cannot be read ({error.strerror})"
-            return f"{file.name} is damaged, set aside as {set_aside(file)}"
+            return f"{file.name} is damaged, set aside as {set_aside(file, self.disk)}"
         return ""
 
     def _lost(self, why: str, told: Mapping[str, int]) -> Durable:
         """Without the states of the plans: their documents are here, and the traces tell how far the epochs were."""
         self.problems.append(f"{why}: the states of all plans are lost; collect what ran, then deploy again")
         found = sorted(
-            (told.get(path.stem[:STAMP], 0), path.stat().st_mtime_ns, Ran(path.stem, path.stat().st_size))
-            for path in self.directory.glob("*.json")
-            if self._is_document(path)
+            (told.get(path.stem[:STAMP], 0), self.disk.modified_ns(path), Ran(path.stem, self.disk.size(path)))
+            for path in self.disk.entries(self.directory)
+            if path.suffix == ".json" and self._is_document(path)
         )
         return Durable(seen=max(told.values(), default=0), ran=tuple(ran for _, _, ran in found))
 
     def _is_document(self, path: Path) -> bool:
         try:
-            return hashlib.sha256(path.read_bytes()).hexdigest() == path.stem
+            return hashlib.sha256(self.disk.read(path)).hexdigest() == path.stem
         except OSError:
             return False
 

@@ -5,6 +5,7 @@ from collections import deque
 from collections.abc import Callable
 
 from node_agent.host import ipc
+from node_agent.host.channel_end import ChannelEnd
 
 MOST_OUTGOING = 256
 
@@ -17,7 +18,7 @@ class RuntimeLink:
     changed: called with each PlanChanged, in order with the answers.
     """
 
-    def __init__(self, boot: int, channel: ipc.Channel, changed: Callable[[ipc.PlanChanged], None]) -> None:
+    def __init__(self, boot: int, channel: ChannelEnd, changed: Callable[[ipc.PlanChanged], None]) -> None:
         self.boot, self.channel, self.changed = boot, channel, changed
         self.alive = True
         self._loop = asyncio.get_running_loop()

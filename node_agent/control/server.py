@@ -3,112 +3,94 @@
 import asyncio
 import contextlib
 import gc
+import time
+from collections.abc import Callable
+from typing import Protocol
 
-import grpc
-
-from node_agent.control import authorization
 from node_agent.control.deploy_driver import DeployDriver
-from node_agent.control.plan_check import is_loopback
 from node_agent.control.plan_store import PlanStore
-from node_agent.control.service import OPTIONS, Agent
+from node_agent.control.service import Agent
 from node_agent.control.spool.spool_files import SpoolFiles
 from node_agent.host import ipc
+from node_agent.host.channel_end import ChannelEnd, OpenEnd
 from node_agent.host.log import WARNING, Log
 from node_agent.host.settings import Settings
-from node_agent.tls.names import TlsError
-from protos import agent_pb2_grpc
 
 DRAIN_S = 0.03  # at 10 000 records/s a ring of 32 768 is full after 3 s
-MOST_CALLS = 32
-GRACE_S = 0.5
+
+
+class NotServedError(Exception):
+    """Calls or metrics cannot be served; one sentence with the mend."""
+
+
+class Server(Protocol):
+    """Answers calls of the coordinator with an `Agent`, and serves what is measured."""
+
+    async def start(self, agent: Agent) -> tuple[int, int]:
+        """The ports of calls and of metrics; 0: these are not served. Raises NotServedError."""
+
+    async def stop(self) -> None:
+        """No more calls; those that are under way have a moment left."""
+
+
+def _settle() -> None:
+    gc.freeze()
+    gc.enable()
 
 
 class Control:
-    """One control process."""
+    """One control process. monotonic: a clock for patience [s]; settle: called when everything is loaded."""
 
-    def __init__(self, settings: Settings, supervisor: ipc.Channel) -> None:
+    def __init__(
+        self, settings: Settings, supervisor: ChannelEnd, server: Server, open_end: OpenEnd = ipc.Channel.of,
+        log: Log | None = None, monotonic: Callable[[], float] = time.monotonic, settle: Callable[[], None] = _settle,
+    ) -> None:  # fmt: skip
         self.settings, self.supervisor = settings, supervisor
-        self.log = Log(settings.name, "control", settings.log_json)
+        self.log = log or Log(settings.name, "control", settings.log_json)
+        self._server, self._open_end, self._monotonic, self._settle = server, open_end, monotonic, settle
 
     async def run(self) -> int:
         """Serve; returns the exit code."""
         self.over: asyncio.Future[int] = asyncio.get_running_loop().create_future()
         state = self.settings.state
-        self.spool = SpoolFiles(state.spool, state.rings.paths, log=self.log, headers=state.starts.headers)
+        self.spool = SpoolFiles(state.spool, state.rings, log=self.log, headers=state.starts.headers, disk=state.disk)
         name, cores = self.settings.name, self.settings.cores
         self.spool.drain()  # what the rings tell of plans counts as well
-        store = PlanStore(state.plans, node=name, cores=cores, told=self.spool.plans)
+        store = PlanStore(state.plans, node=name, cores=cores, told=self.spool.plans, disk=state.disk)
         self.deployments = DeployDriver(store, self.log)
         for problem in self.deployments.store.problems:
             self.log.say("plans_damaged", problem, WARNING)
-        guards = [authorization.OnlyCoordinator()] if self.settings.tls is not None else []
-        server = grpc.aio.server(interceptors=guards, options=OPTIONS, maximum_concurrent_rpcs=MOST_CALLS)
-        agent = Agent(self.settings, self.deployments, self.spool)
-        agent_pb2_grpc.add_AgentServicer_to_server(agent, server)  # type: ignore[no-untyped-call]
-        port, why = self._listen(server)
-        if not port:
-            self.supervisor.send(ipc.Failed(why))
-            return 1
-        await server.start()
-        metrics, why = await self._serve_metrics(agent)
-        if why:
-            self.supervisor.send(ipc.Failed(why))
+        agent = self.agent = Agent(self.settings, self.deployments, self.spool, monotonic=self._monotonic)
+        try:
+            port, metrics = await self._server.start(agent)
+        except NotServedError as error:
+            self.supervisor.send(ipc.Failed(str(error)))
             return 1
         asyncio.get_running_loop().add_reader(self.supervisor.fileno(), self._supervisor_says)
         self.supervisor.send(ipc.ControlReady(port, metrics))
-        gc.freeze()
-        gc.enable()
+        self._settle()
         self._supervisor_says()
-        spooling = asyncio.create_task(self._drain()), asyncio.create_task(self._sync(agent))
+        going = [asyncio.create_task(each) for each in (self._drain(), self._sync(agent), self._beat())]
         code = await self.over
-        for task in spooling:
+        for task in going:
             task.cancel()
             with contextlib.suppress(asyncio.CancelledError):
                 await task
-        await server.stop(GRACE_S)
+        await self._server.stop()
         self.spool.drain()
         await agent.spool_sync()
         return code
-
-    async def _serve_metrics(self, agent: Agent) -> tuple[int, str]:
-        """The port, 0 where nobody asked for it, and why it cannot be."""
-        if self.settings.metrics is None:
-            return 0, ""
-        from node_agent.control.metrics import http_server
-        from node_agent.control.metrics.scrape import Scrapes
-
-        host, port = self.settings.metrics
-        try:
-            return await http_server.serve(host, port, Scrapes(agent, self.settings), self.settings.tls), ""
-        except OSError as error:
-            return 0, f"metrics cannot be served on {host}:{port}: {error.strerror}; give another with --metrics"
-        except ValueError as error:  # of the identity
-            return 0, str(error)
-
-    def _listen(self, server: grpc.aio.Server) -> tuple[int, str]:
-        (host, port), tls = self.settings.control, self.settings.tls
-        if tls is None and not is_loopback(host):
-            return 0, f"control address {host}: without TLS only loopback addresses are served; use 127.0.0.1"
-        address = f"[{host}]:{port}" if ":" in host else f"{host}:{port}"
-        try:
-            if tls is None:
-                bound = server.add_insecure_port(address)
-            else:
-                bound = server.add_secure_port(address, authorization.credentials(tls))
-        except TlsError as error:
-            return 0, str(error)
-        except RuntimeError:
-            bound = 0
-        return bound, f"control port {port} on {host} is taken; stop what uses it or give another with --control"
 
     def _supervisor_says(self) -> None:
         for message, descriptor in self.supervisor.receive():
             match message:
                 case ipc.RuntimeStarted(boot, _, _, core) if descriptor is not None:
-                    self.deployments.runtime_started(core, boot, ipc.Channel.of(descriptor))
+                    self.deployments.runtime_started(core, boot, self._open_end(descriptor))
                 case ipc.RuntimeEnded(boot):
                     self.deployments.runtime_ended(boot)
                     self.spool.drain()
+                case ipc.Replaced():
+                    self.agent.replaced = message
                 case ipc.Stop():
                     self._end(0)
         if self.supervisor.closed:
@@ -123,6 +105,11 @@ class Control:
         while True:
             self.spool.drain()
             await asyncio.sleep(DRAIN_S)
+
+    async def _beat(self) -> None:
+        while True:
+            self.supervisor.send(ipc.Alive())
+            await asyncio.sleep(ipc.ALIVE_S)
 
     async def _sync(self, agent: Agent) -> None:
         while True:

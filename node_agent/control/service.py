@@ -7,7 +7,7 @@ import time
 from collections import Counter
 from collections.abc import AsyncIterator, Callable, Mapping, Sequence
 from dataclasses import dataclass, field
-from functools import partial
+from functools import cache, partial
 from typing import Any
 
 import grpc
@@ -15,9 +15,9 @@ import grpc
 from node_agent.control.deploy_driver import DeployDriver
 from node_agent.control.deployment import Deployment, Reply
 from node_agent.control.identities import Identities
-from node_agent.control.plan_check import MOST_PLAN_BYTES, RefusalError, checked_hash, checked_prepare
+from node_agent.control.plan_check import RefusalError, checked_hash, checked_prepare
 from node_agent.control.runtime_channel import Question
-from node_agent.control.spool.spool_files import SpoolFiles, sync
+from node_agent.control.spool.spool_files import SpoolFiles
 from node_agent.host import ipc
 from node_agent.host.settings import Settings, place_name
 from protos import agent_pb2, agent_pb2_grpc, trace_pb2
@@ -25,16 +25,6 @@ from protos import agent_pb2, agent_pb2_grpc, trace_pb2
 ASK_S = 1.0
 DESCRIBE_S = 30.0
 MOST_HELD = 4096
-MOST_CONNECTIONS = 256
-OPTIONS = (
-    ("grpc.so_reuseport", 0),  # a second agent on the port is refused, not given half of the calls
-    ("grpc.max_receive_message_length", MOST_PLAN_BYTES + (1 << 16)),
-    ("grpc.max_send_message_length", MOST_PLAN_BYTES + (1 << 16)),
-    ("grpc.max_metadata_size", 16 << 10),
-    # Strangers: a connection that says nothing ends soon, and they leave descriptors for the trace and for plans.
-    ("grpc.max_allowed_incoming_connections", MOST_CONNECTIONS),
-    ("grpc.server_handshake_timeout_ms", 5000),
-)
 
 PROFILED = (
     "operator_id", "name", "degraded", "tuples", "total_ns", "elapsed_ns", "worst_ns", "later_worst_ns", "squares_ns2",
@@ -53,6 +43,8 @@ class Agent(agent_pb2_grpc.AgentServicer):
     spool: SpoolFiles
     described: str = ""
     identities: Identities = field(default_factory=Identities)
+    monotonic: Callable[[], float] = time.monotonic
+    replaced: ipc.Replaced = field(default_factory=lambda: ipc.Replaced(0, 0))
 
     # -- deployments
 
@@ -129,14 +121,17 @@ class Agent(agent_pb2_grpc.AgentServicer):
             counters["trace_problems"] = len(self.spool.problems)  # Health and the log name them
         if damaged := len(self.settings.state.starts.problems) + len(self.deployments.store.problems):
             counters["files_damaged"] = damaged  # the same
+        for name, count in zip(("runtimes_stood_still", "controls_stood_still"), self.replaced, strict=True):
+            if count:
+                counters[name] = count
         return counters
 
     async def Profile(self, request: agent_pb2.ProfileRequest, context: Context) -> agent_pb2.ProfileReply:  # noqa: N802
         """What each operator of a plan has cost."""
         reply = agent_pb2.ProfileReply()
         for link in list(self.deployments.links.values()):
-            first, end = 0, time.monotonic() + ASK_S
-            while (left := end - time.monotonic()) > 0:
+            first, end = 0, self.monotonic() + ASK_S
+            while (left := end - self.monotonic()) > 0:
                 question = partial(ipc.AskProfile, hash=request.hash.hex(), first=first)
                 answer = await link.ask_within(question, left)
                 if not isinstance(answer, ipc.Profile):
@@ -209,7 +204,7 @@ class Agent(agent_pb2_grpc.AgentServicer):
         """What the spool has now is on the disk, or the log says why not."""
         paths = self.spool.unsynced()
         try:
-            await asyncio.to_thread(sync, paths)
+            await asyncio.to_thread(self.spool.disk.sync, paths)
         except OSError as error:
             self.spool.failed_to_sync(paths, error)
 
@@ -322,6 +317,7 @@ def _reply(reply: Reply) -> agent_pb2.PlanReply:
     return agent_pb2.PlanReply(accepted=reply.accepted, why=reply.why, state=reply.state.name)
 
 
+@cache
 def version() -> str:
     """Of what is installed here."""
     from importlib import metadata

@@ -7,8 +7,9 @@ on a channel: a full one refuses the message, and the sender says what that mean
 
 Who says what:
 
-    supervisor -> control   RuntimeStarted (with the control end of a new channel to that runtime), RuntimeEnded, Stop
-    control -> supervisor   ControlReady, Failed
+    supervisor -> control   RuntimeStarted (with the control end of a new channel to that runtime), RuntimeEnded,
+                            Replaced, Stop
+    control -> supervisor   ControlReady, Alive, Failed
     supervisor -> runtime   NewChannel (the runtime end of a channel to a new control process), Stop
     runtime -> supervisor   RuntimeReady, Failed
     control -> runtime      Prepare, Commit, Abort, Drain, AskStatus, AskProfile, AskOperators
@@ -34,6 +35,7 @@ from typing import Any, NamedTuple, get_args
 
 MOST_BYTES = 128 * 1024  # of one message
 MOST_FDS = 1
+ALIVE_S = 1.0  # between two Alive
 
 
 class IpcError(Exception):
@@ -62,6 +64,13 @@ class RuntimeEnded(NamedTuple):
     why: str  # "ended", "crashed: ...", "operator hung: ..."
 
 
+class Replaced(NamedTuple):
+    """So many processes of the agent stood still and were killed, since the agent began."""
+
+    runtimes: int
+    controls: int
+
+
 class Stop(NamedTuple):
     """End cleanly. To control: the runtime has ended; drain the rings into the spool and exit with 0."""
 
@@ -74,6 +83,10 @@ class ControlReady(NamedTuple):
 
     port: int
     metrics: int = 0
+
+
+class Alive(NamedTuple):
+    """The loop of control goes round; said every ALIVE_S."""
 
 
 class Failed(NamedTuple):
@@ -223,8 +236,9 @@ class Operators(NamedTuple):
 
 
 Message = (
-    RuntimeStarted | RuntimeEnded | Stop | ControlReady | Failed | NewChannel | RuntimeReady | Prepare | Commit | Abort
-    | Drain | AskStatus | AskProfile | AskOperators | PlanAnswer | PlanChanged | Status | Profile | Operators
+    RuntimeStarted | RuntimeEnded | Replaced | Stop | ControlReady | Alive | Failed | NewChannel | RuntimeReady
+    | Prepare | Commit | Abort | Drain | AskStatus | AskProfile | AskOperators | PlanAnswer | PlanChanged | Status
+    | Profile | Operators
 )  # fmt: skip
 MESSAGES: dict[str, type[Message]] = {cls.__name__: cls for cls in get_args(Message)}
 

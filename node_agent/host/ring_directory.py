@@ -21,7 +21,7 @@ from collections.abc import Iterator, Sequence
 from pathlib import Path
 
 from node_agent.host.trace_ring import PARTIAL_SUFFIX, STATE, Ring, open_own
-from protos.records import STATE_CRASHED
+from protos.records import STATE_CRASHED, Header
 
 MEMORY = Path("/dev/shm")  # noqa: S108 - shared memory, not a temporary file
 RING_SUFFIX = ".ring"
@@ -33,7 +33,7 @@ DIRECTORY = os.O_RDONLY | os.O_DIRECTORY | os.O_NOFOLLOW | os.O_CLOEXEC
 
 
 class RingDirectory:
-    """The rings of the agent whose state directory is `root`. Nothing is made before `hold`."""
+    """`ports.Rings` of this computer, for the agent with this state directory. Nothing is made before `hold`."""
 
     def __init__(self, root: Path) -> None:
         self.root = root
@@ -82,6 +82,18 @@ class RingDirectory:
             self.release()
             self.hold()
         return (self.path or self.parent) / f"{boot:016x}{RING_SUFFIX}"
+
+    def create(self, header: Header) -> Ring:
+        """The ring of a new incarnation. Raises OSError where there is no room for it."""
+        return Ring.create(self.path_of(header.boot), header)
+
+    def open(self, path: Path) -> Ring:
+        """A ring of this user. Raises ValueError where it is none, OSError where it cannot be mapped."""
+        return Ring.open(path)
+
+    def remove(self, path: Path) -> None:
+        """One that is drained, or that no runtime has begun with. Raises OSError."""
+        path.unlink(missing_ok=True)
 
     def make_room(self, live: Sequence[Path] = ()) -> int:
         """Before another ring: where none was drained for long, the oldest go. How many went. live: not these, they

@@ -11,6 +11,7 @@ that are written at once.
     152  u64 state     0 live, else the PLAN state (ended, crashed) that closed it
     160  u64 noted     dropped records that a GAP accounts for
     168  u64 taken     number of entries from 256 on that hold
+    176  u64 due       instant by which the runtime writes this cell again; 0: it has not begun
     192  hang cell     u64 start_ns (0: idle), u64 hang_ns, u16 unit, flags, source, epoch, u64 seq, ordinal
     256  taken over    tuples that run before they are acknowledged: u64 peer, boot, link_seq, seq; see TakenOver
     2304 acknowledged  the last link_seq that each sending node was told: rows as above, seq 0; peer 0: no row
@@ -36,7 +37,7 @@ from protos.records import NO_REF, RECORD, RECORD_BYTES, Gap, Record
 
 DATA = 4096
 CELLS = 128
-WRITTEN, TAKEN, DROPPED, STATE, NOTED, PROMISES = range(6)
+WRITTEN, TAKEN, DROPPED, STATE, NOTED, PROMISES, BEAT = range(7)
 HANG = Struct("<QQHHHHQQ")
 HANG_AT = 192
 TAKEN_OVER = Struct("<QQQQ")
@@ -97,7 +98,7 @@ class Ring:
         self.path, self.memory = path, memory
         self.header = records.unpack_header(memory[: records.HEADER_BYTES])
         self.view = memoryview(memory)
-        self.cells = self.view[CELLS : CELLS + 48].cast("Q")
+        self.cells = self.view[CELLS : CELLS + 56].cast("Q")
         self._acknowledged = self.view[ACKNOWLEDGED_AT:DATA].cast("Q")
         self._rows: dict[tuple[int, int], int] = {}  # of `acknowledged`, by peer and boot: index of the link_seq
         self.capacity = (len(memory) - DATA - RECORD_BYTES) // RECORD_BYTES * RECORD_BYTES  # bytes, with the reserve

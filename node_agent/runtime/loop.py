@@ -20,7 +20,7 @@ from pathlib import Path
 
 from node_agent.core.engine.engine import Engine
 from node_agent.core.model import Job
-from node_agent.host.trace_ring import HANG, HANG_AT, STATE, RingFacts
+from node_agent.host.trace_ring import BEAT, HANG, HANG_AT, STATE, RingFacts
 from node_agent.operators.registry import Registry
 from node_agent.runtime.background import BackgroundWork
 from node_agent.runtime.context import Shared
@@ -38,6 +38,8 @@ from protos.records import CLOCK, FLAG, NO_REF, STATE_ENDED
 DRAIN_EVERY_NS = 100_000
 MEASURE_EVERY_NS = 1_000_000
 TICK_NS, MOST_TICK_NS = 1_000_000, 20_000_000  # timers are looked at this often at most, and at least
+DUE_NS = 3_000_000_000  # after a look at the timers, until the next one at the latest, but for an instance that hangs
+LOAD_DUE_NS = 60_000_000_000  # the same, after a slice of work on plans: operators may read models from disk
 LONG_NS = 100_000  # an instance that is planned to take so long does not delay acknowledgements
 IDLE = bytes(HANG.size)
 
@@ -132,17 +134,21 @@ class Runtime:
             self.requests.pop(0)()
         sliced = self.sliced
         if overdue := bool(sliced.line) and self._now() >= sliced.due_ns:
-            sliced.take()
+            self._take_slice()
         chosen = self._next()
         if chosen is None:
             if take := bool(sliced.line) and not overdue:
-                sliced.take()
+                self._take_slice()
             self._wait(wait and not sliced.line)
             chosen = None if self.requests else self._next()
             if chosen is None:
                 return take or overdue
         self._busy(*chosen)
         return True
+
+    def _take_slice(self) -> None:
+        self.facts.cells[BEAT] = self._now() + LOAD_DUE_NS
+        self.sliced.take()
 
     # -- choosing
 
@@ -294,6 +300,7 @@ class Runtime:
     def _tick(self, at_ns: int) -> None:
         """Timers."""
         self._tick_ns, self._ticked_ns = at_ns + MOST_TICK_NS, at_ns
+        self.facts.cells[BEAT] = at_ns + DUE_NS
         due_ns = self.outbox.tick(at_ns)
         if self.acceptor is not None:
             self.acceptor.tick(at_ns)

@@ -7,24 +7,27 @@ import socket
 import sys
 import traceback
 from collections.abc import Callable, Sequence
+from typing import NamedTuple
 
 from node_agent.core.incremental import Incremental, finish
 from node_agent.host import ipc, scheduling
+from node_agent.host.channel_end import ChannelEnd, OpenEnd
 from node_agent.host.files import plan_files
 from node_agent.host.live_ports import live_ports
 from node_agent.host.log import ERROR, Log
 from node_agent.host.network import SocketListener
 from node_agent.host.operator_output import printed
 from node_agent.host.settings import Settings
-from node_agent.host.trace_ring import Inherited, Ring, RingFacts
+from node_agent.host.trace_ring import BEAT, Inherited, Ring, RingFacts
 from node_agent.operators.registry import Registry
 from node_agent.operators.signature import OperatorError
+from node_agent.ports import Listener, Ports
 from node_agent.runtime import status
 from node_agent.runtime.context import Shared
 from node_agent.runtime.deployments import cost_meter
 from node_agent.runtime.deployments.deployed_plan import ENDED, PREPARED, Deployed
 from node_agent.runtime.links.acceptor import Acceptor
-from node_agent.runtime.loop import Runtime, secured
+from node_agent.runtime.loop import DUE_NS, Runtime, secured
 from node_agent.tls.names import TlsError
 
 Answer = tuple[bool, str]
@@ -35,7 +38,7 @@ MOST_WHY = 4000  # characters: an operator's error message may be longer than a 
 
 
 def main(
-    settings: Settings, supervisor: ipc.Channel, control: ipc.Channel, listener: socket.socket, ring: Ring, epoch: int,
+    settings: Settings, supervisor: ChannelEnd, control: ChannelEnd, listener: socket.socket, ring: Ring, epoch: int,
     taken_over: Sequence[Inherited] = (),
 ) -> int:  # fmt: skip
     """Run until the supervisor says Stop. Returns the exit code.
@@ -55,7 +58,8 @@ def main(
     gc.enable()
     gc.set_threshold(*COLLECT)
     try:
-        process = Process(settings, supervisor, control, listener, ring, epoch, registry, rt, taken_over)
+        accepts = SocketListener(listener)
+        process = Process(settings, supervisor, control, accepts, ring, epoch, registry, rt, taken_over)
     except TlsError as error:
         supervisor.send(ipc.Failed(str(error)))
         return 2
@@ -63,22 +67,40 @@ def main(
     return 0
 
 
+class World(NamedTuple):
+    """What a runtime process has of the world. pid: 0 where there is none; meter: of what operators cost, where that is
+    not measured."""
+
+    ports: Ports
+    open_end: OpenEnd
+    log: Log
+    pid: int = 0
+    meter: cost_meter.Meter | None = None
+
+
+def live_world(settings: Settings) -> World:
+    """Of a process on this machine."""
+    log = Log(settings.name, "runtime", settings.log_json)
+    return World(live_ports(settings.clock, settings.drift_ppm), ipc.Channel.of, log, os.getpid())
+
+
 class Process:
     """Mail from the other processes becomes calls of the runtime, done between instances."""
 
     def __init__(
-        self, settings: Settings, supervisor: ipc.Channel, control: ipc.Channel, listener: socket.socket, ring: Ring,
-        epoch: int, registry: Registry, rt: bool, taken_over: Sequence[Inherited] = (),
+        self, settings: Settings, supervisor: ChannelEnd, control: ChannelEnd, listener: Listener, ring: Ring,
+        epoch: int, registry: Registry, rt: bool, taken_over: Sequence[Inherited] = (), world: World | None = None,
     ) -> None:  # fmt: skip
+        """world: this machine, unless another is given. Raises TlsError."""
         self.settings, self.supervisor, self.control, self.rt = settings, supervisor, control, rt
+        self.world = world = world or live_world(settings)
         self.shared = Shared(
-            settings.name, live_ports(settings.clock, settings.drift_ppm), ring.header.boot, epoch & 0xFFFF,
-            RingFacts(ring), Log(settings.name, "runtime", settings.log_json),
+            settings.name, world.ports, ring.header.boot, epoch & 0xFFFF, RingFacts(ring), world.log
         )  # fmt: skip
         self.ring, self.started_ns = ring, self.shared.now_ns()
         security = secured(self.shared, settings.tls)
-        self.runtime = Runtime(self.shared, self.shared.facts, registry, self._changed, security)
-        self.runtime.attach(Acceptor(self.runtime.context, SocketListener(listener), security, taken_over))
+        self.runtime = Runtime(self.shared, self.shared.facts, registry, self._changed, security, world.meter)
+        self.runtime.attach(Acceptor(self.runtime.context, listener, security, taken_over))
         self.routes: dict[str, plan_files.Routes] = {}
         self.shared.network.add(supervisor.fileno(), _Requests(lambda: self._read(self.supervisor), self.runtime))
         self._listen_to_control()
@@ -91,6 +113,7 @@ class Process:
     def run(self) -> None:
         """Load what is on disk, serve, end."""
         self._resume()
+        self.ring.cells[BEAT] = self.shared.now_ns() + DUE_NS
         self.supervisor.send(ipc.RuntimeReady(self.rt, len(self.runtime.plans.by_hash)))
         self.runtime.run()
         self.runtime.end()
@@ -98,7 +121,7 @@ class Process:
 
     def _resume(self) -> None:
         try:
-            stored = plan_files.read_state(self.settings.state.plans)
+            stored = plan_files.read_state(self.settings.state.plans, self.settings.state.disk)
         except ValueError as error:
             self.shared.note("plans_damaged", str(error))
             return
@@ -116,7 +139,7 @@ class Process:
         node = settings.places[0][0] if settings.places else settings.name
         if why := plan_files.missing_cores(stored.locals, settings.cores, node):
             return why
-        if why := plan_files.damage(settings.state.plans, stored, settings.core):
+        if why := plan_files.damage(settings.state.plans, stored, settings.core, settings.state.disk):
             self.shared.counters["plans_damaged"] += 1
             return why
         accepted, why = finish(self._prepare(stored.hash, stored.epoch, stored.routes))
@@ -139,7 +162,8 @@ class Process:
             self._unload(plans.abort, plan_hash)
         elif known is not None:
             return self._move(known, routes)
-        accepted, why = yield from plans.preparing(self.settings.state.plans, plan_hash, epoch, self.settings.core)
+        state = self.settings.state
+        accepted, why = yield from plans.preparing(state.plans, plan_hash, epoch, self.settings.core, state.disk)
         if not accepted:
             return False, why
         deployed = plans.by_hash[plan_hash]
@@ -187,7 +211,7 @@ class Process:
         if not self.control.closed:
             self.shared.network.add(self.control.fileno(), _Requests(lambda: self._read(self.control), self.runtime))
 
-    def _read(self, channel: ipc.Channel) -> None:
+    def _read(self, channel: ChannelEnd) -> None:
         for message, descriptor in channel.receive():
             self._on_message(message, descriptor)
         if channel.closed:
@@ -204,7 +228,7 @@ class Process:
             if not self.control.closed:
                 self.shared.network.remove(self.control.fileno())
                 self.control.close()
-            self.control = ipc.Channel.of(descriptor)
+            self.control = self.world.open_end(descriptor)
             self._listen_to_control()
         elif isinstance(message, ipc.AskStatus):
             self.control.send(self._status(message.id))
@@ -225,7 +249,7 @@ class Process:
         else:
             sliced.at_once(work)
 
-    def _work(self, message: ipc.Prepare | ipc.Commit | ipc.Abort | ipc.Drain, asked: ipc.Channel) -> Incremental[None]:
+    def _work(self, message: ipc.Prepare | ipc.Commit | ipc.Abort | ipc.Drain, asked: ChannelEnd) -> Incremental[None]:
         """Do it, and answer the process that asked, if it is still there."""
         try:
             if isinstance(message, ipc.Prepare):
@@ -256,7 +280,7 @@ class Process:
             id_, self.ring.header.boot, self.rt, self.started_ns, self.shared.now_ns(), load.busy_ns, load.overhead_ns,
             load.queue_bytes, self.shared.facts.written_records, runtime.sliced.longest_ns, plans,
             dict(self.shared.counters), figures.outputs, figures.units, figures.sources,
-            runtime.plans.limit_bytes, runtime.outbox.told(), os.getpid(),
+            runtime.plans.limit_bytes, runtime.outbox.told(), self.world.pid,
         )  # fmt: skip
 
     def _operators(self, id_: int) -> ipc.Operators:

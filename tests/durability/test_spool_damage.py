@@ -36,7 +36,7 @@ class Node:
     def __init__(self, root: Path) -> None:
         self.state = StateDir(root / "state")
         self.state.lock()
-        self.spool = SpoolFiles(self.state.spool, self.state.rings.paths, headers=self.state.starts.headers)
+        self.spool = SpoolFiles(self.state.spool, self.state.rings, headers=self.state.starts.headers)
         self.written = 0
 
     @property

@@ -11,16 +11,17 @@ import pytest
 
 from node_agent.control.deployment import Deployment, Durable, State
 from node_agent.control.plan_store import PlanStore
-from node_agent.control.spool.spool_files import SpoolFiles, sync
+from node_agent.control.spool.spool_files import SpoolFiles
 from node_agent.control.spool.spool_protocol import SEGMENT_RECORDS
-from node_agent.host.files.durable_files import write_durably
 from node_agent.host.files.reserve import Reserve
 from node_agent.host.files.starts import Starts
+from node_agent.host.system_disk import SYSTEM_DISK
 from node_agent.host.trace_ring import STATE, Ring, RingFacts
 from protos import trace_pb2
 from protos.records import LOAD, NO_REF, STATE_CRASHED, STATE_ENDED, Header, unpack_records
 from protos.segments import records_in
 from tests.node_agent.control.test_control_service import Node
+from tests.node_agent.folder_rings import NO_RINGS, FolderRings
 
 MANY = SEGMENT_RECORDS + 100
 Names = dict[str, int]  # of a folder, with their inodes
@@ -121,7 +122,7 @@ def test_a_file_is_the_old_or_the_new_at_every_instant_and_the_new_on_return(
     if old is not None:
         (disk.root / "file").write_bytes(old)
         disk = powered()
-    write_durably(disk.root / "file", b"new")
+    SYSTEM_DISK.replace(disk.root / "file", b"new")
     disk.lose_power()
     found = [path.read_bytes() if (path := each / "file").exists() else None for each in disk.left]
     assert set(found) == {old, b"new"} and found[-2:] == [b"new"] * 2
@@ -176,7 +177,7 @@ def test_records_that_were_synced_are_in_the_spool_and_a_new_incarnation_is_know
     rings = tmp_path / "rings"
     rings.mkdir()
     disk = powered()
-    spool = SpoolFiles(disk.root, lambda: sorted(rings.glob("*.ring")))
+    spool = SpoolFiles(disk.root, FolderRings(rings))
     for start in (1, 2):
         ring = Ring.create(rings / f"{100 + start:016x}.ring", _header(start), 4096)
         facts = RingFacts(ring)
@@ -190,11 +191,11 @@ def test_records_that_were_synced_are_in_the_spool_and_a_new_incarnation_is_know
             if upto == MANY:
                 ring.cells[STATE] = STATE_ENDED
             spool.drain()
-            sync(spool.unsynced())
+            SYSTEM_DISK.sync(spool.unsynced())
             disk.lose_power()
             for left in disk.left[-2:]:
                 assert _numbers(left / f"{100 + start:016x}") == list(range(upto))
-                found = SpoolFiles(left, list)
+                found = SpoolFiles(left, NO_RINGS)
                 ended = found.spool.incarnations[100 + start].ended
                 assert (ended, len(found.problems)) == ((STATE_ENDED, 0) if upto == MANY else (STATE_CRASHED, 1))
 

@@ -158,7 +158,7 @@ def until(condition: Any, seconds: float = 20.0) -> None:
 def spooled(state: Path) -> list[records.Record]:
     """All records of an agent that has ended, incarnation by incarnation, each with its order kept."""
     directory = StateDir(state)
-    files = SpoolFiles(directory.spool, directory.rings.paths)
+    files = SpoolFiles(directory.spool, directory.rings)
     while files.drain():
         pass
     paths = sorted(directory.spool.glob("*/*.rec"), key=lambda path: (path.parent.stat().st_ctime_ns, path.name))

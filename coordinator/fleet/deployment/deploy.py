@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import time
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, replace
 from typing import Any
@@ -108,7 +107,7 @@ def _drive(
         while calls:
             verb = calls[0][0]
             if verb is Verb.COMMIT and before is Verb.COMMIT:
-                time.sleep(RETRY_S)
+                agents.sleep(RETRY_S)
             before = verb
             progress(f"{verb.value} on {', '.join(node for _, node in calls)}")
             if not decided:
@@ -187,17 +186,17 @@ def give_up(hashes: set[str], agents: Agents) -> None:
 
 
 def _await_drained(hashes: set[bytes] | None, agents: Agents, seconds: float, progress: Progress) -> list[str]:
-    end = time.monotonic() + seconds
+    end = agents.monotonic() + seconds
     while True:
         left = [
             f"node {name}: plan {plan.hash.hex()[:8]} {_left(plan)}"
             for status in agents.status().values()
             for name, plan in _plans_by_place(status, hashes)
         ]
-        if not left or time.monotonic() >= end:
+        if not left or agents.monotonic() >= end:
             return left
         progress(f"draining: {left[0]}")
-        time.sleep(POLL_S)
+        agents.sleep(POLL_S)
 
 
 def _left(plan: agent_pb2.PlanStatus) -> str:

@@ -12,18 +12,19 @@ boot from. What the coordinator is sent is on the disk, so nothing that it holds
 
 import contextlib
 import errno
-import os
 import re
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import replace
 from pathlib import Path
 from typing import NamedTuple
 
 from node_agent.control.spool.spool_mending import FREED_FILE, SUFFIX, freed_file, restore, segment_name
 from node_agent.control.spool.spool_protocol import LIMIT_BYTES, Append, Incarnation, Segment, Spool
-from node_agent.host.files.durable_files import DAMAGED, set_aside, write_durably
+from node_agent.host.files.durable_files import DAMAGED, SCARCE, set_aside
 from node_agent.host.log import WARNING, Log
+from node_agent.host.system_disk import SYSTEM_DISK
 from node_agent.host.trace_ring import DATA, STATE, TAKEN, WRITTEN, Ring
+from node_agent.ports import Disk, Rings
 from protos.records import HEADER_BYTES, RECORD_BYTES, STATE_CRASHED, plans_in, unpack_header
 from protos.segments import HEAD_BYTES, Block, Chain, records_in, scan
 
@@ -31,7 +32,6 @@ MOST_AT_ONCE = 1 << 20  # bytes that are copied from a ring in one go
 CHUNK_BYTES = 64 << 10
 MOST_PROBLEMS = 32
 NAME = re.compile("[0-9a-f]{16}")
-SCARCE = {errno.EMFILE, errno.ENFILE, errno.ENOMEM}  # another time there may be more
 
 
 class Chunk(NamedTuple):
@@ -47,17 +47,17 @@ class Chunk(NamedTuple):
 
 
 class SpoolFiles:
-    """All trace records of this node that the coordinator does not hold yet. ring_paths: the rings there are now.
+    """All trace records of this node that the coordinator does not hold yet. rings: what they come from.
 
     headers: of incarnations that were started here, by boot, from elsewhere than the spool; one of which the spool has
     nothing was lost. dropped: records that there was no room for, since the start.
     """
 
     def __init__(
-        self, root: Path, ring_paths: Callable[[], Sequence[Path]], limit_bytes: int = LIMIT_BYTES,
-        log: Log | None = None, headers: Mapping[int, bytes] | None = None,
+        self, root: Path, rings: Rings[Ring], limit_bytes: int = LIMIT_BYTES, log: Log | None = None,
+        headers: Mapping[int, bytes] | None = None, disk: Disk = SYSTEM_DISK,
     ) -> None:  # fmt: skip
-        self.root, self.ring_paths = root, ring_paths
+        self.root, self.rings, self.disk = root, rings, disk
         self.log = log or Log("", "control")
         self.dropped = 0
         self.spool = Spool(limit_bytes)
@@ -74,7 +74,7 @@ class SpoolFiles:
         """Take what the rings have; remove those that are closed and empty. Returns the records taken."""
         count = 0
         try:
-            paths = self.ring_paths()
+            paths = self.rings.paths()
         except OSError as error:
             self.note(f"the rings cannot be looked for ({error.strerror}); they wait")
             return 0
@@ -90,9 +90,9 @@ class SpoolFiles:
     def plans(self) -> dict[str, int]:
         """The plans that records here speak of: the start of each hash, and its highest epoch. It reads all files."""
         found: dict[str, int] = {}
-        for path in self.root.glob(f"*/*{SUFFIX}"):
+        for path in self._segments():
             with contextlib.suppress(OSError):
-                for record in plans_in(records_in(path.read_bytes())):
+                for record in plans_in(records_in(self.disk.read(path))):
                     stamp = f"{record.stamp:016x}"
                     found[stamp] = max(found.get(stamp, 0), record.plan_epoch)
         return found
@@ -107,7 +107,7 @@ class SpoolFiles:
         if path in self._refused:
             return None
         try:
-            ring = Ring.open(path)
+            ring = self.rings.open(path)
         except FileNotFoundError:
             return None
         except (OSError, ValueError) as error:
@@ -131,7 +131,7 @@ class SpoolFiles:
         told = unpack_header(header)
         incarnation = Incarnation(Chain.of(told), told.started_ns, starts=told.starts)
         directory = self._directory(told.boot)
-        directory.mkdir(mode=0o700, exist_ok=True)
+        self.disk.make_folder(directory)
         self._write(directory / FREED_FILE, freed_file(header, incarnation.chain, 0, 0), 0)
         self._unsynced.update((directory, self.root))
         self._headers[told.boot] = header
@@ -153,7 +153,7 @@ class SpoolFiles:
             self._end(boot, closed)
             del self._rings[ring.path]
             ring.close()
-            ring.path.unlink(missing_ok=True)
+            self.rings.remove(ring.path)
         return count
 
     def _full(self, records: int) -> None:
@@ -164,7 +164,7 @@ class SpoolFiles:
     def _end(self, boot: int, state: int) -> None:
         """Raises OSError where the end cannot be written."""
         if (append := self.spool.end(boot)) and not self._append(boot, append, b""):
-            raise OSError(errno.ENOSPC, os.strerror(errno.ENOSPC))
+            raise OSError(errno.ENOSPC, "No space left on device")
         incarnation = self.spool.incarnations[boot]
         if not incarnation.segments:
             self._write_freed(incarnation, state)
@@ -198,22 +198,13 @@ class SpoolFiles:
 
     def _write(self, path: Path, content: bytes, at: int) -> None:
         """Whole or not at all. Raises OSError."""
-        descriptor = os.open(path, os.O_RDWR | os.O_CREAT | os.O_NOFOLLOW | os.O_CLOEXEC, 0o600)
-        try:
-            written = -1
-            with contextlib.suppress(BlockingIOError):
-                written = os.pwrite(descriptor, content, at)
-            if written != len(content):
-                os.ftruncate(descriptor, at)
-                raise OSError(errno.ENOSPC, os.strerror(errno.ENOSPC))
-        finally:
-            os.close(descriptor)
+        self.disk.write(path, content, at)
         self._unsynced.add(path)
 
     # -- to the disk
 
     def unsynced(self) -> list[Path]:
-        """What was written since it was asked last, for `sync`: files, and folders with new ones."""
+        """What was written since it was asked last, for `Disk.sync`: files, and folders with new ones."""
         paths, self._unsynced = sorted(self._unsynced), set()
         return paths
 
@@ -230,9 +221,7 @@ class SpoolFiles:
             if freed := self.spool.hold(boot, records):
                 self._free(self.spool.incarnations[boot], freed)
         for boot in self.spool.forgettable(held):
-            import shutil  # rare, and it loads five compression libraries
-
-            shutil.rmtree(self._directory(boot), ignore_errors=True)
+            self.disk.remove_folder(self._directory(boot))
             self.spool.forget(boot)
             self._headers.pop(boot, None)
 
@@ -242,16 +231,17 @@ class SpoolFiles:
         try:
             self._write_freed(incarnation, sealed)
         except OSError:
-            os.truncate(paths[0], 0)
+            self.disk.truncate(paths[0], 0)
             self._write_freed(incarnation, sealed)
         for path in paths:
-            path.unlink(missing_ok=True)
+            with contextlib.suppress(FileNotFoundError):
+                self.disk.remove(path)
 
     def _write_freed(self, incarnation: Incarnation, sealed: int) -> None:
         boot, header, first = incarnation.boot, self._headers[incarnation.boot], incarnation.first
         name = incarnation.segments[0].name if incarnation.segments else incarnation.chain.name
         freed = freed_file(header, Chain(boot, name, first), incarnation.total + incarnation.shift, sealed)
-        write_durably(self._directory(boot) / FREED_FILE, freed)
+        self.disk.replace(self._directory(boot) / FREED_FILE, freed)
 
     def seal(self, held: Mapping[int, int]) -> None:
         """Of these incarnations the coordinator holds so many records: see `Spool.seal`."""
@@ -297,7 +287,7 @@ class SpoolFiles:
     def _read(self, incarnation: Incarnation, segment: Segment) -> list[tuple[Block, bytes]] | None:
         """Its blocks as they are on the disk; None: one of the incarnation's files was damaged and has been mended."""
         try:
-            data = self._file(incarnation.boot, segment).read_bytes()
+            data = self.disk.read(self._file(incarnation.boot, segment))
         except FileNotFoundError:
             data = b""
         found, end = [], segment.first
@@ -313,7 +303,7 @@ class SpoolFiles:
     def _mend(self, incarnation: Incarnation) -> None:
         """A file was damaged while the agent runs: what was in it and is not any more is missing from now on."""
         directory = self._directory(incarnation.boot)
-        restored = restore(directory, incarnation.boot, self._headers[incarnation.boot], incarnation.chain)
+        restored = restore(self.disk, directory, incarnation.boot, self._headers[incarnation.boot], incarnation.chain)
         for problem in restored.problems:
             self.note(problem)
         incarnation.segments = restored.segments
@@ -331,9 +321,14 @@ class SpoolFiles:
     def _file(self, boot: int, segment: Segment) -> Path:
         return self._directory(boot) / segment_name(segment.first)
 
+    def _segments(self) -> Iterator[Path]:
+        for directory in self.disk.entries(self.root):
+            with contextlib.suppress(OSError):
+                yield from (path for path in self.disk.entries(directory) if path.suffix == SUFFIX)
+
     def _restore(self) -> None:
-        rings = {path.stem for path in self.ring_paths()}
-        for directory in sorted(self.root.iterdir()):
+        rings = {path.stem for path in self.rings.paths()}
+        for directory in self.disk.entries(self.root):
             if directory.suffix == DAMAGED:
                 continue
             if not NAME.fullmatch(directory.name):
@@ -342,7 +337,9 @@ class SpoolFiles:
             try:
                 self._restore_one(directory, int(directory.name, 16))
             except (OSError, ValueError) as error:
-                aside = set_aside(directory)
+                if isinstance(error, OSError) and error.errno in SCARCE:
+                    raise
+                aside = set_aside(directory, self.disk)
                 self.note(f"{directory} cannot be read as a trace ({error}); it was set aside as {aside}")
         for boot, header in self._headers.copy().items():
             if boot not in self.spool.incarnations and f"{boot:016x}" not in rings:
@@ -354,11 +351,13 @@ class SpoolFiles:
                 self.note(f"{self._directory(boot)} has neither an end nor its ring: what was done last is unknown")
 
     def _restore_one(self, directory: Path, boot: int) -> None:
-        found = restore(directory, boot, self._headers.get(boot))
+        found = restore(self.disk, directory, boot, self._headers.get(boot))
         told = unpack_header(found.header)
         for problem in found.problems:
             self.note(problem)
         self._headers[boot] = found.header
+        # An earlier control process may have been killed before it brought them to the disk.
+        self._unsynced.update((self.root, directory, *self.disk.entries(directory)))
         shift = found.position - found.chain.end
         incarnation = Incarnation(found.chain, told.started_ns, found.segments, shift, 0, found.sealed, told.starts)
         self.spool.restore(incarnation)
@@ -370,19 +369,6 @@ class SpoolFiles:
         ):  # told; without a seal it is not taken for whole, and the next start tries again
             if self._append(boot, self.spool.lose(boot), b""):
                 self._end(boot, STATE_CRASHED)
-
-
-def sync(paths: Iterable[Path]) -> None:
-    """Bring them to the disk. Raises OSError."""
-    for path in paths:
-        try:
-            descriptor = os.open(path, os.O_RDONLY | os.O_CLOEXEC)
-        except FileNotFoundError:  # freed meanwhile
-            continue
-        try:
-            os.fsync(descriptor)
-        finally:
-            os.close(descriptor)
 
 
 def _peek(ring: Ring) -> bytes:

@@ -1,15 +1,18 @@
 """Reads an incarnation's files at the start and mends what is damaged, so that all that follows meets sound blocks.
 
-A file with a flaw is set aside as *.damaged; its sound blocks are written anew. Where records are missing between sound
-ones, a MISSING block says how many. What is missing at the end cannot be counted here.
+Of a file with a flaw a copy is kept as *.damaged, and it is replaced by its sound blocks: a crash meanwhile loses none.
+Where records are missing between sound ones, a MISSING block says how many. What is missing at the end cannot be
+counted here.
 """
 
-from collections.abc import Iterator
+import contextlib
+from collections.abc import Iterator, Set
 from dataclasses import dataclass, field
 from pathlib import Path
 
 from node_agent.control.spool.spool_protocol import Segment
-from node_agent.host.files.durable_files import set_aside, write_durably
+from node_agent.host.files.durable_files import keep_copy
+from node_agent.ports import Disk
 from protos.records import pack_header, unpack_header
 from protos.segments import MISSING, SEAL, Block, Chain, Trail
 
@@ -33,17 +36,19 @@ class _File:
     path: Path
     blocks: list[Block]
     flaws: list[str]
+    data: bytes = b""  # as it was found, where it has flaws
 
 
-def restore(directory: Path, boot: int, spare: bytes | None, until: Chain | None = None) -> Restored:
+def restore(disk: Disk, directory: Path, boot: int, spare: bytes | None, until: Chain | None = None) -> Restored:
     """What is there, mended. spare: a copy of the header; until: where its blocks had come to, where that is known.
 
     Raises ValueError where nobody knows whose records these are, OSError where they cannot be read or mended.
     """
     trail = Trail(boot, end=0)
-    freed = _read(directory / FREED_FILE, trail)
+    freed = _read(disk, directory / FREED_FILE, trail)
     first = trail.end or 0
-    files = [_read(path, trail) for path in sorted(directory.glob(f"*{SUFFIX}")) if not _is_freed(path, first)]
+    paths = [path for path in disk.entries(directory) if path.suffix == SUFFIX]
+    files = [_read(disk, path, trail) for path in paths if not _is_freed(disk, path, first)]
     header = pack_header(trail.header) if trail.header is not None else spare
     if header is None:
         raise ValueError(next((flaw for each in files for flaw in each.flaws), "it has no header"))
@@ -51,13 +56,16 @@ def restore(directory: Path, boot: int, spare: bytes | None, until: Chain | None
     for block in freed.blocks:
         chain.end, chain.name = block.first, block.previous
     start = Chain(boot, chain.name, chain.end)
-    segments = [segment for each in files if (segment := _mend(each, header, chain)) is not None]
+    segments: list[Segment] = []
+    for each in files:
+        segments += _mend(disk, each, header, chain, {directory / segment_name(segment.first) for segment in segments})
     if until is not None and chain.end < until.end:
-        segments.append(_fill_end(directory, header, chain, until))
+        segments.append(_fill_end(disk, directory, header, chain, until))
     problems = [f"{each.path} was damaged: {'; '.join(each.flaws[:3])}" for each in (freed, *files) if each.flaws]
     if freed.flaws:
-        set_aside(freed.path)
-        write_durably(freed.path, freed_file(header, start, 0, 0))
+        if freed.data:
+            keep_copy(freed.path, freed.data, disk)
+        disk.replace(freed.path, freed_file(header, start, 0, 0))
     return Restored(header, chain, segments, trail.position, trail.sealed, problems)
 
 
@@ -67,34 +75,39 @@ def freed_file(header: bytes, chain: Chain, position: int, sealed: int) -> bytes
     return header + chain.freed(position) + seal
 
 
-def _is_freed(path: Path, first: int) -> bool:
+def _is_freed(disk: Disk, path: Path, first: int) -> bool:
     """Whether all that is in there had been freed when the file was about to be removed, which is done now."""
     freed = path.stem.isdigit() and int(path.stem) < first
     if freed:
-        path.unlink()
+        disk.remove(path)
     return freed
 
 
-def _read(path: Path, trail: Trail) -> _File:
+def _read(disk: Disk, path: Path, trail: Trail) -> _File:
     try:
-        data = path.read_bytes()
+        data = disk.read(path)
     except FileNotFoundError:
         return _File(path, [], ["it is missing"])
     blocks = trail.follow(data)
-    return _File(path, blocks, [flaw.text for flaw in trail.flaws])
+    return _File(path, blocks, [flaw.text for flaw in trail.flaws], data if trail.flaws else b"")
 
 
-def _mend(file: _File, header: bytes, chain: Chain) -> Segment | None:
-    """Its segment, whole; None where nothing of it is left. chain: moved on to its end."""
+def _mend(disk: Disk, file: _File, header: bytes, chain: Chain, mended: Set[Path]) -> list[Segment]:
+    """Its segment, whole; nothing where nothing of it is left. chain: moved on to its end; mended: files of segments
+    before it, one of which may have taken its name."""
     start, name = chain.end, chain.name
     blocks = list(_without_holes(file.blocks, chain))
     packed = b"".join(block.packed() for block in blocks)
     path = file.path.with_name(segment_name(start))
     if file.flaws or path != file.path:
-        set_aside(file.path)
+        if file.data:
+            keep_copy(file.path, file.data, disk)
         if blocks:
-            write_durably(path, header + packed)
-    return Segment(start, chain.end, len(packed), name) if blocks else None
+            disk.replace(path, header + packed)
+        if not (blocks and path == file.path) and file.path not in mended:
+            with contextlib.suppress(FileNotFoundError):
+                disk.remove(file.path)
+    return [Segment(start, chain.end, len(packed), name)] if blocks else []
 
 
 def _without_holes(blocks: list[Block], chain: Chain) -> Iterator[Block]:
@@ -108,9 +121,9 @@ def _without_holes(blocks: list[Block], chain: Chain) -> Iterator[Block]:
             chain.end, chain.name = block.end, block.name
 
 
-def _fill_end(directory: Path, header: bytes, chain: Chain, until: Chain) -> Segment:
+def _fill_end(disk: Disk, directory: Path, header: bytes, chain: Chain, until: Chain) -> Segment:
     hole = Block(chain.boot, chain.end, until.end - chain.end, 0, chain.name, b"", MISSING, link=until.name).packed()
-    write_durably(directory / segment_name(chain.end), header + hole)
+    disk.replace(directory / segment_name(chain.end), header + hole)
     segment = Segment(chain.end, until.end, len(hole), chain.name)
     chain.end, chain.name = until.end, until.name
     return segment

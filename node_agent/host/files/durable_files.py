@@ -1,13 +1,19 @@
-"""Files that a crash leaves whole, the old or the new, and damaged ones out of the way."""
+"""Files with a check of their content, and damaged ones out of the way."""
 
+import contextlib
+import errno
 import hashlib
 import json
-import os
 from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 
+from node_agent.host.system_disk import SYSTEM_DISK
+from node_agent.ports import Disk
+
 DAMAGED = ".damaged"
+SCARCE = {errno.EMFILE, errno.ENFILE, errno.ENOMEM}  # another time there may be more: nothing is damaged
+TAKEN = {errno.ENOTEMPTY, errno.EEXIST}  # by a folder
 
 
 def with_check(values: Mapping[str, Any]) -> bytes:
@@ -30,29 +36,23 @@ def _check(values: Mapping[str, Any]) -> str:
     return hashlib.sha256(json.dumps(values, sort_keys=True).encode()).hexdigest()
 
 
-def set_aside(path: Path) -> str:
-    """Give a damaged file another name, for people to look at; the latest one of a name is kept. Returns the name."""
+def keep_copy(path: Path, data: bytes, disk: Disk) -> None:
+    """As `set_aside`, of a file that is going to be replaced: there is no instant without it. Where there is no room,
+    no copy is kept."""
+    with contextlib.suppress(OSError):
+        disk.replace(path.with_name(path.name + DAMAGED), data)
+
+
+def set_aside(path: Path, disk: Disk = SYSTEM_DISK) -> str:
+    """Give a damaged file or folder another name, for people to look at; the latest one of a name is kept. Returns the
+    name. Raises OSError."""
     aside = path.with_name(path.name + DAMAGED)
-    if path.exists():
-        path.replace(aside)
+    if disk.exists(path):
+        try:
+            disk.rename(path, aside)
+        except OSError as error:
+            if error.errno not in TAKEN:
+                raise
+            disk.remove_folder(aside)
+            disk.rename(path, aside)
     return aside.name
-
-
-def write_durably(path: Path, data: bytes) -> None:
-    """Replace a file's content so that a crash leaves the old or the new, and the new is on disk on return."""
-    temporary = path.parent / f".{path.name}.{os.getpid()}"  # one writer per process; a left-over is overwritten
-    descriptor = os.open(temporary, os.O_WRONLY | os.O_CREAT | os.O_TRUNC | os.O_CLOEXEC, 0o600)
-    try:
-        with os.fdopen(descriptor, "wb") as file:
-            file.write(data)
-            file.flush()
-            os.fsync(file.fileno())
-        os.replace(temporary, path)
-    except BaseException:
-        os.unlink(temporary)
-        raise
-    directory = os.open(path.parent, os.O_RDONLY | os.O_DIRECTORY)
-    try:
-        os.fsync(directory)
-    finally:
-        os.close(directory)

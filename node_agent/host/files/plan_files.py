@@ -16,6 +16,8 @@ from typing import Any
 
 from node_agent.host.files.durable_files import checked
 from node_agent.host.settings import place_name
+from node_agent.host.system_disk import SYSTEM_DISK
+from node_agent.ports import Disk
 
 STATE_FILE = "state.json"
 PREPARED, COMMITTED, DRAINING, ENDED = range(1, 5)  # agent.proto PlanState
@@ -52,21 +54,21 @@ def whole_path(directory: Path, plan_hash: str) -> Path:
     return directory / f"{plan_hash}.json"
 
 
-def damage(directory: Path, plan: StoredPlan, core: int = 0) -> str:
+def damage(directory: Path, plan: StoredPlan, core: int = 0, disk: Disk = SYSTEM_DISK) -> str:
     """What is wrong with the local plan's file; empty: it is the one that was accepted."""
     path = local_path(directory, plan.hash, core)
     try:
-        found = hashlib.sha256(path.read_bytes()).hexdigest()
+        found = hashlib.sha256(disk.read(path)).hexdigest()
     except OSError as error:
         return f"{path.name} cannot be read ({error.strerror})"
     return "" if found == plan.locals.get(core) else f"{path.name} is damaged; deploy it again"
 
 
-def read_state(directory: Path) -> StoredState:
+def read_state(directory: Path, disk: Disk = SYSTEM_DISK) -> StoredState:
     """What is stored; an empty state where nothing is. Raises ValueError where the file is damaged."""
     path = directory / STATE_FILE
     try:
-        values = checked(path.read_bytes())
+        values = checked(disk.read(path))
         plans = tuple(
             StoredPlan(
                 each["hash"], int(each["epoch"]), int(each["state"]),

@@ -5,12 +5,14 @@ reserve again, since what it replaces goes. Where others were quicker, the reser
 """
 
 import errno
-import os
 from collections.abc import Callable
 from contextlib import suppress
 from dataclasses import dataclass
 from pathlib import Path
 from typing import TypeVar
+
+from node_agent.host.system_disk import SYSTEM_DISK
+from node_agent.ports import Disk
 
 FILE, BYTES = "reserve", 128 << 10
 FULL = {errno.ENOSPC, errno.EDQUOT}
@@ -23,6 +25,7 @@ class Reserve:
     """The reserve in one directory. taken: whether a write had to take it since somebody looked last."""
 
     directory: Path
+    disk: Disk = SYSTEM_DISK
     taken: bool = False
 
     def write(self, write: Callable[[], Written]) -> Written:
@@ -33,7 +36,8 @@ class Reserve:
         except OSError as error:
             if error.errno not in FULL:
                 raise
-            self._path.unlink(missing_ok=True)
+            with suppress(FileNotFoundError):
+                self.disk.remove(self._path)
             self.taken = True
             return write()
         finally:
@@ -42,10 +46,8 @@ class Reserve:
     def fill(self) -> None:
         """Have it, or have it again, where there is room."""
         with suppress(OSError):
-            if self._path.exists() and self._path.stat().st_size >= BYTES:
-                return
-            with self._path.open("ab") as file:
-                os.posix_fallocate(file.fileno(), 0, BYTES)
+            if not self.disk.exists(self._path) or self.disk.size(self._path) < BYTES:
+                self.disk.allocate(self._path, BYTES)
 
     @property
     def _path(self) -> Path:

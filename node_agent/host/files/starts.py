@@ -14,11 +14,14 @@ spool can be missing without anybody taking the rest for everything.
 """
 
 import os
+from collections.abc import Callable
 from dataclasses import dataclass, field
 from pathlib import Path
 
-from node_agent.host.files.durable_files import checked, set_aside, with_check, write_durably
+from node_agent.host.files.durable_files import checked, set_aside, with_check
 from node_agent.host.files.reserve import Reserve
+from node_agent.host.system_disk import SYSTEM_DISK
+from node_agent.ports import Disk
 from protos.records import Header, pack_header, unpack_header
 
 FILES = ("starts", "starts.copy")
@@ -34,6 +37,8 @@ class Starts:
 
     root: Path
     reserve: Reserve
+    disk: Disk = SYSTEM_DISK
+    random_bytes: Callable[[int], bytes] = os.urandom
     count: int = 0
     headers: dict[int, bytes] = field(default_factory=dict)
     problems: list[str] = field(default_factory=list)
@@ -46,35 +51,39 @@ class Starts:
             if count >= self.count:
                 self.count, self.headers = count, headers
         if not sound and not new:
-            fresh = FRESH | int.from_bytes(os.urandom(2), "big") >> 2
+            fresh = FRESH | int.from_bytes(self.random_bytes(2), "big") >> 2
             self.count = evidence + MARGIN if evidence else fresh
             self.problems.append(
                 f"{self.root / FILES[0]}: no copy of the count of starts is left; on from {self.count}"
             )
         elif evidence > self.count:
-            self.problems.append(
-                f"{self.root / FILES[0]} has start {self.count}, the spool start {evidence}: on from there"
-            )
+            if evidence > self.count + 1:  # an agent that is killed may have made a ring for a start not counted yet
+                self.problems.append(
+                    f"{self.root / FILES[0]} has start {self.count}, the spool start {evidence}: on from there"
+                )
             self.count = evidence
         if len(sound) < len(FILES) or self.problems:
             self._write()
 
     def add(self, header: Header) -> None:
         """Count a start, durably, before it admits anything. header: with the next count. Raises OSError."""
-        self.count = header.starts
-        self.headers[header.boot] = pack_header(header)
-        while len(self.headers) > MOST_HEADERS:
-            del self.headers[next(iter(self.headers))]
-        self._write()
+        self.count, before = header.starts, self.headers  # a number that may be on the disk is not given out again
+        kept = list(before.items())[1 - MOST_HEADERS :]
+        self.headers = {**dict(kept), header.boot: pack_header(header)}
+        try:
+            self._write()
+        except OSError:
+            self.headers = before  # it has not started, and nobody is to look for its trace
+            raise
 
     def _read(self, path: Path, new: bool) -> tuple[int, dict[int, bytes]] | None:
         try:
-            return _parse(path.read_bytes())
+            return _parse(self.disk.read(path))
         except FileNotFoundError:
             if not new:
                 self.problems.append(f"{path} is missing")
         except (OSError, ValueError) as error:
-            self.problems.append(f"{path} is damaged ({error}); it was set aside as {set_aside(path)}")
+            self.problems.append(f"{path} is damaged ({error}); it was set aside as {set_aside(path, self.disk)}")
         return None
 
     def _write(self) -> None:
@@ -83,7 +92,7 @@ class Starts:
 
     def _replace(self, data: bytes) -> None:
         for name in FILES:
-            write_durably(self.root / name, data)
+            self.disk.replace(self.root / name, data)
 
 
 def _parse(data: bytes) -> tuple[int, dict[int, bytes]]:

@@ -10,33 +10,39 @@ Each of these files has a checksum. One that is damaged is set aside as *.damage
 """
 
 import contextlib
-import fcntl
-import os
 from collections.abc import Iterator
 from pathlib import Path
 
 from node_agent.host.files.reserve import Reserve
 from node_agent.host.files.starts import Starts
+from node_agent.host.files.state_lock import LOCK_FILE, StateError, StateLock
 from node_agent.host.ring_directory import RingDirectory
+from node_agent.host.system_disk import SYSTEM_DISK
+from node_agent.host.trace_ring import Ring
+from node_agent.ports import Disk, Rings
 from protos.records import HEADER_BYTES, unpack_header
 
-
-class StateError(Exception):
-    """The state directory cannot be used; one sentence with the mend."""
+__all__ = ["StateDir", "StateError"]
 
 
 class StateDir:
     """Paths below one state directory. Creating it makes the directories, nothing else."""
 
-    def __init__(self, root: Path) -> None:
-        self.root = root = root.resolve()
+    rings: Rings[Ring]
+
+    def __init__(self, root: Path, disk: Disk = SYSTEM_DISK, rings: Rings[Ring] | None = None) -> None:
+        """disk, rings: of a simulated machine; by default this computer's. There no other agent can be, and nothing is
+        locked."""
+        live = disk is SYSTEM_DISK
+        self.root = root = root.resolve() if live else root
+        self.disk = disk
         self.plans, self.spool = root / "plans", root / "spool"
-        self.reserve = Reserve(self.plans)
-        self.rings, self.starts = RingDirectory(root), Starts(root, self.reserve)
-        self._lock = -1
+        self.reserve = Reserve(self.plans, disk)
+        self.rings, self.starts = rings or RingDirectory(root), Starts(root, self.reserve, disk)
+        self._lock = StateLock(root) if live else None
         try:
             for directory in (root, self.plans, self.spool):
-                directory.mkdir(mode=0o700, parents=True, exist_ok=True)
+                disk.make_folder(directory)
         except OSError as error:
             why = "it is a file" if isinstance(error, FileExistsError) else error.strerror
             raise StateError(f"cannot use the state directory {root}: {why}; give another with --state") from None
@@ -44,32 +50,43 @@ class StateDir:
     def lock(self) -> None:
         """Take the lock for the life of this process. Raises StateError where another agent holds it, OSError where the
         disk or the memory is full."""
-        new = not (self.root / "lock").exists()
-        descriptor = os.open(self.root / "lock", os.O_RDWR | os.O_CREAT | os.O_CLOEXEC, 0o600)
-        try:
-            fcntl.flock(descriptor, fcntl.LOCK_EX | fcntl.LOCK_NB)
-        except BlockingIOError:
-            pid = os.pread(descriptor, 32, 0).decode(errors="replace").strip() or "unknown"
-            os.close(descriptor)
-            raise StateError(
-                f"another agent (pid {pid}) uses the state directory {self.root}; stop it or give another with --state"
-            ) from None
-        self._lock = descriptor
-        told = f"{os.getpid()}\n".encode()
-        self.reserve.write(lambda: os.pwrite(descriptor, told, 0))
-        os.ftruncate(descriptor, len(told))
+        used = self._lock.take() if self._lock is not None else self.disk.exists(self._marked)
+        if not used:  # the folders may be new, and are to be there as long as what is synced in them
+            self._sync_folders()
         self.rings.hold()
-        self.starts.load(max(self._starts_told(), default=0), new)
+        self.starts.load(max(self._starts_told(), default=0), not used)
+        if self._lock is not None:
+            self._lock.mark(self.reserve)
+        else:
+            self.reserve.write(lambda: self.disk.write(self._marked, b"0\n", 0))
+
+    @property
+    def _marked(self) -> Path:
+        return self.root / LOCK_FILE
+
+    def _sync_folders(self) -> None:
+        for folder in (self.root, *self.root.parents):
+            with contextlib.suppress(OSError):  # one that this user may not read is not new
+                self.disk.sync((folder,))
 
     def _starts_told(self) -> Iterator[int]:
         """The start counts in the headers of traces that are here, in the spool and in memory."""
-        for path in (*self.spool.glob("*/*"), *self.rings.paths()):
-            with contextlib.suppress(OSError, ValueError), path.open("rb") as file:
-                yield unpack_header(file.read(HEADER_BYTES)).starts
+        for path in self._spooled():
+            with contextlib.suppress(OSError, ValueError):
+                yield unpack_header(self.disk.read(path, HEADER_BYTES)).starts
+        for path in self.rings.paths():
+            with contextlib.suppress(OSError, ValueError):
+                ring = self.rings.open(path)
+                yield ring.header.starts
+                ring.close()
+
+    def _spooled(self) -> Iterator[Path]:
+        for folder in self.disk.entries(self.spool):
+            with contextlib.suppress(OSError):
+                yield from self.disk.entries(folder)
 
     def unlock(self) -> None:
         """For a child that was forked with the locks: drop its copies, so that only the supervisor's life counts."""
         self.rings.release()
-        if self._lock >= 0:
-            os.close(self._lock)
-        self._lock = -1
+        if self._lock is not None:
+            self._lock.release()

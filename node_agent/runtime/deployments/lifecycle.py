@@ -17,8 +17,10 @@ from node_agent.core.incremental import Incremental, finish
 from node_agent.core.model import CompiledPlan, Job, Step
 from node_agent.core.policies import policy
 from node_agent.core.shedding.memory_limit import JOB_BYTES
+from node_agent.host.system_disk import SYSTEM_DISK
 from node_agent.operators.hop import UnencodableError
 from node_agent.operators.registry import Registry
+from node_agent.ports import Disk
 from node_agent.runtime.context import Shared
 from node_agent.runtime.deployments import loading
 from node_agent.runtime.deployments.announcements import EventAnnouncer
@@ -74,7 +76,7 @@ class Plans:
     # -- what control asks; each returns (accepted, why)
 
     def preparing(
-        self, directory: Path, plan_hash: str, epoch: int, core_number: int = 0
+        self, directory: Path, plan_hash: str, epoch: int, core_number: int = 0, disk: Disk = SYSTEM_DISK
     ) -> Incremental[tuple[bool, str]]:
         """Load the plan file of that hash for that core, in slices."""
         if plan_hash in self.by_hash:
@@ -82,7 +84,7 @@ class Plans:
         if len(self.by_hash) >= MOST_PLANS:
             return False, f"{MOST_PLANS} plans are loaded on {self.shared.name}: stop one of them first"
         try:
-            plan = yield from loading.read(directory, plan_hash, epoch, core_number, self.shared.name)
+            plan = yield from loading.read(directory, plan_hash, epoch, core_number, self.shared.name, disk)
         except PlanError as error:
             return False, str(error)
         try:

@@ -23,6 +23,7 @@ from node_agent.host.files import plan_files
 from node_agent.operators.codecs import Codec, UnknownCodecError
 from node_agent.operators.registry import Registry
 from node_agent.operators.signature import OperatorError
+from node_agent.ports import Disk
 from node_agent.wire.plan_message import PlanError, reading
 from protos import plan_pb2
 from protos.records import stamp_of
@@ -37,10 +38,12 @@ class Parts:
     inherits: dict[int, int] = field(default_factory=dict)  # operators: here, in the plan whose instances these are
 
 
-def read(directory: Path, plan_hash: str, epoch: int, core_number: int, name: str) -> Incremental[core.Plan]:
+def read(
+    directory: Path, plan_hash: str, epoch: int, core_number: int, name: str, disk: Disk
+) -> Incremental[core.Plan]:
     """The plan of that hash for that core of the node called `name`. Raises PlanError with the reason."""
     try:
-        data = plan_files.local_path(directory, plan_hash, core_number).read_bytes()
+        data = disk.read(plan_files.local_path(directory, plan_hash, core_number))
         yield
         message = plan_pb2.LocalPlan.FromString(data)
         yield

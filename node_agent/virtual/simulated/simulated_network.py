@@ -8,6 +8,7 @@ import errno
 from collections import deque
 from collections.abc import Callable
 from math import ceil
+from typing import Protocol
 
 from node_agent.ports import FAILED, HUNG_UP, READABLE, WRITABLE, Handler
 from node_agent.virtual.random_draws import Draws
@@ -160,6 +161,10 @@ class SimulatedHost:
         """Who accepts there; None: nobody, or the host is off."""
         return self._listeners.get(port) if self.on else None
 
+    def forget(self, port: int) -> None:
+        """Nobody accepts there any more."""
+        self._listeners.pop(port, None)
+
     def power_off(self) -> None:
         """Every stream is gone, and nobody is told."""
         self.on = False
@@ -203,6 +208,12 @@ class SimulatedListener:
         assert self.network is not None
         self.network.adopt(stream)
         return stream, (stream.far, self._port)
+
+    def close(self) -> None:
+        """Its process listens no more: those that wait are turned away."""
+        self._host.forget(self._port)
+        while self._backlog:
+            self._backlog.popleft().close()
 
     def queue(self, stream: "SimulatedStream") -> None:
         """A connection stands."""
@@ -304,7 +315,7 @@ class SimulatedStream:
         self._closed = True
         self.host.wires.closed(self)
         if self.network is not None:
-            self.network.dropped(self)
+            self.network.dropped(self._descriptor)
 
     def orphan(self) -> None:
         """Its host lost its power: a sender hears of that when the host is on again."""
@@ -364,6 +375,22 @@ class _Knock:
         listener.queue(inside)
 
 
+class Waited(Protocol):
+    """What a process holds and waits for, and what its death closes."""
+
+    network: "SimulatedNetwork | None"
+
+    def fileno(self) -> int:
+        """Its number."""
+
+    @property
+    def ready(self) -> int:
+        """What it is ready for now."""
+
+    def close(self) -> None:
+        """The process is dead, or wants it no more."""
+
+
 class SimulatedNetwork:
     """`ports.Network` of one process on a host."""
 
@@ -372,7 +399,7 @@ class SimulatedNetwork:
         self._host, self._now, self._wait_until = host, now, wait_until
         self.process: Process | None = None
         self._handlers: dict[int, tuple[Handler, int]] = {}
-        self._ends: dict[int, SimulatedStream | SimulatedListener] = {}
+        self._ends: dict[int, Waited | SimulatedListener] = {}
         self._hot: set[int] = set()  # that may be ready
 
     def dial(self, host: str, port: int) -> SimulatedStream:
@@ -382,10 +409,10 @@ class SimulatedNetwork:
         stream.dial(port)
         return stream
 
-    def adopt(self, stream: SimulatedStream) -> None:
+    def adopt(self, end: "Waited") -> None:
         """It belongs to this process."""
-        stream.network = self
-        self._ends[stream.fileno()] = stream
+        end.network = self
+        self._ends[end.fileno()] = end
 
     def listen(self, listener: SimulatedListener) -> None:
         """Accept from it."""
@@ -396,15 +423,15 @@ class SimulatedNetwork:
     def end(self) -> None:
         """The process is dead: the kernel closes what it had, and keeps its listeners."""
         for end in list(self._ends.values()):
-            if isinstance(end, SimulatedStream):
-                end.close()
-            else:
+            if isinstance(end, SimulatedListener):
                 end.network = None
+            else:
+                end.close()
         self._handlers.clear()
 
-    def dropped(self, stream: SimulatedStream) -> None:
+    def dropped(self, descriptor: int) -> None:
         """It was closed."""
-        self._ends.pop(stream.fileno(), None)
+        self._ends.pop(descriptor, None)
 
     def add(self, descriptor: int, handler: Handler, mask: int = READABLE) -> None:
         """Begin to wait for it."""

@@ -78,7 +78,7 @@ class SimulatedCosts:
         self._work(self._costs.cost_ns(-step.operator_id if degraded else step.operator_id, lineage))
 
 
-class _Machine:
+class AmpleMachine:
     """`ports.Machine` with memory and cores for everything."""
 
     def resident_bytes(self) -> int:
@@ -91,7 +91,7 @@ class _Machine:
         """Nothing to collect."""
 
 
-class _Telling:
+class Telling:
     """The engine's commands, and somebody who is told of each result."""
 
     def __init__(self, runtime: Runtime, told: Callable[[Lineage, Any], None]) -> None:
@@ -268,14 +268,14 @@ class SimulatedRuntime:
         clock = node.clock
         self.network = SimulatedNetwork(node.host, clock.now_ns, self._wait_until)
         shared = Shared(
-            node.name, Ports(clock, self.network, _Machine()), ring.header.boot, node.starts & 0xFFFF, RingFacts(ring),
-            Silent(node.name, "runtime"),
+            node.name, Ports(clock, self.network, AmpleMachine()), ring.header.boot, node.starts & 0xFFFF,
+            RingFacts(ring), Silent(node.name, "runtime"),
         )  # fmt: skip
         meter = SimulatedCosts(clock, what.costs, self._work)
         self.runtime = Runtime(shared, shared.facts, registry, self._changed, None, meter)
         if on_result is not None:
             epoch, name, time = shared.lineage_epoch, node.name, node.time
-            self.runtime.plans.commands = _Telling(
+            self.runtime.plans.commands = Telling(
                 self.runtime, lambda lineage, payload: on_result(name, epoch, time.now_ns, lineage, payload)
             )
         self.runtime.attach(Acceptor(self.runtime.context, node._listener, None, taken_over))

@@ -16,6 +16,7 @@ class VirtualTime:
 
     def __init__(self) -> None:
         self.now_ns = 0
+        self.hub = getcurrent()  # the stack of the simulation itself
         self._heap: list[tuple[int, int, Call]] = []
         self._count = 0
 
@@ -37,11 +38,15 @@ class VirtualTime:
         self.now_ns = at_ns
 
 
+class Killed(GreenletExit, SystemExit):
+    """The process is killed in the middle of something. asyncio lets that through, as what ends a program."""
+
+
 class Process:
     """Runs `body`, which may wait: `sleep_until` is called by the body, everything else from outside of it."""
 
     def __init__(self, time: VirtualTime, body: Call) -> None:
-        self._time, self._stack = time, greenlet(body)
+        self._time, self._stack = time, greenlet(body, time.hub)
         self._wait = 0  # number of the wait that is under way
         self._wakeable = False
         self._paused = self._due = False
@@ -57,9 +62,8 @@ class Process:
         self._wait += 1
         number, self._wakeable = self._wait, wakeable
         self._time.at(at_ns, lambda: self._resume(number))
-        hub = getcurrent().parent
-        assert hub is not None, "a process sleeps, not the simulation"
-        hub.switch()
+        assert getcurrent() is self._stack, "a process sleeps, not the simulation or another process"
+        self._time.hub.switch()
 
     def wake(self) -> None:
         """Something has come: a wait that may end early ends."""
@@ -80,11 +84,21 @@ class Process:
             number = self._wait
             self._time.after(0, lambda: self._resume(number))
 
-    def kill(self) -> None:
-        """As SIGKILL does: nothing of the body runs any more."""
+    @property
+    def current(self) -> bool:
+        """Whether this is the process that runs now."""
+        return getcurrent() is self._stack
+
+    def kill(self, by: type[BaseException] = GreenletExit) -> None:
+        """As SIGKILL does: nothing of the body runs any more, but for what it does on its way out. by: what is raised
+        where it waits."""
         if self.alive:
             self._wait += 1  # nothing that was asked for wakes it
-            self._stack.throw(GreenletExit)
+            self._stack.parent = getcurrent()  # it may be another process that does this, which goes on then
+            try:
+                self._stack.throw(by)
+            except SystemExit:
+                return
 
     def _resume(self, number: int) -> None:
         if number != self._wait or not self.alive:

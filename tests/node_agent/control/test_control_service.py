@@ -12,6 +12,7 @@ from typing import Any
 import grpc
 import pytest
 
+from node_agent.control.grpc_server import GrpcServer
 from node_agent.control.server import Control
 from node_agent.host import ipc
 from node_agent.host.files.plan_files import COMMITTED, DRAINING, PREPARED, local_path
@@ -112,7 +113,7 @@ class Node:
         self.supervisor, theirs = ipc.Channel.pair()
         settings = Settings("a", ("127.0.0.1", 0), ("127.0.0.1", 7701), self.state, clock="c", cores=self.cores)
         self.code: list[int] = []
-        control = Control(settings, theirs)
+        control = Control(settings, theirs, GrpcServer(settings))
         self.thread = threading.Thread(target=lambda: self.code.append(asyncio.run(control.run())), daemon=True)
         self.thread.start()
         ready = self.await_message()
@@ -373,7 +374,7 @@ def test_a_place_without_a_runtime_is_named_and_takes_no_plan_until_it_is_back(t
 def test_a_port_that_is_taken_is_said(node: Node, tmp_path: Path) -> None:
     mine, theirs = ipc.Channel.pair()
     settings = Settings("b", ("127.0.0.1", node.port), ("127.0.0.1", 0), StateDir(tmp_path / "other"))
-    assert asyncio.run(Control(settings, theirs).run()) == 1
+    assert asyncio.run(Control(settings, theirs, GrpcServer(settings)).run()) == 1
     ((message, _),) = mine.receive()
     assert isinstance(message, ipc.Failed) and f"port {node.port}" in message.why and "taken" in message.why
     mine.close()
@@ -383,7 +384,7 @@ def test_a_port_that_is_taken_is_said(node: Node, tmp_path: Path) -> None:
 def test_only_loopback_without_tls(tmp_path: Path) -> None:
     mine, theirs = ipc.Channel.pair()
     settings = Settings("b", ("0.0.0.0", 0), ("127.0.0.1", 0), StateDir(tmp_path))
-    assert asyncio.run(Control(settings, theirs).run()) == 1
+    assert asyncio.run(Control(settings, theirs, GrpcServer(settings)).run()) == 1
     ((message, _),) = mine.receive()
     assert isinstance(message, ipc.Failed) and "loopback" in message.why
     mine.close()

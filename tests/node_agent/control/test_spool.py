@@ -22,6 +22,7 @@ from protos.records import (
     unpack_records,
 )
 from protos.segments import HEAD_BYTES, Chain, Trail, bodies
+from tests.node_agent.folder_rings import FolderRings
 
 
 @pytest.fixture(autouse=True)
@@ -46,7 +47,7 @@ class Node:
         return sorted((self.root / "rings").glob("*.ring"))
 
     def start_control(self) -> None:
-        self.files = SpoolFiles(self.root / "spool", self.rings, self.limit)
+        self.files = SpoolFiles(self.root / "spool", FolderRings(self.root / "rings"), self.limit)
 
     def start_runtime(self, boot: int) -> Ring:
         self.started += 1
@@ -295,7 +296,7 @@ def test_without_descriptors_rings_wait(tmp_path: Path, monkeypatch: pytest.Monk
     def none(*_: object) -> Ring:
         raise OSError(errno.EMFILE, "Too many open files")
 
-    for owner, name in ((node.files, "ring_paths"), (Ring, "open")):
+    for owner, name in ((node.files.rings, "paths"), (Ring, "open")):
         with monkeypatch.context() as patch:
             patch.setattr(owner, name, none)
             assert node.files.drain() == 0

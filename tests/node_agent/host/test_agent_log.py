@@ -23,6 +23,7 @@ from node_agent.runtime.links.acceptor import Accepted
 from node_agent.runtime.links.peer_link import UNREACHABLE_NS, PeerLink
 from node_agent.wire.frames import Probe
 from protos import records
+from tests.node_agent.folder_rings import FolderRings
 from tests.node_agent.live import Agent, chain_plan, store, until
 
 KEYS = ["at", "node", "part", "level", "event", "text", "fields"]
@@ -231,7 +232,7 @@ def test_a_full_spool_is_told(tmp_path: Path, pipe: tuple[int, int]) -> None:
     ring = Ring.create(tmp_path / "1.ring", records.Header("a", 0, 1, "clock", 50, 1, 0), 1024)
     (tmp_path / "spool").mkdir()
     said = Log("a", "control", True, Stderr(pipe[1]))
-    files = SpoolFiles(tmp_path / "spool", lambda: [ring.path], 10 * records.RECORD_BYTES, said)
+    files = SpoolFiles(tmp_path / "spool", FolderRings(tmp_path), 10 * records.RECORD_BYTES, said)
     facts = RingFacts(ring)
     for _ in range(2):
         for _ in range(20):

@@ -7,9 +7,9 @@ from pathlib import Path
 import pytest
 
 from node_agent.host.files import reserve as reserve_file
-from node_agent.host.files.durable_files import write_durably
 from node_agent.host.files.starts import FILES, FRESH, MARGIN
 from node_agent.host.files.state_dir import StateDir
+from node_agent.host.system_disk import SystemDisk
 from node_agent.host.trace_ring import Ring
 from protos.records import Header, pack_header
 
@@ -65,13 +65,15 @@ def test_on_a_full_disk_the_reserve_has_room_for_it(tmp_path: Path, monkeypatch:
     given, reserve = [start(tmp_path)[0]], tmp_path / "plans" / reserve_file.FILE
     assert reserve.stat().st_size == reserve_file.BYTES, "before any plan is there"
 
-    def full(path: Path, data: bytes) -> None:
+    replace = SystemDisk.replace
+
+    def full(disk: SystemDisk, path: Path, data: bytes) -> None:
         if reserve.exists() or nowhere:
             raise OSError(errno.ENOSPC, os.strerror(errno.ENOSPC))
-        write_durably(path, data)
+        replace(disk, path, data)
 
     nowhere = False
-    monkeypatch.setattr("node_agent.host.files.starts.write_durably", full)
+    monkeypatch.setattr(SystemDisk, "replace", full)
     for _ in range(3):
         count, state = start(tmp_path)
         given.append(count)

@@ -16,6 +16,7 @@ from node_agent.host import ipc
 from node_agent.host.clock import now_ns
 from node_agent.host.files.durable_files import checked, with_check
 from node_agent.host.files.state_dir import StateDir
+from node_agent.host.network import SocketListener
 from node_agent.host.settings import Settings
 from node_agent.host.trace_ring import Ring, TakenOver, peer_key
 from node_agent.link.receiver import Inbox
@@ -48,7 +49,9 @@ def processes(tmp_path: Path) -> Iterator[Any]:
         listeners.append(listener)
         settings = Settings("a", ("127.0.0.1", 0), ("127.0.0.1", 0), state, clock="clock", rt=False)
         ends = ipc.Channel.pair(), ipc.Channel.pair()
-        made = Process(settings, ends[0][0], ends[1][0], listener, ring, 1, Registry(), False, taken_over)
+        made = Process(
+            settings, ends[0][0], ends[1][0], SocketListener(listener), ring, 1, Registry(), False, taken_over
+        )
         made.ends = ends  # type: ignore[attr-defined]
         return made
 

@@ -13,6 +13,7 @@ from node_agent.core.incremental import Incremental, finish
 from node_agent.host import ipc
 from node_agent.host.files import plan_files
 from node_agent.host.files.state_dir import StateDir
+from node_agent.host.network import SocketListener
 from node_agent.host.settings import Settings
 from node_agent.host.trace_ring import Ring
 from node_agent.operators.registry import Registry
@@ -425,7 +426,7 @@ def process(tmp_path: Path) -> Iterator[Callable[[], Process]]:
         settings = Settings("a", ("127.0.0.1", 0), ("127.0.0.1", 0), state, clock="clock", rt=False)
         ends = ipc.Channel.pair(), ipc.Channel.pair()
         registry = Registry([tmp_path / "operators.py"])
-        process = Process(settings, ends[0][0], ends[1][0], listener, ring, 1, registry, False)
+        process = Process(settings, ends[0][0], ends[1][0], SocketListener(listener), ring, 1, registry, False)
         made.append((listener, ends, process))
         process.ends = ends  # type: ignore[attr-defined]
         return process

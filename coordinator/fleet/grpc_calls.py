@@ -1,0 +1,86 @@
+"""Calls to agents over gRPC. Insecure on loopback only."""
+
+from __future__ import annotations
+
+import os
+import time
+from collections.abc import Iterator, Mapping
+from pathlib import Path
+from typing import Any
+
+os.environ.setdefault("GRPC_VERBOSITY", "NONE")  # failures are told in words; read when grpc is imported
+
+import grpc
+
+from coordinator.fleet.addresses import AgentAddress
+from coordinator.fleet.calls import CallError
+from coordinator.fleet.identity.identity import Identity
+from coordinator.fleet.identity.tls_probe import probe
+from coordinator.spec.files import security
+from protos import agent_pb2_grpc
+
+OPTIONS = (
+    ("grpc.max_send_message_length", 17 << 20),
+    ("grpc.max_receive_message_length", 17 << 20),
+    ("grpc.enable_http_proxy", 0),
+    ("grpc.initial_reconnect_backoff_ms", 100),
+    ("grpc.max_reconnect_backoff_ms", 1000),
+)
+
+
+class GrpcCalls:
+    """`Calls` of a live coordinator: a channel to each agent. identities: by their folder."""
+
+    def __init__(self, addresses: Mapping[str, AgentAddress], identities: Mapping[Path, Identity]) -> None:
+        self._addresses, self._identities = addresses, identities
+        self._channels = {name: self._channel(name, agent) for name, agent in addresses.items()}
+        self._stubs: dict[str, Any] = {
+            name: agent_pb2_grpc.AgentStub(channel)  # type: ignore[no-untyped-call]
+            for name, channel in self._channels.items()
+        }
+        self.monotonic, self.sleep = time.monotonic, time.sleep
+
+    def _channel(self, name: str, agent: AgentAddress) -> grpc.Channel:
+        if agent.tls is None:
+            return grpc.insecure_channel(agent.control, options=OPTIONS)
+        own = self._identities[agent.tls]
+        credentials = grpc.ssl_channel_credentials(own.ca, own.key, own.cert)
+        expected = ("grpc.ssl_target_name_override", security.name_of_node(name))  # who, wherever it is
+        return grpc.secure_channel(agent.control, credentials, options=(*OPTIONS, expected))
+
+    def close(self) -> None:
+        """All channels."""
+        for channel in self._channels.values():
+            channel.close()
+
+    def all(self, method: str, requests: Mapping[str, Any], seconds: float) -> dict[str, Any | CallError]:
+        """At once."""
+        calls = {
+            name: getattr(self._stubs[name], method).future(request, timeout=seconds)
+            for name, request in requests.items()
+        }
+        replies: dict[str, Any | CallError] = {}
+        for name, call in calls.items():
+            try:
+                replies[name] = call.result()
+            except grpc.RpcError as error:
+                replies[name] = _failed(error)
+        return replies
+
+    def stream(self, method: str, node: str, request: Any, seconds: float) -> Iterator[Any]:
+        """As they come."""
+        try:
+            yield from getattr(self._stubs[node], method)(request, timeout=seconds)
+        except grpc.RpcError as error:
+            raise _failed(error) from None
+
+    def diagnose(self, node: str) -> str:
+        """By a connection of its own."""
+        agent = self._addresses[node]
+        own = self._identities.get(agent.tls) if agent.tls else None
+        found = probe(agent.control, own, security.name_of_node(node))
+        return str(found) if found else ""
+
+
+def _failed(error: grpc.RpcError) -> CallError:
+    return CallError(error.code().name.lower(), error.details() or "")

@@ -1,0 +1,48 @@
+"""The lock on a state directory: one agent uses it, as long as its supervisor lives. Simulated machines have none."""
+
+import fcntl
+import os
+from pathlib import Path
+
+from node_agent.host.files.reserve import Reserve
+
+LOCK_FILE = "lock"
+
+
+class StateError(Exception):
+    """The state directory cannot be used; one sentence with the mend."""
+
+
+class StateLock:
+    """The file `lock` below `root`, with the process id of the agent that holds it, or of the last one that did."""
+
+    def __init__(self, root: Path) -> None:
+        self._root = root
+        self._descriptor = -1
+
+    def take(self) -> bool:
+        """For the life of this process. False where no agent has ever been so far as to `mark` it. Raises StateError
+        where another agent holds it, OSError where the disk is full."""
+        descriptor = os.open(self._root / LOCK_FILE, os.O_RDWR | os.O_CREAT | os.O_CLOEXEC, 0o600)
+        try:
+            fcntl.flock(descriptor, fcntl.LOCK_EX | fcntl.LOCK_NB)
+        except BlockingIOError:
+            pid = os.pread(descriptor, 32, 0).decode(errors="replace").strip() or "unknown"
+            os.close(descriptor)
+            raise StateError(
+                f"another agent (pid {pid}) uses the state directory {self._root}; stop it or give another with --state"
+            ) from None
+        self._descriptor = descriptor
+        return os.fstat(descriptor).st_size > 0
+
+    def mark(self, reserve: Reserve) -> None:
+        """Write down which process holds it. Raises OSError where the disk is full beyond the reserve."""
+        told = f"{os.getpid()}\n".encode()
+        reserve.write(lambda: os.pwrite(self._descriptor, told, 0))
+        os.ftruncate(self._descriptor, len(told))
+
+    def release(self) -> None:
+        """Drop this process's copy."""
+        if self._descriptor >= 0:
+            os.close(self._descriptor)
+        self._descriptor = -1

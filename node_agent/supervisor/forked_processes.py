@@ -1,0 +1,142 @@
+"""The processes of a live agent: forked without exec before anything heavy is imported, reaped, killed."""
+
+import gc
+import os
+import signal
+import socket
+import sys
+import time
+import traceback
+from collections.abc import Callable
+
+from node_agent.host import ipc, scheduling
+from node_agent.host.channel_end import ChannelEnd
+from node_agent.host.clock import new_boot, now_ns
+from node_agent.supervisor.process_host import Ended, RuntimeStart, Start, StartError
+
+BACKLOG = 128
+
+
+class ForkedChild:
+    """`ChildProcess` with that process id."""
+
+    def __init__(self, pid: int) -> None:
+        self.pid = pid
+
+    def reap(self) -> Ended | None:
+        """By the kernel's word."""
+        pid, status = os.waitpid(self.pid, os.WNOHANG)
+        if not pid:
+            return None
+        if os.WIFSIGNALED(status):
+            number = os.WTERMSIG(status)
+            return Ended(-number, f"killed by {signal.Signals(number).name}")
+        return Ended(os.WEXITSTATUS(status), f"exit code {os.WEXITSTATUS(status)}")
+
+    def kill(self) -> None:
+        """By SIGKILL."""
+        os.kill(self.pid, signal.SIGKILL)
+        os.waitpid(self.pid, 0)
+
+
+class DataSocket:
+    """`DataListener` of this machine."""
+
+    def __init__(self, listening: socket.socket) -> None:
+        self.listening = listening
+
+    @property
+    def address(self) -> tuple[str, int]:
+        """As the kernel has it."""
+        host, port = self.listening.getsockname()[:2]
+        return host, port
+
+    def close(self) -> None:
+        """This process's copy of it."""
+        self.listening.close()
+
+
+class ForkedProcesses:
+    """`ProcessHost` of this machine. give_up: closes what is the supervisor's loop's, in a child."""
+
+    def __init__(self, give_up: Callable[[], None]) -> None:
+        self._give_up = give_up
+        self.now_ns, self.wall_ns, self.new_boot = now_ns, time.time_ns, new_boot
+
+    def listen(self, host: str, port: int) -> DataSocket:
+        """A TCP socket. Raises StartError."""
+        listening = socket.socket(socket.AF_INET6 if ":" in host else socket.AF_INET, socket.SOCK_STREAM)
+        listening.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
+        try:
+            listening.bind((host, port))
+            listening.listen(BACKLOG)
+        except OSError as error:
+            listening.close()
+            low = ", since ports below 1024 are root's" if isinstance(error, PermissionError) and port < 1024 else ""
+            why = f"cannot listen on {host}:{port} for data: {error.strerror}{low}; give another with --data"
+            raise StartError(why) from None
+        return DataSocket(listening)
+
+    def pair(self) -> tuple[ChannelEnd, ChannelEnd]:
+        """Unix sockets."""
+        return ipc.Channel.pair()
+
+    def sleep(self, ns: int) -> None:
+        """Of this process."""
+        time.sleep(ns / 1e9)
+
+    def start(self, what: Start, channel: ChannelEnd, give_up: Callable[[], None], first: bool) -> ForkedChild:
+        """Fork. What the body returns is the exit code."""
+        parent = os.getpid()
+        sys.stdout.flush()
+        sys.stderr.flush()
+        gc.freeze()  # a collection would write to pages that are shared with the child
+        pid = os.fork()
+        if pid:
+            return ForkedChild(pid)
+        code = 1
+        try:
+            gc.disable()
+            self._become(parent, give_up)
+            code = _unmet(channel) if first else 0  # a restart is quick
+            code = code or _run(what, channel)
+        except BaseException:
+            traceback.print_exc()
+        finally:
+            sys.stderr.flush()
+            os._exit(code)
+
+    def _become(self, parent: int, give_up: Callable[[], None]) -> None:
+        scheduling.die_with(parent)
+        signal.set_wakeup_fd(-1)
+        for number in (signal.SIGINT, signal.SIGTERM):
+            signal.signal(number, signal.SIG_IGN)
+        signal.signal(signal.SIGCHLD, signal.SIG_DFL)
+        self._give_up()
+        give_up()
+        output = os.open(os.devnull, os.O_WRONLY)
+        os.dup2(output, 1)  # stdout is for the line that says ready
+        os.close(output)
+
+
+def _unmet(channel: ChannelEnd) -> int:
+    from protos import requirements  # after the fork: the supervisor stays small
+
+    if unmet := requirements.unmet():
+        channel.send(ipc.Failed(requirements.mend(unmet)))
+        return 1
+    return 0
+
+
+def _run(what: Start, channel: ChannelEnd) -> int:
+    if isinstance(what, RuntimeStart):
+        from node_agent.runtime import process
+
+        assert isinstance(what.listener, DataSocket)
+        return process.main(
+            what.settings, channel, what.control, what.listener.listening, what.ring, what.starts, what.taken_over
+        )
+    scheduling.ordinary()
+    from node_agent.control import entry
+
+    return entry.main(what.settings, channel)

@@ -1,0 +1,90 @@
+"""What the supervisor's rules need of the world: clock, processes, channels. `supervisor.py` has the real one."""
+
+from collections.abc import Callable, Sequence
+from typing import NamedTuple, Protocol
+
+from node_agent.host.channel_end import ChannelEnd
+from node_agent.host.settings import Settings
+from node_agent.host.trace_ring import Inherited, Ring
+
+
+class StartError(Exception):
+    """The agent cannot start; one sentence with the mend, and the exit code."""
+
+    def __init__(self, why: str, code: int = 1) -> None:
+        super().__init__(why)
+        self.code = code
+
+
+class Ended(NamedTuple):
+    """How a process ended. code: of its exit, negative where a signal ended it; text: in words."""
+
+    code: int
+    text: str
+
+
+class ChildProcess(Protocol):
+    """A process that was started here."""
+
+    def reap(self) -> Ended | None:
+        """How it ended, told once; None: it runs."""
+
+    def kill(self) -> None:
+        """End it at once, also where it stands still, and reap it."""
+
+
+class DataListener(Protocol):
+    """A listening data socket, which outlives the runtimes that accept from it."""
+
+    @property
+    def address(self) -> tuple[str, int]:
+        """Where it listens: host, port."""
+
+    def close(self) -> None:
+        """Listen no more."""
+
+
+class RuntimeStart(NamedTuple):
+    """What a new runtime is given. control: its end of the channel to control; starts: of runtimes here, with it."""
+
+    settings: Settings
+    control: ChannelEnd
+    listener: DataListener
+    ring: Ring
+    starts: int
+    taken_over: Sequence[Inherited]
+
+
+class ControlStart(NamedTuple):
+    """What a new control process is given."""
+
+    settings: Settings
+
+
+Start = RuntimeStart | ControlStart
+
+
+class ProcessHost(Protocol):
+    """The machine, for one supervisor."""
+
+    def now_ns(self) -> int:
+        """Reads the node's clock, which stands still while the machine is suspended."""
+
+    def wall_ns(self) -> int:
+        """Reads the wall clock, for people only."""
+
+    def new_boot(self) -> int:
+        """A number for an incarnation, unlike every other one's; never 0."""
+
+    def listen(self, host: str, port: int) -> DataListener:
+        """Begin to listen; port 0: any free one. Raises StartError."""
+
+    def pair(self) -> tuple[ChannelEnd, ChannelEnd]:
+        """Both ends of a new channel."""
+
+    def start(self, what: Start, channel: ChannelEnd, give_up: Callable[[], None], first: bool) -> ChildProcess:
+        """Start a process. channel: its end of the one to the supervisor. give_up: closes what is the supervisor's, in
+        a process that has copies. first: the agent has not run yet. Raises OSError."""
+
+    def sleep(self, ns: int) -> None:
+        """Let that time go by."""

@@ -1,0 +1,56 @@
+"""Runs seeds of whole agents: `python -m tests.simulation.agents 17 --only power_cut,cut`, or `--seeds 500`."""
+
+import argparse
+import sys
+import time
+from collections import Counter
+from pathlib import Path
+
+from tests.simulation.agents.agent_campaign import run, shrunk
+from tests.simulation.agents.agent_faults import KINDS
+from tests.simulation.faults.campaign import Journal
+
+
+def main() -> int:
+    """Exit code 1: some seed failed."""
+    parser = argparse.ArgumentParser(description=__doc__)
+    parser.add_argument("seed", type=int, nargs="?", help="this seed alone")
+    parser.add_argument("--only", help=f"these kinds of faults: {', '.join(KINDS)}; or none")
+    parser.add_argument("--seeds", type=int, default=100, help="so many seeds")
+    parser.add_argument("--first", type=int, default=1, help="beginning with this one")
+    parser.add_argument("--journal", type=Path, help="go on where this file ends")
+    parser.add_argument("--log", action="store_true", help="what the agents have logged, of one seed")
+    given = parser.parse_args()
+    if given.seed is None:
+        return _campaign(range(given.first, given.first + given.seeds), Journal(given.journal))
+    kinds = None if given.only is None else [each for each in given.only.split(",") if each != "none"]
+    outcome = run(given.seed, kinds)
+    print(outcome.told, dict(outcome.fired), dict(outcome.counts), sep="\n")
+    if given.log:
+        print(*outcome.lines, sep="\n")
+    return bool(outcome.problems)
+
+
+def _campaign(seeds: range, journal: Journal) -> int:
+    done = {int(str(each["seed"])): each for each in journal.done()}
+    fired, failed, began = Counter[str](), sum(bool(each["problems"]) for each in done.values()), time.monotonic()
+    for each in done.values():
+        fired.update(each["fired"])  # type: ignore[arg-type]
+    wanted = [seed for seed in seeds if seed not in done]
+    for count, seed in enumerate(wanted, 1):
+        outcome = run(seed)
+        outcome.fired.update({name: n for name, n in outcome.counts.items() if name.startswith("log ")})
+        journal.add(outcome)
+        fired.update(outcome.fired)
+        if outcome.problems:
+            failed += 1
+            print(shrunk(outcome).told, flush=True)
+        if count % 20 == 0 or count == len(wanted):
+            took = (time.monotonic() - began) / count
+            print(f"{count + len(done)} of {len(seeds)} seeds, {failed} failed, {took:.2f} s a seed", flush=True)
+    print("  ".join(f"{kind} {count}" for kind, count in sorted(fired.items())))
+    return bool(failed)
+
+
+if __name__ == "__main__":
+    sys.exit(main())

@@ -1,0 +1,145 @@
+"""One seed after the other, of whole agents: deploy, draw faults, run, heal, stop, collect, check."""
+
+import traceback
+from collections import Counter
+from collections.abc import Sequence
+from dataclasses import dataclass, field
+from hashlib import sha256
+from itertools import combinations
+from pathlib import Path
+from random import Random
+from tempfile import TemporaryDirectory
+
+from protos import segments
+from tests.simulation.agents.agent_checker import Check
+from tests.simulation.agents.agent_faults import DISK, END_NS, KINDS, begin, drawn, load
+from tests.simulation.agents.agents_line import MS, SECOND, AgentsLine
+
+DEPLOY_NS = SECOND
+MENDED_NS = END_NS + 3 * SECOND  # where a deployment was left half done, its user does it again
+HEALED_NS = END_NS + 13 * SECOND  # everything has been mended by then
+PROBES = 10  # tuples of each source after that
+QUIET_NS = HEALED_NS + 5 * SECOND
+OVER_NS = QUIET_NS + 60 * SECOND
+SMALL_RING = 256  # records, in one seed of eight
+MEMORY = Path("/dev/shm")
+
+
+@dataclass
+class Outcome:
+    """What one seed gave. fired: faults that had something to do. digest: of all records, for repetitions."""
+
+    seed: int
+    kinds: Sequence[str]
+    problems: Sequence[str] = ()
+    fired: Counter[str] = field(default_factory=Counter)
+    counts: Counter[str] = field(default_factory=Counter)
+    simulated_ns: int = 0
+    digest: str = ""
+    lines: Sequence[str] = ()
+
+    @property
+    def command(self) -> str:
+        """Repeats it."""
+        only = f" --only {','.join(self.kinds)}" if self.kinds else " --only none"
+        return f"python -m tests.simulation.agents {self.seed}{only}"
+
+    @property
+    def told(self) -> str:
+        """For people."""
+        return "\n".join([self.command, *(f"  {each}" for each in self.problems)])
+
+
+def kinds_of(seed: int) -> list[str]:
+    """The kinds of faults that a seed has: a random part of all, so that each is also met without the others."""
+    random = Random(seed)
+    share = random.choice((0.1, 0.2, 0.4))
+    return [kind for kind in KINDS if random.random() < share]
+
+
+def run(seed: int, kinds: Sequence[str] | None = None) -> Outcome:
+    """One seed, with its own kinds of faults or with these."""
+    chosen = kinds_of(seed) if kinds is None else list(kinds)
+    outcome = Outcome(seed, chosen)
+    with TemporaryDirectory(dir=MEMORY if MEMORY.is_dir() else None) as folder:
+        _run(outcome, Path(folder))
+    return outcome
+
+
+def _run(outcome: Outcome, folder: Path) -> None:
+    random = Random(outcome.seed ^ 0x5EED)
+    line = AgentsLine(outcome.seed, folder, SMALL_RING if random.randrange(8) == 0 else 4096)
+    faults = drawn(random, line, list(outcome.kinds))
+    for name, instants in load(random, faults).items():
+        probes = [HEALED_NS + number * 200 * MS for number in range(PROBES)]
+        line.feed(name, instants + probes)
+    line.time.at(DEPLOY_NS, lambda: line.deploy("first", tries=3))
+    for fault in faults:
+        line.time.at(fault.at_ns, lambda fault=fault: begin(line, fault, outcome.fired))  # type: ignore[misc]
+    line.time.at(MENDED_NS, lambda: _mend(line, outcome.fired))
+    try:
+        line.time.run_until(QUIET_NS)
+        _finish(line)
+        verdicts = Check(line, HEALED_NS).run()
+        outcome.counts = verdicts.counts
+        outcome.problems = [*line.problems, *_failures(line), *_damage(line, outcome.fired), *verdicts.problems]
+    except Exception:
+        outcome.problems = [*_failures(line), traceback.format_exc()]
+    outcome.simulated_ns = line.time.now_ns
+    for machine in line.machines.values():
+        outcome.counts.update({f"log {event}": count for event, count in machine.counts.items()})
+        outcome.fired.update({f"disk_{name}": count for name, count in machine.disk.fired.items()})
+    outcome.lines = [each for machine in line.machines.values() for each in machine.lines]
+    outcome.digest = _digest(folder)
+
+
+def _mend(line: AgentsLine, fired: Counter[str]) -> None:
+    """Deploy again where a deployment has not told that it is done, or where a disk has lost what was committed."""
+    later = line.deployments[1:]
+    if fired["bit_rot"] or any(each.result != "committed" for each in line.deployments) or len(later) > 1:
+        for process in line.coordinators:
+            process.kill()
+        line.deploy(line.deployments[-1].plan, tries=5)
+
+
+def _finish(line: AgentsLine) -> None:
+    """A coordinator stops and collects, then the agents end as they are asked to."""
+    if line.deployments[-1].result != "committed":
+        line.problems.append(f"the last deployment has not ended: {line.deployments[-1]}")
+    last = line.finish()
+    while last.process.alive and line.time.now_ns < OVER_NS:
+        line.time.run_until(line.time.now_ns + SECOND // 10)
+    if line.collected is None:
+        line.problems.append("what ran could not be collected")
+    for machine in line.machines.values():
+        machine.stop()
+    line.time.run_until(line.time.now_ns + 10 * SECOND)
+    line.problems += [f"agent {name} does not end" for name, each in line.machines.items() if each.agent is not None]
+
+
+def _failures(line: AgentsLine) -> list[str]:
+    return [failure for machine in line.machines.values() for failure in machine.failures]
+
+
+def _damage(line: AgentsLine, fired: Counter[str]) -> list[str]:
+    """What the collection could not have: only a disk that failed explains that."""
+    if line.collected is None or any(fired[kind] for kind in DISK):
+        return []
+    return [f"collection: {each}" for each in line.collected.problems]
+
+
+def _digest(folder: Path) -> str:
+    found = sha256()
+    for path in sorted(folder.rglob("*.trace")):
+        found.update(path.name.encode() + segments.records_in(path.read_bytes()))
+    return found.hexdigest()
+
+
+def shrunk(outcome: Outcome) -> Outcome:
+    """The fewest kinds of faults with which this seed still fails."""
+    for count in range(min(3, len(outcome.kinds))):
+        for kinds in combinations(outcome.kinds, count):
+            less = run(outcome.seed, kinds)
+            if less.problems:
+                return less
+    return outcome

@@ -1,0 +1,112 @@
+"""A coordinator in virtual time: its own functions, on a machine of the wires, in a process that can be killed."""
+
+from collections.abc import Callable, Iterator, Mapping
+from dataclasses import dataclass
+from typing import Any
+
+from google.protobuf.message_factory import GetMessageClass
+
+from coordinator.fleet.addresses import AgentAddress
+from coordinator.fleet.agents import Agents
+from coordinator.fleet.calls import CallError
+from node_agent.virtual.simulated.simulated_calls import METHODS, Call, call_all
+from node_agent.virtual.simulated.simulated_clock import SimulatedClock
+from node_agent.virtual.simulated.simulated_machine import SimulatedMachine
+from node_agent.virtual.simulated.simulated_network import SimulatedHost, SimulatedNetwork
+from node_agent.virtual.simulated.virtual_time import Process, VirtualTime
+
+CHANGING = {"Prepare", "Commit", "Abort", "Stop"}
+
+
+@dataclass
+class Asked:
+    """What a node was asked of a plan. accepted: it has answered so."""
+
+    method: str
+    hash: str = ""
+    epoch: int = 0
+    accepted: bool = False
+
+
+class WireCalls:
+    """`coordinator.fleet.calls.Calls` over the wires."""
+
+    def __init__(self, process: "CoordinatorProcess", addresses: Mapping[str, str]) -> None:
+        self._process, self._addresses = process, addresses
+
+    def _call(self, method: str, requests: Mapping[str, Any], seconds: float) -> dict[str, Call]:
+        asked = [(self._addresses[name], method, each.SerializeToString()) for name, each in requests.items()]
+        calls = call_all(self._process.network, self._process.clock.now_ns, asked, seconds)
+        return dict(zip(requests, calls, strict=True))
+
+    def all(self, method: str, requests: Mapping[str, Any], seconds: float) -> dict[str, Any | CallError]:
+        """At once."""
+        reply = GetMessageClass(METHODS[method].output_type)
+        asked = {name: self._process.asked(name, method, request) for name, request in requests.items()}
+        found = {
+            name: CallError(*call.failure) if call.failure else reply.FromString(call.replies[0])
+            for name, call in self._call(method, requests, seconds).items()
+        }
+        for name, answer in found.items():
+            asked[name].accepted = getattr(answer, "accepted", False)
+        return found
+
+    def stream(self, method: str, node: str, request: Any, seconds: float) -> Iterator[Any]:
+        """As they came."""
+        call = self._call(method, {node: request}, seconds)[node]
+        reply = GetMessageClass(METHODS[method].output_type)
+        for data in call.replies:
+            yield reply.FromString(data)
+        if call.failure:
+            raise CallError(*call.failure)
+
+    def diagnose(self, node: str) -> str:
+        """Nothing is found out."""
+        return ""
+
+    def close(self) -> None:
+        """Every call has a connection of its own."""
+
+    def monotonic(self) -> float:
+        """The coordinator's clock."""
+        return self._process.clock.now_ns() / 1e9
+
+    def sleep(self, seconds: float) -> None:
+        """Of the coordinator."""
+        self._process.sleep(int(seconds * 1e9))
+
+
+class CoordinatorProcess:
+    """Runs `body` with the agents of these machines. Its end, by itself or not, closes its connections."""
+
+    def __init__(
+        self, time: VirtualTime, host: SimulatedHost, clock: SimulatedClock, machines: Mapping[str, SimulatedMachine],
+        body: Callable[[Agents, "CoordinatorProcess"], None], remembered: Mapping[str, list[Asked]],
+    ) -> None:  # fmt: skip
+        self._time, self.clock, self._remembered = time, clock, remembered
+        self.network = SimulatedNetwork(host, clock.now_ns, self._wait_until)
+        places = {name: AgentAddress(name, each.control, each.data) for name, each in machines.items()}
+        agents = Agents(places, WireCalls(self, {name: each.control for name, each in machines.items()}))
+        self.process = self.network.process = Process(time, lambda: body(agents, self))
+
+    def asked(self, node: str, method: str, request: Any) -> Asked:
+        """A call begins; those that change something are remembered."""
+        one = Asked(method)
+        if method in CHANGING:
+            one = Asked(method, request.hash.hex(), request.epoch)
+            self._remembered[node].append(one)
+        return one
+
+    def kill(self) -> bool:
+        """Whether it was still at it."""
+        alive = self.process.alive
+        self.process.kill()
+        self.network.end()
+        return alive
+
+    def sleep(self, ns: int) -> None:
+        """Nothing wakes it."""
+        self.process.sleep_until(self._time.now_ns + max(ns, 1))
+
+    def _wait_until(self, shown_ns: int) -> None:
+        self.process.sleep_until(max(self.clock.true_ns(shown_ns), self._time.now_ns + 1), wakeable=True)
