@@ -21,7 +21,7 @@ from protos import tuple_pb2 as pb
 
 VERSION = 1
 MAX_HELLO_BYTES = 4096
-MAX_WHY_CHARS = 1000
+MAX_WHY_CHARS, MAX_CODE_CHARS = 1000, 40
 LENGTH = Struct(">I")
 FILTERED, REMOVED, EXACT, QUIET = range(4)  # what an absent tuple tells; see the proto
 _TLS_HELLO = 0x1603  # how TLS begins, read as half a length
@@ -49,6 +49,7 @@ class Hello(NamedTuple):
     credit_bytes: int = 0
     codec: str = ""
     peer_boot: int = 0
+    incarnation: int = 0
 
 
 class Batch(NamedTuple):
@@ -89,6 +90,7 @@ class Refused(NamedTuple):
 
     why: str
     link_seq: int = 0
+    code: str = ""
 
 
 Frame = Hello | Batch | Ack | Probe | Refused
@@ -181,9 +183,9 @@ def encode_probe(probe: Probe) -> bytes:
     return _framed(pb.Frame(probe=pb.Probe(**probe._asdict())))
 
 
-def encode_refused(why: str, link_seq: int = 0) -> bytes:
+def encode_refused(why: str, link_seq: int = 0, code: str = "") -> bytes:
     """A whole Refused frame with its length."""
-    return _framed(pb.Frame(refused=pb.Refused(why=why[:MAX_WHY_CHARS], link_seq=link_seq)))
+    return _framed(pb.Frame(refused=pb.Refused(why=why[:MAX_WHY_CHARS], link_seq=link_seq, code=code)))
 
 
 def encode_outcomes(outcomes: Sequence[Outcome], upto: int, credit_bytes: int) -> bytes:
@@ -271,7 +273,8 @@ class FrameReader:
         if kind == "probe":
             return _probe(frame.probe)
         if kind == "refused":
-            return Refused(frame.refused.why[:MAX_WHY_CHARS], frame.refused.link_seq)
+            refused = frame.refused
+            return Refused(refused.why[:MAX_WHY_CHARS], refused.link_seq, refused.code[:MAX_CODE_CHARS])
         raise FrameError("frame_malformed", "a frame of no known kind")
 
     def _batch(self, batch: pb.Batch) -> Batch:
@@ -305,7 +308,7 @@ class FrameReader:
         self._greeted = True
         return Hello(
             hello.peer, hello.clock, hello.boot, hello.plan, hello.resume_after, hello.drift_ppm, hello.credit_bytes,
-            hello.codec, hello.peer_boot,
+            hello.codec, hello.peer_boot, hello.incarnation,
         )  # fmt: skip
 
 

@@ -5,9 +5,10 @@ from collections.abc import Iterable
 
 from node_agent.host.log import WARNING
 from node_agent.host.trace_ring import PROMISES, Inherited, TakenOver, peer_key
+from node_agent.link.fence import AWAY_NS
 from node_agent.link.limits import LinkError
 from node_agent.link.outcomes import Outcome, OutcomeLog
-from node_agent.link.receiver import Inbox
+from node_agent.link.receiver import Inbox, Receiver
 from node_agent.ports import WRITABLE, Listener
 from node_agent.runtime.links.roles import Context, NodeRole, Role, SourceRole, write_clock
 from node_agent.runtime.links.sink_role import SinkRole
@@ -95,10 +96,11 @@ class Acceptor:
             return sink
         if kind not in {"node", "source"}:
             raise LinkError("hello_fields", f"{hello.peer!r} is neither node:NAME nor source:NAME nor sink:NAME")
-        self._close_others(hello.peer, hello.boot)
-        receiver = self._inbox.hello(hello.peer, hello.boot, alone=kind == "node")
         if kind == "node":
-            self._close_others(hello.peer)
+            receiver = self._node(hello)
+        else:
+            self._close_others(hello.peer, hello.boot)
+            receiver = self._inbox.hello(hello.peer, hello.boot, alone=False)
         promised = self._promised.get((peer_key(hello.peer), hello.boot), ())
         receiver.resume(max((link_seq for link_seq, _, _, _ in promised), default=0))
         self.context.senders += 1
@@ -111,6 +113,22 @@ class Acceptor:
             outcome_log.recall(promised)
         self._keep(hello.peer, hello.boot, outcome_log)
         return SourceRole(self.context, accepted.connection, hello, receiver, outcome_log)
+
+    def _node(self, hello: frames.Hello) -> Receiver:
+        """The receiver of a node's incarnation that is let in; its name has no other connection then."""
+        at_ns = self.context.shared.now_ns()
+        present = any(
+            other.role.name == hello.peer and (other.role.clock.same or at_ns - other.heard_ns < AWAY_NS)
+            for other in self._accepted
+            if other.role is not None
+        )
+        receiver = self._inbox.hello(hello.peer, hello.boot, True, hello.incarnation, at_ns, present)
+        self._close_others(hello.peer)
+        if receiver.began_anew:
+            receiver.began_anew = False
+            told = f"{hello.peer} counts its starts anew: the one of before, which had counted on, has long been gone"
+            self.context.shared.note("peers_began_anew", told, peer=hello.peer)
+        return receiver
 
     def _keep(self, peer: str, boot: int, outcome_log: OutcomeLog) -> None:
         self._outcome_logs[peer, boot] = outcome_log
@@ -145,6 +163,8 @@ class Acceptor:
         elif isinstance(role, SourceRole):  # many may have come and gone while it was connected
             self._inbox.keep(role.name, role.boot, role.receiver)
             self._keep(role.name, role.boot, role.outcome_log)
+        elif isinstance(role, NodeRole):
+            self._inbox.gone(role.name, role.boot, self.context.shared.now_ns())
 
     def promise(self) -> bool:
         """In place of acknowledgements before an instance runs: in shared memory, where they outlive this process.
@@ -198,6 +218,7 @@ class Accepted:
         self.role: Role | None = None
         self.counted = False  # among the senders
         self.era = 0  # of the peer's clock, as told
+        self.heard_ns = at_ns
 
     def on_ready(self, at_ns: int, mask: int) -> None:
         """Read what has come; write what was kept."""
@@ -210,6 +231,7 @@ class Accepted:
                 at_ns = (
                     self.acceptor.context.shared.now_ns()
                 )  # after it was read: stamped earlier it could be younger than its own arrival
+                self.heard_ns = at_ns
                 for frame in arrived:
                     self._on_frame(at_ns, frame)
             except LinkError as error:

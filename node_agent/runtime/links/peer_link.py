@@ -278,7 +278,8 @@ class PeerLink:
                 self._connection.write(frames.encode_probe(frame._replace(t1_ns=at_ns, t2_ns=at_ns)))
                 self._unprobed_ns = 0
         elif isinstance(frame, frames.Refused):
-            self.shared.note("links_refused", f"{self.name} at {self.address} refused this node: {frame.why}")
+            counter = "links_fenced" if frame.code == "fenced" else "links_refused"
+            self.shared.note(counter, f"{self.name} at {self.address} refused this node: {frame.why}")
 
     def _close_if_gone(self, at_ns: int) -> None:
         connection = self._connection

@@ -297,7 +297,7 @@ def answer(shared: Shared, resume_after: int = 0, credit_bytes: int = 0, plan: i
     """The Hello that answers a Hello."""
     hello = frames.Hello(
         f"node:{shared.name}", shared.clock.domain, shared.boot, plan, resume_after, shared.clock.drift_ppm,
-        credit_bytes, codec,
+        credit_bytes, codec, incarnation=shared.incarnation,
     )  # fmt: skip
     return frames.encode_hello(hello)
 
