@@ -89,14 +89,16 @@ class Probe(_message.Message):
     def __init__(self, id: _Optional[int] = ..., t0_ns: _Optional[int] = ..., t1_ns: _Optional[int] = ..., t2_ns: _Optional[int] = ...) -> None: ...
 
 class Refused(_message.Message):
-    __slots__ = ("why", "link_seq", "code")
+    __slots__ = ("why", "link_seq", "code", "count")
     WHY_FIELD_NUMBER: _ClassVar[int]
     LINK_SEQ_FIELD_NUMBER: _ClassVar[int]
     CODE_FIELD_NUMBER: _ClassVar[int]
+    COUNT_FIELD_NUMBER: _ClassVar[int]
     why: str
     link_seq: int
     code: str
-    def __init__(self, why: _Optional[str] = ..., link_seq: _Optional[int] = ..., code: _Optional[str] = ...) -> None: ...
+    count: int
+    def __init__(self, why: _Optional[str] = ..., link_seq: _Optional[int] = ..., code: _Optional[str] = ..., count: _Optional[int] = ...) -> None: ...
 
 class Tuple(_message.Message):
     __slots__ = ("source", "epoch", "seq", "plan", "stream", "ordinal", "origin_lo_ns", "origin_hi_ns", "payload", "absent", "at_ns", "mark", "first")

@@ -86,11 +86,12 @@ class Probe(NamedTuple):
 
 
 class Refused(NamedTuple):
-    """A source's tuple, or with link_seq 0 the connection, was refused."""
+    """Tuples from link_seq on, or with link_seq 0 the connection, were refused."""
 
     why: str
     link_seq: int = 0
     code: str = ""
+    tuples: int = 1
 
 
 Frame = Hello | Batch | Ack | Probe | Refused
@@ -183,9 +184,9 @@ def encode_probe(probe: Probe) -> bytes:
     return _framed(pb.Frame(probe=pb.Probe(**probe._asdict())))
 
 
-def encode_refused(why: str, link_seq: int = 0, code: str = "") -> bytes:
+def encode_refused(why: str, link_seq: int = 0, code: str = "", count: int = 0) -> bytes:
     """A whole Refused frame with its length."""
-    return _framed(pb.Frame(refused=pb.Refused(why=why[:MAX_WHY_CHARS], link_seq=link_seq, code=code)))
+    return _framed(pb.Frame(refused=pb.Refused(why=why[:MAX_WHY_CHARS], link_seq=link_seq, code=code, count=count)))
 
 
 def encode_outcomes(outcomes: Sequence[Outcome], upto: int, credit_bytes: int) -> bytes:
@@ -274,7 +275,10 @@ class FrameReader:
             return _probe(frame.probe)
         if kind == "refused":
             refused = frame.refused
-            return Refused(refused.why[:MAX_WHY_CHARS], refused.link_seq, refused.code[:MAX_CODE_CHARS])
+            if refused.count > MAX_BATCH_TUPLES:
+                raise FrameError("refused_size", f"{refused.count} tuples refused at once; at most {MAX_BATCH_TUPLES}")
+            why, code = refused.why[:MAX_WHY_CHARS], refused.code[:MAX_CODE_CHARS]
+            return Refused(why, refused.link_seq, code, refused.count or 1)
         raise FrameError("frame_malformed", "a frame of no known kind")
 
     def _batch(self, batch: pb.Batch) -> Batch:

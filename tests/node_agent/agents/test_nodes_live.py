@@ -195,3 +195,18 @@ def test_a_copy_of_a_node_is_refused_and_the_node_goes_on(two: tuple[Path, tuple
     assert TOLD not in a.log.read_text(), "nobody refused the node itself"
     (first, *_) = [line for line in b.log.read_text().splitlines() if TOLD in line]
     assert "node:a" in first and "(boot " in first and "incarnation 2" in first and "--name" in first
+
+
+def test_tuples_of_a_plan_that_is_gone_at_the_peer_are_given_up_on_record(two: tuple[Path, tuple[int, int]]) -> None:
+    """As of a node that comes back after the others were given another plan."""
+    directory, _ = two
+    store(directory / "b", _plan("b", query="other"), whole=b'{"another":"plan"}')
+    with _start(two, "a") as a, _start(two, "b") as b, Source(a.data, "in") as source:
+        until(lambda: source.send_many(range(2)) and "refused tuples" in a.log.read_text())
+        a.stop()
+        b.stop()
+    at_a, at_b = spooled(directory / "a"), kinds(spooled(directory / "b"))
+    given_up = {record.link_seq for record in at_a if isinstance(record, records.GaveUp)}
+    sent = {record.link_seq for record in at_a if isinstance(record, records.Sent)}
+    assert given_up == sent and at_b["RECEIVED"] == 0
+    assert "which is not here: it was refused" in b.log.read_text()

@@ -135,7 +135,7 @@ def test_frames_come_out_whole_however_the_bytes_are_cut(size: int) -> None:
     into = FrameReader()
     got = [frame for at in range(0, len(data), size) for frame in into.feed(data[at : at + size])]
     assert [type(frame).__name__ for frame in got] == ["Hello", "Ack", "Probe", "Batch", "Refused"]
-    assert got[1] == (3, 500, [(2, 1, 9), (3, 1, 10)]) and got[2] == (1, 2, 3, 4) and got[4] == ("too old", 4, "")
+    assert got[1] == (3, 500, [(2, 1, 9), (3, 1, 10)]) and got[2] == (1, 2, 3, 4) and got[4] == ("too old", 4, "", 1)
 
 
 def test_outcomes_come_before_the_acknowledgement_that_covers_them() -> None:
