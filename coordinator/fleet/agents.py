@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 from collections.abc import Iterable, Iterator, Mapping
+from concurrent.futures import ThreadPoolExecutor
 from types import TracebackType
 from typing import Any, Self
 
@@ -17,7 +18,7 @@ import grpc
 from coordinator.errors import CoordinatorError
 from coordinator.fleet.addresses import AgentAddress, host_of, split
 from coordinator.fleet.identity import identity
-from coordinator.fleet.identity.tls_probe import probe
+from coordinator.fleet.identity.tls_probe import PROBE_S, Finding, probe
 from coordinator.spec.files import security
 from protos import agent_pb2, agent_pb2_grpc, trace_pb2
 
@@ -28,6 +29,8 @@ OPTIONS = (
     ("grpc.initial_reconnect_backoff_ms", 100),
     ("grpc.max_reconnect_backoff_ms", 1000),
 )
+SILENT = (grpc.StatusCode.UNAVAILABLE, grpc.StatusCode.DEADLINE_EXCEEDED)
+MOST_PROBES = 16  # at once
 METHODS = frozenset({"Describe", "Prepare", "Commit", "Abort", "Stop", "Status", "Profile", "Health"})
 
 
@@ -99,18 +102,32 @@ class Agents:
 
     def try_all(self, method: str, requests: Mapping[str, Any], seconds: float) -> dict[str, Any | AgentError]:
         """Call the method on every node in `requests` at once; each node's reply, or what went wrong."""
-        assert method in METHODS
+        return self.try_several({method: requests}, seconds)[method]
+
+    def try_several(
+        self, requests: Mapping[str, Mapping[str, Any]], seconds: float
+    ) -> dict[str, dict[str, Any | AgentError]]:
+        """Call several methods, each on the nodes of its requests, all at once; by method, as `try_all`. Nodes that do
+        not answer are looked at once each, all at once."""
+        assert requests.keys() <= METHODS
         calls = {
-            name: getattr(self._stubs[name], method).future(request, timeout=seconds)
-            for name, request in requests.items()
+            (method, name): getattr(self._stubs[name], method).future(request, timeout=seconds)
+            for method, asked in requests.items()
+            for name, request in asked.items()
         }
-        replies: dict[str, Any | AgentError] = {}
-        for name, call in calls.items():
+        found: dict[tuple[str, str], Any] = {}
+        failed: dict[str, dict[str, grpc.RpcError]] = {}
+        for (method, name), call in calls.items():
             try:
-                replies[name] = call.result()
+                found[method, name] = call.result()
             except grpc.RpcError as error:
-                replies[name] = self._failure(name, error, seconds)
-        return replies
+                failed.setdefault(name, {})[method] = error
+        if failed:
+            with ThreadPoolExecutor(min(len(failed), MOST_PROBES)) as pool:
+                told = pool.map(lambda name: self._failures(name, failed[name], seconds), failed)
+                for name, errors in zip(failed, told, strict=True):
+                    found |= {(method, name): error for method, error in errors.items()}
+        return {method: {name: found[method, name] for name in asked} for method, asked in requests.items()}
 
     def all(self, method: str, requests: Mapping[str, Any], seconds: float) -> dict[str, Any]:
         """As `try_all`. Raises AgentsError where any node failed."""
@@ -144,21 +161,36 @@ class Agents:
         except grpc.RpcError as error:
             raise self._failure(name, error, seconds) from None
 
-    def _failure(self, name: str, error: grpc.RpcError, seconds: float) -> AgentError:
+    def _failures(self, name: str, errors: Mapping[str, grpc.RpcError], seconds: float) -> dict[str, AgentError]:
+        """Of one node, by method; what is wrong with a connection is looked for once."""
+        found: Finding | None = None
+        told: dict[str, AgentError] = {}
+        for method, error in errors.items():
+            if found is None and error.code() in SILENT:
+                found = self._probe(name, seconds)
+            told[method] = self._failure(name, error, seconds, found)
+        return told
+
+    def _probe(self, name: str, seconds: float) -> Finding:
+        agent = self.addresses[name]
+        own = self._identities.get(agent.tls) if agent.tls else None
+        return probe(agent.control, own, security.name_of_node(name), min(PROBE_S, seconds / 4))
+
+    def _failure(self, name: str, error: grpc.RpcError, seconds: float, found: Finding | None = None) -> AgentError:
+        """found: by a probe, where one was made already."""
         agent = self.addresses[name]
         at, own = agent.control, self._identities.get(agent.tls) if agent.tls else None
         code, details = error.code(), error.details()
-        if code in (grpc.StatusCode.UNAVAILABLE, grpc.StatusCode.DEADLINE_EXCEEDED) and (
-            found := probe(at, own, security.name_of_node(name))
-        ):
+        if found is None and code in SILENT:
+            found = self._probe(name, seconds)
+        if code in SILENT and found:
             return AgentError(name, "unreachable", f"the agent at {at} cannot be reached: {found}")
         if code is grpc.StatusCode.UNAVAILABLE:
             check = "is it running, and is this its control address? 'coordinator up' starts local agents"
             return AgentError(name, "unreachable", f"the agent at {at} cannot be reached", check)
         if code is grpc.StatusCode.DEADLINE_EXCEEDED:
-            return AgentError(
-                name, "no_answer", f"the agent at {at} did not answer within {seconds:g} s", "see its log"
-            )
+            text = f"the agent at {at} did not answer within {seconds:g} s: nothing is known of it"
+            return AgentError(name, "no_answer", text, "is it frozen, or its machine very busy? see its log")
         if code is grpc.StatusCode.UNIMPLEMENTED:
             return AgentError(
                 name, "no_agent", f"what answers at {at} is no agent of this release", "check the address"
