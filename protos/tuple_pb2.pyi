@@ -21,7 +21,7 @@ class Frame(_message.Message):
     def __init__(self, hello: _Optional[_Union[Hello, _Mapping]] = ..., batch: _Optional[_Union[Batch, _Mapping]] = ..., ack: _Optional[_Union[Ack, _Mapping]] = ..., probe: _Optional[_Union[Probe, _Mapping]] = ..., refused: _Optional[_Union[Refused, _Mapping]] = ...) -> None: ...
 
 class Hello(_message.Message):
-    __slots__ = ("version", "peer", "clock", "boot", "plan", "resume_after", "drift_ppm", "credit_bytes", "codec", "peer_boot")
+    __slots__ = ("version", "peer", "clock", "boot", "plan", "resume_after", "drift_ppm", "credit_bytes", "codec", "incarnation", "peer_boot")
     VERSION_FIELD_NUMBER: _ClassVar[int]
     PEER_FIELD_NUMBER: _ClassVar[int]
     CLOCK_FIELD_NUMBER: _ClassVar[int]
@@ -31,6 +31,7 @@ class Hello(_message.Message):
     DRIFT_PPM_FIELD_NUMBER: _ClassVar[int]
     CREDIT_BYTES_FIELD_NUMBER: _ClassVar[int]
     CODEC_FIELD_NUMBER: _ClassVar[int]
+    INCARNATION_FIELD_NUMBER: _ClassVar[int]
     PEER_BOOT_FIELD_NUMBER: _ClassVar[int]
     version: int
     peer: str
@@ -41,8 +42,9 @@ class Hello(_message.Message):
     drift_ppm: int
     credit_bytes: int
     codec: str
+    incarnation: int
     peer_boot: int
-    def __init__(self, version: _Optional[int] = ..., peer: _Optional[str] = ..., clock: _Optional[str] = ..., boot: _Optional[int] = ..., plan: _Optional[int] = ..., resume_after: _Optional[int] = ..., drift_ppm: _Optional[int] = ..., credit_bytes: _Optional[int] = ..., codec: _Optional[str] = ..., peer_boot: _Optional[int] = ...) -> None: ...
+    def __init__(self, version: _Optional[int] = ..., peer: _Optional[str] = ..., clock: _Optional[str] = ..., boot: _Optional[int] = ..., plan: _Optional[int] = ..., resume_after: _Optional[int] = ..., drift_ppm: _Optional[int] = ..., credit_bytes: _Optional[int] = ..., codec: _Optional[str] = ..., incarnation: _Optional[int] = ..., peer_boot: _Optional[int] = ...) -> None: ...
 
 class Batch(_message.Message):
     __slots__ = ("first", "sent_ns", "tuples")
@@ -87,12 +89,16 @@ class Probe(_message.Message):
     def __init__(self, id: _Optional[int] = ..., t0_ns: _Optional[int] = ..., t1_ns: _Optional[int] = ..., t2_ns: _Optional[int] = ...) -> None: ...
 
 class Refused(_message.Message):
-    __slots__ = ("why", "link_seq")
+    __slots__ = ("why", "link_seq", "code", "count")
     WHY_FIELD_NUMBER: _ClassVar[int]
     LINK_SEQ_FIELD_NUMBER: _ClassVar[int]
+    CODE_FIELD_NUMBER: _ClassVar[int]
+    COUNT_FIELD_NUMBER: _ClassVar[int]
     why: str
     link_seq: int
-    def __init__(self, why: _Optional[str] = ..., link_seq: _Optional[int] = ...) -> None: ...
+    code: str
+    count: int
+    def __init__(self, why: _Optional[str] = ..., link_seq: _Optional[int] = ..., code: _Optional[str] = ..., count: _Optional[int] = ...) -> None: ...
 
 class Tuple(_message.Message):
     __slots__ = ("source", "epoch", "seq", "plan", "stream", "ordinal", "origin_lo_ns", "origin_hi_ns", "payload", "absent", "at_ns", "mark", "first")

@@ -2,7 +2,7 @@
 
 The next plan is written beside the old one before any agent is told, so that after any interruption the plan that
 runs is in a file; it takes the old one's name once the deployment is decided, and the old one is kept, since its run
-can still be collected.
+can still be collected. Where this process is killed in between, the next command does the rest (intention.py).
 """
 
 from __future__ import annotations
@@ -12,6 +12,7 @@ from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from pathlib import Path
 
+from coordinator.change import intention
 from coordinator.errors import Mistake
 from coordinator.fleet.addresses import Addresses
 from coordinator.fleet.agents import AgentError, Agents
@@ -50,8 +51,8 @@ def apply(
     if output is not None and output.resolve() == path.resolve():
         output = None
     target = output or path
-    waiting = deployed_plans.beside(target, after.hash)
-    old = path if output is not None else deployed_plans.beside(path, before.hash)
+    meant = intention.Intention(str(path), str(target), before.hash, after.hash)
+    waiting, old = meant.waiting, meant.old
     decided = False
 
     def on_decided() -> None:
@@ -65,22 +66,21 @@ def apply(
     with Agents(addresses.of(dict.fromkeys([*before.nodes, *after.nodes]))) as agents:
         _alone(after, agents, progress)
         plan_file.write(after, waiting)
-        try:
-            done = deploy.deploy(after, agents, progress, check, on_decided)
-        except KeyboardInterrupt:
-            progress(
-                f"interrupted: the nodes go on to plan {after.hash[:8]} by themselves; it is in {target}"
-                if decided
-                else "interrupted: nothing has changed"
-            )
-            raise
-        finally:
-            if not decided:
-                waiting.unlink(missing_ok=True)
-            else:
-                if old != path:
-                    plan_file.write(before, old)
-                waiting.replace(target)
+        with intention.written(meant):
+            try:
+                done = deploy.deploy(after, agents, progress, check, on_decided)
+            except KeyboardInterrupt:
+                progress(
+                    f"interrupted: the nodes go on to plan {after.hash[:8]} by themselves; it is in {target}"
+                    if decided
+                    else "interrupted: nothing has changed"
+                )
+                raise
+            finally:
+                if decided:
+                    meant.put_in_step()
+                else:
+                    waiting.unlink(missing_ok=True)
         replies = agents.try_all("Status", dict.fromkeys(agents.addresses, agent_pb2.StatusRequest()), STATUS_S)
     held = {name: each.longest_hold_ns for name, each in replies.items() if not isinstance(each, AgentError)}
     return AppliedChange(target, old, done, held)

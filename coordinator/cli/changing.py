@@ -55,6 +55,26 @@ def untold() -> Iterator[None]:
         raise
 
 
+def settle(plan: Path, addresses: Path) -> None:
+    """Finishes a change of that plan file whose command was killed, where the agents have decided it."""
+    from coordinator.change import intention
+    from coordinator.fleet import addresses as address_file
+    from coordinator.fleet.agents import Agents
+    from coordinator.fleet.deployment import deploy
+
+    if intention.left(plan) is None:
+        return
+    file = address_file.load(addresses)
+    with Agents(file.nodes) as agents:
+        made = intention.settle(plan, agents.status())
+    if made is None:
+        tell(f"a change of {plan} was broken off before it was decided: what ran goes on")
+        return
+    tell(f"a change of {plan} was broken off when it was decided: plan {made.hash[:8]} runs, and the files say so now")
+    with Agents(file.of_plan(made)) as agents:
+        deploy.deploy(made, agents, Lines())
+
+
 def check_running(made: Plan, plan: Path, addresses: Path, dry_run: bool) -> None:
     """Whether the agents run that plan, before anything is planned; deploying asks again. Not of a dry run, which needs
     no agents."""

@@ -14,6 +14,7 @@ from coordinator.fleet.identity import identity
 from coordinator.spec.files import security
 from protos import agent_pb2, trace_pb2
 
+SILENT = frozenset({"unavailable", "deadline_exceeded"})
 METHODS = frozenset({"Describe", "Prepare", "Commit", "Abort", "Stop", "Status", "Profile", "Health"})
 
 
@@ -76,10 +77,26 @@ class Agents:
 
     def try_all(self, method: str, requests: Mapping[str, Any], seconds: float) -> dict[str, Any | AgentError]:
         """Call the method on every node in `requests` at once; each node's reply, or what went wrong."""
-        assert method in METHODS
+        return self.try_several({method: requests}, seconds)[method]
+
+    def try_several(
+        self, requests: Mapping[str, Mapping[str, Any]], seconds: float
+    ) -> dict[str, dict[str, Any | AgentError]]:
+        """Call several methods, each on the nodes of its requests, all at once; by method, as `try_all`. Nodes that do
+        not answer are looked at once each, all at once."""
+        assert requests.keys() <= METHODS
+        replies = self._calls.all(requests, seconds)
+        failed = {
+            name for asked in replies.values() for name, reply in asked.items()
+            if isinstance(reply, CallError) and reply.code in SILENT
+        }  # fmt: skip
+        found = self._calls.diagnose(sorted(failed), seconds)
         return {
-            name: self._failure(name, reply, seconds) if isinstance(reply, CallError) else reply
-            for name, reply in self._calls.all(method, requests, seconds).items()
+            method: {
+                name: self._failure(name, reply, seconds, found) if isinstance(reply, CallError) else reply
+                for name, reply in asked.items()
+            }
+            for method, asked in replies.items()
         }
 
     def all(self, method: str, requests: Mapping[str, Any], seconds: float) -> dict[str, Any]:
@@ -104,7 +121,7 @@ class Agents:
         try:
             return list(self._calls.stream("Plans", name, request, seconds))
         except CallError as error:
-            raise self._failure(name, error, seconds) from None
+            raise self._failed(name, error, seconds) from None
 
     def trace(self, name: str, held: Mapping[int, int], seconds: float) -> Iterator[trace_pb2.TraceChunk]:
         """What the node has beyond `held` (boot: records). Raises AgentError."""
@@ -112,20 +129,25 @@ class Agents:
         try:
             yield from self._calls.stream("Trace", name, trace_pb2.TraceRequest(held=positions), seconds)
         except CallError as error:
-            raise self._failure(name, error, seconds) from None
+            raise self._failed(name, error, seconds) from None
 
-    def _failure(self, name: str, error: CallError, seconds: float) -> AgentError:
+    def _failed(self, name: str, error: CallError, seconds: float) -> AgentError:
+        """Of one call."""
+        found = self._calls.diagnose([name], seconds) if error.code in SILENT else {}
+        return self._failure(name, error, seconds, found)
+
+    def _failure(self, name: str, error: CallError, seconds: float, found: Mapping[str, str]) -> AgentError:
+        """found: what is wrong with the connections to nodes, where that was found out."""
         agent = self.addresses[name]
         at, own = agent.control, self._identities.get(agent.tls) if agent.tls else None
-        if error.code in ("unavailable", "deadline_exceeded") and (found := self._calls.diagnose(name)):
-            return AgentError(name, "unreachable", f"the agent at {at} cannot be reached: {found}")
+        if error.code in SILENT and (why := found.get(name)):
+            return AgentError(name, "unreachable", f"the agent at {at} cannot be reached: {why}")
         if error.code == "unavailable":
             check = "is it running, and is this its control address? 'coordinator up' starts local agents"
             return AgentError(name, "unreachable", f"the agent at {at} cannot be reached", check)
         if error.code == "deadline_exceeded":
-            return AgentError(
-                name, "no_answer", f"the agent at {at} did not answer within {seconds:g} s", "see its log"
-            )
+            text = f"the agent at {at} did not answer within {seconds:g} s: nothing is known of it"
+            return AgentError(name, "no_answer", text, "is it frozen, or its machine very busy? see its log")
         if error.code == "unimplemented":
             return AgentError(
                 name, "no_agent", f"what answers at {at} is no agent of this release", "check the address"

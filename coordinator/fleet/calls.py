@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Collection, Iterator, Mapping
 from typing import Any, Protocol
 
 
@@ -17,14 +17,15 @@ class CallError(Exception):
 class Calls(Protocol):
     """Calls to agents by name, and the time that goes by meanwhile."""
 
-    def all(self, method: str, requests: Mapping[str, Any], seconds: float) -> dict[str, Any | CallError]:
-        """Call the method on every node in `requests` at once; each node's reply, or what went wrong."""
+    def all(self, requests: Mapping[str, Mapping[str, Any]], seconds: float) -> dict[str, dict[str, Any | CallError]]:
+        """Call each method on the nodes of its requests, all at once; by method, each node's reply, or what went
+        wrong."""
 
     def stream(self, method: str, node: str, request: Any, seconds: float) -> Iterator[Any]:
         """The replies of one node. Raises CallError."""
 
-    def diagnose(self, node: str) -> str:
-        """Why a node that does not answer cannot be talked to, where that can be found out; empty: no reason."""
+    def diagnose(self, nodes: Collection[str], seconds: float) -> dict[str, str]:
+        """Why nodes that did not answer within that time cannot be talked to, as far as that can be found out."""
 
     def close(self) -> None:
         """No more calls."""

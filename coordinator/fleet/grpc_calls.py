@@ -4,7 +4,8 @@ from __future__ import annotations
 
 import os
 import time
-from collections.abc import Iterator, Mapping
+from collections.abc import Collection, Iterator, Mapping
+from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 from typing import Any
 
@@ -15,7 +16,7 @@ import grpc
 from coordinator.fleet.addresses import AgentAddress
 from coordinator.fleet.calls import CallError
 from coordinator.fleet.identity.identity import Identity
-from coordinator.fleet.identity.tls_probe import probe
+from coordinator.fleet.identity.tls_probe import PROBE_S, probe
 from coordinator.spec.files import security
 from protos import agent_pb2_grpc
 
@@ -26,6 +27,7 @@ OPTIONS = (
     ("grpc.initial_reconnect_backoff_ms", 100),
     ("grpc.max_reconnect_backoff_ms", 1000),
 )
+MOST_PROBES = 16  # at once
 
 
 class GrpcCalls:
@@ -53,19 +55,16 @@ class GrpcCalls:
         for channel in self._channels.values():
             channel.close()
 
-    def all(self, method: str, requests: Mapping[str, Any], seconds: float) -> dict[str, Any | CallError]:
+    def all(self, requests: Mapping[str, Mapping[str, Any]], seconds: float) -> dict[str, dict[str, Any | CallError]]:
         """At once."""
         calls = {
-            name: getattr(self._stubs[name], method).future(request, timeout=seconds)
-            for name, request in requests.items()
+            method: {
+                name: getattr(self._stubs[name], method).future(request, timeout=seconds)
+                for name, request in asked.items()
+            }
+            for method, asked in requests.items()
         }
-        replies: dict[str, Any | CallError] = {}
-        for name, call in calls.items():
-            try:
-                replies[name] = call.result()
-            except grpc.RpcError as error:
-                replies[name] = _failed(error)
-        return replies
+        return {method: {name: _result(call) for name, call in asked.items()} for method, asked in calls.items()}
 
     def stream(self, method: str, node: str, request: Any, seconds: float) -> Iterator[Any]:
         """As they come."""
@@ -74,12 +73,26 @@ class GrpcCalls:
         except grpc.RpcError as error:
             raise _failed(error) from None
 
-    def diagnose(self, node: str) -> str:
-        """By a connection of its own."""
+    def diagnose(self, nodes: Collection[str], seconds: float) -> dict[str, str]:
+        """By connections of their own, at once."""
+        if not nodes:
+            return {}
+        with ThreadPoolExecutor(min(len(nodes), MOST_PROBES)) as pool:
+            found = zip(nodes, pool.map(lambda node: self._probe(node, seconds), nodes), strict=True)
+            return {node: why for node, why in found if why}
+
+    def _probe(self, node: str, seconds: float) -> str:
         agent = self._addresses[node]
         own = self._identities.get(agent.tls) if agent.tls else None
-        found = probe(agent.control, own, security.name_of_node(node))
+        found = probe(agent.control, own, security.name_of_node(node), min(PROBE_S, seconds / 4))
         return str(found) if found else ""
+
+
+def _result(call: Any) -> Any | CallError:
+    try:
+        return call.result()
+    except grpc.RpcError as error:
+        return _failed(error)
 
 
 def _failed(error: grpc.RpcError) -> CallError:

@@ -16,7 +16,7 @@ from coordinator.monitoring import metrics, status_response
 from coordinator.monitoring.metrics import Frame, Look, Output, Plans
 from protos import agent_pb2
 
-LEAST_SECONDS, MOST_SECONDS = 0.5, 5.0  # for an answer
+LEAST_SECONDS, MOST_SECONDS = 0.5, status_response.ANSWER_S
 
 
 class Cost(NamedTuple):
@@ -102,7 +102,7 @@ class Monitor:
         known = hashes, _changed_ns(self.plan)
         if known != self._known:
             self._known = known
-            found = status_response.known_plans(self.plan, hashes, self._agents)
+            found = status_response.known_plans(self.plan, places, self._agents)
             self._plans = {**self._plans, **found} if hashes else found
 
 

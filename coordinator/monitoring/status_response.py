@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
@@ -16,13 +16,17 @@ from coordinator.plan import plan_file
 from protos import agent_pb2
 from protos.plan_document import Plan
 
+ANSWER_S = 2.0  # an agent that has not answered by then, and a look at why, is unknown within 3 s
 Values = dict[str, Any]
 
 
 def ask(agents: Agents, seconds: float) -> dict[str, Values]:
-    """Of every place. Where an agent does not answer: `reachable` false and `why`."""
-    replies = agents.try_all("Status", dict.fromkeys(agents.addresses, agent_pb2.StatusRequest()), seconds)
-    health = agents.try_all("Health", dict.fromkeys(agents.addresses, agent_pb2.HealthRequest()), seconds)
+    """Of every place. Where an agent does not answer: `reachable` false, `state` unknown, and `why`."""
+    asked = {"Status": agent_pb2.StatusRequest(), "Health": agent_pb2.HealthRequest()}
+    told = agents.try_several(
+        {method: dict.fromkeys(agents.addresses, each) for method, each in asked.items()}, seconds
+    )
+    replies, health = told["Status"], told["Health"]
     return {
         place: told
         for name in replies
@@ -47,7 +51,7 @@ def by_place(reply: Any, health: Any, places: Sequence[str]) -> dict[str, Values
 def of(reply: Any, health: Any) -> Values:
     """Of one place."""
     if isinstance(reply, AgentError):
-        return {"reachable": False, "why": str(reply)}
+        return {"reachable": False, "state": "unknown", "why": str(reply)}
     values = {
         "reachable": True,
         "version": reply.version,
@@ -103,19 +107,20 @@ def _output(output: agent_pb2.OutputStatus) -> Values:
     }
 
 
-def known_plans(path: Path, hashes: Iterable[str], agents: Agents) -> dict[str, Plan]:
+def known_plans(path: Path, places: Mapping[str, Mapping[str, Any]], agents: Agents) -> dict[str, Plan]:
     """By hash: the plan of that file, and of those that nodes have what is kept beside it, or what they hand over
-    themselves; a file that is none is no matter here."""
-    hashes = set(hashes)
+    themselves; a file that is none is no matter here. places: as of `ask`: agents that gave no answer are not asked."""
+    silent = {host_of(place): str(values["why"]) for place, values in places.items() if not values["reachable"]}
+    hashes = {status["hash"] for values in places.values() for status in values.get("plans", [])}
     found: dict[str, Plan] = {}
-    for each in [path, *(deployed_plans.beside(path, hash_) for hash_ in sorted(set(hashes)))]:
+    for each in [path, *(deployed_plans.beside(path, hash_) for hash_ in sorted(hashes))]:
         try:
             made = plan_file.read(each)
         except BadInputError:
             continue
         found[made.hash] = made
     if lacking := hashes - found.keys():
-        found |= run_plans.fetch(agents, wanted=lacking)[0]
+        found |= run_plans.fetch(agents, (), silent, lacking)[0]
     return found
 
 

@@ -92,7 +92,7 @@ NODES: tuple[Column[Node], ...] = (
         "whether it runs in the real-time class ('node-agent doctor' says what keeps it from that)", right=False,
     ),
     Column(
-        "plan", lambda n: n.state if n.reachable else "no answer", lambda n: n.state,
+        "plan", lambda n: n.state if n.reachable else "unknown", lambda n: n.state,
         "committed: tuples are admitted; draining: what is under way ends; no runtime: it is being started again",
         right=False, bad=lambda n: not n.well,
     ),

@@ -2,14 +2,16 @@
 
 One `Receiver` per sending incarnation (peer name and boot). Within an incarnation link_seq tells what is new. A new
 incarnation of a node may compute and send again what the old one sent: that is recognised by lineage and stream
-against a bounded memory. `Inbox` holds the receivers of one listening process and fences: once a peer has come with a
-new boot, its earlier incarnations are refused.
+against a bounded memory. `Inbox` holds the receivers of one listening process and fences: of a node one incarnation
+lives, and the others are refused (fence.py).
 """
 
 from collections import OrderedDict
 from collections.abc import Sequence
+from dataclasses import dataclass
 from typing import NamedTuple
 
+from node_agent.link.fence import AWAY_NS, refusal, supersedes
 from node_agent.link.limits import LinkError
 
 Lineage = tuple[int, int, int, int, int, int]
@@ -88,6 +90,8 @@ class Receiver:
         """Largest link_seq that was taken over: `resume_after` in a Hello."""
         self.duplicates = 0
         self.superseded = False
+        self.began_anew = False
+        """Whether this incarnation took the place of a later one that had gone: its count of starts began anew."""
 
     def on_hello(self, credit_bytes: int) -> Acknowledgement:
         """A connection begins: resume_after and credit_bytes for the Hello that goes to the sender."""
@@ -146,6 +150,17 @@ def grant(free_bytes: int, senders: int, most: int = 1 << 20, least: int = 4096)
     return 0 if share < least else min(share, most)
 
 
+@dataclass(slots=True)
+class _Living:
+    """The incarnation of a node that is let in. seen_ns: the latest instant at which it is known to have been there."""
+
+    boot: int
+    incarnation: int
+    receiver: Receiver
+    memory: Memory
+    seen_ns: int
+
+
 class Inbox:
     """The receivers of one listening process, by peer name and boot."""
 
@@ -154,17 +169,20 @@ class Inbox:
         self._keep = keep
         self._most = most_receivers
         self._sources: OrderedDict[tuple[str, int], Receiver] = OrderedDict()
-        self._nodes: OrderedDict[str, tuple[int, Receiver, Memory]] = OrderedDict()  # the boot that lives
+        self._nodes: OrderedDict[str, _Living] = OrderedDict()
         self._fenced: OrderedDict[tuple[str, int], None] = OrderedDict()
 
-    def hello(self, peer: str, boot: int, alone: bool) -> Receiver:
+    def hello(
+        self, peer: str, boot: int, alone: bool, incarnation: int = 0, at_ns: int = 0, present: bool = False
+    ) -> Receiver:
         """The receiver for this incarnation; the driver closes an earlier connection of the same one.
 
-        alone: at most one incarnation of that name lives (nodes): a new boot supersedes and fences the one before.
-        Otherwise (sources) any number may send at the same time. Raises LinkError (`fenced`) for a superseded boot.
+        alone: at most one incarnation of that name lives (nodes): a greater one supersedes and fences the one before.
+        Otherwise (sources) any number may send at the same time. present: the one that lives is connected, and not
+        silent. Raises LinkError (`fenced`) for an incarnation that may not take the place of the one that lives.
         """
         if alone:
-            return self._node(peer, boot)
+            return self._node(peer, boot, incarnation, at_ns, present)
         receiver = self._sources.get((peer, boot)) or Receiver(None, self._ack_every)
         self.keep(peer, boot, receiver)
         return receiver
@@ -176,19 +194,41 @@ class Inbox:
         while len(self._sources) > self._most:
             self._sources.popitem(last=False)
 
-    def _node(self, peer: str, boot: int) -> Receiver:
+    def gone(self, peer: str, boot: int, at_ns: int) -> None:
+        """A connection of that incarnation of a node has ended."""
+        living = self._nodes.get(peer)
+        if living is not None and living.boot == boot:
+            living.seen_ns = at_ns
+
+    def _node(self, peer: str, boot: int, incarnation: int, at_ns: int, present: bool) -> Receiver:
         if (peer, boot) in self._fenced:
             raise LinkError("fenced", f"{peer} has come back with a newer incarnation than {boot:016x}")
-        living, receiver, memory = self._nodes.pop(peer, None) or (0, None, Memory(self._keep))
-        if receiver is None or living != boot:
-            if receiver is not None:
-                receiver.superseded = True
-                memory.new_incarnation()
-                self._fenced[peer, living] = None
-                while len(self._fenced) > self._most:
-                    self._fenced.popitem(last=False)
-            receiver = Receiver(memory, self._ack_every)
-        self._nodes[peer] = (boot, receiver, memory)
+        living = self._nodes.get(peer)
+        if living is None:
+            memory = Memory(self._keep)
+            living = _Living(boot, incarnation, Receiver(memory, self._ack_every), memory, at_ns)
+        elif (living.boot, living.incarnation) != (boot, incarnation):
+            living = self._successor(peer, living, boot, incarnation, at_ns, present)
+        living.seen_ns = at_ns
+        self._nodes[peer] = living
+        self._nodes.move_to_end(peer)
         while len(self._nodes) > self._most:
             self._nodes.popitem(last=False)
-        return receiver
+        return living.receiver
+
+    def _successor(
+        self, peer: str, before: _Living, boot: int, incarnation: int, at_ns: int, present: bool
+    ) -> _Living:  # fmt: skip
+        """Another incarnation in the place of the one before. Raises LinkError where it may not take it."""
+        later = supersedes(incarnation, before.incarnation)
+        if before.boot == boot or not (later or (not present and at_ns - before.seen_ns >= AWAY_NS)):
+            raise refusal(peer, boot, incarnation, before.boot, before.incarnation)
+        before.receiver.superseded = True
+        before.memory.new_incarnation()
+        if later:  # else the one before is let in again if it comes back: its count is greater
+            self._fenced[peer, before.boot] = None
+            while len(self._fenced) > self._most:
+                self._fenced.popitem(last=False)
+        receiver = Receiver(before.memory, self._ack_every)
+        receiver.began_anew = not later
+        return _Living(boot, incarnation, receiver, before.memory, at_ns)

@@ -18,6 +18,7 @@ class Shared:
         self.clock, self.network, self.machine = ports
         self.now_ns = ports.clock.now_ns
         self.boot, self.lineage_epoch = boot, lineage_epoch
+        self.incarnation = facts.ring.header.starts
         self.facts, self.refusals = facts, Refusals(facts, lineage_epoch)
         self.log = log or Log(name, "runtime")
         self.counters: Counter[str] = Counter()

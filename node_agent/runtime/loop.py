@@ -28,7 +28,7 @@ from node_agent.runtime.deployments.cost_meter import CostMeter, Meter
 from node_agent.runtime.deployments.deployed_plan import Deployed, EngineSlot
 from node_agent.runtime.deployments.heartbeats import Heartbeats
 from node_agent.runtime.deployments.lifecycle import Changed, Plans
-from node_agent.runtime.links.acceptor import Acceptor
+from node_agent.runtime.links.acceptor import DRAIN_TUPLES, Acceptor
 from node_agent.runtime.links.credit import Backpressure
 from node_agent.runtime.links.outbox import Outbox
 from node_agent.runtime.links.roles import Context
@@ -142,7 +142,7 @@ class Runtime:
             self._wait(wait and not sliced.line)
             chosen = None if self.requests else self._next()
             if chosen is None:
-                return take or overdue
+                return take or overdue or (self.acceptor is not None and bool(self.acceptor.waiting))
         self._busy(*chosen)
         return True
 
@@ -224,6 +224,8 @@ class Runtime:
     def _drain(self, at_ns: int) -> None:
         """Within an instance's end: take in what has arrived."""
         self._flush_due = True
+        if self.acceptor is not None:
+            self.acceptor.begin_drain()
         self.context.arrivals.apply(self.shared.network.wait(0))
         self.backpressure.overhead_ns += self._now() - at_ns
 
@@ -255,6 +257,10 @@ class Runtime:
         ):  # of a window that has closed
             return
         seconds = max(0, self._due_ns() - self._now()) / 1e9 if wait and not self.requests else 0.0
+        if self.acceptor is not None:
+            self.acceptor.begin_drain()
+            if self.acceptor.waiting or self.acceptor.room < DRAIN_TUPLES:
+                seconds = 0.0
         at_ns = self.shared.network.wait(seconds)
         self.context.arrivals.apply(at_ns)
         self.facts.publish()

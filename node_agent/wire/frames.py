@@ -17,11 +17,14 @@ from node_agent.link.limits import MAX_BATCH_TUPLES, MAX_FRAME_BYTES, LinkError
 from node_agent.link.outcomes import Outcome
 from node_agent.link.receiver import Arrived
 from node_agent.wire.single_tuple import lone_batch
+from node_agent.wire.tuple_count import WalkError, has_more
 from protos import tuple_pb2 as pb
 
 VERSION = 1
 MAX_HELLO_BYTES = 4096
-MAX_WHY_CHARS = 1000
+MAX_WHY_CHARS, MAX_CODE_CHARS = 1000, 40
+MOST_FIELDS = 16  # of a Batch or an Ack beside its tuples or answers
+PART_TUPLES = 256  # a longer batch comes in parts, so that a reader may do something else in between
 LENGTH = Struct(">I")
 FILTERED, REMOVED, EXACT, QUIET = range(4)  # what an absent tuple tells; see the proto
 _TLS_HELLO = 0x1603  # how TLS begins, read as half a length
@@ -49,10 +52,11 @@ class Hello(NamedTuple):
     credit_bytes: int = 0
     codec: str = ""
     peer_boot: int = 0
+    incarnation: int = 0
 
 
 class Batch(NamedTuple):
-    """Tuples with link_seq first, first + 1, ..."""
+    """Tuples with link_seq first, first + 1, ...: a whole batch of the wire, or a part of a long one."""
 
     first: int
     sent_ns: int
@@ -85,10 +89,12 @@ class Probe(NamedTuple):
 
 
 class Refused(NamedTuple):
-    """A source's tuple, or with link_seq 0 the connection, was refused."""
+    """Tuples from link_seq on, or with link_seq 0 the connection, were refused."""
 
     why: str
     link_seq: int = 0
+    code: str = ""
+    tuples: int = 1
 
 
 Frame = Hello | Batch | Ack | Probe | Refused
@@ -181,9 +187,9 @@ def encode_probe(probe: Probe) -> bytes:
     return _framed(pb.Frame(probe=pb.Probe(**probe._asdict())))
 
 
-def encode_refused(why: str, link_seq: int = 0) -> bytes:
+def encode_refused(why: str, link_seq: int = 0, code: str = "", count: int = 0) -> bytes:
     """A whole Refused frame with its length."""
-    return _framed(pb.Frame(refused=pb.Refused(why=why[:MAX_WHY_CHARS], link_seq=link_seq)))
+    return _framed(pb.Frame(refused=pb.Refused(why=why[:MAX_WHY_CHARS], link_seq=link_seq, code=code, count=count)))
 
 
 def encode_outcomes(outcomes: Sequence[Outcome], upto: int, credit_bytes: int) -> bytes:
@@ -237,7 +243,7 @@ class FrameReader:
                 if end - at - 4 < length:
                     break
                 at += 4 + length
-                yield self._decode(bytes(buffer[at - length : at]))
+                yield from self._decode(bytes(buffer[at - length : at]))
         except FrameError:
             self._broken = True
             at = end
@@ -254,16 +260,23 @@ class FrameReader:
         if length == 0:
             raise FrameError("frame_empty", "a frame of no bytes")
 
-    def _decode(self, data: bytes) -> Frame:
+    def _decode(self, data: bytes) -> Iterator[Frame]:
+        """One frame; of a long batch the parts, each when it is asked for."""
         try:
+            if has_more(data, MAX_BATCH_TUPLES + MOST_FIELDS):
+                raise FrameError("batch_size", f"a frame of more than {MAX_BATCH_TUPLES} tuples or answers")
             frame = pb.Frame.FromString(data)
-        except DecodeError as error:
+        except (DecodeError, WalkError) as error:
             raise FrameError("frame_malformed", f"{len(data)} bytes that are no Frame: {error}") from None
+        if frame.WhichOneof("is") == "batch" and self._greeted:
+            yield from self._batch(frame.batch)
+        else:
+            yield self._single(frame)
+
+    def _single(self, frame: pb.Frame) -> Frame:
         kind = frame.WhichOneof("is")
         if not self._greeted and kind not in {"hello", "refused"}:
             raise FrameError("frame_order", f"the first frame of a connection is {kind}, not hello")
-        if kind == "batch":
-            return self._batch(frame.batch)
         if kind == "ack":
             return self._ack(frame.ack)
         if kind == "hello":
@@ -271,10 +284,14 @@ class FrameReader:
         if kind == "probe":
             return _probe(frame.probe)
         if kind == "refused":
-            return Refused(frame.refused.why[:MAX_WHY_CHARS], frame.refused.link_seq)
+            refused = frame.refused
+            if refused.count > MAX_BATCH_TUPLES:
+                raise FrameError("refused_size", f"{refused.count} tuples refused at once; at most {MAX_BATCH_TUPLES}")
+            why, code = refused.why[:MAX_WHY_CHARS], refused.code[:MAX_CODE_CHARS]
+            return Refused(why, refused.link_seq, code, refused.count or 1)
         raise FrameError("frame_malformed", "a frame of no known kind")
 
-    def _batch(self, batch: pb.Batch) -> Batch:
+    def _batch(self, batch: pb.Batch) -> Iterator[Batch]:
         first, count = batch.first, len(batch.tuples)
         if not 0 < count <= MAX_BATCH_TUPLES:
             raise FrameError("batch_size", f"a batch of {count} tuples; allowed are 1 to {MAX_BATCH_TUPLES}")
@@ -285,7 +302,9 @@ class FrameReader:
         if not -FAR_NS <= batch.sent_ns <= FAR_NS:
             raise FrameError("batch_fields", f"a batch that was sent at {batch.sent_ns}")
         self._next_first = first + count
-        return Batch(first, batch.sent_ns, [_arrived(item) for item in batch.tuples])
+        for at in range(0, count, PART_TUPLES):
+            tuples = [_arrived(item) for item in batch.tuples[at : at + PART_TUPLES]]
+            yield Batch(first + at, batch.sent_ns, tuples)
 
     def _ack(self, ack: pb.Ack) -> Ack:
         if ack.upto < self._upto:
@@ -305,7 +324,7 @@ class FrameReader:
         self._greeted = True
         return Hello(
             hello.peer, hello.clock, hello.boot, hello.plan, hello.resume_after, hello.drift_ppm, hello.credit_bytes,
-            hello.codec, hello.peer_boot,
+            hello.codec, hello.peer_boot, hello.incarnation,
         )  # fmt: skip
 
 

@@ -53,6 +53,8 @@ def register(app: typer.Typer) -> None:
         from coordinator.plan import plan_file
 
         longest_ns = changing.loading_ns(loading)
+        if not dry_run:
+            changing.settle(plan, addresses)
         made = plan_file.read(plan)
         measured = query_files.costs(costs, costs_of, margin)
         wish = next_plan.Wish(Limits(seconds=time_limit), best_effort, not no_sharing, longest_ns, measured)

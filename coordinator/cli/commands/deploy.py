@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from coordinator.cli import completion
+from coordinator.cli import changing, completion
 from coordinator.cli.commands.up import DEFAULT_ADDRESSES, AddressesOption
 from coordinator.cli.lines import Lines, tell
 
@@ -56,6 +56,7 @@ def register(app: typer.Typer) -> None:
         from coordinator.monitoring.explained import EDITED
         from coordinator.plan import plan_file
 
+        changing.settle(plan, addresses)
         made = plan_file.read(plan)
         if without is not None:
             made, beside = plan_file.after(made, without, plan)

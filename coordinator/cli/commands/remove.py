@@ -40,6 +40,8 @@ def register(app: typer.Typer) -> None:
         from coordinator.plan import plan_file
 
         longest_ns = changing.loading_ns(loading)
+        if not dry_run:
+            changing.settle(plan, addresses)
         made = plan_file.read(plan)
         with changing.untold():
             changing.check_running(made, plan, addresses, dry_run)

@@ -52,9 +52,8 @@ def register(app: typer.Typer) -> None:
 
         places = address_file.load(addresses).nodes
         with Agents(places) as agents:
-            values = status_response.ask(agents, 5.0)
-            hashes = {each["hash"] for node in values.values() for each in node.get("plans", [])}
-            known = status_response.known_plans(plan, hashes, agents)
+            values = status_response.ask(agents, status_response.ANSWER_S)
+            known = status_response.known_plans(plan, values, agents)
         frame = metrics.between(None, metrics.Look(0.0, values), known)
         queries = _queries(values, frame, known)
         for place, node in values.items():
@@ -152,7 +151,7 @@ def _nodes(frame: Frame) -> Table:
     table = _table("node", "version", "rt", "plan", "use", "queue", "restarts", "records")
     for node in frame.nodes:
         if not node.reachable:
-            table.add_row(node.name, "", "", "no answer")
+            table.add_row(node.name, "", "", "unknown")
             continue
         hashes = [status["hash"][:8] for status in node.values["plans"] if status["state"] == node.state]
         limit = f" of {size(node.queue_limit_bytes)}" if node.queue_limit_bytes else ""

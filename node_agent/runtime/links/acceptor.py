@@ -1,14 +1,15 @@
 """The listening data socket, and the accepted connections until and while they have a role."""
 
 from collections import Counter, OrderedDict
-from collections.abc import Iterable
+from collections.abc import Iterable, Iterator
 
 from node_agent.host.log import WARNING
 from node_agent.host.trace_ring import PROMISES, Inherited, TakenOver, peer_key
+from node_agent.link.fence import AWAY_NS
 from node_agent.link.limits import LinkError
 from node_agent.link.outcomes import Outcome, OutcomeLog
-from node_agent.link.receiver import Inbox
-from node_agent.ports import WRITABLE, Listener
+from node_agent.link.receiver import Inbox, Receiver
+from node_agent.ports import READABLE, WRITABLE, Listener
 from node_agent.runtime.links.roles import Context, NodeRole, Role, SourceRole, write_clock
 from node_agent.runtime.links.sink_role import SinkRole
 from node_agent.runtime.links.socket_connection import Connection, Security
@@ -18,6 +19,7 @@ MOST_CONNECTIONS = 256
 MOST_STRANGERS = 32  # of them that have not said hello
 MOST_ANSWERS = 256  # incarnations of sources whose outcomes are remembered
 MOST_OUTCOMES = 65_536  # of all of them; those that came first are forgotten
+DRAIN_TUPLES = 256  # and other frames, that one drain takes in, of all connections; what is beyond waits for the next
 HELLO_NS = 5_000_000_000  # a connection that has not said hello by then is closed
 
 
@@ -41,6 +43,8 @@ class Acceptor:
         self._strangers: dict[Accepted, None] = {}  # of them, those that have not said hello, the oldest first
         self.sinks: dict[str, list[SinkRole]] = {}  # by output
         self.touched: dict[Accepted, None] = {}  # to acknowledge
+        self.waiting: dict[Accepted, None] = {}  # whose tuples this drain has no more room for
+        self.room = DRAIN_TUPLES
         context.shared.network.add(listener.fileno(), self)
 
     @property
@@ -95,10 +99,11 @@ class Acceptor:
             return sink
         if kind not in {"node", "source"}:
             raise LinkError("hello_fields", f"{hello.peer!r} is neither node:NAME nor source:NAME nor sink:NAME")
-        self._close_others(hello.peer, hello.boot)
-        receiver = self._inbox.hello(hello.peer, hello.boot, alone=kind == "node")
         if kind == "node":
-            self._close_others(hello.peer)
+            receiver = self._node(hello)
+        else:
+            self._close_others(hello.peer, hello.boot)
+            receiver = self._inbox.hello(hello.peer, hello.boot, alone=False)
         promised = self._promised.get((peer_key(hello.peer), hello.boot), ())
         receiver.resume(max((link_seq for link_seq, _, _, _ in promised), default=0))
         self.context.senders += 1
@@ -111,6 +116,22 @@ class Acceptor:
             outcome_log.recall(promised)
         self._keep(hello.peer, hello.boot, outcome_log)
         return SourceRole(self.context, accepted.connection, hello, receiver, outcome_log)
+
+    def _node(self, hello: frames.Hello) -> Receiver:
+        """The receiver of a node's incarnation that is let in; its name has no other connection then."""
+        at_ns = self.context.shared.now_ns()
+        present = any(
+            other.role.name == hello.peer and (other.role.clock.same or at_ns - other.heard_ns < AWAY_NS)
+            for other in self._accepted
+            if other.role is not None
+        )
+        receiver = self._inbox.hello(hello.peer, hello.boot, True, hello.incarnation, at_ns, present)
+        self._close_others(hello.peer)
+        if receiver.began_anew:
+            receiver.began_anew = False
+            told = f"{hello.peer} counts its starts anew: the one of before, which had counted on, has long been gone"
+            self.context.shared.note("peers_began_anew", told, peer=hello.peer)
+        return receiver
 
     def _keep(self, peer: str, boot: int, outcome_log: OutcomeLog) -> None:
         self._outcome_logs[peer, boot] = outcome_log
@@ -133,6 +154,8 @@ class Acceptor:
         del self._accepted[accepted]
         self._strangers.pop(accepted, None)
         self.touched.pop(accepted, None)
+        self.waiting.pop(accepted, None)
+        accepted.rest = None
         if accepted.counted:
             self.context.senders -= 1
         role = accepted.role
@@ -145,6 +168,15 @@ class Acceptor:
         elif isinstance(role, SourceRole):  # many may have come and gone while it was connected
             self._inbox.keep(role.name, role.boot, role.receiver)
             self._keep(role.name, role.boot, role.outcome_log)
+        elif isinstance(role, NodeRole):
+            self._inbox.gone(role.name, role.boot, self.context.shared.now_ns())
+
+    def begin_drain(self) -> None:
+        """Call before the sockets are looked at: there is room again, first for what had to wait."""
+        self.room = DRAIN_TUPLES
+        waiting, self.waiting = self.waiting, {}
+        for accepted in waiting:
+            accepted.on_ready(self.context.shared.now_ns(), READABLE)
 
     def promise(self) -> bool:
         """In place of acknowledgements before an instance runs: in shared memory, where they outlive this process.
@@ -198,6 +230,8 @@ class Accepted:
         self.role: Role | None = None
         self.counted = False  # among the senders
         self.era = 0  # of the peer's clock, as told
+        self.rest: Iterator[frames.Frame] | None = None  # of what was read, and has to wait
+        self.heard_ns = at_ns
 
     def on_ready(self, at_ns: int, mask: int) -> None:
         """Read what has come; write what was kept."""
@@ -206,23 +240,40 @@ class Accepted:
             connection.flush()
         if mask & ~WRITABLE and not connection.closed:
             try:
-                arrived = connection.read()
-                at_ns = (
-                    self.acceptor.context.shared.now_ns()
-                )  # after it was read: stamped earlier it could be younger than its own arrival
-                for frame in arrived:
-                    self._on_frame(at_ns, frame)
+                self._read()
             except LinkError as error:
                 self.refuse(error)
                 return
         self.close_if_gone()
 
+    def _read(self) -> None:
+        """Hand in what has come, as far as this drain has room; the rest waits, and nothing more is read until then."""
+        acceptor = self.acceptor
+        if acceptor.room <= 0:
+            acceptor.waiting[self] = None
+            return
+        rest = self.rest
+        if rest is None:
+            rest = self.connection.read()
+        at_ns = acceptor.context.shared.now_ns()  # after it was read, else it could be younger than its own arrival
+        self.heard_ns = at_ns
+        for frame in rest:
+            self._on_frame(at_ns, frame)
+            if acceptor.room <= 0:
+                self.rest = rest
+                acceptor.waiting[self] = None
+                return
+        self.rest = None
+
     def _on_frame(self, at_ns: int, frame: frames.Frame) -> None:
         role = self.role
         if role is not None and isinstance(frame, frames.Batch):
             self.acceptor.touched[self] = None
+            self.acceptor.room -= len(frame.tuples)
             role.on_batch(at_ns, frame)
-        elif role is None:
+            return
+        self.acceptor.room -= 1
+        if role is None:
             if isinstance(frame, frames.Refused):
                 raise LinkError("frame_order", "refused before hello")
             assert isinstance(frame, frames.Hello)  # the reader lets nothing else come first

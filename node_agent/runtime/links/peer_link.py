@@ -277,8 +277,26 @@ class PeerLink:
             if not (frame.t1_ns or frame.t2_ns):
                 self._connection.write(frames.encode_probe(frame._replace(t1_ns=at_ns, t2_ns=at_ns)))
                 self._unprobed_ns = 0
+        elif isinstance(frame, frames.Refused) and frame.link_seq:
+            self._refused(at_ns, frame)
         elif isinstance(frame, frames.Refused):
-            self.shared.note("links_refused", f"{self.name} at {self.address} refused this node: {frame.why}")
+            counter = "links_fenced" if frame.code == "fenced" else "links_refused"
+            self.shared.note(counter, f"{self.name} at {self.address} refused this node: {frame.why}")
+
+    def _refused(self, at_ns: int, refused: frames.Refused) -> None:
+        """The peer has not taken these over, and never will: GAVE_UP. Its plan has no windows there to be told."""
+        for link_seq in range(refused.link_seq, refused.link_seq + refused.tuples):
+            tag = self._flight.pop(link_seq, None)
+            if tag is None:
+                continue
+            deployed, (source, epoch, seq, ordinal, _, _), stream, index, mark = tag
+            deployed.held -= 1
+            if mark is not None:
+                continue
+            self.shared.note("tuples_refused_by_peer", f"{self.name} at {self.address} refused tuples: {refused.why}")
+            self.shared.facts.write(
+                GAVE_UP, deployed.loaded.flags, index, source, epoch, seq, at_ns, link_seq, stream, ordinal
+            )
 
     def _close_if_gone(self, at_ns: int) -> None:
         connection = self._connection

@@ -96,6 +96,7 @@ class NodeRole:
         self.name, self.boot, self.key = hello.peer, hello.boot, peer_key(hello.peer)
         self.node = hello.peer.partition(":")[2]
         self.clock = context.clock_of(hello)
+        self._unknown: list[int] = []  # numbers of this batch whose plan is not here
         granted = receiver.on_hello(context.backpressure.credit(context.senders))
         connection.write(answer(context.shared, resume_after=granted.upto, credit_bytes=granted.credit_bytes))
 
@@ -108,6 +109,8 @@ class NodeRole:
             while batch.tuples[at] is not arrived:  # `fresh` is a part of them in the same order
                 at += 1
             self._take(at_ns, arrived, batch.first + at, batch.sent_ns)
+        if self._unknown:
+            self._refuse_unknown()
 
     def _take(self, at_ns: int, arrived: Arrived, link_seq: int, sent_ns: int) -> None:
         context, stream = self.context, arrived.stream
@@ -115,8 +118,10 @@ class NodeRole:
         if deployed is None and arrived.absent:
             context.shared.counters["marks_of_unknown_plan"] += 1
             return
-        if deployed is None:  # the sender's SENT without a RECEIVED says what became of it
-            context.shared.note("tuples_of_unknown_plan", f"{self.name} sent a tuple of a plan that is not here")
+        if deployed is None:
+            told = f"{self.name} sent a tuple of plan {arrived.plan:016x}, which is not here: it was refused"
+            context.shared.note("tuples_of_unknown_plan", told)
+            self._unknown.append(link_seq)
             return
         index = self._producer(deployed, stream)
         context.plans.proven(deployed)
@@ -144,6 +149,18 @@ class NodeRole:
             deployed.engine_slot.engine.lose(at_ns, loaded, stream, lineage, CAUSE_DECODE)
             return
         context.arrivals.add(loaded, 0, stream, lineage, payload, len(arrived.payload))
+
+    def _refuse_unknown(self) -> None:
+        """Told before the acknowledgement that covers them, so that the sender writes that it gave them up."""
+        unknown, self._unknown = self._unknown, []
+        why = f"their plan is not on {self.context.shared.name}"
+        first, last = unknown[0], unknown[0]
+        for link_seq in [*unknown[1:], 0]:
+            if link_seq == last + 1:
+                last = link_seq
+                continue
+            self.connection.write(frames.encode_refused(why, first, "plan_unknown", last - first + 1))
+            first = last = link_seq
 
     def _producer(self, deployed: Deployed, stream: int) -> int:
         """The peer's number in that plan, if it may send that stream."""
@@ -297,7 +314,7 @@ def answer(shared: Shared, resume_after: int = 0, credit_bytes: int = 0, plan: i
     """The Hello that answers a Hello."""
     hello = frames.Hello(
         f"node:{shared.name}", shared.clock.domain, shared.boot, plan, resume_after, shared.clock.drift_ppm,
-        credit_bytes, codec,
+        credit_bytes, codec, incarnation=shared.incarnation,
     )  # fmt: skip
     return frames.encode_hello(hello)
 

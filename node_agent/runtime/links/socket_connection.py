@@ -89,7 +89,7 @@ class Connection:
         """Say why, count it, close."""
         self.shared.note(error.counter, f"a connection was closed: {error}")
         self.shared.counters["connections_refused"] += 1
-        self.write(frames.encode_refused(str(error)))
+        self.write(frames.encode_refused(str(error), code=error.counter))
         self._finish()
         self.close()
 

@@ -165,7 +165,7 @@ def test_a_node_that_does_not_answer() -> None:
     )
     told = frame(None, now)
     shown = list(text.lines(told))
-    assert shown[1].split()[:3] == ["a", "no", "answer!"] and shown[-1] == "node a: cannot be reached"
+    assert shown[1].split()[:2] == ["a", "unknown!"] and shown[-1] == "node a: cannot be reached"
     assert text.headline(told, 2) == "2 nodes, 1 does not answer; 2 outputs; the last 2 s"
     assert text.headline(told, None).endswith("; since each runtime began")
     said = "\n".join(explained.output(told.outputs[0], told.nodes))

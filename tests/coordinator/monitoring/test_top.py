@@ -146,7 +146,7 @@ def test_misses_are_of_the_last_interval(watched: Street) -> None:
 def test_a_node_that_does_not_answer_stays_in_view_and_comes_back(watched: Street) -> None:
     async def act(app: Top, pilot: Pilot[None]) -> None:
         await asyncio.to_thread(watched.kill, "b")
-        await until(pilot, lambda: cells(app, "nodes", "b")["plan"] == "no answer!")
+        await until(pilot, lambda: cells(app, "nodes", "b")["plan"] == "unknown!")
         assert cells(app, "nodes", "a")["plan"] == "committed"
         assert "node b: the agent at" in str(app.query_one("#said", Static).render())
         app.query_one("#nodes", Sorted).move_cursor(row=1)

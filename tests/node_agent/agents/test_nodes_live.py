@@ -1,6 +1,7 @@
 """Two real agents: links, joins and side inputs across them, clocks that differ, a node that crashes."""
 
 import os
+import shutil
 import signal
 import socket
 from pathlib import Path
@@ -13,6 +14,7 @@ from protos import plan_pb2, records
 from tests.node_agent.live import Agent, kinds, spooled, store, until
 
 SECOND = 10**9
+TOLD = "is already here as incarnation"
 
 
 def _plan(node: str, **parts: Any) -> plan_pb2.LocalPlan:
@@ -173,3 +175,38 @@ def test_a_node_that_crashes_costs_what_it_held_and_the_rest_goes_on(two: tuple[
     received = {(each.source, each.epoch, each.seq, each.stream) for each in at_b if isinstance(each, records.Received)}
     assert received <= sent
     assert len(sent) == kinds(at_a)["SENT"]  # once per tuple and stream, however often it was sent again
+
+
+def test_a_copy_of_a_node_is_refused_and_the_node_goes_on(two: tuple[Path, tuple[int, int]]) -> None:
+    """As from a cloned card: the same name, plan and count of starts."""
+    with _start(two, "a") as a:
+        a.stop()
+    directory, _ = two
+    shutil.copytree(directory / "a", directory / "copy" / "a")
+    with _start(two, "b") as b, _start(two, "a") as a:
+        with Sink(b.data, "out") as sink, Source(a.data, "in") as source:
+            until(lambda: source.send_many(range(2)) and _some(sink))
+            with Agent(directory / "copy" / "a", "--data", "127.0.0.1:0", name="a") as copy:
+                until(lambda: TOLD in copy.log.read_text())
+                assert source.send_many(range(100)) and sum(_some(sink) for _ in range(50)) == 50
+                copy.stop()
+        a.stop()
+        b.stop()
+    assert TOLD not in a.log.read_text(), "nobody refused the node itself"
+    (first, *_) = [line for line in b.log.read_text().splitlines() if TOLD in line]
+    assert "node:a" in first and "(boot " in first and "incarnation 2" in first and "--name" in first
+
+
+def test_tuples_of_a_plan_that_is_gone_at_the_peer_are_given_up_on_record(two: tuple[Path, tuple[int, int]]) -> None:
+    """As of a node that comes back after the others were given another plan."""
+    directory, _ = two
+    store(directory / "b", _plan("b", query="other"), whole=b'{"another":"plan"}')
+    with _start(two, "a") as a, _start(two, "b") as b, Source(a.data, "in") as source:
+        until(lambda: source.send_many(range(2)) and "refused tuples" in a.log.read_text())
+        a.stop()
+        b.stop()
+    at_a, at_b = spooled(directory / "a"), kinds(spooled(directory / "b"))
+    given_up = {record.link_seq for record in at_a if isinstance(record, records.GaveUp)}
+    sent = {record.link_seq for record in at_a if isinstance(record, records.Sent)}
+    assert given_up == sent and at_b["RECEIVED"] == 0
+    assert "which is not here: it was refused" in b.log.read_text()

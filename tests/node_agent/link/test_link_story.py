@@ -1,5 +1,6 @@
 """Sender and receiver against a network that loses connections: nothing in time is lost, nothing comes twice."""
 
+import re
 from collections import deque
 from typing import Any
 
@@ -8,6 +9,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from node_agent.link.backoff import Backoff
+from node_agent.link.fence import AWAY_NS
 from node_agent.link.limits import (
     BATCH_OVERHEAD_BYTES,
     MAX_BATCH_TUPLES,
@@ -17,6 +19,7 @@ from node_agent.link.limits import (
 )
 from node_agent.link.receiver import Arrived, Inbox, Memory, Receiver, grant
 from node_agent.link.sender import Outgoing, Sender
+from node_agent.wire.frames import MAX_WHY_CHARS
 
 FOREVER = 1 << 60
 
@@ -350,6 +353,52 @@ def test_a_superseded_incarnation_is_fenced() -> None:
     with pytest.raises(LinkError):
         inbox.hello("node:a", 1, alone=True)
     assert inbox.hello("node:b", 1, alone=True).on_batch(1, [arrived(1)])
+
+
+def test_an_incarnation_that_is_not_later_is_refused_and_the_one_that_lives_goes_on() -> None:
+    inbox = Inbox()
+    living = inbox.hello("node:a", 1, True, incarnation=5)
+    for boot, incarnation in ((2, 5), (3, 4), (4, 0), (1, 6), (1, 4)):
+        with pytest.raises(LinkError) as error:
+            inbox.hello("node:a", boot, True, incarnation, AWAY_NS - 1)
+        assert error.value.counter == "fenced"
+        assert {"node:a", "5", str(incarnation), f"{boot:016x}"} <= set(re.split(r"[ ,()]+", str(error.value)))
+        assert len(str(error.value)) < MAX_WHY_CHARS, "it arrives as a whole"
+    assert inbox.hello("node:a", 1, True, 5) is living and living.on_batch(1, [arrived(1)])
+    later = inbox.hello("node:a", 9, True, 6)
+    assert later.on_batch(1, [arrived(1), arrived(2)]) == [arrived(2)] and not later.began_anew
+    with pytest.raises(LinkError):
+        living.on_batch(2, [arrived(3)])
+
+
+def test_a_node_whose_count_began_anew_is_let_in_after_the_one_of_before_has_gone() -> None:
+    inbox = Inbox()
+    before = inbox.hello("node:a", 1, True, 5)
+    before.on_batch(1, [arrived(1)])
+    inbox.gone("node:a", 7, 2 * AWAY_NS)  # of a boot that does not live
+    with pytest.raises(LinkError):
+        inbox.hello("node:a", 2, True, 1, AWAY_NS, present=True)
+    inbox.gone("node:a", 1, AWAY_NS)
+    with pytest.raises(LinkError):
+        inbox.hello("node:a", 2, True, 1, 2 * AWAY_NS - 1)
+    anew = inbox.hello("node:a", 2, True, 1, 2 * AWAY_NS)
+    assert anew.began_anew and anew.on_batch(1, [arrived(1), arrived(2)]) == [arrived(2)]
+    with pytest.raises(LinkError):
+        before.on_batch(2, [arrived(3)])
+    inbox.hello("node:a", 1, True, 5, 2 * AWAY_NS)  # it was cut off for long, and another one had its name meanwhile
+    with pytest.raises(LinkError):
+        anew.on_batch(3, [arrived(3)])
+
+
+def test_a_version_that_tells_no_count_gives_way_to_one_that_does() -> None:
+    inbox = Inbox()
+    inbox.hello("node:a", 1, True)
+    inbox.hello("node:a", 2, True)  # restarted
+    with pytest.raises(LinkError):
+        inbox.hello("node:a", 1, True)
+    inbox.hello("node:a", 3, True, 1)
+    with pytest.raises(LinkError):
+        inbox.hello("node:a", 4, True, 0)
 
 
 def test_sources_of_one_name_live_side_by_side_and_their_number_is_bounded() -> None:

@@ -9,7 +9,7 @@ from node_agent.wire.frames import FrameError, FrameReader, Hello
 from node_agent.wire.single_tuple import lone_batch
 from protos import tuple_pb2 as pb
 
-HELLO = Hello("node:a", "0" * 32, 77, 5, 6, 100, 1 << 20, "json", 78)
+HELLO = Hello("node:a", "0" * 32, 77, 5, 6, 100, 1 << 20, "json", 78, 70_000)
 U16, U32, U64 = st.integers(0, 0xFFFF), st.integers(0, 0xFFFFFFFF), st.integers(0, (1 << 64) - 1)
 INSTANT = st.integers(-FAR_NS, FAR_NS)
 LINEAGE = st.builds(
@@ -135,7 +135,7 @@ def test_frames_come_out_whole_however_the_bytes_are_cut(size: int) -> None:
     into = FrameReader()
     got = [frame for at in range(0, len(data), size) for frame in into.feed(data[at : at + size])]
     assert [type(frame).__name__ for frame in got] == ["Hello", "Ack", "Probe", "Batch", "Refused"]
-    assert got[1] == (3, 500, [(2, 1, 9), (3, 1, 10)]) and got[2] == (1, 2, 3, 4) and got[4] == ("too old", 4)
+    assert got[1] == (3, 500, [(2, 1, 9), (3, 1, 10)]) and got[2] == (1, 2, 3, 4) and got[4] == ("too old", 4, "", 1)
 
 
 def test_outcomes_come_before_the_acknowledgement_that_covers_them() -> None:

@@ -1,6 +1,6 @@
 """A coordinator in virtual time: its own functions, on a machine of the wires, in a process that can be killed."""
 
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -34,35 +34,32 @@ class WireCalls:
     def __init__(self, process: "CoordinatorProcess", addresses: Mapping[str, str]) -> None:
         self._process, self._addresses = process, addresses
 
-    def _call(self, method: str, requests: Mapping[str, Any], seconds: float) -> dict[str, Call]:
-        asked = [(self._addresses[name], method, each.SerializeToString()) for name, each in requests.items()]
-        calls = call_all(self._process.network, self._process.clock.now_ns, asked, seconds)
-        return dict(zip(requests, calls, strict=True))
-
-    def all(self, method: str, requests: Mapping[str, Any], seconds: float) -> dict[str, Any | CallError]:
+    def all(self, requests: Mapping[str, Mapping[str, Any]], seconds: float) -> dict[str, dict[str, Any | CallError]]:
         """At once."""
-        reply = GetMessageClass(METHODS[method].output_type)
-        asked = {name: self._process.asked(name, method, request) for name, request in requests.items()}
-        found = {
-            name: CallError(*call.failure) if call.failure else reply.FromString(call.replies[0])
-            for name, call in self._call(method, requests, seconds).items()
-        }
-        for name, answer in found.items():
-            asked[name].accepted = getattr(answer, "accepted", False)
+        asked = [(method, name, request) for method, of in requests.items() for name, request in of.items()]
+        found: dict[str, dict[str, Any | CallError]] = {method: {} for method in requests}
+        for (method, name, _), call in zip(asked, self._call(asked, seconds), strict=True):
+            reply = GetMessageClass(METHODS[method].output_type)
+            found[method][name] = CallError(*call.failure) if call.failure else reply.FromString(call.replies[0])
         return found
+
+    def _call(self, asked: Sequence[tuple[str, str, Any]], seconds: float) -> list[Call]:
+        """asked: method, node and request."""
+        packed = [(self._addresses[name], method, request.SerializeToString()) for method, name, request in asked]
+        return call_all(self._process.network, self._process.clock.now_ns, packed, seconds)
 
     def stream(self, method: str, node: str, request: Any, seconds: float) -> Iterator[Any]:
         """As they came."""
-        call = self._call(method, {node: request}, seconds)[node]
+        (call,) = self._call([(method, node, request)], seconds)
         reply = GetMessageClass(METHODS[method].output_type)
         for data in call.replies:
             yield reply.FromString(data)
         if call.failure:
             raise CallError(*call.failure)
 
-    def diagnose(self, node: str) -> str:
+    def diagnose(self, nodes: Collection[str], seconds: float) -> dict[str, str]:
         """Nothing is found out."""
-        return ""
+        return {}
 
     def close(self) -> None:
         """Every call has a connection of its own."""

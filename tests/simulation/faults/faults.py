@@ -6,6 +6,7 @@ from random import Random
 from typing import NamedTuple
 
 from tests.simulation.faults.faulty_line import MS, NODES, SECOND, FaultyLine
+from tests.simulation.faults.impostor import Impostor
 
 FIRST_NS, LAST_NS = SECOND, 7 * SECOND  # when faults begin; all have ended by END_NS
 END_NS = 12 * SECOND
@@ -120,6 +121,18 @@ def _deaf_control(line: FaultyLine, fault: Fault, fired: Counter[str]) -> None:
     line.time.after(fault.for_ns, mend)
 
 
+def _impostor(line: FaultyLine, fault: Fault, fired: Counter[str]) -> None:
+    """Somebody says hello as a node that is there, with another boot and a count of starts that is lower."""
+    peer = {"a": "b", "b": "c", "c": "a"}[fault.node]
+    impostor = Impostor(line, fault.node, peer, line.nodes[fault.node].starts - 1)
+
+    def leave() -> None:
+        impostor.leave()
+        fired["impostor"] += impostor.refused
+
+    line.time.after(fault.for_ns, leave)
+
+
 def _burst(line: FaultyLine, fault: Fault, fired: Counter[str]) -> None:
     """The load is drawn before the run begins: see `load`."""
     fired["burst"] += 1
@@ -128,6 +141,7 @@ def _burst(line: FaultyLine, fault: Fault, fired: Counter[str]) -> None:
 KINDS: dict[str, Begin] = {
     "crash": _crash, "crash_running": _crash_running, "power_cut": _power_cut, "pause": _pause, "suspend": _suspend,
     "cut": _cut, "reset": _reset, "lossy": _lossy, "slow": _slow, "burst": _burst, "deaf_control": _deaf_control,
+    "impostor": _impostor,
 }  # fmt: skip
 
 

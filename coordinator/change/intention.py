@@ -1,0 +1,111 @@
+"""A change that was begun, on disk until the plan files are in step with what runs.
+
+It is written before the first agent is asked to commit. Where the coordinator is killed before it has put the files in
+order, the next command finds it, asks the agents which of the two plans they have committed, and does the rest. A
+command that is still at it holds a lock, which ends with its process.
+"""
+
+from __future__ import annotations
+
+import fcntl
+import json
+import os
+from collections.abc import Iterator
+from contextlib import ExitStack, contextmanager
+from dataclasses import asdict, dataclass
+from pathlib import Path
+
+from coordinator.errors import BadInputError, unwritable
+from coordinator.fleet.deployment import deployed_plans
+from coordinator.plan import plan_file
+from protos import agent_pb2
+from protos.plan_document import Plan
+
+MOST_BYTES = 65_536
+
+
+@dataclass(frozen=True)
+class Intention:
+    """The plan `before`, of the file `path`, gives way to `after`, which is to be in `target`. Hashes, and paths."""
+
+    path: str
+    target: str
+    before: str
+    after: str
+
+    @property
+    def waiting(self) -> Path:
+        """Where the next plan is until it is decided."""
+        return deployed_plans.beside(Path(self.target), self.after)
+
+    @property
+    def old(self) -> Path:
+        """Where the plan of before is kept."""
+        path = Path(self.path)
+        return path if self.target != self.path else deployed_plans.beside(path, self.before)
+
+    def put_in_step(self) -> None:
+        """The next plan takes its place, and the one before is kept; what is done already is not done again."""
+        path, target = Path(self.path), Path(self.target)
+        if self.old != path and plan_file.read(path).hash == self.before:
+            plan_file.write(plan_file.read(path), self.old)
+        if self.waiting.exists():
+            self.waiting.replace(target)
+
+
+def file_of(path: Path) -> Path:
+    """Where the intention to change the plan of that file is."""
+    return path.with_name(f"{path.name}.changing")
+
+
+@contextmanager
+def written(intention: Intention) -> Iterator[None]:
+    """While the change is made. It stays where this process is killed. Raises BadInputError where it cannot be
+    written, as where another command changes the same plan."""
+    path = file_of(Path(intention.path))
+    with ExitStack() as stack:
+        try:
+            file = stack.enter_context(path.open("a", encoding="utf-8"))
+            fcntl.flock(file, fcntl.LOCK_EX | fcntl.LOCK_NB)
+            file.truncate(0)
+            json.dump(asdict(intention), file)
+            file.flush()
+            os.fsync(file.fileno())
+        except OSError as error:
+            raise unwritable(path, error) from error
+        try:
+            yield
+        finally:
+            path.unlink(missing_ok=True)
+
+
+def left(path: Path) -> Intention | None:
+    """What a command that was killed has left of a change of that plan file; None: nothing, or it is still at it."""
+    try:
+        with file_of(path).open(encoding="utf-8") as file:
+            fcntl.flock(file, fcntl.LOCK_EX | fcntl.LOCK_NB)
+            values = json.loads(file.read(MOST_BYTES))
+        return Intention(*(str(values[key]) for key in ("path", "target", "before", "after")))
+    except (OSError, ValueError, KeyError, TypeError):
+        return None
+
+
+def settle(path: Path, statuses: deployed_plans.Statuses) -> Plan | None:
+    """Finish what a killed command has left. Returns the plan that the files have now where it had been decided, for
+    nodes that have not yet heard of it; None: there was nothing, or nothing had been decided."""
+    found = left(path)
+    if found is None:
+        return None
+    wanted = bytes.fromhex(found.after)
+    states = {each.state for status in statuses.values() for each in status.plans if each.hash == wanted}
+    if not states & {agent_pb2.COMMITTED, agent_pb2.DRAINING}:
+        if agent_pb2.PREPARED not in states:  # else it is given up, or repeated, first
+            found.waiting.unlink(missing_ok=True)
+            file_of(path).unlink(missing_ok=True)
+        return None
+    found.put_in_step()
+    file_of(path).unlink(missing_ok=True)
+    try:
+        return plan_file.read(Path(found.target))
+    except BadInputError:
+        return None

@@ -1,0 +1,96 @@
+"""A command that changes what runs is killed at each step; the next one finds what it has left, and goes on."""
+
+import os
+import signal
+import subprocess
+import sys
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+
+from coordinator.change import apply_change, intention
+from coordinator.cli import app
+from coordinator.fleet.local import local_agents
+from coordinator.plan import plan_file
+from tests.coordinator.change.test_change_live import Lane
+
+# The command in a process of its own, which kills itself at a step: `FUNCTION`, before or after its call number N.
+KILLED = """
+import importlib, os, signal, sys
+from coordinator.cli import app
+module, name, number, when, *words = sys.argv[1:]
+owner = importlib.import_module(module.partition(":")[0])
+owner = getattr(owner, module.partition(":")[2]) if ":" in module else owner
+true, calls = getattr(owner, name), [0]
+def killed(*given, **named):
+    calls[0] += 1
+    if calls[0] == int(number) and when == "before":
+        os.kill(os.getpid(), signal.SIGKILL)
+    done = true(*given, **named)
+    if calls[0] == int(number) and when == "after":
+        os.kill(os.getpid(), signal.SIGKILL)
+    return done
+setattr(owner, name, killed)
+app.register()
+app.app(words)
+"""
+STEPS = {  # what is killed where; whether what was meant is decided by then
+    "the next plan is written": (("coordinator.change.intention", "written", "1", "before"), False),
+    "the intention is written": (("coordinator.fleet.deployment.deploy", "deploy", "1", "before"), False),
+    "all have prepared": (("coordinator.fleet.deployment.deploy", "_answer", "1", "before"), False),
+    "all have committed": (("coordinator.fleet.deployment.deploy", "_answer", "3", "before"), True),
+    "the files are put in step": (("coordinator.change.intention:Intention", "put_in_step", "1", "before"), True),
+    "the old plan is kept": (("coordinator.plan.plan_file", "write", "2", "after"), True),
+    "they are in step": (("coordinator.change.intention:Intention", "put_in_step", "1", "after"), True),
+}
+
+
+@pytest.fixture(scope="module", autouse=True)
+def commands() -> None:
+    if not app.app.registered_commands:
+        app.register()
+
+
+@pytest.fixture(scope="module")
+def lane(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Lane]:
+    found = Lane(tmp_path_factory.mktemp("killed"))
+    yield found
+    local_agents.stop(found.agents)
+
+
+def _killed(lane: Lane, step: tuple[str, ...], *words: str) -> None:
+    given = [*words, "--addresses", str(lane.addresses.path), "--plan", str(lane.plan)]
+    done = subprocess.run([sys.executable, "-c", KILLED, *step, *given], capture_output=True, text=True, check=False)
+    assert done.returncode == -signal.SIGKILL, done.stdout + done.stderr
+
+
+def test_the_next_command_goes_on_whenever_one_was_killed(lane: Lane, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(apply_change, "BEGUN_S", 0.2)
+    visits = str(lane.root / "visits.yaml")
+    for number, (name, (step, decided)) in enumerate(STEPS.items()):
+        removing = number % 2 == 1
+        if removing and "visits" not in plan_file.read(lane.plan).queries:
+            assert lane.command("add", visits)[0] == 0
+        elif not removing and "visits" in plan_file.read(lane.plan).queries:
+            assert lane.command("remove", "visits")[0] == 0
+        words = ("remove", "visits") if removing else ("add", visits)
+        _killed(lane, step, *words)
+        undone = ("add", visits) if removing else ("remove", "visits")
+        code, said = lane.command(*(undone if decided else words))
+        assert code == 0, f"killed when {name}: {said}"
+        runs = plan_file.read(lane.plan)
+        assert ("visits" in runs.queries) == (removing if decided else not removing), name
+        assert {hash_ for plans in lane.committed().values() for hash_, _ in plans} >= {bytes.fromhex(runs.hash)}, name
+        assert not intention.file_of(lane.plan).exists()
+
+
+def test_a_change_that_is_under_way_is_left_to_its_command(tmp_path: Path) -> None:
+    path = tmp_path / "plan.json"
+    meant = intention.Intention(str(path), str(path), "ab" * 32, "cd" * 32)
+    with intention.written(meant):
+        assert intention.left(path) is None
+    assert not intention.file_of(path).exists()
+    intention.file_of(path).write_text('{"path": 1}')
+    assert intention.left(path) is None, "it was cut off while it was written: nobody had been told"
+    assert os.listdir(tmp_path) == ["plan.json.changing"]

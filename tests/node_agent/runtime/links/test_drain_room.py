@@ -1,0 +1,57 @@
+"""However much has come over the data sockets, one drain takes in a bounded number of tuples."""
+
+import socket
+from pathlib import Path
+
+import pytest
+
+from node_agent.core import plan as core
+from node_agent.host.clock import clock_domain
+from node_agent.link.limits import MAX_BATCH_TUPLES
+from node_agent.runtime.in_process import in_process
+from node_agent.runtime.links.acceptor import DRAIN_TUPLES
+from node_agent.runtime.loop import Runtime
+from node_agent.wire import frames
+
+SENT = 3000
+PLAN = core.Plan(
+    "q", "a", 0, 1 << 60, 1, "edf", 1, (core.Stream(1, "in", "json"), core.Stream(2, "out", "json")),
+    (core.Source(1, "in", 1),), (core.Operator(1, "O1", "pass", (1,), 2, cost_ns=1000),),
+    (core.Unit(1, (1,), 10**9, 10**10, (2,)),), (core.Output(1, "out", 2, 10**10),),
+)  # fmt: skip
+
+
+def _source(runtime: Runtime, boot: int) -> socket.socket:
+    assert runtime.acceptor is not None
+    end = socket.create_connection(runtime.acceptor.address, 5)
+    end.sendall(frames.encode_hello(frames.Hello("source:in", clock_domain(), boot)))
+    return end
+
+
+@pytest.mark.parametrize("size", [1, 50, MAX_BATCH_TUPLES], ids=["one by one", "batches", "one batch"])
+def test_a_drain_takes_in_so_many_and_the_rest_comes_later(
+    size: int, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    data = [frames.encode_tuple((0, 0, 0, 0, 0, 0), 0, 0, b"1") for _ in range(SENT)]
+    with in_process(PLAN, tmp_path) as runtime:
+        arrivals, drains = runtime.context.arrivals, list[int]()
+        apply = arrivals.apply
+
+        def counted(at_ns: int) -> None:
+            drains.append(len(arrivals._first) + len(arrivals._then))
+            apply(at_ns)
+
+        monkeypatch.setattr(arrivals, "apply", counted)
+        ends = [_source(runtime, boot) for boot in (1, 2)]
+        for end in ends:
+            at = 0
+            while at < SENT:
+                end.sendall(frames.encode_batch(at + 1, 0, data[at : at + size]))
+                at += size
+        while runtime.context.seqs.get(1, 0) < 2 * SENT:
+            runtime.step(wait=False)
+        assert sum(drains) == 2 * SENT, "each, and none twice"
+        assert max(drains) < DRAIN_TUPLES + frames.PART_TUPLES
+        assert runtime.acceptor is not None and not runtime.acceptor.waiting
+        for end in ends:
+            end.close()
