@@ -2,8 +2,8 @@
 
 An origin on another machine is known as an interval of the own clock, so a latency is one as well. The record of a
 result (`protos.records.Output`), the plain report, its drawings and the story of a run take their latencies from here,
-and agents their verdicts. Two places have the rule in another form on purpose: Spark computes it in columns, as a second
-opinion on reports, and an agent's delivery path subtracts by itself, since it makes no object per result.
+and agents their verdicts. Two places have the rule in another form on purpose: Spark computes it in columns, as a
+second opinion on reports, and an agent's delivery path subtracts by itself, since it makes no object per result.
 """
 
 from enum import StrEnum

@@ -34,6 +34,7 @@ from protos.segments import MISSING, SEAL, Block, Flaw, Trail, records_in, scan
 
 ADMITTED = (STATE_COMMITTED, STATE_DRAINING, STATE_DRAINED)  # states of plans that have admitted tuples
 SEGMENT_BYTES = 64 << 20
+FOLDERS_ABOVE = 5  # of an incarnation's, to the one that holds the run directory
 SUFFIX = ".trace"
 
 
@@ -65,6 +66,7 @@ class Incarnation:
     name: int | None = None  # what the next block has to call the one before
     sealed: int = 0  # the PLAN state that closed it, once that is here
     unsynced: set[Path] = field(default_factory=set)
+    named: bool = False  # the folders above it are on disk: they were not all there before
 
     @property
     def held(self) -> int:
@@ -136,11 +138,15 @@ class Incarnation:
             self.written, self.ended, self.crashed = self.held, True, self.sealed == STATE_CRASHED
 
     def sync(self) -> None:
-        """What was added is on disk when this returns."""
+        """What was added is on disk when this returns, under its name in the run directory."""
+        if not self.unsynced:
+            return
         for path in sorted(self.unsynced):
             _sync(path)
-        if self.unsynced:
-            _sync(self.directory)
+        folders = (self.directory, *self.directory.parents[:FOLDERS_ABOVE])
+        for folder in folders[:1] if self.named else folders:
+            _sync(folder)
+        self.named = True
         self.unsynced.clear()
 
     def entry(self, *hashes: str) -> dict[str, Any]:

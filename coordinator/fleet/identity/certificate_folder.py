@@ -3,7 +3,7 @@
     certs/ca.pem  ca.key  a/ b/ coordinator/ client/     each with ca.pem, cert.pem, key.pem
 
 All keys are made and written to a folder of their own in there first. Then they are moved into place, one identity at a
-time, while signals wait; so neither Ctrl-C nor a full disk leaves half an identity.
+time, while signals wait; so neither Ctrl-C nor a full disk nor a loss of power leaves half an identity.
 """
 
 from __future__ import annotations
@@ -158,6 +158,7 @@ def _write(path: Path, ca: Ca, issued: Issued) -> None:
     _put(path / CA_FILE, ca.pem, 0o644)
     _put(path / CERT_FILE, issued.cert, 0o644)
     _put(path / KEY_FILE, issued.key, 0o600)
+    _sync(path)
 
 
 def _put(path: Path, data: bytes, mode: int) -> None:
@@ -167,6 +168,15 @@ def _put(path: Path, data: bytes, mode: int) -> None:
         file.write(data)
         file.flush()
         os.fsync(file.fileno())
+
+
+def _sync(folder: Path) -> None:
+    """The names in it are on disk on return."""
+    descriptor = os.open(folder, os.O_RDONLY | os.O_DIRECTORY)
+    try:
+        os.fsync(descriptor)
+    finally:
+        os.close(descriptor)
 
 
 def _aside(folder: Path, wanted: Sequence[str], now: datetime) -> Path | None:
@@ -189,6 +199,7 @@ def _move(stage: Path, folder: Path, names: Sequence[str], before: Path | None) 
         for source, target in moves:
             source.rename(target)
             done.append((source, target))
+        _sync(folder)
     except OSError:
         for source, target in reversed(done):
             target.rename(source)
