@@ -57,7 +57,7 @@ class Way:
 WAYS = (Way("deadline placement + EDF", "deadline", "edf"), Way("SQPR placement + FIFO", "sqpr", "fifo"))
 
 
-def ways(policies: Sequence[str]) -> tuple[Way, ...]:
+def variants(policies: Sequence[str]) -> tuple[Way, ...]:
     """The usual two; or the deadline placement under each of these. Raises ValueError where no agent runs one."""
     for policy in policies:
         if reason := refused(policy.partition(":")[0]):
@@ -177,7 +177,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
         help=f"On both nodes; may be repeated. {HELP}".replace("%", "%%"),
     )
     try:
-        chosen = ways(options.parse_args(arguments).policy)
+        chosen = variants(options.parse_args(arguments).policy)
     except ValueError as error:
         print(f"demo: {error}", file=sys.stderr)
         return BAD_INPUT

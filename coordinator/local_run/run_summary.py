@@ -54,7 +54,7 @@ def document(plan: Plan, ran: Ran) -> dict[str, Any]:
         "waits": [{"operator": name, "node": node, "told": text} for (name, node), text in ran.waits.items()],
         "report": str(ran.run / "report.json"),
         "page": str(ran.page),
-        "addresses": str(ran.kept) if ran.kept else None,
+        "addresses": str(ran.agents_left) if ran.agents_left else None,
     }
 
 

@@ -152,7 +152,7 @@ def _show(runs: Sequence[Run], reports: Sequence[dict[str, Any]]) -> None:
     from rich.markup import escape
 
     from coordinator.report.facts import lacking
-    from coordinator.report.page.terminal import WIDE, contradictions, incomplete, tables, told
+    from coordinator.report.page.terminal import WIDE, contradictions, incomplete, notes, tables
 
     console = Console(highlight=False)
     if not console.is_terminal:
@@ -163,5 +163,5 @@ def _show(runs: Sequence[Run], reports: Sequence[dict[str, Any]]) -> None:
         console.print(line, markup=False, soft_wrap=True)
     for table in tables(runs, reports, console.width):
         console.print(table)
-    for line in (*told(reports), *incomplete(reports)):
+    for line in (*notes(reports), *incomplete(reports)):
         console.print(line, markup=False, soft_wrap=True)

@@ -42,7 +42,7 @@ class TraceError(CoordinatorError):
     """What an agent sent, or what is in the run directory, does not fit together."""
 
 
-class Told(NamedTuple):
+class PlanState(NamedTuple):
     """A PLAN record: a state of protos/records.py, and the epoch of the deployment."""
 
     state: int
@@ -194,12 +194,12 @@ class Incarnation:
         """The last state of every plan that was here, by the start of its hash."""
         return {stamp: told[-1].state for stamp, told in self.plans().items()}
 
-    def plans(self) -> dict[int, list[Told]]:
+    def plans(self) -> dict[int, list[PlanState]]:
         """What became of every plan that was here, by the start of its hash."""
-        found: dict[int, list[Told]] = {}
+        found: dict[int, list[PlanState]] = {}
         for path in self.segments():
             for record in plans_in(records_in(path.read_bytes())):
-                found.setdefault(record.stamp, []).append(Told(record.state, record.plan_epoch))
+                found.setdefault(record.stamp, []).append(PlanState(record.state, record.plan_epoch))
         return found
 
 

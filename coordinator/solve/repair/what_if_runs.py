@@ -101,10 +101,10 @@ def outcome(case: Case) -> Outcome:
         return Outcome(None, tuple(error.reasons))
     except OutOfTimeError as error:
         return Outcome(None, tuple(error.mistakes), undecided=True)
-    return told(made)
+    return promised_outcome(made)
 
 
-def told(plan: Plan) -> Outcome:
+def promised_outcome(plan: Plan) -> Outcome:
     """What a plan promises."""
     missed: dict[str, str] = {}
     ageless: list[str] = []
