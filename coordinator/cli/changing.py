@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from coordinator.cli.lines import Lines, tell
+from coordinator.cli.lines import LineProgress, tell
 from coordinator.errors import CoordinatorError, Mistake
 
 if TYPE_CHECKING:
@@ -102,7 +102,9 @@ def conclude(change: Change, plan: Path, addresses: Path, output: Path | None, d
             "nothing was deployed" + (f"; the next plan {change.after.hash[:8]} is in {output}" if output else "")
         )
     else:
-        done = apply_change.apply(change.before, change.after, plan, address_file.load(addresses), output, Lines())
+        done = apply_change.apply(
+            change.before, change.after, plan, address_file.load(addresses), output, LineProgress()
+        )
         told |= {
             "deployed": True,
             "epoch": done.deployed.epoch,

@@ -7,7 +7,7 @@ from dataclasses import dataclass, field
 from typing import Any
 
 from coordinator.errors import Mistake
-from coordinator.plan.deadline_breakdown import standing, standing_values
+from coordinator.plan.deadline_breakdown import guarantee_status, status_values
 from coordinator.units import show_ns
 from protos.plan_document import Claim, Plan
 
@@ -41,7 +41,7 @@ def _claim(side: Side, name: str) -> Claim | None:
 
 def _status(side: Side, name: str) -> dict[str, Any] | None:
     claim = _claim(side, name)
-    return standing_values(claim) if claim else None
+    return status_values(claim) if claim else None
 
 
 def _traffic(side: Side) -> float | None:
@@ -84,7 +84,7 @@ def _bound(claim: Claim | None) -> str:
 
 
 def _guarantee_status(claim: Claim | None) -> str:
-    return standing(claim) if claim else "no plan"
+    return guarantee_status(claim) if claim else "no plan"
 
 
 def lines(before: Side, after: Side) -> list[str]:

@@ -93,7 +93,7 @@ def missed(name: str, found: Mapping[str, Any], ended: int = 0) -> Iterator[str]
     if share is not None and share[0] != share[1]:
         yield (
             f"output {name}: missed {missed_share.text(share)} of what was offered: between lie "
-            f"{missed_share.parts(found['between'])}"
+            f"{missed_share.reasons(found['between'])}"
         )
 
 

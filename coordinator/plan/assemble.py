@@ -13,7 +13,7 @@ from coordinator.model.flows import mean_selectivity
 from coordinator.model.incumbent import Incumbent
 from coordinator.model.progress import relative_gap
 from coordinator.plan import layout_windows, local_plans, policy_choice
-from coordinator.plan.deadline_breakdown import MISSED, standing
+from coordinator.plan.deadline_breakdown import MISSED, guarantee_status
 from coordinator.plan.layout import Layout
 from coordinator.spec import core_assignment, graph
 from coordinator.spec.cluster import Cluster
@@ -123,7 +123,7 @@ def _analysed(layout: Layout, charges: RuntimeOverhead) -> _Promised:
 
 def _any_promise(claim: Claim) -> bool:
     """Whether an output is promised anything: its deadline, or at least that from admission on."""
-    return standing(claim) != MISSED or (claim.bound_ns is not None and claim.bound_ns <= claim.deadline_ns)
+    return guarantee_status(claim) != MISSED or (claim.bound_ns is not None and claim.bound_ns <= claim.deadline_ns)
 
 
 def _objective(allocation: Allocation) -> Objective:

@@ -145,7 +145,7 @@ class Counts:
     window_answers: dict[tuple[int, int], tuple[int, int]] = field(default_factory=dict)  # (output, source) -> n, met
     idle: dict[int, int] = field(default_factory=dict)  # source of windows -> windows that nothing was fed into
     idle_met: dict[int, int] = field(default_factory=dict)  # output -> results of those that were met
-    spans: dict[tuple[int, int, int], Span] = field(
+    intervals: dict[tuple[int, int, int], Span] = field(
         default_factory=dict
     )  # (incarnation, source, what) -> what it covers
     # Of sources, and windows, whose node lacks records. epoch: 0 for windows

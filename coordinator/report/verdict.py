@@ -15,7 +15,7 @@ from coordinator.report.facts.reader import Incarnation, Run, records_of
 from coordinator.report.ledger.aggregated_counts import aggregate
 from coordinator.report.ledger.balance_sheet import Row
 from coordinator.report.ledger.idle import idle_windows
-from coordinator.report.ledger.interval_set import spans
+from coordinator.report.ledger.interval_set import intervals
 from coordinator.report.ledger.latency_breakdown import break_down
 from coordinator.report.ledger.ledger import keep
 from coordinator.report.ledger.reconciliation import seen_filtering
@@ -48,7 +48,7 @@ def verdict(run: Run) -> dict[str, Any]:
     counts.filtering = frozenset(seen_filtering(ledger))
     break_down(ledger, rows, delivered, counts)
     aggregate(mine, counts)
-    counts.spans = spans(mine)
+    counts.intervals = intervals(mine)
     return assemble(run, counts)
 
 

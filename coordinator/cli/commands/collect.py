@@ -11,7 +11,7 @@ import typer
 
 from coordinator.cli.commands.stop import DRAIN_S
 from coordinator.cli.commands.up import DEFAULT_ADDRESSES, AddressesOption
-from coordinator.cli.lines import Lines, tell
+from coordinator.cli.lines import LineProgress, tell
 
 STATUS_S = 5.0
 
@@ -68,7 +68,7 @@ def register(app: typer.Typer) -> None:
         from coordinator.fleet.collection import collect as collection
         from coordinator.fleet.collection import run_plans
 
-        progress, file = Lines(), address_file.load(addresses)
+        progress, file = LineProgress(), address_file.load(addresses)
         if resume is None:
             collection.check_out(output)
         given = _given(plan, resume)
@@ -189,7 +189,9 @@ def _runs_there(plan: Plan, name: str) -> bool:
     return bool(local.sources or local.units or local.outputs)
 
 
-def _stop(agents: Any, running: DeployedPlans, hashes: set[str] | None, timeout: float, progress: Lines) -> list[str]:
+def _stop(
+    agents: Any, running: DeployedPlans, hashes: set[str] | None, timeout: float, progress: LineProgress
+) -> list[str]:
     """End them on the nodes that answer; what is left there, one line each."""
     from coordinator.fleet.addresses import host_of
     from coordinator.fleet.agents import Agents, AgentsError

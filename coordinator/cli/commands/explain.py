@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Annotated, Any, Literal
 import typer
 
 from coordinator.cli import query_files
-from coordinator.cli.planning import searching, watching
+from coordinator.cli.planning import search_progress, searching
 
 if TYPE_CHECKING:
     from coordinator.solve.repair.what_if_runs import Case
@@ -89,7 +89,7 @@ def register(app: typer.Typer) -> None:
             )
             case = Case(query, cluster, types, choices)
             try:
-                with watching(as_json) as watch:
+                with search_progress(as_json) as watch:
                     made = planner.plan(query, cluster, types, choices, watch)
                 now = promised_outcome(made)
             except InfeasibleError as error:

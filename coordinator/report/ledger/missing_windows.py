@@ -103,7 +103,7 @@ class MissingWindows:
 
     def _last(self, incarnation: int, views: Sequence[WindowView]) -> WindowView | None:
         """Under which plan the operator was at last."""
-        spans = self._counts.spans
+        spans = self._counts.intervals
         told = [(spans[key].last_at_ns, view.source, view) for view in views for key in _keys(incarnation, view)
                 if key in spans]  # fmt: skip
         return max(told, key=lambda each: each[:2])[2] if told else None
@@ -137,7 +137,7 @@ class MissingWindows:
             )
 
     def _reported(self, trace: Trace, views: Sequence[WindowView]) -> _Reported | None:
-        number, spans = trace.incarnation.number, self._counts.spans
+        number, spans = trace.incarnation.number, self._counts.intervals
         told = [spans[number, view.source, TOLD] for view in views if (number, view.source, TOLD) in spans]
         begun = [spans[number, view.source, BEGUN] for view in views if (number, view.source, BEGUN) in spans]
         both = [*told, *begun]
@@ -184,7 +184,7 @@ class MissingWindows:
             if view.node == mine.node or (view.name, view.kind, view.hop_ns) != (mine.name, mine.kind, mine.hop_ns):
                 continue
             for trace in self._counts.traces:
-                span = self._counts.spans.get((trace.incarnation.number, view.source, TOLD))
+                span = self._counts.intervals.get((trace.incarnation.number, view.source, TOLD))
                 if span is not None and trace.incarnation.clock == clock:
                     found.append((_number(view, span.low_ns), _last_of(view, span.high_ns)))
                 sure &= span is None or trace.incarnation.clock == clock
@@ -216,7 +216,7 @@ class MissingWindows:
                 )
                 return
             admitted = [
-                self._counts.spans.get((incarnation.number, feed, ADMITTED))
+                self._counts.intervals.get((incarnation.number, feed, ADMITTED))
                 for incarnation in incarnations
                 if incarnation.clock == clock
             ]

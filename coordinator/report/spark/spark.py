@@ -233,7 +233,7 @@ def overload(mine: DataFrame, answers: DataFrame, tables: Plans) -> list[DataFra
         wide(spark_counts.tallies(mine), "tally", [*key, "n", "spent", "first", "last"]),
         wide(spark_counts.refused(mine), "tally", [*key, "n", "spent", "first", "last"]),
         wide(spark_counts.shed_tuples(mine), "shed", ["source", "policy", "n"]),
-        wide(spark_counts.spans(mine), "span", ["inc", "source", "about", "first", "last", "low", "high"]),
+        wide(spark_counts.intervals(mine), "span", ["inc", "source", "about", "first", "last", "low", "high"]),
     ]
     idle = spark_counts.idle_windows(mine)
     found.append(wide(idle.groupBy("run", "source").count(), "idle", ["source", "count"]))
@@ -293,7 +293,7 @@ def note_overload(counts: Counts, what: str, v: Sequence[int]) -> None:
         case "shed":
             counts.shed_tuples[v[0], v[1]] = v[2]
         case "span":
-            counts.spans[v[0], v[1], v[2]] = Span(*v[3:7])
+            counts.intervals[v[0], v[1], v[2]] = Span(*v[3:7])
         case "idle":
             counts.idle[v[0]] = v[1]
         case "idle_met":

@@ -218,7 +218,7 @@ def _renamed(operator: Operator, names: Mapping[str, str], cluster: Cluster) -> 
         side={port: names[name] for port, name in operator.side.items()},
         closes=names[operator.closes] if operator.closes else "",
         called=own
-        if own != inputs and not operator.windowed and cluster.catalog.operators[operator.run].variadic
+        if own != inputs and not operator.is_windowed and cluster.catalog.operators[operator.run].variadic
         else None,
     )
 
