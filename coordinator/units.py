@@ -85,15 +85,15 @@ def exact(ns: int) -> str:
 
 def show_bytes(value: int) -> str:
     """A size for people, in the largest binary unit that leaves a number of at least 1."""
-    return _shown(value, (("GiB", 2**30), ("MiB", 2**20), ("KiB", 2**10)), "B")
+    return _scaled(value, (("GiB", 2**30), ("MiB", 2**20), ("KiB", 2**10)), "B")
 
 
 def show_bps(value: int) -> str:
     """A bandwidth for people."""
-    return _shown(value, (("Gbit/s", 10**9), ("Mbit/s", 10**6), ("kbit/s", 10**3)), "bit/s")
+    return _scaled(value, (("Gbit/s", 10**9), ("Mbit/s", 10**6), ("kbit/s", 10**3)), "bit/s")
 
 
-def _shown(value: int, units: tuple[tuple[str, int], ...], least: str) -> str:
+def _scaled(value: int, units: tuple[tuple[str, int], ...], least: str) -> str:
     unit, scale = next(((unit, scale) for unit, scale in units if value >= scale), (least, 1))
     return f"{value / scale:.4f}".rstrip("0").rstrip(".") + f" {unit}"
 

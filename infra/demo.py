@@ -57,7 +57,7 @@ class Way:
 WAYS = (Way("deadline placement + EDF", "deadline", "edf"), Way("SQPR placement + FIFO", "sqpr", "fifo"))
 
 
-def ways(policies: Sequence[str]) -> tuple[Way, ...]:
+def variants(policies: Sequence[str]) -> tuple[Way, ...]:
     """The usual two; or the deadline placement under each of these. Raises ValueError where no agent runs one."""
     for policy in policies:
         if reason := refused(policy.partition(":")[0]):
@@ -177,7 +177,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
         help=f"On both nodes; may be repeated. {HELP}".replace("%", "%%"),
     )
     try:
-        chosen = ways(options.parse_args(arguments).policy)
+        chosen = variants(options.parse_args(arguments).policy)
     except ValueError as error:
         print(f"demo: {error}", file=sys.stderr)
         return BAD_INPUT
@@ -195,7 +195,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
     except KeyboardInterrupt:
         print("demo: stopped; the agents are down", file=sys.stderr)
         return 130
-    Console(highlight=False).print(story(played), *([decided(played)] if len(played) > 1 else []))
+    Console(highlight=False).print(outcomes(played), *([decided(played)] if len(played) > 1 else []))
     page = said.rpartition("page: ")[2].strip()
     print(f"\nDone in {time.monotonic() - began:.0f} s. In a browser:")
     for one in played:
@@ -204,7 +204,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
     return 0
 
 
-def story(played: list[Played]) -> Table:
+def outcomes(played: list[Played]) -> Table:
     """Table of the outcomes: one line per way of running."""
     table = Table(
         title=f"{SCENARIO}: does A stop for X, whom it cannot see?", box=box.SIMPLE_HEAD, title_justify="left"

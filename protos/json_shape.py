@@ -120,7 +120,7 @@ def _scalar(shape: type) -> Reader:
             raise ShapeError(path, "is not finite")
         if type(value) is shape or (shape is float and type(value) is int):
             return value
-        raise ShapeError(path, f"is {_shown(value)}, not {wanted}")
+        raise ShapeError(path, f"is {_abridged(value)}, not {wanted}")
 
     return scalar
 
@@ -128,7 +128,7 @@ def _scalar(shape: type) -> Reader:
 def _word(known: tuple[Any, ...]) -> Reader:
     def word(value: Any, path: str) -> Any:
         if value not in known:
-            raise ShapeError(path, f"is {_shown(value)}, not {' or '.join(map(repr, known))}")
+            raise ShapeError(path, f"is {_abridged(value)}, not {' or '.join(map(repr, known))}")
         return value
 
     return word
@@ -139,7 +139,7 @@ def _one_of(shapes: tuple[Any, ...]) -> Reader:
     says what is wrong."""
 
     def fits(value: Any, shape: Any) -> bool:
-        required, words = _fields(shape)[1], _words(shape)
+        required, words = _fields(shape)[1], _literals(shape)
         return all(name in value for name in required) and all(value[name] in each for name, each in words.items())
 
     def one(value: Any, path: str) -> Any:
@@ -152,7 +152,7 @@ def _one_of(shapes: tuple[Any, ...]) -> Reader:
 def _list(of: Reader) -> Reader:
     def several(value: Any, path: str) -> tuple[Any, ...]:
         if not isinstance(value, list):
-            raise ShapeError(path, f"is {_shown(value)}, not a list")
+            raise ShapeError(path, f"is {_abridged(value)}, not a list")
         return tuple(of(each, f"{path}[{place}]") for place, each in enumerate(value))
 
     return several
@@ -161,7 +161,7 @@ def _list(of: Reader) -> Reader:
 def _row(of: tuple[Reader, ...]) -> Reader:
     def row(value: Any, path: str) -> tuple[Any, ...]:
         if not isinstance(value, list) or len(value) != len(of):
-            raise ShapeError(path, f"is {_shown(value)}, not a list of {len(of)}")
+            raise ShapeError(path, f"is {_abridged(value)}, not a list of {len(of)}")
         return tuple(one(each, f"{path}[{place}]") for place, (one, each) in enumerate(zip(of, value, strict=True)))
 
     return row
@@ -170,7 +170,7 @@ def _row(of: tuple[Reader, ...]) -> Reader:
 def _mapping(of: Reader) -> Reader:
     def mapping(value: Any, path: str) -> Mapping[str, Any]:
         if not isinstance(value, dict):
-            raise ShapeError(path, f"is {_shown(value)}, not an object")
+            raise ShapeError(path, f"is {_abridged(value)}, not an object")
         return {name: of(each, f"{path}.{name}") for name, each in value.items()}
 
     return mapping
@@ -186,7 +186,7 @@ def _fields(shape: Any) -> tuple[dict[str, tuple[str, Reader]], list[str]]:
 
 
 @cache
-def _words(shape: Any) -> dict[str, tuple[Any, ...]]:
+def _literals(shape: Any) -> dict[str, tuple[Any, ...]]:
     """By key: what a field that is one of a few words may say."""
     return {name: get_args(each) for name, each in get_type_hints(shape).items() if get_origin(each) is Literal}
 
@@ -194,7 +194,7 @@ def _words(shape: Any) -> dict[str, tuple[Any, ...]]:
 def _object(shape: Any) -> Reader:
     def one(value: Any, path: str) -> Any:
         if not isinstance(value, dict):
-            raise ShapeError(path, f"is {_shown(value)}, not an object")
+            raise ShapeError(path, f"is {_abridged(value)}, not an object")
         readers, required = _fields(shape)  # not before: a shape may hold itself
         for name in required:
             if name not in value:
@@ -213,7 +213,7 @@ def _object(shape: Any) -> Reader:
     return one
 
 
-def _shown(value: Any) -> str:
+def _abridged(value: Any) -> str:
     text = repr(value)
     return text if len(text) <= 40 else f"{text[:37]}..."
 

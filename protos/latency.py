@@ -1,7 +1,9 @@
-"""The latency of a result and its verdict: the one rule that agents, reports and drawings share.
+"""The latency of a result and its verdict: the one rule for one result at a time.
 
-An origin on another machine is known as an interval of the own clock, so a latency is one as well. Spark computes the
-same in columns, as the second opinion on reports.
+An origin on another machine is known as an interval of the own clock, so a latency is one as well. The record of a
+result (`protos.records.Output`), the plain report, its drawings and the story of a run take their latencies from here,
+and agents their verdicts. Two places have the rule in another form on purpose: Spark computes it in columns, as a
+second opinion on reports, and an agent's delivery path subtracts by itself, since it makes no object per result.
 """
 
 from enum import StrEnum
@@ -43,6 +45,16 @@ class Latency(NamedTuple):
     def between(cls, origin_lo_ns: int, origin_hi_ns: int, at_ns: int) -> "Latency":
         """Of a result that was delivered at `at_ns` and whose oldest tuple is from within the two instants."""
         return cls(most_ns(at_ns, origin_lo_ns), least_ns(at_ns, origin_hi_ns))
+
+    @property
+    def middle_ns(self) -> int:
+        """As if the origin were in the middle of its interval, rounded down: for drawings, never for a verdict."""
+        return -(-(self.most_ns + self.least_ns) // 2)
+
+    @property
+    def uncertain_ns(self) -> int:
+        """How far the bounds are from the middle, rounded down."""
+        return (self.most_ns - self.least_ns) // 2
 
     def verdict(self, deadline_ns: int) -> Verdict:
         """Against a deadline [ns]."""

@@ -147,7 +147,7 @@ Alternative = SoundAlternative | PaperAlternative
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Kept:
+class IncumbentPart:
     """Operators of plan `of` that stay as they were. spared: outputs that may become worse."""
 
     of: str
@@ -551,7 +551,7 @@ class Claim:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Charges:
+class ChargedOverhead:
     """What the bounds charge for the runtime."""
 
     decision_ns: int
@@ -617,7 +617,7 @@ class Policed:
 class Analysis:
     """units_ns: response bound of each task unit, by its number."""
 
-    charges: Charges
+    charges: ChargedOverhead
     nodes: Mapping[str, NodeAnalysis]
     units_ns: Mapping[str, int]
     policing: Mapping[str, Policed] | None = omitted()
@@ -682,7 +682,7 @@ class Plan:
     nodes: Mapping[str, plan_pb2.LocalPlan] = coded(_local_plans, _local_plans_json)
     costs: Mapping[str, CostOrigin] | None = omitted()
     paper: PaperChoice | None = omitted()
-    kept: Kept | None = omitted()
+    kept: IncumbentPart | None = omitted()
     guarantee: Mapping[str, Claim]
     analysis: Analysis
     policy_why: str = omitted("")

@@ -8,7 +8,7 @@ from typing import Any
 
 from coordinator.change.transition import LOADING_NS, During, during
 from coordinator.errors import Mistake
-from coordinator.plan.deadline_breakdown import MISSED, standing
+from coordinator.plan.deadline_breakdown import MISSED, guarantee_status
 from coordinator.units import show_ns
 from protos.plan_document import Claim, Plan, Step
 
@@ -95,7 +95,7 @@ def _row(name: str, query: str, before: Claim | None, meanwhile: Claim, after: C
 
 def promised(claim: Claim | None) -> bool:
     """Whether a claim says that an output is in time, at least from admission on where its source declares no age."""
-    return claim is not None and standing(claim) != MISSED
+    return claim is not None and guarantee_status(claim) != MISSED
 
 
 def bound_ns(claim: Claim | None) -> int | None:

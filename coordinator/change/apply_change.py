@@ -64,7 +64,7 @@ def apply(
         deployed_plans.refuse_begun(after, statuses)
 
     with Agents(addresses.of(dict.fromkeys([*before.nodes, *after.nodes]))) as agents:
-        _alone(after, agents, progress)
+        _wait_for_others(after, agents, progress)
         plan_file.write(after, waiting)
         with intention.written(meant):
             try:
@@ -86,7 +86,7 @@ def apply(
     return AppliedChange(target, old, done, held)
 
 
-def _alone(after: Plan, agents: Agents, progress: Callable[[str], None]) -> None:
+def _wait_for_others(after: Plan, agents: Agents, progress: Callable[[str], None]) -> None:
     """Wait until no plan drains, since the bounds of a change are those of two plans and not of three, and until no
     other deployment is on its way. One that was broken off between its phases is given up when it could not go on any
     more. Raises OtherPlanError."""
@@ -97,23 +97,23 @@ def _alone(after: Plan, agents: Agents, progress: Callable[[str], None]) -> None
         if not left and not begun:
             return
         if begun and waited_s >= BEGUN_S:
-            progress(f"giving up {_told(begun)}, which nobody commits")
+            progress(f"giving up {_listed(begun)}, which nobody commits")
             deploy.give_up(set(begun), agents)
             continue
         if left and waited_s >= DRAIN_S:
             raise deployed_plans.OtherPlanError(
                 Mistake(
                     "still_draining",
-                    f"what ran before the present plan still drains after {DRAIN_S:g} s: {_told(left)}",
+                    f"what ran before the present plan still drains after {DRAIN_S:g} s: {_listed(left)}",
                     "nothing was changed",
                 ),
                 details=["a change begins where one plan is left: 'coordinator status' says what that one waits for"],
             )
         progress(
-            f"waiting until {_told(left)} has drained" if left else f"waiting for the deployment of {_told(begun)}"
+            f"waiting until {_listed(left)} has drained" if left else f"waiting for the deployment of {_listed(begun)}"
         )
         time.sleep(POLL_S)
 
 
-def _told(plans: Mapping[str, list[str]]) -> str:
+def _listed(plans: Mapping[str, list[str]]) -> str:
     return ", ".join(f"plan {hash_[:8]} on {', '.join(nodes)}" for hash_, nodes in plans.items())

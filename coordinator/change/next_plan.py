@@ -78,7 +78,7 @@ def added(plan: Plan, path: Path, file: Path, wish: Wish, watch: Watch | None = 
     choices = replace(
         before,
         limits=replace(wish.limits, seed=before.limits.seed, solver=before.limits.solver),
-        kept=incumbent.read(plan, set(there.place), plan.hash),
+        incumbent=incumbent.read(plan, set(there.place), plan.hash),
         tighten=None,
         loading_ns=charged_ns(plan, wish.loading_ns),
     )
@@ -87,7 +87,7 @@ def added(plan: Plan, path: Path, file: Path, wish: Wish, watch: Watch | None = 
     need_not = new if wish.best_effort else frozenset()
 
     def attempt(spared: frozenset[str], loading_ns: int) -> tuple[Plan | None, AdmissionResult]:
-        wanted = replace(choices, kept=replace(choices.kept, spared=spared), loading_ns=loading_ns)
+        wanted = replace(choices, incumbent=replace(choices.incumbent, spared=spared), loading_ns=loading_ns)
         made, told = _planned(query, there.cluster, types, wanted, watch)
         if made is None:
             return None, AdmissionResult((), told)
@@ -178,7 +178,7 @@ def removed(plan: Plan, path: Path, names: Sequence[str], loading_ns: int = LOAD
     query = left.query
     types = {one.name: there.types[one.name] for one in query.producers}
     stays = incumbent.read(plan, {operator.name for operator in query.operators}, plan.hash)
-    choices = replace(reopen.choices(plan), kept=stays)
+    choices = replace(reopen.choices(plan), incumbent=stays)
     made = _laid(plan, query, there.cluster, types, choices)
     verdict = judged(plan, made, loading_ns=loading_ns)
     return Change(plan, made, verdict, query, there.cluster, types, choices, removed=tuple(names))
@@ -186,8 +186,8 @@ def removed(plan: Plan, path: Path, names: Sequence[str], loading_ns: int = LOAD
 
 def _laid(plan: Plan, query: Query, cluster: Cluster, types: Mapping[str, str], choices: Choices) -> Plan:
     """The plan of what is left: every choice is made."""
-    stays: Incumbent = choices.kept
-    built = problem.build(query, cluster, choices.held(cluster), kept=stays.hops)
+    stays: Incumbent = choices.incumbent
+    built = problem.build(query, cluster, choices.held(cluster), incumbent_hops=stays.hops)
     place = {index: cluster.nodes[stays.place[item.members[0]]].index for index, item in enumerate(built.items)}
     hops = routes.direct(built, place)
     d_ns = {index: sum(stays.due_ns[name] for name in item.members) for index, item in enumerate(built.items)}
@@ -197,7 +197,7 @@ def _laid(plan: Plan, query: Query, cluster: Cluster, types: Mapping[str, str], 
     layout = Layout(query, cluster, types, stays.place, stays.due_ns, hops, SOUND, choices.units, stays.units)
     held = {name: node for name, node in choices.place.items() if name in stays.place}
     made = assemble.build(
-        layout, allocation, choices.allocator, plan.solver, held, {}, choices.charges, plan.model, kept=stays
+        layout, allocation, choices.allocator, plan.solver, held, {}, choices.charges, plan.model, incumbent=stays
     )
     if violations := audit(made) or sound_audit.audit(made):
         raise AuditError(violations)

@@ -28,11 +28,11 @@ MOST_MENDS = 3
 @dataclass(frozen=True)
 class Remedies:
     """`replacement`: a plan of all queries that promises everything wanted, None: none was found; `moved`: operators
-    that run and would be elsewhere, from and to; `mends`: of what was declared."""
+    that run and would be elsewhere, from and to; `repairs`: of what was declared."""
 
     replacement: Plan | None
     moved: Mapping[str, tuple[str, str]]
-    mends: tuple[Repair, ...] = ()
+    repairs: tuple[Repair, ...] = ()
 
     def lines(self, file: str) -> list[str]:
         """`file`: where the replacement is."""
@@ -47,11 +47,11 @@ class Remedies:
                 f"that plan is {file}; 'coordinator deploy {file} --replace' changes to it as a whole, with fresh "
                 "state where operators move and no promise while it does",
             ]
-        if self.mends:
+        if self.repairs:
             head = "planned anew with every operator free it does not fit either; what would make room where it is:"
             return [
                 head,
-                *(f"  {mend.text}" for mend in self.mends),
+                *(f"  {mend.text}" for mend in self.repairs),
                 "a change of what runs, of a source that both read or of a node, cannot be added: write it in every "
                 "file that says so, 'coordinator plan' all queries together, then 'coordinator deploy --replace'",
             ]
@@ -64,14 +64,14 @@ class Remedies:
         return {
             "replacement": self.replacement.hash if self.replacement is not None else None,
             "moved": {name: list(pair) for name, pair in self.moved.items()},
-            "mends": [mend.document() for mend in self.mends],
+            "mends": [mend.document() for mend in self.repairs],
         }
 
 
-def ways(change: Change, tell: Callable[[str], None] = lambda _: None) -> Remedies:
+def remediation_options(change: Change, tell: Callable[[str], None] = lambda _: None) -> Remedies:
     """Of a change that is refused. What is found was planned; it takes up to half a minute."""
     limits = replace(change.choices.limits, seconds=min(REPLAN_S, change.choices.limits.seconds))
-    free = replace(change.choices, kept=Incumbent(spared=_late(change)), limits=limits, quick=True)
+    free = replace(change.choices, incumbent=Incumbent(spared=_late(change)), limits=limits, quick=True)
     wanted = {name for name, claim in change.before.guarantee.items() if promised(claim)}
     wanted |= {output.name for output in change.query.outputs} - change.before.guarantee.keys()
     tell("planning anew with every operator free")
@@ -89,7 +89,7 @@ def ways(change: Change, tell: Callable[[str], None] = lambda _: None) -> Remedi
     charges = replace(change.choices.charges, loading_ns=change.choices.loading_ns)
     case = Case(change.query, change.cluster, change.types, replace(change.choices, limits=limits, charges=charges))
     found = repair_search.find(case, MEND_S, tell)
-    return Remedies(None, {}, found.mends[:MOST_MENDS])
+    return Remedies(None, {}, found.repairs[:MOST_MENDS])
 
 
 def _late(change: Change) -> frozenset[str]:

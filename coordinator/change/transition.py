@@ -17,7 +17,7 @@ from coordinator.guarantee import bounds
 from coordinator.guarantee.analysis import analyse
 from coordinator.guarantee.system import System, read
 from coordinator.model.incumbent import hops
-from coordinator.spec.runtime_charges import NOTHING, Charges
+from coordinator.spec.runtime_charges import NOTHING, RuntimeOverhead
 from protos.plan_document import Claim, Plan
 
 LOADING_NS = 10**6  # assumed: the longest stretch for which a runtime loads a plan without looking up
@@ -42,8 +42,8 @@ def charged_ns(plan: Plan, loading_ns: int) -> int:
     return 0 if _charges(plan) == NOTHING else loading_ns
 
 
-def _charges(plan: Plan) -> Charges:
-    return Charges.read(plan.analysis.charges)
+def _charges(plan: Plan) -> RuntimeOverhead:
+    return RuntimeOverhead.read(plan.analysis.charges)
 
 
 def during(before: Plan, after: Plan, loading_ns: int = LOADING_NS) -> During:

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from coordinator.cli.lines import Lines, tell
+from coordinator.cli.lines import LineProgress, tell
 from coordinator.errors import CoordinatorError, Mistake
 
 if TYPE_CHECKING:
@@ -37,12 +37,12 @@ class RefusedError(CoordinatorError):
 
     exit_code = 3
 
-    def __init__(self, head: str, change: Change, ways: Iterable[str]) -> None:
-        """head: what was refused; ways: what would make room."""
+    def __init__(self, head: str, change: Change, remedies_found: Iterable[str]) -> None:
+        """head: what was refused; remedies_found: what would make room."""
         names = ", ".join((*change.added, *change.removed))
         self.reasons = change.verdict.reasons
         told = [f"infeasible: {reason}" for reason in self.reasons]
-        super().__init__(Mistake("not_admitted", head, subject=names), details=[*told, *ways])
+        super().__init__(Mistake("not_admitted", head, subject=names), details=[*told, *remedies_found])
 
 
 @contextmanager
@@ -122,7 +122,9 @@ def conclude(change: Change, plan: Path, addresses: Path, output: Path | None, d
             "nothing was deployed" + (f"; the next plan {change.after.hash[:8]} is in {output}" if output else "")
         )
     else:
-        done = apply_change.apply(change.before, change.after, plan, address_file.load(addresses), output, Lines())
+        done = apply_change.apply(
+            change.before, change.after, plan, address_file.load(addresses), output, LineProgress()
+        )
         told |= {
             "deployed": True,
             "epoch": done.deployed.epoch,
@@ -149,7 +151,7 @@ def _refuse(change: Change, plan: Path, as_json: bool) -> None:
     if change.verdict.only_during:
         _refuse_way(change, plan, as_json)
     with _looking() as tell:
-        found = remedies.ways(change, tell)
+        found = remedies.remediation_options(change, tell)
     file = _written(found.replacement, plan)
     head = f"{', '.join(change.added)} is not added to what runs: no node was told of it"
     lines = list(found.lines(str(file)))

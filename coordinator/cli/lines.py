@@ -38,7 +38,7 @@ def tell(text: str, event: str = "progress") -> None:
     typer.echo(text, err=True)
 
 
-class Lines:
+class LineProgress:
     """Call it with each step."""
 
     def __init__(self) -> None:

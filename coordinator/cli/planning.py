@@ -48,7 +48,7 @@ def searching(what: str, quiet: bool = False) -> Iterator[Callable[[str], None]]
 
 
 @contextmanager
-def watching(quiet: bool = False) -> Iterator[Watch]:
+def search_progress(quiet: bool = False) -> Iterator[Watch]:
     """Tells how the search for a plan goes, as `searching`. Ctrl-C ends the search, not the command."""
     try:
         with searching("planning (Ctrl-C: stop)", quiet) as said:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from coordinator.cli.lines import Lines
+from coordinator.cli.lines import LineProgress
 
 if TYPE_CHECKING:
     from rich.status import Status
@@ -15,7 +15,7 @@ class StageLines:
 
     def __init__(self) -> None:
         self._stage = ""
-        self._say = Lines()
+        self._say = LineProgress()
         self._status: Status | None = None
 
     def __enter__(self) -> StageLines:

@@ -7,7 +7,7 @@ from dataclasses import dataclass, field
 from typing import Any
 
 from coordinator.errors import Mistake
-from coordinator.plan.deadline_breakdown import standing, standing_values
+from coordinator.plan.deadline_breakdown import guarantee_status, status_values
 from coordinator.units import show_ns
 from protos.plan_document import Claim, Plan
 
@@ -24,7 +24,7 @@ def document(before: Side, after: Side) -> dict[str, Any]:
     """For --json: per output bound, deadline and claim on both sides; operators that move; traffic."""
     names = dict.fromkeys([*_outputs(before), *_outputs(after)])
     return {
-        "outputs": {name: {"before": _told(before, name), "after": _told(after, name)} for name in names},
+        "outputs": {name: {"before": _status(before, name), "after": _status(after, name)} for name in names},
         "moved": {name: {"before": one, "after": other} for name, one, other in moved(before, after)},
         "traffic": {"before": _traffic(before), "after": _traffic(after)},
         "infeasible": {"before": list(map(str, before.reasons)), "after": list(map(str, after.reasons))},
@@ -39,9 +39,9 @@ def _claim(side: Side, name: str) -> Claim | None:
     return side.plan.guarantee.get(name) if side.plan else None
 
 
-def _told(side: Side, name: str) -> dict[str, Any] | None:
+def _status(side: Side, name: str) -> dict[str, Any] | None:
     claim = _claim(side, name)
-    return standing_values(claim) if claim else None
+    return status_values(claim) if claim else None
 
 
 def _traffic(side: Side) -> float | None:
@@ -61,7 +61,7 @@ def rows(before: Side, after: Side) -> list[tuple[str, str, str, str]]:
     found = []
     for name in dict.fromkeys([*_outputs(before), *_outputs(after)]):
         one, other = _claim(before, name), _claim(after, name)
-        bound, promise = (_arrow(tell(one), tell(other)) for tell in (_bound, _promise))
+        bound, promise = (_arrow(tell(one), tell(other)) for tell in (_bound, _guarantee_status))
         deadlines = [_deadline(claim) for claim in (one, other) if claim]  # without a plan nothing is known of it
         found.append((name, _arrow(deadlines[0], deadlines[-1]), bound, promise))
     return found
@@ -83,8 +83,8 @@ def _bound(claim: Claim | None) -> str:
     return f"{show_ns(claim.from_admission_ns)} from admission" if claim.from_admission_ns is not None else "none"
 
 
-def _promise(claim: Claim | None) -> str:
-    return standing(claim) if claim else "no plan"
+def _guarantee_status(claim: Claim | None) -> str:
+    return guarantee_status(claim) if claim else "no plan"
 
 
 def lines(before: Side, after: Side) -> list[str]:

@@ -41,21 +41,21 @@ def mended(found: Findings) -> dict[str, list[str]]:
     if found.now.holds and not found.now.ageless:
         return {}
     lines = [f"{name} admits tuples as old as a whole deadline: that has to change" for name in found.hopeless]
-    for mend in found.mends:
+    for mend in found.repairs:
         lines.append(mend.text + ("" if mend.settled else " (less may do: not narrowed down in time)"))
         if options := mend.options():
             lines.append(f"    coordinator plan ... {options}")
     lines += [f"not: {sentence}" for sentence in found.useless]
     if found.untried:
         lines.append(f"not tried in time, more with --time-limit: {', '.join(found.untried)}")
-    if not found.mends and not found.untried:
+    if not found.repairs and not found.untried:
         lines.append("no single change mends it, nor do faster nodes and longer deadlines together")
     if found.undecided:
         lines.append("some attempts found no plan in time and no proof that there is none: less may do")
-    if found.mends and found.from_admission:
+    if found.repairs and found.from_admission:
         names = ", ".join(found.from_admission)
         lines.append(f"then still from admission on only, until their sources declare a 'max_age': {names}")
-    if not found.mends:
+    if not found.repairs:
         return {"What would mend it: nothing that was tried": lines}
     return {"What would mend it, the smallest change first; each was planned and holds": lines}
 

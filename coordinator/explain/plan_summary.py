@@ -15,7 +15,7 @@ from coordinator.guarantee import bounds
 from coordinator.guarantee.analysis import analyse
 from coordinator.guarantee.system import read
 from coordinator.plan.deadline_breakdown import SAID, totals
-from coordinator.spec.runtime_charges import Charges
+from coordinator.spec.runtime_charges import RuntimeOverhead
 from coordinator.spec.sharing.owners import whose
 from coordinator.units import show_ns
 from protos.plan_document import ADD, Alternative, Claim, PaperAlternative, Plan
@@ -127,7 +127,7 @@ def _first_to_break(plan: Plan) -> list[str]:
         return [f"costs are not what breaks it first, {roomy}; {other}a node that fails would"]
     first = sorted(now - _holding(plan, dict.fromkeys(names, together)))
     late = f"{listed(first)} {'is' if len(first) == 1 else 'are'} late"
-    told = f"first to break, should costs be underrated: with all of them {_dearer(together)} {late}"
+    told = f"first to break, should costs be underrated: with all of them {_overrun(together)} {late}"
     alone, least = None, MOST_PERCENT
     for name in names if len(names) <= MOST_OPERATORS else ():
         found = _least(plan, now, [name], least - 1) if least > 1 else None
@@ -140,7 +140,7 @@ def _first_to_break(plan: Plan) -> list[str]:
     return [f"{told}; so it is with {alone.removesuffix(ADD)} alone at {dear} instead of {show_ns(cost_ns)}"]
 
 
-def _dearer(percent: int) -> str:
+def _overrun(percent: int) -> str:
     return f"{percent} % higher" if percent < 100 else f"{1 + percent / 100:.3g} times as high"
 
 
@@ -155,15 +155,15 @@ def _least(plan: Plan, now: frozenset[str], names: Sequence[str], most: int) -> 
     return high
 
 
-def _holding(plan: Plan, dearer: Mapping[str, int]) -> frozenset[str]:
+def _holding(plan: Plan, percents: Mapping[str, int]) -> frozenset[str]:
     """Outputs whose bound is within the deadline with some operators so many percent dearer."""
     graph = plan.graph
     operators = {
-        name: replace(one, cost_ns=-(-one.cost_ns * (100 + dearer[name]) // 100)) if name in dearer else one
+        name: replace(one, cost_ns=-(-one.cost_ns * (100 + percents[name]) // 100)) if name in percents else one
         for name, one in graph.operators.items()
     }
     changed = replace(plan, graph=replace(graph, operators=operators))
-    claims, _ = bounds.analysed(analyse(read(changed), Charges.read(plan.analysis.charges)))
+    claims, _ = bounds.analysed(analyse(read(changed), RuntimeOverhead.read(plan.analysis.charges)))
     return frozenset(
         name for name, claim in claims.items() if (ns := _bound_ns(claim)) is not None and ns <= claim.deadline_ns
     )

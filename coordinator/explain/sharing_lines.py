@@ -24,10 +24,10 @@ def sentences(plan: Plan) -> list[str]:
         return []
     file = yaml_source.Source(Path("plan.json"), b"", {})
     query = reopen.query(plan, file)
-    return told(query, reopen.cluster(plan, file))
+    return planned_sentences(query, reopen.cluster(plan, file))
 
 
-def told(query: Query, cluster: Cluster) -> list[str]:
+def planned_sentences(query: Query, cluster: Cluster) -> list[str]:
     """As `sentences`, of what is planned."""
     members, shared = query.parts, compose.of(query).shared
     together: dict[tuple[str, ...], list[str]] = {}

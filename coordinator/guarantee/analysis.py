@@ -25,7 +25,7 @@ from coordinator.calculus.selectivity import ONE
 from coordinator.guarantee import link_delay
 from coordinator.guarantee.propagate import Delays, Streams, propagate
 from coordinator.guarantee.system import Node, System, Unit
-from coordinator.spec.runtime_charges import Charges
+from coordinator.spec.runtime_charges import RuntimeOverhead
 from protos.plan_document import NodeCharges
 
 WORTH_HAVING = 5  # times the longest deadline
@@ -42,14 +42,14 @@ class Analysis:
     no entry where the node has no bound at all."""
 
     system: System
-    charges: Charges
+    charges: RuntimeOverhead
     delays: Delays
     streams: Streams
     verdicts: dict[str, DemandTestResult]
     loads: dict[str, Load]
 
 
-def analyse(system: System, charges: Charges, worth_having: int = WORTH_HAVING) -> Analysis:
+def analyse(system: System, charges: RuntimeOverhead, worth_having: int = WORTH_HAVING) -> Analysis:
     """Repeats passes until nothing grows, or a delay grows beyond `worth_having` times the longest deadline."""
     delays = Delays(broken=_uncovered(system))
     for _ in range(MOST_PASSES):
@@ -79,7 +79,7 @@ def _uncovered(system: System) -> dict[str, str]:
     return found
 
 
-def _grow(system: System, delays: Delays, charges: Charges, streams: Streams, worth_having: int) -> bool:
+def _grow(system: System, delays: Delays, charges: RuntimeOverhead, streams: Streams, worth_having: int) -> bool:
     """Every link and node once, with the streams of the last pass. Whether anything has changed."""
     changed = False
     for pair, flows in streams.sent.items():
@@ -103,7 +103,9 @@ def _grow(system: System, delays: Delays, charges: Charges, streams: Streams, wo
     return changed
 
 
-def _grow_link(system: System, delays: Delays, charges: Charges, pair: tuple[str, str], streams: Streams) -> bool:
+def _grow_link(
+    system: System, delays: Delays, charges: RuntimeOverhead, pair: tuple[str, str], streams: Streams
+) -> bool:
     link = system.links[pair]
     together = link.shared or (pair,)
     try:
@@ -119,7 +121,7 @@ def _grow_link(system: System, delays: Delays, charges: Charges, pair: tuple[str
     return found > before
 
 
-def _grow_node(system: System, delays: Delays, charges: Charges, streams: Streams, node: Node) -> bool:
+def _grow_node(system: System, delays: Delays, charges: RuntimeOverhead, streams: Streams, node: Node) -> bool:
     tasks = _tasks(system, delays, charges, streams, node)
     if not tasks:
         return charges.drained and _grow_drain(
@@ -138,13 +140,13 @@ def _grow_node(system: System, delays: Delays, charges: Charges, streams: Stream
     return changed
 
 
-def _grow_drain(delays: Delays, charges: Charges, node: Node, loaded: Load) -> bool:
+def _grow_drain(delays: Delays, charges: RuntimeOverhead, node: Node, loaded: Load) -> bool:
     before, drain_ns = delays.drains.get(node.name, 0), _drain_ns(loaded, charges)
     delays.drains[node.name] = max(before, drain_ns)
     return drain_ns > before
 
 
-def _drain_ns(loaded: Load, charges: Charges) -> int:
+def _drain_ns(loaded: Load, charges: RuntimeOverhead) -> int:
     """Until the sockets are read or written again: one longest instance, the interval, and reading what came
     meanwhile."""
     longest = max((each.task.longest for each in loaded.steps if not each.task.chore), default=0)
@@ -156,7 +158,7 @@ def _drain_ns(loaded: Load, charges: Charges) -> int:
     return int(-(-length // 1))
 
 
-def _tasks(system: System, delays: Delays, charges: Charges, streams: Streams, node: Node) -> list[Task]:
+def _tasks(system: System, delays: Delays, charges: RuntimeOverhead, streams: Streams, node: Node) -> list[Task]:
     """What a node has to do. Raises UnboundedError where nothing bounds part of it."""
     own = charges.on(node.charges)
     tasks = [_task(unit, node, own, streams) for unit in _units(system, node)]
@@ -172,7 +174,7 @@ def _tasks(system: System, delays: Delays, charges: Charges, streams: Streams, n
     return tasks
 
 
-def _reading(delays: Delays, charges: Charges, streams: Streams, node: Node) -> list[Task]:
+def _reading(delays: Delays, charges: RuntimeOverhead, streams: Streams, node: Node) -> list[Task]:
     """What comes by its sockets, if anything."""
     drain_ns = charges.on(node.charges).drain_ns
     if charges.drained and node.name in streams.unread:
@@ -184,7 +186,7 @@ def _reading(delays: Delays, charges: Charges, streams: Streams, node: Node) -> 
     return [Task("reading sockets", arriving, 0, ((drain_ns, ONE),), chore=True)]
 
 
-def _loading(charges: Charges) -> list[Task]:
+def _loading(charges: RuntimeOverhead) -> list[Task]:
     """Loading another plan, in stretches: one may have begun just before a busy period, and where a node is never idle
     another follows every LOADING_EVERY_NS, also where tuples are ready. Committing it, and ending the one before a
     while later, is a stretch each that waits for nothing."""

@@ -14,7 +14,7 @@ from coordinator.guarantee.losses import losses
 from coordinator.guarantee.propagate import Late, Part, Trail, age
 from coordinator.guarantee.quality_checks import Check, checked, checks
 from coordinator.guarantee.system import read
-from coordinator.spec.runtime_charges import MEASURED, Charges
+from coordinator.spec.runtime_charges import MEASURED, RuntimeOverhead
 from coordinator.units import counted, show_ns
 from protos import plan_document
 from protos.plan_document import Ahead, Blocker, NodeAnalysis, NodeCharged, Plan, Tightest
@@ -73,13 +73,13 @@ class Claim:
         return replace(step, unit=part.unit, ahead=first, done_before_ns=done_ns)
 
 
-def bounds(plan: Facts, charges: Charges = MEASURED) -> dict[str, Claim]:
+def bounds(plan: Facts, charges: RuntimeOverhead = MEASURED) -> dict[str, Claim]:
     """Every output of a plan."""
     return claims(analyse(read(plan), charges))
 
 
 def documents(
-    plan: Facts, charges: Charges = MEASURED
+    plan: Facts, charges: RuntimeOverhead = MEASURED
 ) -> tuple[dict[str, plan_document.Claim], plan_document.Analysis]:
     """Of a plan, as `analysed`."""
     return analysed(analyse(read(plan), charges))
@@ -161,7 +161,7 @@ def _asked(analysis: Analysis, name: str, claim: Claim) -> Claim:
     failing = [check for check in found if not check.holds]
     why = claim.why
     if claim.guaranteed and failing:
-        why = f"the deadline holds, but not its {', its '.join(f'{check.shown}; {check.why}' for check in failing)}"
+        why = f"the deadline holds, but not its {', its '.join(f'{check.sentence}; {check.why}' for check in failing)}"
     return replace(claim, guaranteed=claim.guaranteed and not failing, why=why, qos=found)
 
 
@@ -179,8 +179,10 @@ def _claim(analysis: Analysis, name: str) -> Claim:
     ages = {source: age(system, analysis.streams, source) for source in flow.late}
     ageless = sorted(source for source, found in ages.items() if found is None)
     if windows := [source for source in ageless if source in system.windows]:
-        why = f"{analysis.streams.closings[windows[0]].why}; {show_ns(slowest.most_ns)} from when a window closes"
-        return _told(analysis, Claim(output.deadline_ns, None, slowest.most_ns, False, why, slowest.parts))
+        why = (
+            f"{analysis.streams.window_closings[windows[0]].why}; {show_ns(slowest.most_ns)} from when a window closes"
+        )
+        return _with_blockers(analysis, Claim(output.deadline_ns, None, slowest.most_ns, False, why, slowest.parts))
     if ageless:
         admits = f"{' and '.join(ageless)} {'admits' if len(ageless) == 1 else 'admit'}"
         why = (
@@ -189,7 +191,7 @@ def _claim(analysis: Analysis, name: str) -> Claim:
             if slowest.most_ns < output.deadline_ns
             else f"the bound is {show_ns(slowest.most_ns)} from admission alone{_where(analysis, slowest)}"
         )
-        return _told(analysis, Claim(output.deadline_ns, None, slowest.most_ns, False, why, slowest.parts))
+        return _with_blockers(analysis, Claim(output.deadline_ns, None, slowest.most_ns, False, why, slowest.parts))
     known = {source: found for source, found in ages.items() if found is not None}
     aged = {source: late.most_ns + known[source].most_ns for source, late in flow.late.items()}
     source = max(aged, key=lambda each: aged[each])
@@ -207,10 +209,10 @@ def _claim(analysis: Analysis, name: str) -> Claim:
     else:
         over = show_ns(bound_ns - output.deadline_ns)
         why = f"the bound exceeds the deadline by {over}{_where(analysis, late)}"
-    return _told(analysis, Claim(output.deadline_ns, bound_ns, late.most_ns, held, why, parts))
+    return _with_blockers(analysis, Claim(output.deadline_ns, bound_ns, late.most_ns, held, why, parts))
 
 
-def _told(analysis: Analysis, claim: Claim) -> Claim:
+def _with_blockers(analysis: Analysis, claim: Claim) -> Claim:
     """With who is waited for, unit by unit."""
     found = {}
     for part in claim.parts:

@@ -9,17 +9,17 @@ from coordinator.calculus.demand import Task, UnboundedError, load
 from coordinator.calculus.flow import total
 from coordinator.calculus.selectivity import ONE
 from coordinator.guarantee.system import Link
-from coordinator.spec.runtime_charges import Charges
+from coordinator.spec.runtime_charges import RuntimeOverhead
 
 NS_BITS = 8 * 10**9
 
 
-def sending_ns(link: Link, charges: Charges) -> int:
+def sending_ns(link: Link, charges: RuntimeOverhead) -> int:
     """Of one tuple of the largest size."""
     return -(-charges.tuple_bytes * NS_BITS // link.bandwidth_bps) if link.bandwidth_bps else 0
 
 
-def delay_ns(link: Link, curves: Sequence[Curve], charges: Charges) -> int:
+def delay_ns(link: Link, curves: Sequence[Curve], charges: RuntimeOverhead) -> int:
     """First in, first out: max over t of (all that may come within t, sent one after the other) - t, and the latency.
 
     Raises UnboundedError where more is sent than the bandwidth carries.

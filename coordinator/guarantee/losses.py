@@ -29,7 +29,7 @@ def losses(analysis: Analysis, output: str) -> tuple[str, ...]:
     for name, windows in system.windows.items():
         if any(stage.operator == name for number in units for stage in system.units[number].stages):
             found += [_shed(analysis, shedder) for shedder in system.entry_shedders if name in shedder.windows]
-            closing = analysis.streams.closings.get(windows.add)
+            closing = analysis.streams.window_closings.get(windows.add)
             found.append(closing.unsure if closing is not None else "")
     return tuple(dict.fromkeys(text for text in found if text))
 

@@ -84,7 +84,7 @@ def enforced(plan: Facts, analysis: Analysis) -> tuple[dict[str, plan_pb2.LocalP
 def _police(plan: Facts, analysis: Analysis, source: plan_pb2.Source, told: dict[str, Policed]) -> None:
     name = source.name
     if name in analysis.system.windows:
-        found = closings(plan, analysis, analysis.system.windows[name], told)
+        found = window_closings(plan, analysis, analysis.system.windows[name], told)
     else:
         found = arrivals(analysis, analysis.system.sources[name], plan.graph.sources[name].arrival)
     told[name] = found.document()
@@ -101,7 +101,7 @@ def arrivals(analysis: Analysis, source: Source, arrival: Arrival) -> Enforced:
         jitter_ns = source.tolerance_ns + analysis.delays.drains.get(source.node, 0)
     assert isinstance(flow.curve, Known)
     horizon_ns = _horizon_ns(analysis, flow.curve)
-    found = promise(arrival, jitter_ns, horizon_ns)
+    found = declared_limits(arrival, jitter_ns, horizon_ns)
     why = "" if found.paces or found.spans else f"the recording of source {source.name} has too many tuples to look at"
     return Enforced(found, jitter_ns, horizon_ns, why)
 
@@ -111,7 +111,7 @@ def _horizon_ns(analysis: Analysis, curve: Known) -> int:
     return max(floor(curve.asked) + 1, *(output.deadline_ns for output in analysis.system.outputs.values()))
 
 
-def closings(plan: Facts, analysis: Analysis, windows: Windows, told: Mapping[str, Policed]) -> Enforced:
+def window_closings(plan: Facts, analysis: Analysis, windows: Windows, told: Mapping[str, Policed]) -> Enforced:
     """What a node enforces of windows that close: that they do so no more densely than the analysis has it. Beyond that
     are only windows that had to wait for what the bounds leave out, like a node that was stopped."""
     at = (windows.add, windows.node)
@@ -119,7 +119,7 @@ def closings(plan: Facts, analysis: Analysis, windows: Windows, told: Mapping[st
     if flow is None:
         return Enforced(plan_pb2.Source(), why=analysis.streams.why.get(at, "nothing bounds what its node does"))
     assert isinstance(flow.curve, Known)
-    spread_ns = analysis.streams.closings[windows.add].spread_ns
+    spread_ns = analysis.streams.window_closings[windows.add].spread_ns
     jitter_ns = windows.jitter_ns(spread_ns) or 0
     horizon_ns = _horizon_ns(analysis, flow.curve)
     found = closing_promise(plan.graph, analysis.system, windows, jitter_ns, horizon_ns, told)
@@ -154,7 +154,7 @@ def closing_promise(
     return plan_pb2.Source(spans=[plan_pb2.Span(tuples=count + 1, span_ns=ceil(at)) for at, count in steps])
 
 
-def promise(arrival: Arrival, jitter_ns: int, horizon_ns: int) -> plan_pb2.Source:
+def declared_limits(arrival: Arrival, jitter_ns: int, horizon_ns: int) -> plan_pb2.Source:
     """Paces or spans of declared arrivals; nothing where they are too many."""
     if not isinstance(arrival, TraceArrival):
         return plan_pb2.Source(paces=paces(arrival, jitter_ns, horizon_ns))

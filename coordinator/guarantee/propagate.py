@@ -19,10 +19,10 @@ from coordinator.guarantee import window_closing
 from coordinator.guarantee.link_delay import sending_ns
 from coordinator.guarantee.streams import Closing, Delays, Flow, Kind, Late, Part, Streams, Trail
 from coordinator.guarantee.system import Source, Stage, System, Unit
-from coordinator.spec.runtime_charges import Charges
+from coordinator.spec.runtime_charges import RuntimeOverhead
 
 
-def propagate(system: System, delays: Delays, charges: Charges) -> Streams:
+def propagate(system: System, delays: Delays, charges: RuntimeOverhead) -> Streams:
     """All streams, once."""
     streams = Streams(arriving={node: [] for node in system.nodes}, sent={pair: [] for pair in system.links})
     for name, source in system.sources.items():
@@ -36,7 +36,7 @@ def propagate(system: System, delays: Delays, charges: Charges) -> Streams:
     return streams
 
 
-def _enter(delays: Delays, charges: Charges, source: Source, marked: bool, streams: Streams) -> None:
+def _enter(delays: Delays, charges: RuntimeOverhead, source: Source, marked: bool, streams: Streams) -> None:
     """A source at its node: what its clients send, and of that what is admitted and goes on. `marked`: what does not is
     told."""
     at = (source.name, source.node)
@@ -67,7 +67,7 @@ def _enter(delays: Delays, charges: Charges, source: Source, marked: bool, strea
     streams.flows[at] = Flow.of(curve, total([curve, *marks]) if marks and marked else curve, late)
 
 
-def _travel(system: System, delays: Delays, charges: Charges, stream: str, streams: Streams) -> None:
+def _travel(system: System, delays: Delays, charges: RuntimeOverhead, stream: str, streams: Streams) -> None:
     """Along its hops: wait for the sender's sockets to be written, the link, the receiver's to be read."""
     for start, end in system.hops.get(stream, ()):
         pair = (start, end)
@@ -93,12 +93,12 @@ def _travel(system: System, delays: Delays, charges: Charges, stream: str, strea
         streams.flows[stream, end] = there.delayed(read)
 
 
-def _stuck(delays: Delays, charges: Charges, node: str) -> str:
+def _stuck(delays: Delays, charges: RuntimeOverhead, node: str) -> str:
     """Why nothing bounds how long a node leaves its sockets alone, or nothing."""
     return delays.broken.get(node, "") if charges.drained else ""
 
 
-def _run(system: System, delays: Delays, charges: Charges, unit: Unit, streams: Streams) -> None:
+def _run(system: System, delays: Delays, charges: RuntimeOverhead, unit: Unit, streams: Streams) -> None:
     """Release and run one unit; its exits are then flows at its node."""
     inputs = [streams.flows.get((name, unit.node)) for name in unit.inputs]
     missing = next((name for name, flow in zip(unit.inputs, inputs, strict=True) if flow is None), None)
@@ -210,7 +210,7 @@ def age(system: System, streams: Streams, source: str) -> Late | None:
     """How old what a source admits may be, in parts; of windows, from the instant that their deadlines count from.
     None: of any age."""
     if source in system.windows:
-        return streams.closings[source].age
+        return streams.window_closings[source].age
     given = system.sources[source]
     if not given.max_age_ns:
         return None

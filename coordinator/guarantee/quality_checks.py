@@ -41,7 +41,7 @@ class Check:
         return self.found is not None and self.found <= self.limit
 
     @property
-    def shown(self) -> str:
+    def sentence(self) -> str:
         """`wait (20 ms): 12 ms at most`."""
         show = show_bytes if self.name == "queue" else show_ns
         bound = "no bound" if self.found is None else f"{show(self.found)} at most"

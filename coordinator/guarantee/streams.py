@@ -106,7 +106,7 @@ class Streams:
     """The result of a pass, by (stream, node); `arriving`: what each node's sockets bring; `sent`: on each link.
 
     `triggers`: what releases a unit. Where there is no flow, `why` has the reason; `unknown`, `unread`: why a link or a
-    node's sockets carry something that nothing bounds. `closings`: of windows, by the operator that collects them.
+    node's sockets carry something that nothing bounds. `window_closings`: by the operator that collects windows.
     """
 
     flows: dict[tuple[str, str], Flow] = field(default_factory=dict)
@@ -115,6 +115,6 @@ class Streams:
     sent: dict[tuple[str, str], list[Flow]] = field(default_factory=dict)
     why: dict[tuple[str, str], str] = field(default_factory=dict)
     unreleased: dict[int, str] = field(default_factory=dict)
-    closings: dict[str, Closing] = field(default_factory=dict)
+    window_closings: dict[str, Closing] = field(default_factory=dict)
     unknown: dict[tuple[str, str], str] = field(default_factory=dict)
     unread: dict[str, str] = field(default_factory=dict)

@@ -9,14 +9,14 @@ from coordinator.calculus.curves import Curve, Jcp
 from coordinator.guarantee.streams import Closing, Delays, Flow, Late, Part, Streams
 from coordinator.guarantee.system import Source, System, Unit
 from coordinator.guarantee.window_sources import Windows
-from coordinator.spec.runtime_charges import Charges
+from coordinator.spec.runtime_charges import RuntimeOverhead
 from coordinator.units import counted, show_ns
 
 AHEAD = 4096  # reports of one source that wait for lower numbers: what a node remembers
 OPEN = 1024  # windows of an operator that are open, or four times as many as overlap
 
 
-def heartbeats(source: Source, delays: Delays, charges: Charges) -> Curve | None:
+def heartbeats(source: Source, delays: Delays, charges: RuntimeOverhead) -> Curve | None:
     """One every `beat_ns`, later by what its node does meanwhile, and one more when a plan is committed."""
     if not source.beat_ns:
         return None
@@ -25,16 +25,22 @@ def heartbeats(source: Source, delays: Delays, charges: Charges) -> Curve | None
 
 
 def close(
-    system: System, delays: Delays, charges: Charges, windows: Windows, trigger: Flow, own: Part, streams: Streams
+    system: System,
+    delays: Delays,
+    charges: RuntimeOverhead,
+    windows: Windows,
+    trigger: Flow,
+    own: Part,
+    streams: Streams,
 ) -> None:
     """The windows that leave a unit which collects them. `trigger`: what comes to it; `own`: its instance."""
-    ways = {name: trigger.late[name].after(own) for name in windows.sources if name in trigger.late}
-    found = _age(system, delays, charges, windows, ways, streams)
+    paths = {name: trigger.late[name].after(own) for name in windows.sources if name in trigger.late}
+    found = _age(system, delays, charges, windows, paths, streams)
     at = (windows.add, windows.node)
     spread_ns = None if found.age is None else found.age.most_ns - windows.after_ns + windows.wait_ns
-    if windows.kind == "count" and windows.sources[0] in ways:  # not from the tuples' instants on, but admissions
-        spread_ns = ways[windows.sources[0]].most_ns + windows.wait_ns
-    streams.closings[windows.add] = replace(found, spread_ns=spread_ns)
+    if windows.kind == "count" and windows.sources[0] in paths:  # not from the tuples' instants on, but admissions
+        spread_ns = paths[windows.sources[0]].most_ns + windows.wait_ns
+    streams.window_closings[windows.add] = replace(found, spread_ns=spread_ns)
     numbers = _numbers(system, windows, streams)
     curve = windows.curve(numbers, spread_ns) if numbers is not None else None
     if curve is None:
@@ -53,13 +59,18 @@ def _numbers(system: System, windows: Windows, streams: Streams) -> Curve | None
 
 
 def _age(
-    system: System, delays: Delays, charges: Charges, windows: Windows, ways: Mapping[str, Late], streams: Streams
+    system: System,
+    delays: Delays,
+    charges: RuntimeOverhead,
+    windows: Windows,
+    paths: Mapping[str, Late],
+    streams: Streams,
 ) -> Closing:
     """By its slowest source."""
-    if why := _endless(system, windows, ways):
+    if why := _endless(system, windows, paths):
         return Closing(None, why)
     ages = []
-    for name, way in ways.items():
+    for name, way in paths.items():
         source = system.sources[name]
         age = Late(0, 0, ()).after(Part("age", f"age of {name} on admission", source.max_age_ns, source.node))
         if windows.kind != "count":
@@ -70,7 +81,7 @@ def _age(
                 age = age.after(Part("beat", f"clocks of {pairs} apart", clocks_ns, windows.node))
         ages.append(Late(age.most_ns + way.most_ns, 0, (*age.parts, *way.parts)))
     slowest = max(ages, key=lambda age: age.most_ns)
-    unsure = _unsure(windows, ways, slowest.most_ns, streams, system)
+    unsure = _unsure(windows, paths, slowest.most_ns, streams, system)
     if windows.after_ns:
         what = f"from the first tuple of a window of {windows.name} to its end"
         first = Part("window", what, windows.after_ns, windows.node)
@@ -78,7 +89,7 @@ def _age(
     return Closing(slowest, unsure=unsure)
 
 
-def _endless(system: System, windows: Windows, ways: Mapping[str, Late]) -> str:
+def _endless(system: System, windows: Windows, paths: Mapping[str, Late]) -> str:
     """Why nothing says when a window is complete; empty: something does."""
     name = windows.name
     soon = f"nothing says how soon {counted(windows.length, 'tuple')} come"
@@ -90,7 +101,7 @@ def _endless(system: System, windows: Windows, ways: Mapping[str, Late]) -> str:
         why = ""
         if source in system.windows:
             why = f"{name} is of windows, whose ends no heartbeat tells"
-        elif source not in ways:
+        elif source not in paths:
             why = f"nothing says when tuples of {source} come to {name}"
         elif not system.sources[source].max_age_ns:
             why = f"{source} admits tuples of any age, so nothing says when a window of {name} is complete"
@@ -101,7 +112,7 @@ def _endless(system: System, windows: Windows, ways: Mapping[str, Late]) -> str:
     return ""
 
 
-def _clocks(system: System, delays: Delays, charges: Charges, windows: Windows, name: str) -> tuple[int, str]:
+def _clocks(system: System, delays: Delays, charges: RuntimeOverhead, windows: Windows, name: str) -> tuple[int, str]:
     """A heartbeat's promise is of an instant on its node's clock, of which the windows' node knows an interval: no
     longer than a question to the other clock and its answer take, but for drift. Hop by hop: also whose clocks."""
     if not charges.drained:
@@ -136,9 +147,9 @@ def _hops(
     return known[stream]
 
 
-def _unsure(windows: Windows, ways: Mapping[str, Late], age_ns: int, streams: Streams, system: System) -> str:
+def _unsure(windows: Windows, paths: Mapping[str, Late], age_ns: int, streams: Streams, system: System) -> str:
     """Why a window might be given up although nothing is lost; empty: none is."""
-    for name, way in ways.items():
+    for name, way in paths.items():
         if way.most_ns >= windows.wait_ns:
             waits, takes = show_ns(windows.wait_ns), show_ns(way.most_ns)
             return f"{windows.name} gives up a number after {waits}, and tuples of {name} may take {takes}"
@@ -148,7 +159,7 @@ def _unsure(windows: Windows, ways: Mapping[str, Late], age_ns: int, streams: St
             return f"{windows.name} remembers {AHEAD} reports of {name} at once, and {told} may be on their way"
     if windows.kind == "count":
         on_the_way = _numbers(system, windows, streams)
-        spread = on_the_way.count(max(way.most_ns for way in ways.values())) if on_the_way is not None else 0
+        spread = on_the_way.count(max(way.most_ns for way in paths.values())) if on_the_way is not None else 0
     else:
         spread = age_ns
     begun = (windows.length + spread) // windows.hop + 2

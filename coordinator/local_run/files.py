@@ -48,10 +48,10 @@ def operators(given: Sequence[Path], beside: Sequence[Path]) -> list[Path]:
 
 @dataclass(frozen=True)
 class Pace:
-    """How lines of a file follow each other. options: of `node-agent feed`; told: the same in words."""
+    """How lines of a file follow each other. options: of `node-agent feed`; wording: the same in words."""
 
     options: tuple[str, ...]
-    told: str
+    wording: str
 
 
 @dataclass(frozen=True)

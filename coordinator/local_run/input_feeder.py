@@ -74,7 +74,7 @@ class FeedProcess:
         return {
             "source": self.feed.source,
             "file": str(self.feed.path),
-            "pace": self.feed.pace.told,
+            "pace": self.feed.pace.wording,
             "sent": self.sent,
             "admitted": self.admitted,
             "refused": self.refused,
@@ -157,7 +157,7 @@ class InputFeeder:
             if end is not None and time.monotonic() >= end:
                 break
             self._read(LOOK_S)
-            progress(self.told())
+            progress(self.progress_text())
         return ""
 
     def end(self) -> None:
@@ -169,7 +169,7 @@ class InputFeeder:
         while self._selector.get_map() and time.monotonic() < limit:
             self._read(LOOK_S)
 
-    def told(self) -> str:
+    def progress_text(self) -> str:
         """How far they are, in a few words."""
         done = ", ".join(f"{fed.feed.source} {fed.admitted} of {fed.sent}" for fed in self.feeds)
         return f"{time.monotonic() - self._began:.0f} s: admitted {done}"

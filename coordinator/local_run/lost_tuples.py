@@ -42,7 +42,7 @@ def lost(run: Run) -> list[Lost]:
         found = (each for _, each in records_of(incarnation) if isinstance(each, rec.Lost))
         for record in own(found, epochs, run.plan):
             counts[incarnation.node, *_place(record), record.cause] += 1
-    return [_told(run, *key, tuples) for key, tuples in counts.most_common()]
+    return [_described(run, *key, tuples) for key, tuples in counts.most_common()]
 
 
 def _place(record: rec.Lost) -> tuple[int, int, int]:
@@ -52,7 +52,7 @@ def _place(record: rec.Lost) -> tuple[int, int, int]:
     return NO_UNIT, record.peer if record.never_left else NO_PEER, record.stream
 
 
-def _told(run: Run, at: int, unit: int, peer: int, stream: int, cause: int, tuples: int) -> Lost:
+def _described(run: Run, at: int, unit: int, peer: int, stream: int, cause: int, tuples: int) -> Lost:
     plan = run.plan
     node = plan.nodes.get(at, str(at))
     name = rec.Lost.cause.text(cause)

@@ -56,10 +56,10 @@ def sentences(plan: Plan, ran: Ran) -> Iterator[str]:
     yield from _lost(ran, report)
     yield from _first(list(_said(plan, ran)), "more kinds of warnings: logs/ of the run")
     yield from began_anew.sentences(report["began_anew"])
-    yield from _dearer(ran, report["dearer"])
+    yield from _cost_overruns(ran, report["dearer"])
 
 
-def _dearer(ran: Ran, found: list[dict[str, Any]]) -> Iterator[str]:
+def _cost_overruns(ran: Ran, found: list[dict[str, Any]]) -> Iterator[str]:
     """Units that took longer than their plan counts; measuring their CPU time helps with those that compute."""
     waiting = {(name.removesuffix(DEGRADED), node): text for (name, node), text in ran.waits.items()}
     computing = []
@@ -93,7 +93,7 @@ def missed(name: str, found: Mapping[str, Any], ended: int = 0) -> Iterator[str]
     if share is not None and share[0] != share[1]:
         yield (
             f"output {name}: missed {missed_share.text(share)} of what was offered: between lie "
-            f"{missed_share.parts(found['between'])}"
+            f"{missed_share.reasons(found['between'])}"
         )
 
 
@@ -153,9 +153,9 @@ def _shed(plan: Plan, report: Mapping[str, Any]) -> Iterator[str]:
 
 
 def _line(end: str, tuples: int, where: str, why: str, of: int = 0) -> str:
-    meant, mends = (wording.SHED, SHED_MENDS) if end == "shed" else (wording.LOST, LOST_MENDS)
+    meant, repairs = (wording.SHED, SHED_MENDS) if end == "shed" else (wording.LOST, LOST_MENDS)
     number = f"{tuples:,} of {counted(of, 'tuple')}" if of else counted(tuples, "tuple")
-    mend = f"; {mends[why]}" if why in mends else ""
+    mend = f"; {repairs[why]}" if why in repairs else ""
     return f"{end}: {number} {where}{',' if end == 'lost' else ':'} {meant.get(why, why)}{mend}"
 
 

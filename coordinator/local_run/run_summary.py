@@ -13,7 +13,7 @@ from coordinator.explain import cost_lines
 from coordinator.local_run import run_outcome
 from coordinator.local_run.listening import first
 from coordinator.local_run.stages import Ran
-from coordinator.plan.deadline_breakdown import beyond_caps, left_out, standing
+from coordinator.plan.deadline_breakdown import beyond_caps, guarantee_status, left_out
 from coordinator.report import missed_share
 from coordinator.report.page import bound_violation
 from coordinator.report.page.terminal import incomplete
@@ -54,7 +54,7 @@ def document(plan: Plan, ran: Ran) -> dict[str, Any]:
         "waits": [{"operator": name, "node": node, "told": text} for (name, node), text in ran.waits.items()],
         "report": str(ran.run / "report.json"),
         "page": str(ran.page),
-        "addresses": str(ran.kept) if ran.kept else None,
+        "addresses": str(ran.agents_left) if ran.agents_left else None,
     }
 
 
@@ -96,7 +96,7 @@ def sentences(plan: Plan, ran: Ran) -> Iterator[str]:
     for name, found in report["outputs"].items():
         if name in plan.guarantee:
             claim = plan.guarantee[name]
-            yield f"output {name}: {standing(claim)}: {claim.why}"
+            yield f"output {name}: {guarantee_status(claim)}: {claim.why}"
             yield from (f"  {line}" for line in left_out(claim))
         yield from run_outcome.missed(name, found, run_outcome.ended(plan, ran, name))
     yield from bound_violation.sentences(report)

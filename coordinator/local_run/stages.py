@@ -54,8 +54,8 @@ class Tell(Protocol):
 @dataclass
 class Ran:
     """What came of it. run: the directory; missing: what is not as it should be, a line each; said: warnings of the
-    agents until the traces were collected; kept: where the agents that still run are; waits: by operator and node, of
-    those that take longer by the clock than on the CPU, a sentence."""
+    agents until the traces were collected; agents_left: where the agents that still run are; waits: by operator and
+    node, of those that take longer by the clock than on the CPU, a sentence."""
 
     run: Path
     fed: list[FeedProcess] = field(default_factory=list)
@@ -69,7 +69,7 @@ class Ran:
     page: Path | None = None
     lost: list[Lost] = field(default_factory=list)
     said: list[Said] = field(default_factory=list)
-    kept: Path | None = None
+    agents_left: Path | None = None
 
     def log(self, place: str) -> Path:
         """Where what the agent of a place said is kept."""
@@ -141,7 +141,7 @@ def _agents(wish: Wish, work: Path, state: Path, tell: Tell) -> Iterator[tuple[l
         tell.done(f"{', '.join(cores)} on this machine")
         yield agents, ran
     finally:
-        if ran.kept is None:
+        if ran.agents_left is None:
             with _undisturbed():
                 local_agents.stop(agents)
 
@@ -239,7 +239,7 @@ def _keep(wish: Wish, called: Agents, file: Addresses, ran: Ran, tell: Tell) -> 
     tell.begin("keep")
     deployment.deploy(wish.plan, called, tell.now)
     Addresses(wish.keep, file.nodes, file.started_by).write()
-    ran.kept = wish.keep
+    ran.agents_left = wish.keep
     tell.done(f"the plan runs again; the agents stay up, {wish.keep} says where")
 
 

@@ -34,11 +34,11 @@ class Pipe:
 Room = Node | Store | Pipe  # what a placement may fill
 
 
-def stores(cluster: Cluster, needs: Iterable[tuple[Sequence[int], int]]) -> tuple[Store, ...]:
-    """The hosts whose memory might not do: those that declare less than everything needs that may run there. `needs`:
+def stores(cluster: Cluster, demands: Iterable[tuple[Sequence[int], int]]) -> tuple[Store, ...]:
+    """The hosts whose memory might not do: those that declare less than everything needs that may run there. `demands`:
     nodes and bytes of every item."""
     found = []
-    wanted = list(needs)
+    wanted = list(demands)
     for host, places in cluster.hosts.items():
         nodes, room = frozenset(node.index for node in places), places[0].host_memory_bytes
         if room and sum(size for allowed, size in wanted if nodes.intersection(allowed)) > room:

@@ -26,7 +26,7 @@ def flows(query: Query, catalog: Catalog) -> dict[str, Flow]:
     for operator in graph.order(query):
         entering = triggers(operator, catalog, found)
         if operator.window is not None:
-            found[operator.name] = closings(operator.window, entering)
+            found[operator.name] = window_closings(operator.window, entering)
             continue
         mean = mean_selectivity(operator)
         found[operator.name] = Flow(entering.burst * mean, entering.rate * mean)
@@ -41,7 +41,7 @@ def triggers(operator: Operator, catalog: Catalog, found: Mapping[str, Flow]) ->
     return Flow(min(one.burst for one in inputs), min(one.rate for one in inputs))
 
 
-def closings(window: Window, entering: Flow) -> Flow:
+def window_closings(window: Window, entering: Flow) -> Flow:
     """How many windows close: one per hop, at least one of them with a burst."""
     if window.kind == "count":
         return Flow(max(Fraction(1), entering.burst / window.hop), entering.rate / window.hop)

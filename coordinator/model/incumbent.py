@@ -33,11 +33,11 @@ class Incumbent:
         `cores`: of each place's host."""
         return {name: f"{at}.0" if cores[at] > 1 and "." not in at else at for name, at in self.place.items()}
 
-    def document(self) -> plan_document.Kept | None:
+    def document(self) -> plan_document.IncumbentPart | None:
         """For plan.json; all but the names stands elsewhere in it. None: nothing is kept or spared."""
         if not self.place and not self.spared:
             return None
-        return plan_document.Kept(of=self.of, operators=tuple(self.place), spared=tuple(sorted(self.spared)))
+        return plan_document.IncumbentPart(of=self.of, operators=tuple(self.place), spared=tuple(sorted(self.spared)))
 
 
 def read(plan: Plan, operators: Collection[str] | None = None, of: str | None = None) -> Incumbent:
@@ -46,7 +46,7 @@ def read(plan: Plan, operators: Collection[str] | None = None, of: str | None = 
     Of a unit whose last operators are not kept, the last kept one takes their sub-deadlines: its place in the order of
     EDF is that of the unit.
     """
-    told = plan.kept or plan_document.Kept(of="", operators=())
+    told = plan.kept or plan_document.IncumbentPart(of="", operators=())
     names = set(told.operators if operators is None else operators)
     due_ns: dict[str, int] = {}
     units = []
@@ -80,16 +80,16 @@ def hops(plan: Plan) -> dict[str, Pairs]:
     return {name: tuple(pairs) for name, pairs in found.items()}
 
 
-def fitted(query: Query, due_ns: Mapping[str, int], kept: Incumbent) -> dict[str, int]:
+def fitted(query: Query, due_ns: Mapping[str, int], incumbent: Incumbent) -> dict[str, int]:
     """Sub-deadlines in which kept operators have their own, and others are shortened until (5) holds, as far as what is
     kept leaves room; at least 1 ns each."""
-    due = {**due_ns, **kept.due_ns}
-    free = [name for name in due if name not in kept.due_ns]
+    due = {**due_ns, **incumbent.due_ns}
+    free = [name for name in due if name not in incumbent.due_ns]
     for output in query.outputs:
-        if output.name in kept.spared:
+        if output.name in incumbent.spared:
             continue
         behind = _behind(query, output.origin)
-        fixed = _longest(query, output.origin, {name: kept.due_ns.get(name, 0) for name in due})
+        fixed = _longest(query, output.origin, {name: incumbent.due_ns.get(name, 0) for name in due})
         movable = [name for name in free if name in behind]
         length = _longest(query, output.origin, {name: due[name] if name in movable else 0 for name in due})
         room = max(0, output.deadline_ns - fixed)
@@ -135,10 +135,10 @@ def relaxed(query: Query, outputs: Collection[str], times: int) -> Query:
     )
 
 
-def crowded(query: Query, kept: Incumbent) -> list[Mistake]:
+def crowded(query: Query, incumbent: Incumbent) -> list[Mistake]:
     """Kept units that more streams would leave than a unit may have exits: a trace record has no room."""
     found = []
-    for unit in kept.units:
+    for unit in incumbent.units:
         leaving = [name for name, after in zip(unit, (*unit[1:], None), strict=True) if _leaves(query, name, after)]
         if len(leaving) > LARGEST_EXITS:
             text = (

@@ -87,7 +87,8 @@ class Problem:
 
     `held`: items that the caller holds to a node. They are not contracted as pinned ones are, so that the figures of
     a placement are the same whether the solver chose it or the caller did. `stores`, `pipes`: memories and links that
-    might not do; `conflicts`: items that may not all be where each says; `kept`: hops that streams have already.
+    might not do; `conflicts`: items that may not all be where each says; `incumbent_hops`: those that streams have
+    already.
     """
 
     nodes: tuple[Node, ...]
@@ -100,7 +101,7 @@ class Problem:
     stores: tuple[Store, ...] = ()
     pipes: tuple[Pipe, ...] = ()
     conflicts: tuple[Conflict, ...] = ()
-    kept: Mapping[str, tuple[tuple[int, int], ...]] = field(default_factory=dict)
+    incumbent_hops: Mapping[str, tuple[tuple[int, int], ...]] = field(default_factory=dict)
 
     @property
     def meshed(self) -> bool:
@@ -127,11 +128,11 @@ def build(
     contract: Contract = "fixed",
     tuple_bytes: int = MEASURED.tuple_bytes,
     conflicts: Sequence[Mapping[str, frozenset[str]]] = (),
-    kept: Mapping[str, Sequence[tuple[str, str]]] | None = None,
+    incumbent_hops: Mapping[str, Sequence[tuple[str, str]]] | None = None,
 ) -> Problem:
     """The problem of a checked query on a cluster; `held`: operators that the caller holds to a node, or to any core of
     one. `tuple_bytes`: the largest size of a tuple on a link. `conflicts`: operators that may not all be on these
-    nodes. `kept`: hops that streams take already, by place."""
+    nodes. `incumbent_hops`: hops that streams take already, by place."""
     nodes = tuple(cluster.nodes.values())
     flow = flows(query, cluster.catalog)
     held = _whole(query, held)
@@ -164,9 +165,9 @@ def build(
         stores=capacity.stores(cluster, [(item.nodes, item.memory_bytes) for item in items]),
         pipes=capacity.pipes(cluster, sum((stream.bits_per_s for stream in streams), Fraction(0))),
         conflicts=capacity.merged(conflicts, item_of, {name: node.index for name, node in cluster.nodes.items()}),
-        kept={
+        incumbent_hops={
             name: tuple((cluster.nodes[one].index, cluster.nodes[other].index) for one, other in pairs)
-            for name, pairs in (kept or {}).items()
+            for name, pairs in (incumbent_hops or {}).items()
         },
     )
 

@@ -26,7 +26,9 @@ def direct(problem: Problem, place: Mapping[int, int]) -> Hops:
     for stream in problem.streams:
         start, ends = needed(stream, place)
         if ends:
-            hops[stream.name] = _walked(dict.fromkeys(ends, start), start, ends, problem.kept.get(stream.name))
+            hops[stream.name] = _walked(
+                dict.fromkeys(ends, start), start, ends, problem.incumbent_hops.get(stream.name)
+            )
     return hops
 
 
@@ -43,18 +45,18 @@ def pruned(problem: Problem, place: Mapping[int, int], chosen: Mapping[str, set[
                 if one == node and other != start and other not in entry:
                     entry[other] = one
                     frontier.append(other)
-        if used := _walked(entry, start, ends, problem.kept.get(stream.name)):
+        if used := _walked(entry, start, ends, problem.incumbent_hops.get(stream.name)):
             hops[stream.name] = used
     return hops
 
 
 def _walked(
-    entry: Mapping[int, int], start: int, ends: Iterable[int], kept: Sequence[tuple[int, int]] | None = None
+    entry: Mapping[int, int], start: int, ends: Iterable[int], incumbent_hops: Sequence[tuple[int, int]] | None = None
 ) -> tuple[tuple[int, int], ...]:
-    """The hops from `start` to all ends. `entry`: the node before each node on its way; `kept`: hops that are taken
-    already: what they reach is reached by them."""
-    if kept:
-        entry = {**entry, **{end: one for one, end in kept}}
+    """The hops from `start` to all ends. `entry`: the node before each node on its way; `incumbent_hops`: those that
+    are taken already: what they reach is reached by them."""
+    if incumbent_hops:
+        entry = {**entry, **{end: one for one, end in incumbent_hops}}
     used: set[tuple[int, int]] = set()
     for end in ends:
         node = end
@@ -90,7 +92,7 @@ class Quickest:
             entry = self._entries(start, stream.forbidden) if ends else {}
             if any(end not in entry for end in ends):
                 return None
-            if used := _walked(entry, start, ends, self.problem.kept.get(stream.name)):
+            if used := _walked(entry, start, ends, self.problem.incumbent_hops.get(stream.name)):
                 found[stream.name] = used
         return found
 

@@ -169,7 +169,7 @@ def output(found: Output, nodes: Sequence[Node]) -> Iterator[str]:
 
 
 def _delivered(found: Output) -> Iterator[str]:
-    missed, parts = missed_share.text(found.missed_of_offered), missed_share.parts(found.between)
+    missed, parts = missed_share.text(found.missed_of_offered), missed_share.reasons(found.between)
     unheard = f"what {', '.join(found.unheard)} would say" if found.unheard else ""
     between = f": between lie {', '.join(filter(None, (parts, unheard)))}" if parts or unheard else ""
     yield f"the last {found.span_s:.1f} s: {rate(found.per_s)} results/s, missed {missed} of what was offered{between}"

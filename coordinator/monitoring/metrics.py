@@ -12,7 +12,7 @@ from typing import Any
 
 from coordinator.monitoring import empty_windows, paths, status_response
 from coordinator.monitoring.paths import ON_LINKS, Ends, Path
-from coordinator.plan.deadline_breakdown import ADMITTED, MISSED, standing
+from coordinator.plan.deadline_breakdown import ADMITTED, MISSED, guarantee_status
 from coordinator.report.missed_share import WINDOWS, interval
 from protos.plan_document import Plan
 
@@ -299,7 +299,7 @@ class _Known:
         self.path = paths.to(plan, name)
         self.query = next((query for query, of in plan.queries.items() if name in of.outputs), "")
         self.bound_ns = claim.from_admission_ns if claim.bound_ns is None else claim.bound_ns
-        self.promise = PROMISE[standing(claim)]
+        self.promise = PROMISE[guarantee_status(claim)]
 
 
 def _output(node: Node, name: str, now: Values, known: _Known | None, nodes: tuple[Node, ...]) -> Output:

@@ -13,12 +13,12 @@ from coordinator.model.flows import mean_selectivity
 from coordinator.model.incumbent import Incumbent
 from coordinator.model.progress import relative_gap
 from coordinator.plan import layout_windows, local_plans, policy_choice
-from coordinator.plan.deadline_breakdown import MISSED, standing
+from coordinator.plan.deadline_breakdown import MISSED, guarantee_status
 from coordinator.plan.layout import Layout
 from coordinator.spec import core_assignment, graph
 from coordinator.spec.cluster import Cluster
 from coordinator.spec.query import Operator
-from coordinator.spec.runtime_charges import MEASURED, Charges
+from coordinator.spec.runtime_charges import MEASURED, RuntimeOverhead
 from protos import plan_document
 from protos.plan_document import VERSION, Claim, Inputs, Objective, PaperChoice, Plan, Selectivity, Solver, Task
 from protos.plan_pb2 import LocalPlan
@@ -45,14 +45,14 @@ def build(
     solver: Solver,
     held: dict[str, str],
     alternatives: Alternatives,
-    charges: Charges = MEASURED,
+    charges: RuntimeOverhead = MEASURED,
     model: Literal["sound", "paper", "sqpr"] = "paper",
     paper: PaperChoice | None = None,
-    kept: Incumbent | None = None,
+    incumbent: Incumbent | None = None,
 ) -> Plan:
     """The whole plan, with its hash. `solver`: its gap and sub-deadlines are those of the allocation; `held`: operators
     that the caller held to a node; `charges`: what the bounds charge for the runtime; `paper`: what the `paper` model
-    would have chosen, where another was used; `kept`: what runs already and stays as it is."""
+    would have chosen, where another was used; `incumbent`: what runs already and stays as it is."""
     query, cluster = layout.query, layout.cluster
     named: Literal["sound", "paper", "sqpr"] = model if allocator == "deadline" else "sqpr"
     found = _promised(layout, charges)
@@ -81,7 +81,7 @@ def build(
         nodes=nodes,
         costs={one.name: one.cost_from for one in query.operators if one.cost_from} or None,
         paper=paper,
-        kept=kept.document() if kept is not None else None,
+        kept=incumbent.document() if incumbent is not None else None,
         guarantee=found.guarantee,
         analysis=analysed,
         policy_why=found.policy_why,
@@ -100,7 +100,7 @@ class _Promised:
     policy_why: str = ""
 
 
-def _promised(layout: Layout, charges: Charges) -> _Promised:
+def _promised(layout: Layout, charges: RuntimeOverhead) -> _Promised:
     """Under edf on nodes that name no policy; where that guarantees nothing, under the best of the others."""
     found = _analysed(layout, charges)
     free = [node.name for node in layout.cluster.nodes.values() if node.policy is None and layout.tasks[node.name]]
@@ -114,7 +114,7 @@ def _promised(layout: Layout, charges: Charges) -> _Promised:
     return replace(best, guarantee=told, policy_why=policy_choice.why_best(free))
 
 
-def _analysed(layout: Layout, charges: Charges) -> _Promised:
+def _analysed(layout: Layout, charges: RuntimeOverhead) -> _Promised:
     what = laid(layout)
     analysis = analyse(system.read(what), charges)
     guarantee, document = bounds.analysed(analysis)
@@ -123,7 +123,7 @@ def _analysed(layout: Layout, charges: Charges) -> _Promised:
 
 def _any_promise(claim: Claim) -> bool:
     """Whether an output is promised anything: its deadline, or at least that from admission on."""
-    return standing(claim) != MISSED or (claim.bound_ns is not None and claim.bound_ns <= claim.deadline_ns)
+    return guarantee_status(claim) != MISSED or (claim.bound_ns is not None and claim.bound_ns <= claim.deadline_ns)
 
 
 def _objective(allocation: Allocation) -> Objective:

@@ -41,7 +41,7 @@ class Share:
     step: Step | None = None
 
 
-def parts(plan: Plan, output: str) -> list[Share]:
+def shares(plan: Plan, output: str) -> list[Share]:
     """In the order of the way; they sum up to the deadline. The slack is last, and below 0 where the bound exceeds the
     deadline. Empty: there is no bound, not even from admission on."""
     claim = plan.guarantee[output]
@@ -65,7 +65,7 @@ def _bound_ns(claim: Claim) -> int | None:
 
 def totals(plan: Plan, output: str) -> dict[str, int]:
     """ns per kind, in SAID's order, those of windows only where there are; they sum up to the deadline."""
-    found = parts(plan, output)
+    found = shares(plan, output)
     sums = {kind: sum(part.ns for part in found if part.kind == kind) for kind in SAID} if found else {}
     return {kind: ns for kind, ns in sums.items() if ns or kind not in OF_WINDOWS}
 
@@ -74,14 +74,14 @@ def document(plan: Plan, output: str) -> dict[str, Any]:
     """For --json: the claim, the parts and their totals."""
     claim = plan.guarantee[output]
     return {
-        **standing_values(claim),
+        **status_values(claim),
         **({"qos": json_shape.write(claim.qos)} if claim.qos else {}),
-        "parts": [{"kind": part.kind, "what": part.what, "ns": part.ns} for part in parts(plan, output)],
+        "parts": [{"kind": part.kind, "what": part.what, "ns": part.ns} for part in shares(plan, output)],
         "totals_ns": totals(plan, output),
     }
 
 
-def standing_values(claim: Claim) -> dict[str, Any]:
+def status_values(claim: Claim) -> dict[str, Any]:
     """A claim for --json: deadline, bounds, whether it is guaranteed and why."""
     return {
         "deadline_ns": claim.deadline_ns,
@@ -96,7 +96,7 @@ def sentences(plan: Plan, output: str) -> list[str]:
     """One output: its bound, each stretch with what it is made of, and what binds."""
     claim = plan.guarantee[output]
     deadline = show_ns(claim.deadline_ns)
-    said, bound_ns = standing(claim), _bound_ns(claim)
+    said, bound_ns = guarantee_status(claim), _bound_ns(claim)
     if bound_ns is None:
         lines = [f"{output}{whose(plan, output)}: deadline {deadline}, {said}, and no bound: {claim.why}"]
         return lines + [f"  {line}" for line in asked(claim)]
@@ -152,7 +152,7 @@ def asked(claim: Claim) -> list[str]:
     return found
 
 
-def standing(claim: Claim) -> str:
+def guarantee_status(claim: Claim) -> str:
     """Guaranteed, from admission on only, or not."""
     if claim.guaranteed:
         return "guaranteed"
@@ -167,7 +167,7 @@ def verdict(claims: Mapping[str, Claim]) -> str:
     others: dict[str, list[str]] = {}
     for name, claim in claims.items():
         if not claim.guaranteed:
-            others.setdefault(standing(claim), []).append(name)
+            others.setdefault(guarantee_status(claim), []).append(name)
     holding = sum(claim.guaranteed for claim in claims.values())
     said = "".join(f"; {how}: {', '.join(names)}" for how, names in sorted(others.items()))
     return f"{holding} of {counted(len(claims), 'output')} guaranteed{said}"
@@ -224,7 +224,7 @@ def _behind(part: Step) -> str:
 
 def binding(plan: Plan, output: str) -> list[str]:
     """What binds: the longest single part, and of the nodes on the way the one whose test has the least room."""
-    found = [part for part in parts(plan, output) if part.kind != "slack"]
+    found = [part for part in shares(plan, output) if part.kind != "slack"]
     if not found:
         return []
     longest = max(found, key=lambda part: part.ns)

@@ -32,7 +32,7 @@ class Layout:
     hops: Hops
     policy: Chosen
     grouping: task_units.Units
-    kept: tuple[tuple[str, ...], ...] = ()  # units that run already: they stay whole, and nothing joins them
+    incumbent_units: tuple[tuple[str, ...], ...] = ()  # units that run already: they stay whole, and nothing joins them
 
     @cached_property
     def stream_id(self) -> dict[str, int]:
@@ -171,11 +171,11 @@ class Layout:
         sorted_names = [operator.name for operator in graph.order(self.query)]
         position = {operator.name: i for i, operator in enumerate(self.query.operators)}
         for node in self.cluster.nodes:
-            kept = [unit for unit in self.kept if self.place[unit[0]] == node]
-            stay = {name for unit in kept for name in unit}
+            incumbent_units = [unit for unit in self.incumbent_units if self.place[unit[0]] == node]
+            stay = {name for unit in incumbent_units for name in unit}
             names = [name for name in sorted_names if self.place[name] == node and name not in stay]
             uses = {name: self._uses(name) for name in names}
-            found = kept + task_units.extract(names, uses, self._leaves, self.grouping)
+            found = incumbent_units + task_units.extract(names, uses, self._leaves, self.grouping)
             tasks[node] = []
             for unit in sorted(found, key=lambda unit: position[unit[0]]):
                 number += 1

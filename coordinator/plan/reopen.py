@@ -22,7 +22,7 @@ from coordinator.spec.files import yaml_source
 from coordinator.spec.files.query_file import SelectivityFile
 from coordinator.spec.quality import Qos
 from coordinator.spec.query import Operator, Output, Query, Source
-from coordinator.spec.runtime_charges import Charges
+from coordinator.spec.runtime_charges import RuntimeOverhead
 from coordinator.spec.sharing.compose import SEPARATOR
 from protos import json_shape, plan_document
 from protos.plan_document import (
@@ -207,8 +207,8 @@ def choices(plan: Plan) -> Choices:
         sub_deadlines=_sub_deadlines(plan),
         tighten=solver.tighten or None,
         limits=Limits(seed=solver.seed, solver=solver.name),
-        charges=Charges.read(plan.analysis.charges),
-        kept=incumbent.read(plan),
+        charges=RuntimeOverhead.read(plan.analysis.charges),
+        incumbent=incumbent.read(plan),
     )
 
 

@@ -104,9 +104,9 @@ class Division:
     @cached_property
     def _behind(self) -> dict[str, set[Unit]]:
         """The units on the ways to each output."""
-        return {output.name: self._ways(output) for output in self.query.outputs}
+        return {output.name: self._paths_to(output) for output in self.query.outputs}
 
-    def _ways(self, output: Output) -> set[Unit]:
+    def _paths_to(self, output: Output) -> set[Unit]:
         found, waiting = set(), [output.origin]
         while waiting:
             unit = self._unit[waiting.pop()]

@@ -6,7 +6,7 @@ from pathlib import Path
 from typing import Any
 
 from coordinator.errors import unwritable
-from coordinator.report.cost_overrun import dearer
+from coordinator.report.cost_overrun import cost_overruns
 from coordinator.report.facts.began_anew import began_anew
 from coordinator.report.facts.reader import Run
 from coordinator.report.page.page import page
@@ -26,7 +26,7 @@ def judge(runs: Sequence[Run], engine: str, master: str | None, progress: Progre
         report
         | {
             "engine": engine,
-            "dearer": dearer(run),
+            "dearer": cost_overruns(run),
             "began_anew": began_anew(run),
             "lost_in_units": with_logs(run, report["lost_in_units"]),
         }

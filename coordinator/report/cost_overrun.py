@@ -25,7 +25,7 @@ MOST_RECORDS = 1_000_000  # of an incarnation that are looked at: the first ones
 PERCENT = 1
 
 
-def dearer(run: Run) -> list[dict[str, Any]]:
+def cost_overruns(run: Run) -> list[dict[str, Any]]:
     """`{node, unit, operators, counted_ns, instances, longer, longest_ns}`, the units with most time over first."""
     counted = _counted(run.plan.made)
     ran = dict.fromkeys(counted, 0)

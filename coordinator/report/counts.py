@@ -61,7 +61,7 @@ class Hop(IntEnum):
     REST = 4
 
 
-class Spent(NamedTuple):
+class StageTime(NamedTuple):
     """Sums over delivered results, and over those at or beyond p99."""
 
     total_ns: int
@@ -75,13 +75,13 @@ class Above(NamedTuple):
     most_ns: int
 
 
-class Tally(NamedTuple):
-    """Records that are about one thing: how many ended something, ns that they ran (of WINDOW: windows that they are
-    about), and the first and last instant. Of REFUSED: tuples, how many are counted up to the last, and the interval
-    that holds their origins."""
+class AggregatedCount(NamedTuple):
+    """Records that are about one thing: how many ended something; their extent, ns that they ran (of WINDOW: windows
+    that they are about); and the first and last instant. Of REFUSED: tuples, how many are counted up to the last, and
+    the interval that holds their origins."""
 
     n: int
-    spent: int
+    extent: int
     first_ns: int
     last_ns: int
 
@@ -132,18 +132,20 @@ class Counts:
     delivered: dict[int, int] = field(default_factory=dict)
     above: dict[int, Above] = field(default_factory=dict)  # output -> results beyond the bound, where there are any
     ranks: dict[int, dict[int, int]] = field(default_factory=dict)  # output -> rank from 1 -> latency upper bound
-    blamed: dict[int, tuple[int, int]] = field(default_factory=dict)  # output -> results in the split, in its tail
-    latency: dict[int, Spent] = field(default_factory=dict)
-    spent: dict[tuple[int, int, int], Spent] = field(default_factory=dict)  # (output, Hop, ref)
+    broken_down: dict[int, tuple[int, int]] = field(
+        default_factory=dict
+    )  # output -> results broken down, in their tail
+    latency: dict[int, StageTime] = field(default_factory=dict)
+    stage_times: dict[tuple[int, int, int], StageTime] = field(default_factory=dict)  # (output, Hop, ref)
     # (incarnation, kind, ref, word, cause): of ADMITTED and REFUSED the source, of RAN, SHED, LOST and DEGRADED the
     # unit, of WINDOW the operator; word: policy, operator of DEGRADED, state of WINDOW, reason of REFUSED; cause of
     # WINDOW, LOST; 1 for a result SHED; plan epoch of REFUSED, which are counted anew as a plan comes
-    tallies: dict[tuple[int, int, int, int, int], Tally] = field(default_factory=dict)
+    aggregated: dict[tuple[int, int, int, int, int], AggregatedCount] = field(default_factory=dict)
     shed_tuples: dict[tuple[int, int], int] = field(default_factory=dict)  # (source, policy) -> tuples
     window_answers: dict[tuple[int, int], tuple[int, int]] = field(default_factory=dict)  # (output, source) -> n, met
     idle: dict[int, int] = field(default_factory=dict)  # source of windows -> windows that nothing was fed into
     idle_met: dict[int, int] = field(default_factory=dict)  # output -> results of those that were met
-    spans: dict[tuple[int, int, int], Span] = field(
+    intervals: dict[tuple[int, int, int], Span] = field(
         default_factory=dict
     )  # (incarnation, source, what) -> what it covers
     # Of sources, and windows, whose node lacks records. epoch: 0 for windows

@@ -43,7 +43,7 @@ def markup(share: Share) -> str:
     return text(share) if share is None else f"[{'red' if is_missed(share) else 'green'}]{text(share)}[/]"
 
 
-def parts(between: Mapping[str, int]) -> str:
+def reasons(between: Mapping[str, int]) -> str:
     """What lies between, in results: `249 policed (beyond what was declared), 3 refused`. Empty: nothing."""
     return ", ".join(f"{between[key]:,} {meant}" for key, meant in MEANT.items() if between.get(key))
 
@@ -55,4 +55,4 @@ def idle(share: Share, met_idle: int) -> str:
     return f"up to {met_idle:,} met results are of windows that nothing was fed into, and left out of the upper end"
 
 
-__all__ = ["MEANT", "WINDOWS", "Share", "idle", "interval", "is_missed", "markup", "parts", "text"]
+__all__ = ["MEANT", "WINDOWS", "Share", "idle", "interval", "is_missed", "markup", "reasons", "text"]

@@ -12,11 +12,11 @@ from coordinator.report.facts.completeness import ADMITTED_UNDER, FACT_KINDS, LE
 from coordinator.report.facts.merged_plans import MOST_PLANS, own
 from coordinator.report.facts.plan_view import PlanView
 from coordinator.report.facts.reader import Incarnation, Run, records_of
-from coordinator.report.ledger.aggregated_counts import tally
+from coordinator.report.ledger.aggregated_counts import aggregate
 from coordinator.report.ledger.balance_sheet import Row
 from coordinator.report.ledger.idle import idle_windows
-from coordinator.report.ledger.interval_set import spans
-from coordinator.report.ledger.latency_breakdown import blame
+from coordinator.report.ledger.interval_set import intervals
+from coordinator.report.ledger.latency_breakdown import break_down
 from coordinator.report.ledger.ledger import keep
 from coordinator.report.ledger.reconciliation import seen_filtering
 from coordinator.report.ledger.results import expect
@@ -27,7 +27,7 @@ from protos.records import PLAN_EPOCH_MASK, RECORD_BYTES, STATE_CRASHED, STATE_D
 
 
 def verdict(run: Run) -> dict[str, Any]:
-    """Both ledgers and the blame split of one run, as report.json's keys (contracts: run directory)."""
+    """Both ledgers and the latency breakdown of one run, as report.json's keys (contracts: run directory)."""
     counts = Counts()
     scans: list[Scan] = []
     mine: list[Row] = []
@@ -46,9 +46,9 @@ def verdict(run: Run) -> dict[str, Any]:
     delivered = {key: upper for key, upper in answers.items() if upper is not None}
     see(rows, answers, lacking_sources(run, counts.traces), run.plan, counts)
     counts.filtering = frozenset(seen_filtering(ledger))
-    blame(ledger, rows, delivered, counts)
-    tally(mine, counts)
-    counts.spans = spans(mine)
+    break_down(ledger, rows, delivered, counts)
+    aggregate(mine, counts)
+    counts.intervals = intervals(mine)
     return assemble(run, counts)
 
 

@@ -111,14 +111,14 @@ def plan(
     cluster = policy_choice.everywhere(
         cluster, policy_names.read(choices.policy) if choices.policy is not None else None
     )
-    if crowded := incumbent.crowded(query, choices.kept):
+    if crowded := incumbent.crowded(query, choices.incumbent):
         raise InfeasibleError(crowded)
     if choices.survive:
         made = failover.survivable(query, cluster, types, choices, plan, watch)
     elif choices.allocator == "deadline" and choices.model == "sound":
         made = _sound(query, cluster, types, choices, watch)
     else:
-        made = _printed(query, cluster, types, choices, watch)
+        made = _by_paper(query, cluster, types, choices, watch)
     violations = audit(made) or sound_audit.audit(made)
     if violations:
         raise AuditError(violations)
@@ -127,14 +127,14 @@ def plan(
 
 def _sound(query: Query, cluster: Cluster, types: Mapping[str, str], choices: Choices, watch: Watch | None) -> Plan:
     """By the guarantee: placement and sub-deadlines such that every output's bound is within its deadline."""
-    setting = Setting(query, cluster, types, choices.units, choices.kept)
+    setting = Setting(query, cluster, types, choices.units, choices.incumbent)
     charged = replace(choices.charges, loading_ns=choices.loading_ns) if choices.loading_ns else choices.charges
-    held, conflicts, spared = choices.held(cluster), choices.conflicts, choices.kept.spared
+    held, conflicts, spared = choices.held(cluster), choices.conflicts, choices.incumbent.spared
     finder = Finder(setting, charged, choices.limits, held, choices.tighten, watch, conflicts, spared)
     found = finder.run(choices.best_effort, choices.quick)
     other = outcome.others(finder, found) if not choices.quick else outcome.Others({}, None)
-    shares = found.candidate.per_operator(found.standing.due_ns)
-    place, hops, stay = found.candidate.place, found.candidate.hops, choices.kept.units
+    shares = found.candidate.per_operator(found.objective.due_ns)
+    place, hops, stay = found.candidate.place, found.candidate.hops, choices.incumbent.units
     layout = Layout(query, cluster, types, place, shares, hops, policy_choice.SOUND, choices.units, stay)
     solver = Solver(
         name=choices.limits.solver,
@@ -158,21 +158,21 @@ def _sound(query: Query, cluster: Cluster, types: Mapping[str, str], choices: Ch
         choices.charges,
         model="sound",
         paper=other.paper,
-        kept=choices.kept,
+        incumbent=choices.incumbent,
     )
 
 
-def _printed(query: Query, cluster: Cluster, types: Mapping[str, str], choices: Choices, watch: Watch | None) -> Plan:
+def _by_paper(query: Query, cluster: Cluster, types: Mapping[str, str], choices: Choices, watch: Watch | None) -> Plan:
     """By the `paper` model, or by the baseline without deadlines."""
     allocation, contracted = _allocate(query, cluster, choices, watch)
     names = list(cluster.nodes)
     item_of = allocation.problem.item_of()
     place = {operator.name: names[allocation.place[item_of[operator.name]]] for operator in query.operators}
     shares = sub_deadline_allocation.per_operator(allocation.problem, allocation.d_ns)
-    if choices.kept.place:
-        shares = incumbent.fitted(query, shares, choices.kept)
+    if choices.incumbent.place:
+        shares = incumbent.fitted(query, shares, choices.incumbent)
         allocation = _as_kept(allocation, shares)
-    stay = choices.kept.units
+    stay = choices.incumbent.units
     layout = Layout(query, cluster, types, place, shares, allocation.hops, policy_choice.SOUND, choices.units, stay)
     solver = Solver(name=choices.limits.solver, seed=choices.limits.seed, contracted=contracted)
     alternatives = _alternatives(allocation, names) if choices.allocator == "deadline" and not choices.quick else {}
@@ -184,7 +184,7 @@ def _printed(query: Query, cluster: Cluster, types: Mapping[str, str], choices: 
         choices.place,
         alternatives,
         choices.charges,
-        kept=choices.kept,
+        incumbent=choices.incumbent,
     )
 
 
@@ -207,11 +207,11 @@ def _allocate(
     """
     seconds = choices.limits.seconds
     until = time.monotonic() + seconds
-    held, hops = choices.held(cluster), choices.kept.hops
-    fine = problem.build(query, cluster, held, conflicts=choices.conflicts, kept=hops)
+    held, hops = choices.held(cluster), choices.incumbent.hops
+    fine = problem.build(query, cluster, held, conflicts=choices.conflicts, incumbent_hops=hops)
     if choices.allocator == "sqpr":
         return sqpr.allocate(fine, choices.limits, choices.sub_deadlines), "fixed"
-    coarse = problem.build(query, cluster, held, "linear", conflicts=choices.conflicts, kept=hops)
+    coarse = problem.build(query, cluster, held, "linear", conflicts=choices.conflicts, incumbent_hops=hops)
     attempts: list[tuple[problem.Problem, Contract, float]] = [(fine, "fixed", seconds)]
     if len(coarse.items) < len(fine.items):
         first = min(FIRST_ATTEMPT_SECONDS, seconds / 4)

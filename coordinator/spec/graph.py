@@ -25,7 +25,7 @@ def order(query: Query) -> list[Operator]:
 def kind(operator: Operator, catalog: Catalog) -> str:
     """What triggers an operator of a checked query: `map`: its one input; `join`: all inputs of one lineage; `union`:
     every input. A window collects every input, and what closes windows begins anew, as a union does."""
-    if operator.windowed:
+    if operator.is_windowed:
         return "union"
     installed = catalog.operators.get(operator.run)
     if installed is None:  # of a query that stands alone
@@ -36,7 +36,7 @@ def kind(operator: Operator, catalog: Catalog) -> str:
 def ordered_inputs(operator: Operator, catalog: Catalog) -> list[str]:
     """Input streams of a checked operator, in the order of its ports; of a window as they are written."""
     installed = catalog.operators.get(operator.run)
-    if operator.windowed:
+    if operator.is_windowed:
         return list(operator.inputs)
     if operator.ports is None or installed is None or installed.variadic:
         return list(operator.inputs)
@@ -48,7 +48,7 @@ def types(query: Query, catalog: Catalog) -> Mapping[str, str]:
     """The type of every stream of a query that is composed of checked ones. Raises BadInputError where it is too large
     as a whole."""
     size(query)
-    return noted(query, catalog)
+    return resolved_types(query, catalog)
 
 
 def size(query: Query) -> None:
@@ -60,13 +60,13 @@ def size(query: Query) -> None:
         query.file.check()
 
 
-def noted(query: Query, catalog: Catalog) -> dict[str, str]:
+def resolved_types(query: Query, catalog: Catalog) -> dict[str, str]:
     """Types by name, in topological order; `any` where the catalogue does not tell. What does not fit is noted in the
     file."""
     types = {source.name: source.type for source in query.sources}
     for operator in order(query):
         installed = catalog.operators.get(operator.run)
-        if operator.windowed:
+        if operator.is_windowed:
             _collected(query, operator, installed, types)
             continue
         if installed is None:

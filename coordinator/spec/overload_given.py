@@ -34,7 +34,9 @@ def limit(given: SourceFile, file: yaml_source.Source, keys: tuple[object, ...])
     return replace(found, value=str(given.value), tree=tree)
 
 
-def windowed(operator: Operator, given: OperatorFile, window: WindowFile, file: yaml_source.Source) -> list[Operator]:
+def window_operators(
+    operator: Operator, given: OperatorFile, window: WindowFile, file: yaml_source.Source
+) -> list[Operator]:
     """The two operators of a window: what collects its inputs, at `cost` per tuple, and what makes results of it, at
     `close` per window."""
     on = _on(operator, given, file)

@@ -75,7 +75,7 @@ class Operator:
     cost_from: CostOrigin | None = None
 
     @property
-    def windowed(self) -> bool:
+    def is_windowed(self) -> bool:
         """Whether it is a half of a window operator."""
         return self.window is not None or bool(self.closes)
 

@@ -79,7 +79,9 @@ def _operators(name: str, given: OperatorFile, file: yaml_source.Source) -> list
         )
         operator = _operator(name, member, given, inputs, ports, keys, file)
         operator = replace(operator, on_late=overload_given.on_late(given), queue=overload_given.queue(given))
-        return [operator] if given.window is None else overload_given.windowed(operator, given, given.window, file)
+        return (
+            [operator] if given.window is None else overload_given.window_operators(operator, given, given.window, file)
+        )
     match = CHAIN_NAME.fullmatch(name)
     assert match is not None  # the file's model has checked it
     prefix, first, last = match[1], int(match[2]), int(match[3])

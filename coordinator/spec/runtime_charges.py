@@ -16,7 +16,7 @@ TICK_NS = 1_000_000  # a runtime looks at its timers so often at most
 
 
 @dataclass(frozen=True)
-class Charges:
+class RuntimeOverhead:
     """What a plan's bounds charge.
 
     `decision_ns`, `drain_ns`, `side_ns`: as in NodeCharges, of a node whose own are not in the plan. The runtime's loop
@@ -48,13 +48,13 @@ class Charges:
             raise ValueError("charges cannot be negative")
 
     @classmethod
-    def read(cls, written: plan_document.Charges) -> Charges:
+    def read(cls, written: plan_document.ChargedOverhead) -> RuntimeOverhead:
         """From plan.json."""
         return cls(**asdict(written))
 
-    def document(self) -> plan_document.Charges:
+    def document(self) -> plan_document.ChargedOverhead:
         """For plan.json."""
-        return plan_document.Charges(**asdict(self))
+        return plan_document.ChargedOverhead(**asdict(self))
 
     @property
     def tick_ns(self) -> int:
@@ -79,5 +79,5 @@ class Charges:
         return "assumed" if own is None else "measured"
 
 
-MEASURED = Charges()  # where they are: else assumed
-NOTHING = Charges(decision_ns=0, drain_ns=0, side_ns=0, drained=False, drain_every_ns=0, per_node=False)
+MEASURED = RuntimeOverhead()  # where they are: else assumed
+NOTHING = RuntimeOverhead(decision_ns=0, drain_ns=0, side_ns=0, drained=False, drain_every_ns=0, per_node=False)

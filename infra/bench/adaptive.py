@@ -16,7 +16,7 @@ from typing import NamedTuple
 from rich.console import Console
 from rich.table import Table
 
-from infra.papers.batching.query_trees import MS, Setting, Streams, policy, trial
+from infra.papers.batching.query_trees import MS, Setting, Streams, measured_with, policy
 from infra.papers.pool import spread
 
 SEED, SEEDS = 101, 1
@@ -61,7 +61,10 @@ def measure(scenario: Scenario) -> Found:
     rate, phi_ms, equal, streams, shock, seed = scenario
     setting = Setting(rate, length=LENGTH, equal=equal, seed=seed, shock_s=SHOCK_S if shock else 0, streams=streams)
     policies = {f"bts1 {k}": policy("bts1", phi_ms * MS, k) for k in KS}
-    missed = [each.missed for each in trial(setting, policies | {"adaptive": policy("adaptive", phi_ms * MS)}).values()]
+    missed = [
+        each.missed
+        for each in measured_with(setting, policies | {"adaptive": policy("adaptive", phi_ms * MS)}).values()
+    ]
     return Found(tuple(missed[:-1]), missed[-1])
 
 

@@ -34,14 +34,14 @@ QUEUED = 1000  # task instances that are ready when a change begins; topped up w
 class Held:
     """Of all changes, ns."""
 
-    slices: list[int] = field(default_factory=list)
+    increments: list[int] = field(default_factory=list)
     commits: list[int] = field(default_factory=list)
     unloads: list[int] = field(default_factory=list)
 
     @property
     def all(self) -> list[int]:
         """Every stretch."""
-        return [*self.slices, *self.commits, *self.unloads]
+        return [*self.increments, *self.commits, *self.unloads]
 
 
 def local_plan(operators: int, version: int) -> plan_pb2.LocalPlan:
@@ -101,7 +101,7 @@ def _change(runtime: Runtime, folder: Path, operators: int, version: int, held: 
         sliced.due_ns = 0
         sliced.longest_ns = 0
         runtime.step(wait=False)
-        held.slices.append(sliced.longest_ns)
+        held.increments.append(sliced.longest_ns)
     sliced.longest_ns = 0
     sliced.at_once(_commit(runtime, hash_))
     held.commits.append(sliced.longest_ns)
@@ -123,8 +123,8 @@ def change(operators: int = OPERATORS, changes: int = CHANGES) -> list[Figure]:
     held = change_ns(operators, changes)
     how = (
         f"CPU time; {changes} plans of {operators} operators in a row, half of them new, each loaded in"
-        f" {len(held.slices) // changes} slices and committed, the one before unloaded; {QUEUED // 2} task instances or"
-        " more are ready"
+        f" {len(held.increments) // changes} slices and committed, the one before unloaded;"
+        f" {QUEUED // 2} task instances or more are ready"
     )
     return [
         Figure(

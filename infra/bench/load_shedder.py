@@ -118,7 +118,7 @@ def stream(values: str, bursts: bool, most: int, rate: float, chance: random.Ran
     return [Arrival(at_ns, value(chance, at_ns / SPAN_NS)) for at_ns in instants]
 
 
-def kept(shedder: Shedder, arrivals: Iterable[Arrival], cost_ns: int) -> list[Arrival]:
+def served(shedder: Shedder, arrivals: Iterable[Arrival], cost_ns: int) -> list[Arrival]:
     """The survivors, where one server takes them in their order, each `cost_ns` long."""
     waiting: dict[int, Arrival] = {}  # in the order of admission
     done: list[Arrival] = []
@@ -163,7 +163,7 @@ def shares(values: str, bursts: bool, load: float, seed: int) -> list[dict[str, 
             best, cost_ns = bound(arrivals, most), int(load * SPAN_NS / most)
             found.append(
                 {
-                    name: sum(one.value for one in kept(make(most), arrivals, cost_ns)) / best
+                    name: sum(one.value for one in served(make(most), arrivals, cost_ns)) / best
                     for name, make in SHEDDERS.items()
                 }
             )

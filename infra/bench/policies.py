@@ -38,7 +38,7 @@ GAP_NS = 1000  # between admissions
 FAR_NS = 10**15  # end-to-end deadline: nothing is shed
 
 
-class Spent(NamedTuple):
+class Decision(NamedTuple):
     """Of one round, in ns."""
 
     decision: float
@@ -68,7 +68,7 @@ class Queued:
         self._now_ns = TUPLES * GAP_NS
         self._job: Job | None = engine.next(self._now_ns)
 
-    def round(self) -> Spent:
+    def round(self) -> Decision:
         """Some instances."""
         engine, now_ns, job = self._engine, self._now_ns, self._job
         tuples = decisions = deciding_ns = inserting_ns = 0
@@ -89,7 +89,7 @@ class Queued:
             tuples += len(jobs)
             decisions += engine.decided
         self._now_ns, self._job = now_ns, job
-        return Spent(deciding_ns / max(1, decisions), (deciding_ns + inserting_ns) / tuples)
+        return Decision(deciding_ns / max(1, decisions), (deciding_ns + inserting_ns) / tuples)
 
 
 class Cost(NamedTuple):
@@ -97,8 +97,8 @@ class Cost(NamedTuple):
 
     name: str
     units: int
-    spent: Spent
-    ratio: Spent
+    time: Decision
+    ratio: Decision
 
 
 def costs(units: int, names: Iterable[str]) -> Iterator[Cost]:
@@ -112,8 +112,8 @@ def costs(units: int, names: Iterable[str]) -> Iterator[Cost]:
             rounds = [(floor.round(), queued.round()) for _ in range(ROUNDS)]
         finally:
             gc.enable()
-        edf, own = (Spent(*(min(each) for each in zip(*side, strict=True))) for side in zip(*rounds, strict=True))
-        yield Cost(name, units, own, Spent(own.decision / edf.decision, own.tuple / edf.tuple))
+        edf, own = (Decision(*(min(each) for each in zip(*side, strict=True))) for side in zip(*rounds, strict=True))
+        yield Cost(name, units, own, Decision(own.decision / edf.decision, own.tuple / edf.tuple))
 
 
 def policies() -> list[Figure]:
@@ -122,10 +122,10 @@ def policies() -> list[Figure]:
     for units in UNITS:
         for cost in costs(units, POLICIES):
             how = f"{units} units, {TUPLES} tuples queued; least of {ROUNDS} rounds that alternate with {REFERENCE}"
-            for what in Spent._fields:
+            for what in Decision._fields:
                 name = f"{NAMED}{cost.name}.{units}.{what}"
                 made += [
-                    Figure(f"{name}_us", getattr(cost.spent, what) / 1000, f"us per {what}", None, how),
+                    Figure(f"{name}_us", getattr(cost.time, what) / 1000, f"us per {what}", None, how),
                     Figure(name, getattr(cost.ratio, what), f"x {REFERENCE}", None, how),
                 ]
     return made
@@ -136,10 +136,10 @@ def table(figures: list[Figure]) -> Table:
     values = {each.name: each.value for each in figures}
     made = Table("us, and x edf", box=None, header_style="bold", title=f"{TUPLES} tuples queued")
     for units in UNITS:
-        for what in Spent._fields:
+        for what in Decision._fields:
             made.add_column(f"{what}, {units} units", justify="right")
     for name in POLICIES:
-        cells = [f"{NAMED}{name}.{units}.{what}" for units in UNITS for what in Spent._fields]
+        cells = [f"{NAMED}{name}.{units}.{what}" for units in UNITS for what in Decision._fields]
         made.add_row(name, *(f"{values[f'{cell}_us']:.2f}  {values[cell]:.2f}x" for cell in cells))
     return made
 

@@ -26,7 +26,7 @@ from coordinator.fleet import addresses as address_file
 from coordinator.plan import plan_file
 from infra.endurance import run_summary
 from infra.endurance.load import Feed
-from infra.endurance.measurements import Figures, table
+from infra.endurance.measurements import Measured, table
 from infra.endurance.outside_measurements import OutsideMeasurements, Received
 from node_agent.host.clock import now_ns
 
@@ -97,7 +97,7 @@ class Collecting:
         coordinator(*self._words, "--resume", self.run)
 
 
-def go(folder: Path, phases: Phases, say: Console, engine: str = "python") -> Figures:
+def go(folder: Path, phases: Phases, say: Console, engine: str = "python") -> Measured:
     """One run. engine: that writes the report; plain Python takes a minute for the millions of records of ten minutes,
     and needs no Java."""
     with deployed(folder) as addresses:
@@ -131,7 +131,7 @@ def go(folder: Path, phases: Phases, say: Console, engine: str = "python") -> Fi
     coordinator("report", run, "--engine", engine)
     report: dict[str, Any] = json.loads((run / "report.json").read_text(encoding="utf-8"))
     ended_ns = instants[1]
-    return Figures(
+    return Measured(
         phases.load,
         phases.overload_s,
         outside.samples,

@@ -17,7 +17,7 @@ FED = ("offered", "refused", "behind_s")
 
 
 @dataclass(frozen=True)
-class Figures:
+class Measured:
     """Of one run. caps: memory that each node declares; fed: by source, tuples offered and refused, and the most that
     the feeder was behind, in seconds."""
 
@@ -97,7 +97,7 @@ class Figures:
         return median(each for each in self.answers_s if each is not None)
 
 
-def table(figures: Figures) -> Table:
+def table(figures: Measured) -> Table:
     """For people."""
     shown = Table(
         box=box.SIMPLE_HEAD, title=f"{figures.overload_s / 60:g} min at load {figures.load:g}", title_justify="left"

@@ -94,10 +94,10 @@ def read(path: Path) -> dict[str, dict[str, Any]]:
 
 def text(values: Values) -> str:
     """For people: `name = value; name = value`."""
-    return "; ".join(f"{name} = {shown(value)}" for name, value in values.items())
+    return "; ".join(f"{name} = {formatted(value)}" for name, value in values.items())
 
 
-def shown(value: float | int | str | None) -> str:
+def formatted(value: float | int | str | None) -> str:
     """Four significant digits; a dash for nothing."""
     if value is None:
         return "–"

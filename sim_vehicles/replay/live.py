@@ -59,7 +59,7 @@ def source(address: str, name: str, tls: Path | None = None) -> AbstractContextM
 
 
 @dataclass
-class Tally:
+class SourceCounts:
     """What became of one source's tuples; `sent` may exceed admitted + refused where an agent went away before it
     answered. `late_ns`: how long after its instant each burst began to leave; those that leave together count once.
     `last`: (epoch, seq) admitted last."""
@@ -99,11 +99,11 @@ class Live:
     rate: float = 1.0
     on_burst: Callable[[Burst], None] = lambda burst: None
     stop: Event = field(default_factory=Event)
-    tallies: dict[str, Tally] = field(default_factory=dict)
+    tallies: dict[str, SourceCounts] = field(default_factory=dict)
     failure: Exception | None = None
 
     def __post_init__(self) -> None:
-        self.tallies = {feed.name: Tally() for feed in self.feeds}
+        self.tallies = {feed.name: SourceCounts() for feed in self.feeds}
         self._by_name = {feed.name: feed for feed in self.feeds}
         self._lock = Lock()
         self._schedules: dict[str, SendSchedule] = {}

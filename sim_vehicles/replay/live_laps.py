@@ -25,7 +25,7 @@ from sim_vehicles.encounter.verdict import Judge
 from sim_vehicles.errors import FeedError
 from sim_vehicles.inputs.maps import misfits
 from sim_vehicles.replay.listening import Heard, Listen, Listening, Result, sink
-from sim_vehicles.replay.live import START_IN_NS, Connect, Live, Tally, source
+from sim_vehicles.replay.live import START_IN_NS, Connect, Live, SourceCounts, source
 from sim_vehicles.replay.preparation import Prepared, period_ns
 from sim_vehicles.world.sense import Burst
 
@@ -74,7 +74,7 @@ class LiveReplay:
         self._shown: Lap | None = None
 
     @property
-    def tallies(self) -> dict[str, Tally]:
+    def tallies(self) -> dict[str, SourceCounts]:
         """The counts of sent tuples, by source."""
         return self._live.tallies
 

@@ -13,7 +13,7 @@ from sim_vehicles.closed_loop.replay_record import record, scene
 from sim_vehicles.errors import FeedError
 from sim_vehicles.inputs.feed import Feed
 from sim_vehicles.inputs.maps import misfits
-from sim_vehicles.replay.live import Tally
+from sim_vehicles.replay.live import SourceCounts
 from sim_vehicles.replay.live_laps import LiveLap, LiveReplay
 from sim_vehicles.replay.preparation import Prepared
 
@@ -112,7 +112,7 @@ def _recomputed(lap: LiveLap) -> dict[str, Any]:
     return {"lap": lap.number, "seconds": lap.recomputed_s, "outdated_bursts": lap.outdated}
 
 
-def _source(feed: Feed, tally: Tally) -> dict[str, Any]:
+def _source(feed: Feed, tally: SourceCounts) -> dict[str, Any]:
     late_ns = sorted(tally.late_ns)
     return {
         "node": feed.node,

@@ -59,7 +59,7 @@ class Heard(NamedTuple):
     value: Cpm
 
 
-class Told(NamedTuple):
+class IssuedWarning(NamedTuple):
     """A warning as it comes out of the query, at recording time; level 0: nothing to do."""
 
     at_s: float
@@ -73,7 +73,7 @@ class EgoRun:
 
     ego: str
     seconds: float
-    told: list[Told]
+    warnings: list[IssuedWarning]
     relevant: list[bool]
     spent_ns: dict[str, int]
     calls: dict[str, int]
@@ -135,7 +135,7 @@ def run_ego(motion: Motion, ego: str, heard: Sequence[Heard], options: Options, 
             next_ns = next(states, None)
         passed = chain.calls["O4"]
         for _, warning in chain.admit("v2v", one.value, now_ns, one.at_ns):
-            run.told.append(Told(now_ns / 1e9, names[warning.object_id], warning.level))
+            run.warnings.append(IssuedWarning(now_ns / 1e9, names[warning.object_id], warning.level))
         run.relevant.append(chain.calls["O4"] > passed)
     return run
 

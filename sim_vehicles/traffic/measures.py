@@ -13,7 +13,7 @@ from dataclasses import dataclass
 from math import cos, degrees, pi, sin
 from typing import Any
 
-from sim_vehicles.traffic.ego_runs import EgoRun, FileRun, Told
+from sim_vehicles.traffic.ego_runs import EgoRun, FileRun, IssuedWarning
 from sim_vehicles.traffic.truth import Conflict, Judgement, Limits, judged
 from sim_vehicles.world.motion import Motion, State, wrap
 
@@ -47,7 +47,7 @@ def onsets(run: EgoRun, motion: Motion, conflicts: Sequence[Conflict], limits: L
     """The warnings of one ego, judged."""
     found = []
     on: set[str] = set()
-    for told in run.told:
+    for told in run.warnings:
         if told.level == 0:
             on.discard(told.object)
         elif told.object not in on:
@@ -59,7 +59,7 @@ def onsets(run: EgoRun, motion: Motion, conflicts: Sequence[Conflict], limits: L
     return found
 
 
-def warned(conflict: Conflict, told: Iterable[Told], limits: Limits) -> Warned:
+def warned(conflict: Conflict, told: Iterable[IssuedWarning], limits: Limits) -> Warned:
     """Whether a warning about the other was on within the horizon before the conflict, and before it ended."""
     earliest_s = conflict.from_s - limits.horizon_s
     before = [
@@ -70,7 +70,7 @@ def warned(conflict: Conflict, told: Iterable[Told], limits: Limits) -> Warned:
     return Warned(conflict, max(before, default=None))
 
 
-def situation(motion: Motion, ego: str, told: Told) -> str:
+def situation(motion: Motion, ego: str, told: IssuedWarning) -> str:
     """A name for how the other stood to the ego: by their headings, where it was, and whether either turned."""
     one, other = (_last_at(motion, name, told.at_s) for name in (ego, told.object))
     turn = abs(wrap(other.heading_rad - one.heading_rad))
@@ -155,7 +155,7 @@ def _rates(minutes: float, counts: dict[str, int]) -> dict[str, float]:
 def _checked(file: FileRun, limits: Limits) -> list[Warned]:
     """Every conflict of one of the egos that ran."""
     by_ego = {run.ego: run for run in file.runs}
-    return [warned(one, by_ego[one.ego].told, limits) for one in file.conflicts if one.ego in by_ego]
+    return [warned(one, by_ego[one.ego].warnings, limits) for one in file.conflicts if one.ego in by_ego]
 
 
 def _conflict(one: Warned) -> dict[str, Any]:

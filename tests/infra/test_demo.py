@@ -50,8 +50,8 @@ def test_agents_that_were_never_there_are_not_stopped(tmp_path: Path, monkeypatc
 
 
 def test_a_policy_by_name_is_the_one_way(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    assert demo.ways([]) == demo.WAYS
-    (qed, bts) = demo.ways(["qed", "bts:phi=10ms,k=5"])
+    assert demo.variants([]) == demo.WAYS
+    (qed, bts) = demo.variants(["qed", "bts:phi=10ms,k=5"])
     assert qed.policy == "qed" and bts.folder == "deadline-bts-phi-10ms-k-5"
     words: list[str | Path] = []
 

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from coordinator.cli.lines import Lines
+from coordinator.cli.lines import LineProgress
 
 if TYPE_CHECKING:
     from coordinator.fleet.discovery import Found
@@ -43,7 +43,7 @@ def register(app: typer.Typer) -> None:
         machines = cluster_file.machines(cluster)
         machines.file.check()
         refuse_running(output)
-        progress = Lines()
+        progress = LineProgress()
         found = discovery.find(machines, wait, progress)
         places = {place.name: place for agent in found for place in agent.places}
         Addresses(output, places, " ".join(["coordinator", *sys.argv[1:]])).write()

@@ -11,7 +11,7 @@ import typer
 
 from coordinator.cli.commands.stop import DRAIN_S
 from coordinator.cli.commands.up import DEFAULT_ADDRESSES, AddressesOption
-from coordinator.cli.lines import Lines, tell
+from coordinator.cli.lines import LineProgress, tell
 
 STATUS_S = 5.0
 
@@ -19,7 +19,7 @@ if TYPE_CHECKING:
     from collections.abc import Sequence
 
     from coordinator.fleet.addresses import Addresses, AgentAddress
-    from coordinator.fleet.collection.run_plans import Ran, Running
+    from coordinator.fleet.collection.run_plans import DeployedPlans, Ran
     from protos.plan_document import Plan
 
 EPILOG = """Examples:
@@ -68,13 +68,13 @@ def register(app: typer.Typer) -> None:
         from coordinator.fleet.collection import collect as collection
         from coordinator.fleet.collection import run_plans
 
-        progress, file = Lines(), address_file.load(addresses)
+        progress, file = LineProgress(), address_file.load(addresses)
         if resume is None:
             collection.check_out(output)
         given = _given(plan, resume)
         wanted = _Wanted(given, given is not None and plan is not None, _files(plan, given, earlier or []))
         with Agents(file.nodes) as agents:
-            running = run_plans.running(agents, STATUS_S)
+            running = run_plans.deployed(agents, STATUS_S)
             made = wanted.last(running)
             if made is None:
                 ran = run_plans.traced(agents, [node for node in agents.addresses if node not in running.silent])
@@ -83,7 +83,7 @@ def register(app: typer.Typer) -> None:
             said = [*running.silent.values(), *_unknown(ran)]
             raise CoordinatorError(*(Mistake("nothing_to_collect", text) for text in said))
         going_on = running.committed - {made.hash} if wanted.alone else frozenset()
-        places, absent = _places(file, [made, *running.kept.values()], running)
+        places, absent = _places(file, [made, *running.documents.values()], running)
         with Agents(places) as agents:
             left = _stop(agents, running, {made.hash} if wanted.alone else None, timeout, progress) if drain else []
             if going_on:
@@ -91,7 +91,7 @@ def register(app: typer.Typer) -> None:
                 progress(f"plan {runs} runs: the nodes keep their traces for it")
             over = drain and not left and not going_on
             run = resume or collection.new_run(output, made, plan, addresses)
-            more = wanted.files | running.kept
+            more = wanted.files | running.documents
             try:
                 done = collection.collect(run, made, agents, progress, over=over, plans=more, going_on=going_on)
             except KeyboardInterrupt:
@@ -121,11 +121,11 @@ class _Wanted:
     alone: bool
     files: dict[str, Plan]
 
-    def last(self, running: Running) -> Plan | None:
+    def last(self, running: DeployedPlans) -> Plan | None:
         """The plan that the run is named after: the given one, else that which runs or ran last."""
         if self.given is not None:
             return self.given
-        known = self.files | running.kept
+        known = self.files | running.documents
         return next((known[hash_] for hash_ in running.latest_first if hash_ in known), None)
 
     def named(self, ran: Sequence[Ran]) -> Plan | None:
@@ -170,7 +170,9 @@ def _files(plan: Path | None, made: Plan | None, given: Sequence[Path]) -> dict[
     return {each.hash: each for each in found if made is None or each.hash != made.hash}
 
 
-def _places(file: Addresses, plans: Sequence[Plan], running: Running) -> tuple[dict[str, AgentAddress], list[str]]:
+def _places(
+    file: Addresses, plans: Sequence[Plan], running: DeployedPlans
+) -> tuple[dict[str, AgentAddress], list[str]]:
     """The places that any of the plans has; and a line for each that addresses.json lacks, and for agents that do not
     answer and may have run another plan, since none that is known has them."""
     named = {name for plan in plans for name in plan.nodes}
@@ -187,7 +189,9 @@ def _runs_there(plan: Plan, name: str) -> bool:
     return bool(local.sources or local.units or local.outputs)
 
 
-def _stop(agents: Any, running: Running, hashes: set[str] | None, timeout: float, progress: Lines) -> list[str]:
+def _stop(
+    agents: Any, running: DeployedPlans, hashes: set[str] | None, timeout: float, progress: LineProgress
+) -> list[str]:
     """End them on the nodes that answer; what is left there, one line each."""
     from coordinator.fleet.addresses import host_of
     from coordinator.fleet.agents import Agents, AgentsError

@@ -10,7 +10,7 @@ import typer
 
 from coordinator.cli import changing, completion
 from coordinator.cli.commands.up import DEFAULT_ADDRESSES, AddressesOption
-from coordinator.cli.lines import Lines, tell
+from coordinator.cli.lines import LineProgress, tell
 
 if TYPE_CHECKING:
     from coordinator.fleet.addresses import Addresses
@@ -70,7 +70,7 @@ def register(app: typer.Typer) -> None:
                     deployed_plans.refuse_ending(made, plan, statuses)
                 given_up.update(one.hash for one in map(deployed_plans.committed, statuses.values()) if one is not None)
 
-            done = deployment.deploy(made, agents, Lines(), check)
+            done = deployment.deploy(made, agents, LineProgress(), check)
         _end_elsewhere(made, given_up - {bytes.fromhex(made.hash)}, file, without)
         if as_json:
             values = {"plan_hash": done.plan_hash, "epoch": done.epoch, "nodes": done.nodes, "changed": done.changed}

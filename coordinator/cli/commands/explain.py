@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Annotated, Any, Literal
 import typer
 
 from coordinator.cli import query_files
-from coordinator.cli.planning import searching, watching
+from coordinator.cli.planning import search_progress, searching
 
 if TYPE_CHECKING:
     from coordinator.solve.repair.what_if_runs import Case
@@ -65,7 +65,7 @@ def register(app: typer.Typer) -> None:
         from coordinator.plan import deadline_breakdown, plan_file, reopen
         from coordinator.solve import planner
         from coordinator.solve.repair import repair_search
-        from coordinator.solve.repair.what_if_runs import Case, Outcome, told
+        from coordinator.solve.repair.what_if_runs import Case, Outcome, promised_outcome
         from coordinator.spec import runtime_charges
         from protos import json_shape
 
@@ -74,7 +74,7 @@ def register(app: typer.Typer) -> None:
             query_files.refuse_costs(costs)
             query_files.refuse_installed(installed)
             made = plan_file.read(files[0])
-            case, now = Case(*reopen.inputs(made, files[0])), told(made)
+            case, now = Case(*reopen.inputs(made, files[0])), promised_outcome(made)
         else:
             query, cluster, types = query_files.load(
                 *query_files.split(files), not no_sharing, query_files.costs(costs, costs_of, margin), installed
@@ -89,9 +89,9 @@ def register(app: typer.Typer) -> None:
             )
             case = Case(query, cluster, types, choices)
             try:
-                with watching(as_json) as watch:
+                with search_progress(as_json) as watch:
                     made = planner.plan(query, cluster, types, choices, watch)
-                now = told(made)
+                now = promised_outcome(made)
             except InfeasibleError as error:
                 now = Outcome(None, tuple(error.reasons))
         found = repair_search.Findings(now)
@@ -102,7 +102,7 @@ def register(app: typer.Typer) -> None:
             guesses = [told for told in (cost_lines.guesses(case.query),) if told]
             sections[f"Query {case.query.name} is infeasible"] = [*map(str, now.reasons), *guesses]
             if case.query.members:
-                sections[explanation.SEVERAL] = sharing_lines.told(case.query, case.cluster)
+                sections[explanation.SEVERAL] = sharing_lines.planned_sentences(case.query, case.cluster)
         else:
             sections |= explanation.short(made)
         if time_limit:

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Annotated, Literal
 import typer
 
 from coordinator.cli import completion, query_files
-from coordinator.cli.planning import hinting, watching
+from coordinator.cli.planning import hinting, search_progress
 from coordinator.model.progress import Watch, relative_gap
 from protos.policies import HELP
 
@@ -156,7 +156,7 @@ def register(app: typer.Typer) -> None:
             *(["--no-sharing"] if no_sharing else []),
             *query_files.costs_options(costs, costs_of, margin),
         ]
-        with watching(as_json) as watch, hinting([*files, *also], choices, loaded):
+        with search_progress(as_json) as watch, hinting([*files, *also], choices, loaded):
             made = planner.plan(loaded, known, types, choices, watch)
         kept = previous_plan.keep(output, made.hash)
         plan_file.write(made, output)
@@ -211,7 +211,7 @@ def _what_if(
 
     now = query_files.load(*files, share, measured, installed)
     then = what_if.load(*files, options, share, measured, query_files.edited(installed))
-    with watching(as_json) as watch:
+    with search_progress(as_json) as watch:
         before, after = side(now, watch), side(then, watch)
     if output is not None and after.plan is not None:
         kept = previous_plan.keep(output, after.plan.hash)
@@ -257,7 +257,7 @@ def _at_least(objective: Objective) -> str:
 
 def _outcome(plan: Plan) -> list[str]:
     """What the search of model sound ended with."""
-    from coordinator.plan.deadline_breakdown import ADMITTED, beyond_caps, standing
+    from coordinator.plan.deadline_breakdown import ADMITTED, beyond_caps, guarantee_status
     from coordinator.plan.policy_choice import covered, of_node
     from coordinator.units import counted
 
@@ -265,7 +265,7 @@ def _outcome(plan: Plan) -> list[str]:
     said = solver.outcome
     if said == "guaranteed" and not all(claim.guaranteed for claim in claims):
         other = not all(covered(of_node(node)) for node in plan.cluster.nodes.values())
-        old = any(standing(claim) == ADMITTED for claim in claims)
+        old = any(guarantee_status(claim) == ADMITTED for claim in claims)
         where = (["every node ran edf"] if other else []) + (["tuples came in without age"] if old else [])
         said = f"guaranteed{' if ' if where else ''}{' and '.join(where)}"
     lines = [
@@ -285,7 +285,14 @@ def _show(plan: Plan, path: Path) -> None:
     from coordinator.explain import cost_lines, failover_lines, sharing_lines, window_lines
     from coordinator.guarantee import bounds
     from coordinator.plan import policy_choice
-    from coordinator.plan.deadline_breakdown import MISSED, asked, left_out, left_out_of_several, standing, verdict
+    from coordinator.plan.deadline_breakdown import (
+        MISSED,
+        asked,
+        guarantee_status,
+        left_out,
+        left_out_of_several,
+        verdict,
+    )
     from coordinator.spec.sharing import owners
     from coordinator.units import show_ns
 
@@ -338,5 +345,5 @@ def _show(plan: Plan, path: Path) -> None:
     for line in failover_lines.summary(plan):
         console.print(line, soft_wrap=True, highlight=False)
     console.print(f"plan {plan.hash[:8]} written to {path}", soft_wrap=True)
-    if any(standing(claim) == MISSED for claim in plan.guarantee.values()):
+    if any(guarantee_status(claim) == MISSED for claim in plan.guarantee.values()):
         console.print(f"what would mend it: coordinator explain {path}", soft_wrap=True)

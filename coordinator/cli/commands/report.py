@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from coordinator.cli.lines import Lines
+from coordinator.cli.lines import LineProgress
 from coordinator.errors import CoordinatorError, Mistake
 
 if TYPE_CHECKING:
@@ -82,7 +82,7 @@ def register(app: typer.Typer) -> None:
         from coordinator.report.command import judge, write
         from coordinator.report.facts.reader import read_run
 
-        progress = Lines()
+        progress = LineProgress()
         if perfetto is not None:
             _perfetto(runs, perfetto, (from_, to, first), progress, as_json)
             return
@@ -101,7 +101,7 @@ def register(app: typer.Typer) -> None:
 
 
 def _perfetto(
-    runs: list[Path], path: Path, part: tuple[str | None, str | None, int], progress: Lines, as_json: bool
+    runs: list[Path], path: Path, part: tuple[str | None, str | None, int], progress: LineProgress, as_json: bool
 ) -> None:
     from coordinator.report.facts.reader import read_run
     from coordinator.report.perfetto import chrome_file
@@ -152,7 +152,7 @@ def _show(runs: Sequence[Run], reports: Sequence[dict[str, Any]]) -> None:
     from rich.markup import escape
 
     from coordinator.report.facts import lacking
-    from coordinator.report.page.terminal import WIDE, contradictions, incomplete, tables, told
+    from coordinator.report.page.terminal import WIDE, contradictions, incomplete, notes, tables
 
     console = Console(highlight=False)
     if not console.is_terminal:
@@ -163,5 +163,5 @@ def _show(runs: Sequence[Run], reports: Sequence[dict[str, Any]]) -> None:
         console.print(line, markup=False, soft_wrap=True)
     for table in tables(runs, reports, console.width):
         console.print(table)
-    for line in (*told(reports), *incomplete(reports)):
+    for line in (*notes(reports), *incomplete(reports)):
         console.print(line, markup=False, soft_wrap=True)

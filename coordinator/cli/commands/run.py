@@ -141,7 +141,7 @@ def register(app: typer.Typer) -> None:
             made, code, beside = _plan(files or [], plan, operators or [], (costs, best_effort), tell)
             feeds, unfed = conventions.feeds(made, wishes, beside)
             _room(output)
-            for line in _feeding(feeds, unfed, seconds):
+            for line in _feed_lines(feeds, unfed, seconds):
                 tell.say(line)
             wish = stages.Wish(
                 made, feeds, code, seconds, output, engine.value, addresses if keep else None, check_operators
@@ -219,10 +219,10 @@ def _room(output: Path) -> None:
         raise bad_file(output, "unwritable", f"cannot be made: {error.strerror or error}") from error
 
 
-def _feeding(feeds: Sequence[Feed], unfed: Sequence[str], seconds: float | None) -> list[str]:
+def _feed_lines(feeds: Sequence[Feed], unfed: Sequence[str], seconds: float | None) -> list[str]:
     how = "" if seconds is None else f", for {seconds:g} s"
     return [
-        *(f"source {each.source}: {each.path} {each.pace.told}{how}" for each in feeds),
+        *(f"source {each.source}: {each.path} {each.pace.wording}{how}" for each in feeds),
         *(f"source {name}: nothing feeds it; --feed {name}=FILE would" for name in unfed),
     ]
 
@@ -252,12 +252,12 @@ def _next(made: Plan, ran: Ran) -> list[str]:
         lines.insert(
             1, "no real-time class here: latencies were worse for it; 'node-agent grant-rt' says how to get it"
         )
-    if ran.kept is None:
+    if ran.agents_left is None:
         return [
             *lines,
             "next: change query.yaml or operators.py and run again; --keep leaves it up for 'coordinator top'",
         ]
-    where = "" if ran.kept == DEFAULT_ADDRESSES else f" --addresses {shlex.quote(str(ran.kept))}"
+    where = "" if ran.agents_left == DEFAULT_ADDRESSES else f" --addresses {shlex.quote(str(ran.agents_left))}"
     plan = shlex.quote(str(ran.run / "plan.json"))
     again = [
         f"  {shlex.join(['node-agent', 'feed', feed.source, str(feed.path), '--to', node, *feed.pace.options])}{where}"

@@ -85,7 +85,7 @@ def _output(plan: Plan, name: str, frame: Frame) -> dict[str, Any]:
     """What the plan claims of an output, and what came of it since the runtime began; `delivered`: None where its node
     does not answer."""
     from coordinator.monitoring.metrics import PROMISE
-    from coordinator.plan.deadline_breakdown import standing
+    from coordinator.plan.deadline_breakdown import guarantee_status
 
     claim = plan.guarantee[name]
     live = next((each for each in frame.outputs if each.name == name and not each.silent), None)
@@ -96,7 +96,10 @@ def _output(plan: Plan, name: str, frame: Frame) -> dict[str, Any]:
             "missed_of_offered": live.missed_of_offered, "between": live.between, "met_idle_at_most": live.met_idle,
             "p99_ns": live.p99_ns, "worst_ns": live.worst_ns, "slack_ns": live.slack_ns, "shed_before": live.shed,
         }  # fmt: skip
-    return {key: getattr(claim, key) for key in CLAIMED} | {"promise": PROMISE[standing(claim)], "delivered": delivered}
+    return {key: getattr(claim, key) for key in CLAIMED} | {
+        "promise": PROMISE[guarantee_status(claim)],
+        "delivered": delivered,
+    }
 
 
 # -- for people
@@ -216,7 +219,7 @@ def _wrong(frame: Frame) -> Iterator[str]:
             late = f"{output.late:,} of {output.results:,} results were late"
             said[f"output {output.name}: {late}; 'coordinator top' shows where the time goes"] = None
         unheard = f"what {', '.join(output.unheard)} would say, which does not answer" if output.unheard else ""
-        if parts := ", ".join(filter(None, (missed_share.parts(output.between), unheard))):
+        if parts := ", ".join(filter(None, (missed_share.reasons(output.between), unheard))):
             missed = missed_share.text(output.missed_of_offered)
             said[f"output {output.name}: missed {missed} of what was offered: between lie {parts}"] = None
         if idle := missed_share.idle(output.missed_of_offered, output.met_idle):

@@ -9,7 +9,7 @@ from typing import Annotated
 import typer
 
 from coordinator.cli.commands.up import DEFAULT_ADDRESSES, AddressesOption
-from coordinator.cli.lines import Lines
+from coordinator.cli.lines import LineProgress
 
 EPILOG = """Examples:
 
@@ -45,7 +45,7 @@ def register(app: typer.Typer) -> None:
         hashes = {bytes.fromhex(made.hash)} if made else None
         with Agents(file.of_plan(made) if made else file.nodes) as agents:
             had = deploy.holders(hashes, agents)
-            left = deploy.stop(hashes, agents, timeout, Lines())
+            left = deploy.stop(hashes, agents, timeout, LineProgress())
         if as_json:
             typer.echo(json.dumps({"drained": not left, "left": left, "stopped": had}))
         elif not left:

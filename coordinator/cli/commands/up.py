@@ -74,7 +74,7 @@ def register(app: typer.Typer) -> None:
         nodes = wanted(cluster, state or addresses.parent / "state", any_port, files)
         missing = restart.of(addresses, cluster, nodes, state, files)
         if missing is not None:
-            lines.tell(missing.told(), "only_missing")
+            lines.tell(missing.sentence(), "only_missing")
             nodes = missing.wanted
         stopping: list[int] = []
         for each in signals.ending():

@@ -74,7 +74,7 @@ def register(app: typer.Typer) -> None:
         for line in window_lines.of_query(checked, known.catalog if known else Catalog()):
             typer.echo(line)
         if known and len(queries) > 1:
-            for line in sharing_lines.told(checked, known):
+            for line in sharing_lines.planned_sentences(checked, known):
                 typer.echo(line)
 
 

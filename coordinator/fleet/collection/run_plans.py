@@ -26,27 +26,27 @@ FETCH_S, TRACE_S = 30.0, 120.0
 
 
 @dataclass(frozen=True)
-class Running:
+class DeployedPlans:
     """What agents say before a collection. committed: hashes of plans that admit tuples somewhere; latest_first: of all
-    plans there, by their epoch, then of those that are kept; kept: documents by hash; silent: why nodes do not
+    plans there, by their epoch, then of those that are kept; documents: by hash; silent: why nodes do not
     answer."""
 
     committed: frozenset[str]
     latest_first: tuple[str, ...]
-    kept: dict[str, Plan]
+    documents: dict[str, Plan]
     silent: dict[str, str]
 
 
-def running(agents: Agents, seconds: float) -> Running:
+def deployed(agents: Agents, seconds: float) -> DeployedPlans:
     """Ask every agent which plans it has and which it keeps."""
     replies = agents.try_all("Status", dict.fromkeys(agents.addresses, agent_pb2.StatusRequest()), seconds)
     silent = {node: str(reply) for node, reply in replies.items() if isinstance(reply, AgentError)}
     here = [plan for reply in replies.values() if not isinstance(reply, AgentError) for plan in reply.plans]
-    kept, silent = fetch(agents, (), silent)
+    documents, silent = fetch(agents, (), silent)
     here.sort(key=lambda plan: -plan.epoch)
     committed = frozenset(plan.hash.hex() for plan in here if plan.state == agent_pb2.COMMITTED)
-    latest = dict.fromkeys([*(plan.hash.hex() for plan in here), *reversed(kept)])
-    return Running(committed, tuple(latest), kept, silent)
+    latest = dict.fromkeys([*(plan.hash.hex() for plan in here), *reversed(documents)])
+    return DeployedPlans(committed, tuple(latest), documents, silent)
 
 
 def fetch(
@@ -82,13 +82,13 @@ def traced(agents: Agents, nodes: Iterable[str]) -> list[Ran]:
     """The plans that these agents' traces tell of, the latest first. Nothing is freed. It reads all that is there."""
     found: dict[str, Ran] = {}
     for node in nodes:
-        for stamp, epoch in _told(agents, node):
+        for stamp, epoch in _plan_records(agents, node):
             before = found.get(stamp, Ran(stamp, 0, ()))
             found[stamp] = Ran(stamp, max(before.epoch, epoch), tuple(dict.fromkeys([*before.nodes, node])))
     return sorted(found.values(), key=lambda ran: -ran.epoch)
 
 
-def _told(agents: Agents, node: str) -> Iterator[tuple[str, int]]:
+def _plan_records(agents: Agents, node: str) -> Iterator[tuple[str, int]]:
     try:
         for chunk in agents.trace(node, {}, TRACE_S):
             for record in plans_in(records_in(bytes(HEADER_BYTES) + chunk.blocks)):

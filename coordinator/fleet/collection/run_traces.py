@@ -34,6 +34,7 @@ from protos.segments import MISSING, SEAL, Block, Flaw, Trail, records_in, scan
 
 ADMITTED = (STATE_COMMITTED, STATE_DRAINING, STATE_DRAINED)  # states of plans that have admitted tuples
 SEGMENT_BYTES = 64 << 20
+FOLDERS_ABOVE = 5  # of an incarnation's, to the one that holds the run directory
 SUFFIX = ".trace"
 
 
@@ -41,7 +42,7 @@ class TraceError(CoordinatorError):
     """What an agent sent, or what is in the run directory, does not fit together."""
 
 
-class Told(NamedTuple):
+class PlanState(NamedTuple):
     """A PLAN record: a state of protos/records.py, and the epoch of the deployment."""
 
     state: int
@@ -65,6 +66,7 @@ class Incarnation:
     name: int | None = None  # what the next block has to call the one before
     sealed: int = 0  # the PLAN state that closed it, once that is here
     unsynced: set[Path] = field(default_factory=set)
+    named: bool = False  # the folders above it are on disk: they were not all there before
 
     @property
     def held(self) -> int:
@@ -136,11 +138,15 @@ class Incarnation:
             self.written, self.ended, self.crashed = self.held, True, self.sealed == STATE_CRASHED
 
     def sync(self) -> None:
-        """What was added is on disk when this returns."""
+        """What was added is on disk when this returns, under its name in the run directory."""
+        if not self.unsynced:
+            return
         for path in sorted(self.unsynced):
             _sync(path)
-        if self.unsynced:
-            _sync(self.directory)
+        folders = (self.directory, *self.directory.parents[:FOLDERS_ABOVE])
+        for folder in folders[:1] if self.named else folders:
+            _sync(folder)
+        self.named = True
         self.unsynced.clear()
 
     def entry(self, *hashes: str) -> dict[str, Any]:
@@ -188,12 +194,12 @@ class Incarnation:
         """The last state of every plan that was here, by the start of its hash."""
         return {stamp: told[-1].state for stamp, told in self.plans().items()}
 
-    def plans(self) -> dict[int, list[Told]]:
+    def plans(self) -> dict[int, list[PlanState]]:
         """What became of every plan that was here, by the start of its hash."""
-        found: dict[int, list[Told]] = {}
+        found: dict[int, list[PlanState]] = {}
         for path in self.segments():
             for record in plans_in(records_in(path.read_bytes())):
-                found.setdefault(record.stamp, []).append(Told(record.state, record.plan_epoch))
+                found.setdefault(record.stamp, []).append(PlanState(record.state, record.plan_epoch))
         return found
 
 

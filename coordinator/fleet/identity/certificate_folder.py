@@ -3,7 +3,7 @@
     certs/ca.pem  ca.key  a/ b/ coordinator/ client/     each with ca.pem, cert.pem, key.pem
 
 All keys are made and written to a folder of their own in there first. Then they are moved into place, one identity at a
-time, while signals wait; so neither Ctrl-C nor a full disk leaves half an identity.
+time, while signals wait; so neither Ctrl-C nor a full disk nor a loss of power leaves half an identity.
 """
 
 from __future__ import annotations
@@ -62,20 +62,20 @@ def make(folder: Path, nodes: Sequence[str], *, renew: bool, new_ca: bool, now: 
     try:
         folder.mkdir(mode=0o700, parents=True, exist_ok=True)
         ca = None if new_ca else _read_ca(folder, wanted, now)
-        kept = {} if ca is None or renew else _kept(folder, ca, wanted)
+        in_order = {} if ca is None or renew else _in_order(folder, ca, wanted)
         with _staged(folder) as stage:
             moves = [] if ca else [IGNORED, CA_KEY, CA_FILE]
             ca = ca or _new_ca(stage, now)
-            missing = [name for name in wanted if name not in kept]
+            missing = [name for name in wanted if name not in in_order]
             for name in missing:
                 _write(stage / name, ca, certificates.issue(ca, name, now))
             before = _aside(folder, wanted, now) if new_ca else None
             _move(stage, folder, [*missing, *moves], before)
     except OSError as error:
         raise unwritable(Path(error.filename or folder), error) from error
-    kept |= {name: _read(folder / name, ca, name, made=True) for name in missing}
+    in_order |= {name: _read(folder / name, ca, name, made=True) for name in missing}
     root = _entry(folder / CA_FILE, ca.certificate, CA_KEY in moves, folder / CA_KEY)
-    ordered = {name: kept[name] for name in wanted}
+    ordered = {name: in_order[name] for name in wanted}
     return Made(ca.name, root, ordered, before, () if new_ca else tuple(_others(folder, wanted)))
 
 
@@ -98,7 +98,7 @@ def _read_ca(folder: Path, wanted: Sequence[str], now: datetime) -> Ca | None:
         raise bad_file(folder, "unusable_ca", str(error), anew) from error
 
 
-def _kept(folder: Path, ca: Ca, wanted: Sequence[str]) -> dict[str, Entry]:
+def _in_order(folder: Path, ca: Ca, wanted: Sequence[str]) -> dict[str, Entry]:
     """Identities that are there, each found to be in order. Raises BadInputError with all that are not."""
     found: dict[str, Entry] = {}
     problems = []
@@ -158,6 +158,7 @@ def _write(path: Path, ca: Ca, issued: Issued) -> None:
     _put(path / CA_FILE, ca.pem, 0o644)
     _put(path / CERT_FILE, issued.cert, 0o644)
     _put(path / KEY_FILE, issued.key, 0o600)
+    _sync(path)
 
 
 def _put(path: Path, data: bytes, mode: int) -> None:
@@ -167,6 +168,15 @@ def _put(path: Path, data: bytes, mode: int) -> None:
         file.write(data)
         file.flush()
         os.fsync(file.fileno())
+
+
+def _sync(folder: Path) -> None:
+    """The names in it are on disk on return."""
+    descriptor = os.open(folder, os.O_RDONLY | os.O_DIRECTORY)
+    try:
+        os.fsync(descriptor)
+    finally:
+        os.close(descriptor)
 
 
 def _aside(folder: Path, wanted: Sequence[str], now: datetime) -> Path | None:
@@ -189,6 +199,7 @@ def _move(stage: Path, folder: Path, names: Sequence[str], before: Path | None) 
         for source, target in moves:
             source.rename(target)
             done.append((source, target))
+        _sync(folder)
     except OSError:
         for source, target in reversed(done):
             target.rename(source)

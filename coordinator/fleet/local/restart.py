@@ -23,7 +23,7 @@ class Missing:
     running: list[str]
     known: Addresses
 
-    def told(self) -> str:
+    def sentence(self) -> str:
         """In a sentence."""
         names = ", ".join(each.name for each in self.wanted)
         are, had = ("is", "it had") if len(self.wanted) == 1 else ("are", "they had")

@@ -28,23 +28,23 @@ class OneClock:
         """clocks: the CLOCK records. begins: the first instant seen in each clock domain."""
         domains = dict.fromkeys(incarnation.clock for incarnation in run.incarnations)
         self.reference = next(iter(domains), "")
-        self._ways: dict[str, tuple[tuple[Knots, int], ...]] = {self.reference: ()}
+        self._conversions: dict[str, tuple[tuple[Knots, int], ...]] = {self.reference: ()}
         known = _known(run, clocks)
         line = deque([self.reference])
         while line:
             near = line.popleft()
             for domain in domains:
-                if domain not in self._ways and (near, domain) in known:
-                    self._ways[domain] = (known[near, domain], *self._ways[near])
+                if domain not in self._conversions and (near, domain) in known:
+                    self._conversions[domain] = (known[near, domain], *self._conversions[near])
                     line.append(domain)
-        self.alone = [domain for domain in domains if domain not in self._ways]
+        self.alone = [domain for domain in domains if domain not in self._conversions]
         first_ns = begins.get(self.reference, 0)
         for domain in self.alone:
-            self._ways[domain] = (([(0, begins.get(domain, 0) - first_ns)], -1),)
+            self._conversions[domain] = (([(0, begins.get(domain, 0) - first_ns)], -1),)
 
     def at(self, clock: str, at_ns: int) -> int:
         """An instant of that clock domain, on the reference."""
-        for knots, sign in self._ways.get(clock, ()):
+        for knots, sign in self._conversions.get(clock, ()):
             at_ns += sign * _between(knots, at_ns)
         return at_ns
 
@@ -63,12 +63,12 @@ def _known(run: Run, clocks: Iterable[tuple[Incarnation, Clock]]) -> dict[tuple[
             if peer != incarnation.clock:
                 offset_ns = (record.offset_lo_ns + record.offset_hi_ns) // 2
                 found.setdefault((incarnation.clock, peer), []).append((record.at_ns, offset_ns))
-    ways: dict[tuple[str, str], tuple[Knots, int]] = {}
+    conversions: dict[tuple[str, str], tuple[Knots, int]] = {}
     for (own, peer), points in sorted(found.items()):
         points.sort()
-        ways[peer, own] = points, -1  # an own instant is that much ahead of the peer's
-        ways.setdefault((own, peer), ([(at - offset, offset) for at, offset in points], 1))
-    return ways
+        conversions[peer, own] = points, -1  # an own instant is that much ahead of the peer's
+        conversions.setdefault((own, peer), ([(at - offset, offset) for at, offset in points], 1))
+    return conversions
 
 
 def _between(knots: Knots, at_ns: int) -> int:

@@ -6,7 +6,7 @@ Facts are summed by incarnation, kind and what they are about; overload.py says 
 from collections import defaultdict
 from collections.abc import Iterable
 
-from coordinator.report.counts import DURATION_LIMIT, Counts, Tally
+from coordinator.report.counts import DURATION_LIMIT, AggregatedCount, Counts
 from coordinator.report.ledger.balance_sheet import Row
 from coordinator.report.ledger.latency_breakdown import duration
 from coordinator.report.ledger.results import instant
@@ -14,9 +14,9 @@ from protos import records as rec
 from protos.records import Ran, Record, Refused, Shed
 
 
-def tally(rows: Iterable[Row], counts: Counts) -> None:
+def aggregate(rows: Iterable[Row], counts: Counts) -> None:
     """Sum up the records of the run's plans, facts among them, into `counts`."""
-    sums: dict[tuple[int, int, int, int, int], Tally] = {}
+    sums: dict[tuple[int, int, int, int, int], AggregatedCount] = {}
     shed: dict[tuple[int, int], set[tuple[int, int]]] = defaultdict(set)
     for incarnation, r in rows:
         if type(r) is Shed:
@@ -26,20 +26,20 @@ def tally(rows: Iterable[Row], counts: Counts) -> None:
             _refused(sums, incarnation, r)
         elif about is not None:
             key, at_ns = (incarnation, *about), instant(r.at_ns)
-            n, spent, first_ns, last_ns = sums.get(key, Tally(0, 0, at_ns, at_ns))
+            n, extent, first_ns, last_ns = sums.get(key, AggregatedCount(0, 0, at_ns, at_ns))
             n += not (type(r) is Ran and r.unfinished)
-            sums[key] = Tally(n, spent + _spent(r), min(first_ns, at_ns), max(last_ns, at_ns))
-    counts.tallies = sums
+            sums[key] = AggregatedCount(n, extent + _extent(r), min(first_ns, at_ns), max(last_ns, at_ns))
+    counts.aggregated = sums
     counts.shed_tuples = {key: len(found) for key, found in shed.items()}
 
 
-def _refused(sums: dict[tuple[int, int, int, int, int], Tally], incarnation: int, r: Refused) -> None:
+def _refused(sums: dict[tuple[int, int, int, int, int], AggregatedCount], incarnation: int, r: Refused) -> None:
     """Tuples, how many are counted up to the last, and between which instants they originated."""
     count, before = max(0, min(DURATION_LIMIT, r.tuples)), min(DURATION_LIMIT, r.refused_before)
     first_ns, last_ns = origins(r)
     key = (incarnation, r.kind, r.source, r.reason, r.plan_epoch_low)
-    n, upto, low_ns, high_ns = sums.get(key, Tally(0, 0, first_ns, last_ns))
-    sums[key] = Tally(n + count, max(upto, before + count), min(low_ns, first_ns), max(high_ns, last_ns))
+    n, upto, low_ns, high_ns = sums.get(key, AggregatedCount(0, 0, first_ns, last_ns))
+    sums[key] = AggregatedCount(n + count, max(upto, before + count), min(low_ns, first_ns), max(high_ns, last_ns))
 
 
 def origins(r: Refused) -> tuple[int, int]:
@@ -63,7 +63,7 @@ def _about(r: Record) -> tuple[int, int, int, int] | None:
     return (r.kind, r.operator, r.state, r.cause) if type(r) is rec.Window else None
 
 
-def _spent(r: Record) -> int:
+def _extent(r: Record) -> int:
     """ns of a RAN; how many windows a WINDOW is about."""
     if type(r) is Ran:
         return duration(r.end_ns, r.start_ns)

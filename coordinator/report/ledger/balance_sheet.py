@@ -50,7 +50,7 @@ class Miss(NamedTuple):
     rank: Rank
     node: int
     consumer: int
-    kept: int  # outputs word: exits that had given their output before
+    given_exits: int  # outputs word: exits that had given their output before
     source: int
     epoch: int
     seq: int

@@ -8,7 +8,7 @@ from coordinator.report.ledger.results import instant
 from protos import records as rec
 
 
-def spans(rows: Iterable[Row]) -> dict[tuple[int, int, int], Span]:
+def intervals(rows: Iterable[Row]) -> dict[tuple[int, int, int], Span]:
     """By incarnation, source and what it is of, from the records of the run's plans, facts among them."""
     found: dict[tuple[int, int, int], Span] = {}
     for incarnation, r in rows:
@@ -29,4 +29,4 @@ def spans(rows: Iterable[Row]) -> dict[tuple[int, int, int], Span]:
     return found
 
 
-__all__ = ["spans"]
+__all__ = ["intervals"]

@@ -9,7 +9,7 @@ from collections import defaultdict
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 
-from coordinator.report.counts import DURATION_LIMIT, INSTANT_LIMIT, Counts, Hop, Spent, nearest_rank
+from coordinator.report.counts import DURATION_LIMIT, INSTANT_LIMIT, Counts, Hop, StageTime, nearest_rank
 from coordinator.report.facts.plan_view import UNIT, Reach, consumer_id
 from coordinator.report.ledger.balance_sheet import Ledger, Row
 from coordinator.report.ledger.results import Key, instant
@@ -31,7 +31,7 @@ def duration(until: int, since: int) -> int:
     return max(0, min(DURATION_LIMIT, instant(until) - instant(since)))
 
 
-class Spans:
+class StageTimes:
     """Where time went, by lineage: ages, unit instances and links."""
 
     def __init__(self, ledger: Ledger, rows: Iterable[Row]) -> None:
@@ -54,7 +54,7 @@ class Spans:
                 left[key] = min(left.get(key, (r.at_ns, clock)), (r.at_ns, clock))
             elif type(r) is rec.Received:
                 here[(r.peer, node, *lineage, r.stream, r.ordinal)].append((r.at_ns, clock))
-        self._link(left, here)
+        self._add_links(left, here)
 
     def _ran(self, lineage: Lineage, r: rec.Ran) -> None:
         release_ns, end_ns = r.release_ns, r.end_ns
@@ -62,33 +62,33 @@ class Spans:
         busy.release, busy.end = min(busy.release, release_ns), max(busy.end, end_ns)
         busy.run += duration(end_ns, r.start_ns)
 
-    def _link(
+    def _add_links(
         self, left: Mapping[tuple[int, ...], tuple[int, str]], here: Mapping[tuple[int, ...], list[tuple[int, str]]]
     ) -> None:
         for key, arrivals in here.items():
             sent_ns, clock = left.get(key, (0, ""))
-            spans = [duration(at_ns, sent_ns) for at_ns, domain in arrivals if clock and domain == clock]
-            if spans:
+            links_ns = [duration(at_ns, sent_ns) for at_ns, domain in arrivals if clock and domain == clock]
+            if links_ns:
                 _, node, *lineage, stream, ordinal = key
-                self.links[lineage[0], lineage[1], lineage[2]][node, stream, ordinal] = min(spans)
+                self.links[lineage[0], lineage[1], lineage[2]][node, stream, ordinal] = min(links_ns)
 
     def of(self, key: Key, units: frozenset[int], streams: frozenset[tuple[int, int]]) -> dict[HopKey, int]:
         """Hop -> ns of one delivered result; units and (node, stream) pairs that lead to its output."""
         _, source, epoch, seq, ordinal = key
         lineage = (source, epoch, seq)
         line = {ordinal, ordinal >> 8, ordinal >> 16, ordinal >> 24, 0}
-        spent: dict[HopKey, int] = defaultdict(int)
+        times: dict[HopKey, int] = defaultdict(int)
         if lineage in self.ages:
-            spent[Hop.AGE, 0] = self.ages[lineage]
+            times[Hop.AGE, 0] = self.ages[lineage]
         for (unit, ran_ordinal), busy in self.units.get(lineage, {}).items():
             if unit in units and ran_ordinal in line:
                 run = min(DURATION_LIMIT, busy.run)
-                spent[Hop.QUEUE, unit] += max(0, duration(busy.end, busy.release) - run)
-                spent[Hop.RUN, unit] += run
+                times[Hop.QUEUE, unit] += max(0, duration(busy.end, busy.release) - run)
+                times[Hop.RUN, unit] += run
         for (node, stream, sent_ordinal), span in self.links.get(lineage, {}).items():
             if (node, stream) in streams and sent_ordinal in line:
-                spent[Hop.LINK, node] += span
-        return spent
+                times[Hop.LINK, node] += span
+        return times
 
 
 def leading(
@@ -101,9 +101,9 @@ def leading(
     )
 
 
-def blame(ledger: Ledger, rows: Iterable[Row], delivered: Mapping[Key, int], counts: Counts) -> None:
+def break_down(ledger: Ledger, rows: Iterable[Row], delivered: Mapping[Key, int], counts: Counts) -> None:
     """Split the latencies (upper bounds) of the delivered results into `counts`; unbounded ones are left out."""
-    spans = Spans(ledger, rows)
+    stages = StageTimes(ledger, rows)
     reach = Reach(ledger.plan)
     for output in ledger.plan.outputs:
         mine = {key: bound for key, bound in delivered.items() if key[0] == output and bound < INSTANT_LIMIT}
@@ -115,15 +115,15 @@ def blame(ledger: Ledger, rows: Iterable[Row], delivered: Mapping[Key, int], cou
         total: dict[HopKey, list[int]] = defaultdict(lambda: [0, 0])
         latency, tail = [0, 0], 0
         for key, bound in mine.items():
-            spent = spans.of(key, units, streams)
+            times = stages.of(key, units, streams)
             whole = max(0, min(DURATION_LIMIT, bound))
-            spent[Hop.REST, 0] = max(0, whole - sum(spent.values()))
+            times[Hop.REST, 0] = max(0, whole - sum(times.values()))
             in_tail = bound >= threshold
             tail += in_tail
-            for hop, ns in (*spent.items(), (None, whole)):
+            for hop, ns in (*times.items(), (None, whole)):
                 sums = latency if hop is None else total[hop]
                 sums[0] += ns
                 sums[1] += ns * in_tail
-        counts.blamed[output] = (len(mine), tail)
-        counts.latency[output] = Spent(*latency)
-        counts.spent.update({(output, *hop): Spent(*sums) for hop, sums in total.items()})
+        counts.broken_down[output] = (len(mine), tail)
+        counts.latency[output] = StageTime(*latency)
+        counts.stage_times.update({(output, *hop): StageTime(*sums) for hop, sums in total.items()})

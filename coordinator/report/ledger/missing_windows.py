@@ -90,9 +90,9 @@ class MissingWindows:
     def _unended(self, views: Sequence[WindowView]) -> None:
         opened: dict[int, int] = defaultdict(int)
         operators = {operator for view in views for operator in view.operators}
-        for (incarnation, kind, ref, state, _), tally in self._counts.tallies.items():
+        for (incarnation, kind, ref, state, _), count in self._counts.aggregated.items():
             if kind == rec.WINDOW and ref in operators and state != rec.WINDOW_SKIPPED:
-                opened[incarnation] += tally.spent if state == rec.WINDOW_OPENED else -tally.spent
+                opened[incarnation] += count.extent if state == rec.WINDOW_OPENED else -count.extent
         for incarnation, n in sorted(opened.items()):
             trace, view = self._counts.traces[incarnation], self._last(incarnation, views)
             if n > 0 and view is not None and trace.status in (Status.CRASHED, Status.DAMAGED):
@@ -103,7 +103,7 @@ class MissingWindows:
 
     def _last(self, incarnation: int, views: Sequence[WindowView]) -> WindowView | None:
         """Under which plan the operator was at last."""
-        spans = self._counts.spans
+        spans = self._counts.intervals
         told = [(spans[key].last_at_ns, view.source, view) for view in views for key in _keys(incarnation, view)
                 if key in spans]  # fmt: skip
         return max(told, key=lambda each: each[:2])[2] if told else None
@@ -117,9 +117,9 @@ class MissingWindows:
 
     def _never(self, views: Sequence[WindowView]) -> None:
         """views: of one operator on one node, the same under several plans."""
-        by_clock: dict[str, list[_Told]] = defaultdict(list)
+        by_clock: dict[str, list[_Reported]] = defaultdict(list)
         for trace in self._counts.traces:
-            told = self._told(trace, views)
+            told = self._reported(trace, views)
             if told is not None:
                 by_clock[trace.incarnation.clock].append(told)
         for rows in by_clock.values():
@@ -136,8 +136,8 @@ class MissingWindows:
                 "due in between is not known, and none of them is counted"
             )
 
-    def _told(self, trace: Trace, views: Sequence[WindowView]) -> _Told | None:
-        number, spans = trace.incarnation.number, self._counts.spans
+    def _reported(self, trace: Trace, views: Sequence[WindowView]) -> _Reported | None:
+        number, spans = trace.incarnation.number, self._counts.intervals
         told = [spans[number, view.source, TOLD] for view in views if (number, view.source, TOLD) in spans]
         begun = [spans[number, view.source, BEGUN] for view in views if (number, view.source, BEGUN) in spans]
         both = [*told, *begun]
@@ -151,9 +151,9 @@ class MissingWindows:
         at = {view.source: min(spans[key].first_at_ns for key in _keys(number, view) if key in spans) for view in here}
         earliest, latest = min(here, key=lambda view: (at[view.source], view.source)), self._last(number, here)
         assert latest is not None
-        return _Told(trace, at[earliest.source], first, last, on_way, earliest, latest)
+        return _Reported(trace, at[earliest.source], first, last, on_way, earliest, latest)
 
-    def _hole(self, views: Sequence[WindowView], before: _Told, after: _Told | None, first: int) -> None:
+    def _hole(self, views: Sequence[WindowView], before: _Reported, after: _Reported | None, first: int) -> None:
         """Numbers from `first` up to what the next incarnation tells of; after the last, up to what sources prove."""
         trace = before.trace
         if not self._wanted(trace, views) or (after is not None and not self._between(views, before, after)):
@@ -175,7 +175,7 @@ class MissingWindows:
             begun = after.begun if after is not None else ()
             found.begun += _size([(max(a, c), min(b, d)) for a, b in ranges for c, d in begun])
 
-    def _elsewhere(self, before: _Told) -> tuple[list[Range], bool]:
+    def _elsewhere(self, before: _Reported) -> tuple[list[Range], bool]:
         """Windows of the same operator that other nodes tell of, under plans that have it there, so that they are in
         those nodes' books; and whether these are all: not where another clock counted them."""
         mine, clock = before.latest, before.trace.incarnation.clock
@@ -184,13 +184,13 @@ class MissingWindows:
             if view.node == mine.node or (view.name, view.kind, view.hop_ns) != (mine.name, mine.kind, mine.hop_ns):
                 continue
             for trace in self._counts.traces:
-                span = self._counts.spans.get((trace.incarnation.number, view.source, TOLD))
+                span = self._counts.intervals.get((trace.incarnation.number, view.source, TOLD))
                 if span is not None and trace.incarnation.clock == clock:
                     found.append((_number(view, span.low_ns), _last_of(view, span.high_ns)))
                 sure &= span is None or trace.incarnation.clock == clock
         return found, sure
 
-    def _between(self, views: Sequence[WindowView], before: _Told, after: _Told) -> bool:
+    def _between(self, views: Sequence[WindowView], before: _Reported, after: _Reported) -> bool:
         """Whether the operator was in each plan from the one to the other."""
         order = sorted(self._plan.numbers.values(), key=lambda number: (number == 0, number))
         begin, end = (order.index(view.source >> ID_BITS) for view in (before.latest, after.earliest))
@@ -201,7 +201,7 @@ class MissingWindows:
         mine = [trace for trace in self._counts.traces if trace.incarnation.node == node]
         return all(trace.whole or trace.only_open for trace in mine)
 
-    def _proven(self, before: _Told, first: int, last: int | None) -> Iterator[Range]:
+    def _proven(self, before: _Reported, first: int, last: int | None) -> Iterator[Range]:
         """Windows during which each source admitted tuples before and after, on the clock of the windows. They would
         have closed, or said why not."""
         view, clock = before.latest, before.trace.incarnation.clock
@@ -216,7 +216,7 @@ class MissingWindows:
                 )
                 return
             admitted = [
-                self._counts.spans.get((incarnation.number, feed, ADMITTED))
+                self._counts.intervals.get((incarnation.number, feed, ADMITTED))
                 for incarnation in incarnations
                 if incarnation.clock == clock
             ]
@@ -228,7 +228,7 @@ class MissingWindows:
         yield from ranges
 
 
-class _Told(NamedTuple):
+class _Reported(NamedTuple):
     """What one incarnation tells of an operator's windows: numbers first..last, without those in `begun`."""
 
     trace: Trace

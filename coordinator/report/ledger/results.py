@@ -61,7 +61,7 @@ def _missing(reach: Reach, miss: Miss) -> dict[int, bool]:
     kind, ref, _ = consumer_parts(miss.consumer)
     if kind != UNIT:
         return reach.consumer(miss.node, miss.consumer)
-    return reach.after(ref, sum(1 << exit_ for exit_ in range(4) if miss.kept >> (8 * exit_) & 0xFF))
+    return reach.after(ref, sum(1 << exit_ for exit_ in range(4) if miss.given_exits >> (8 * exit_) & 0xFF))
 
 
 def _hold(ledger: Ledger, key: Key, lower: int, counts: Counts) -> None:

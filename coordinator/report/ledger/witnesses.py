@@ -40,7 +40,7 @@ class Witnesses:
 
     def __init__(self, run: Run, counts: Counts, missing: MissingWindows) -> None:
         self._run, self._plan, self._counts, self._missing = run, run.plan, counts, missing
-        self._reach, self._spans = Reach(self._plan), counts.spans
+        self._reach, self._spans = Reach(self._plan), counts.intervals
         self._numbers: dict[tuple[int, int], int] = {
             key: seen.last - seen.first + 1 for key, seen in counts.seen.items()
         }

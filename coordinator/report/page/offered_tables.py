@@ -33,7 +33,7 @@ def sentences(report: Mapping[str, Any]) -> Iterator[str]:
     for name, found in report["outputs"].items():
         share = found["missed_of_offered"]
         if share is not None and share[0] != share[1]:
-            parts = missed_share.parts(found["between"])
+            parts = missed_share.reasons(found["between"])
             yield f"output {name}: missed {missed_share.text(share)} of what was offered: between lie {parts}"
 
 

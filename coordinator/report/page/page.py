@@ -64,7 +64,7 @@ def page(entries: Sequence[tuple[Run, Report]]) -> str:
     drawn: dict[str, plots.Figure] = {}
     body = "".join(
         (_head(named), _outputs(named), _overload(named), _anew(named), _longer(named), _ledger(named),
-         _latencies(named, drawn), _blames(named, drawn), _timelines(named, drawn), _placement(named))
+         _latencies(named, drawn), _latency_breakdowns(named, drawn), _timelines(named, drawn), _placement(named))
     )  # fmt: skip
     title = escape(", ".join(run.name for _, run, _ in named))
     data = json.dumps(drawn, allow_nan=False).replace("<", "\\u003c")
@@ -264,10 +264,10 @@ def _latencies(named: Named, drawn: dict[str, plots.Figure]) -> str:
     return f"<section><h2>Latency against the deadline</h2>{''.join(parts)}</section>"
 
 
-def _blames(named: Named, drawn: dict[str, plots.Figure]) -> str:
+def _latency_breakdowns(named: Named, drawn: dict[str, plots.Figure]) -> str:
     parts = []
     for output in _names(named):
-        figure = plots.blame(output, [(name, verdict) for name, _, verdict in named])
+        figure = plots.latency_breakdown(output, [(name, verdict) for name, _, verdict in named])
         if figure:
             parts.append(f"<h3>{escape(output)}</h3>{_plot(drawn, figure)}")
     note = (

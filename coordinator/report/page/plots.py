@@ -108,7 +108,7 @@ def ecdf(output: str, runs: Sequence[tuple[str, Report]]) -> Figure | None:
     }
 
 
-def blame(output: str, runs: Sequence[tuple[str, Report]]) -> Figure | None:
+def latency_breakdown(output: str, runs: Sequence[tuple[str, Report]]) -> Figure | None:
     """Where the time of the delivered results went: stacked bars per run, on average and in the slowest 1 %."""
     rows: list[tuple[str, Mapping[str, Any], str]] = []
     for name, verdict in runs:
@@ -127,10 +127,10 @@ def blame(output: str, runs: Sequence[tuple[str, Report]]) -> Figure | None:
     looks = _looks({hop["hop"]: hop["kind"] for hop in every})
     data = []
     for hop in order:
-        spent = [next((h[key] for h in split["hops"] if h["hop"] == hop), 0) or 0 for _, split, key in rows]
+        times = [next((h[key] for h in split["hops"] if h["hop"] == hop), 0) or 0 for _, split, key in rows]
         data.append({
             "type": "bar", "orientation": "h", "name": escape(hop), "y": [row[0] for row in rows],
-            "x": [ns / MS for ns in spent], "marker": looks[hop],
+            "x": [ns / MS for ns in times], "marker": looks[hop],
             "hovertemplate": escape(hop) + ": %{x:.3f} ms<extra></extra>",
         })  # fmt: skip
     return {

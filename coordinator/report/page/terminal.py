@@ -124,8 +124,8 @@ def _conservation(names: Sequence[str], reports: Sequence[Mapping[str, Any]]) ->
         table.add_column(column)
     for name, report in zip(names, reports, strict=True):
         books, whole = report["conservation"], report["completeness"]["complete"]
-        told = {outcome: n for outcome, n in books["by_outcome"].items() if n and outcome not in ("shed", "lost")}
-        ends = ", ".join(f"{n} {cause_text(outcome)}" for outcome, n in (told | books["by_cause"]).items())
+        outcomes = {outcome: n for outcome, n in books["by_outcome"].items() if n and outcome not in ("shed", "lost")}
+        ends = ", ".join(f"{n} {cause_text(outcome)}" for outcome, n in (outcomes | books["by_cause"]).items())
         table.add_row(
             escape(name), _admitted(books), str(books["accounted"]), ends,
             "[green]balanced[/]" if books["balanced"] else "[red]not balanced[/]",
@@ -152,7 +152,7 @@ def contradictions(reports: Sequence[Mapping[str, Any]]) -> Iterator[str]:
             yield f"  the first: {books['problems'][0]}"
 
 
-def told(reports: Sequence[Mapping[str, Any]]) -> Iterator[str]:
+def notes(reports: Sequence[Mapping[str, Any]]) -> Iterator[str]:
     """Below the tables: what shares of missed results leave open, results beyond their bound, windows that never came,
     units that ran longer than planned, where tuples were lost."""
     for report in reports:

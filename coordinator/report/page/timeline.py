@@ -87,7 +87,7 @@ def _worst(run: Run, kept: Mapping[int, Iterable[Ran | Output]]) -> _Focus | Non
         for r in kept[incarnation.number]:
             if not isinstance(r, Output):
                 continue
-            view, took_ns = run.plan.outputs.get(r.output), r.at_ns - r.origin_lo_ns
+            view, took_ns = run.plan.outputs.get(r.output), r.latency.most_ns
             if view is None or not 0 <= took_ns < 1 << 50:
                 continue
             share = took_ns / max(1, view.deadline_ns)

@@ -152,7 +152,7 @@ def _events(file: IO[str], trace: _Trace, progress: Progress) -> dict[str, int]:
     for _, _, place, one, record in trace.any_order():
         events.step(one, place, record)
     file.write('{"displayTimeUnit":"ms","otherData":')
-    json.dump(_told(trace), file)
+    json.dump(_metadata(trace), file)
     file.write(',"traceEvents":[\n')
     file.write(",\n".join(map(_line, events.names())))
     for done, (_, _, place, one, record) in enumerate(trace.records(), 1):
@@ -167,7 +167,7 @@ def _line(event: object) -> str:
     return json.dumps(event, separators=(",", ":"), ensure_ascii=False, allow_nan=False)
 
 
-def _told(trace: _Trace) -> dict[str, object]:
+def _metadata(trace: _Trace) -> dict[str, object]:
     run, part = trace.run, trace.part
     alone: Iterable[str] = (f"{run.plan.nodes[one.node]}/{one.boot_hex}" for one in run.incarnations)
     clocks = (one.clock in trace.clock.alone for one in run.incarnations)

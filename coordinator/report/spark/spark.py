@@ -1,7 +1,7 @@
 """The verdict as Spark columns: the same dict as verdict.py's for every trace, for several runs in one job.
 
-Raw segments become parquet first (columns.py). No row passes through Python: ledgers, results and blame are joins,
-windows and aggregates keyed by `run`; Python turns the few rows of the aggregates into `Counts`.
+Raw segments become parquet first (columns.py). No row passes through Python: ledgers, results and latency breakdowns
+are joins, windows and aggregates keyed by `run`; Python turns the few rows of the aggregates into `Counts`.
 """
 
 from collections import Counter, defaultdict
@@ -12,7 +12,18 @@ from typing import Any
 from pyspark.sql import DataFrame, Row, SparkSession, Window
 from pyspark.sql import functions as F  # noqa: N812
 
-from coordinator.report.counts import PROBLEMS_SHOWN, Above, Came, Counts, Hop, Rank, Seen, Span, Spent, Tally
+from coordinator.report.counts import (
+    PROBLEMS_SHOWN,
+    Above,
+    AggregatedCount,
+    Came,
+    Counts,
+    Hop,
+    Rank,
+    Seen,
+    Span,
+    StageTime,
+)
 from coordinator.report.facts.completeness import ADMITTED_UNDER, LEDGER_KINDS, Scan, Trace, judge_all
 from coordinator.report.facts.merged_plans import MOST_PLANS
 from coordinator.report.facts.problems import FIRST_OF_WITNESSES, Problem
@@ -67,7 +78,7 @@ def verdicts(spark: SparkSession, runs: Sequence[Run], progress: Progress = lamb
         books = ledger.keep(rows, done, tables, statuses, nodes, second, persist)
         reached = small(spark, "run consumer kept output sure:bool", reach)
         answers = persist(results.expect(rows, books.misses, reached, tables, books.problems, slow))
-        parts = persist(results.split(rows, answers, books.linked, tables))
+        parts = persist(results.stage_times(rows, answers, books.linked, tables))
         told = gather(rows, books, answers, parts, tables) + overload(mine, answers, tables)
         doubtful = [
             (number, source, source in run.plan.windows)
@@ -211,7 +222,7 @@ def gather(
         wide(answers.groupBy("run", "output", "rank").count(), "result", ["output", "rank", "count"]),
         wide(ranks, "quantile", ["output", "n", "at", "upper"]),
         wide(above, "above", ["output", "n", "most"]),
-        wide(results.blame(parts), "blame", ["output", "hop", "ref", "total", "in_tail", "n", "n_tail"]),
+        wide(results.breakdown_sums(parts), "blame", ["output", "hop", "ref", "total", "in_tail", "n", "n_tail"]),
     ]
 
 
@@ -222,7 +233,7 @@ def overload(mine: DataFrame, answers: DataFrame, tables: Plans) -> list[DataFra
         wide(spark_counts.tallies(mine), "tally", [*key, "n", "spent", "first", "last"]),
         wide(spark_counts.refused(mine), "tally", [*key, "n", "spent", "first", "last"]),
         wide(spark_counts.shed_tuples(mine), "shed", ["source", "policy", "n"]),
-        wide(spark_counts.spans(mine), "span", ["inc", "source", "about", "first", "last", "low", "high"]),
+        wide(spark_counts.intervals(mine), "span", ["inc", "source", "about", "first", "last", "low", "high"]),
     ]
     idle = spark_counts.idle_windows(mine)
     found.append(wide(idle.groupBy("run", "source").count(), "idle", ["source", "count"]))
@@ -266,10 +277,10 @@ def note(counts: Counts, what: str, values: Sequence[int | None]) -> None:
         case "above":
             counts.above[v[0]] = Above(v[1], v[2])
         case "blame" if values[1] is None:
-            counts.latency[v[0]] = Spent(v[3], v[4])
-            counts.blamed[v[0]] = (v[5], v[6])
+            counts.latency[v[0]] = StageTime(v[3], v[4])
+            counts.broken_down[v[0]] = (v[5], v[6])
         case "blame":
-            counts.spent[v[0], Hop(v[1]), v[2]] = Spent(v[3], v[4])
+            counts.stage_times[v[0], Hop(v[1]), v[2]] = StageTime(v[3], v[4])
         case _:
             note_overload(counts, what, v)
 
@@ -278,11 +289,11 @@ def note_overload(counts: Counts, what: str, v: Sequence[int]) -> None:
     """Take one row of `overload` and `witnesses`."""
     match what:
         case "tally":
-            counts.tallies[v[0], v[1], v[2], v[3], v[4]] = Tally(*v[5:9])
+            counts.aggregated[v[0], v[1], v[2], v[3], v[4]] = AggregatedCount(*v[5:9])
         case "shed":
             counts.shed_tuples[v[0], v[1]] = v[2]
         case "span":
-            counts.spans[v[0], v[1], v[2]] = Span(*v[3:7])
+            counts.intervals[v[0], v[1], v[2]] = Span(*v[3:7])
         case "idle":
             counts.idle[v[0]] = v[1]
         case "idle_met":

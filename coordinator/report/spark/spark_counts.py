@@ -85,8 +85,8 @@ def shed_tuples(mine: DataFrame) -> DataFrame:
     return tuples.groupBy("run", "source", "policy").agg(F.count("*").alias("n"))
 
 
-def spans(mine: DataFrame) -> DataFrame:
-    """run inc source about first last low high: `interval_set.spans`."""
+def intervals(mine: DataFrame) -> DataFrame:
+    """run inc source about first last low high: `interval_set.intervals`."""
     begun = (value(Window.state) == rec.WINDOW_SKIPPED) & (value(Window.cause) == 0)
     origin = value(Admitted.origin_lo_ns)
     about = F.when(is_(rec.ADMITTED), ADMITTED).when(begun, BEGUN).otherwise(TOLD).cast("long")

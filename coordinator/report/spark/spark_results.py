@@ -1,4 +1,5 @@
-"""Expected results and the blame split as Spark columns; results.py and blame.py are the same in plain Python."""
+"""Expected results and the latency breakdown as Spark columns; `ledger.results` and
+`ledger.latency_breakdown` are the same in plain Python."""
 
 from functools import reduce
 
@@ -83,7 +84,7 @@ def above(delivered: DataFrame, plans: Plans) -> DataFrame:
     return over.groupBy("run", "output").agg(F.count("*").alias("n"), most)
 
 
-def split(rows: DataFrame, results: DataFrame, linked: DataFrame, plans: Plans) -> DataFrame:
+def stage_times(rows: DataFrame, results: DataFrame, linked: DataFrame, plans: Plans) -> DataFrame:
     """RESULT whole tail hop ref ns: where each delivered result's time went, and one row with hop null per result."""
     bounded = results.where(col("delivered") & (col("upper") < INSTANT_LIMIT))
     every = Window.partitionBy("run", "output")
@@ -142,8 +143,8 @@ def hops(linked: DataFrame, plans: Plans) -> DataFrame:
     """run output LINEAGE line hop ref ns: time on links whose two ends share a clock domain."""
     clock = col("departed.clock")
     same = F.filter("landed", lambda end: (end.clock == clock) & (clock != ""))
-    spans = F.transform(same, lambda end: duration(end.at, col("departed.at")))
-    found = linked.where(col("sent") > 0).withColumn("ns", F.array_min(spans)).where(col("ns").isNotNull())
+    took = F.transform(same, lambda end: duration(end.at, col("departed.at")))
+    found = linked.where(col("sent") > 0).withColumn("ns", F.array_min(took)).where(col("ns").isNotNull())
     leads = plans.lead_streams.withColumnRenamed("at_node", "to_node")
     return found.join(leads, ["run", "to_node", "stream"]).select(
         "run",
@@ -156,8 +157,8 @@ def hops(linked: DataFrame, plans: Plans) -> DataFrame:
     )
 
 
-def blame(parts: DataFrame) -> DataFrame:
-    """run output hop ref total tail n: sums of `split`; hop null is the latency itself with n results."""
+def breakdown_sums(parts: DataFrame) -> DataFrame:
+    """run output hop ref total tail n: sums of `stage_times`; hop null is the latency itself with n results."""
 
     def sums(ns: Column, tail: Column) -> list[Column]:
         return [
@@ -167,7 +168,7 @@ def blame(parts: DataFrame) -> DataFrame:
             F.sum(tail).alias("n_tail"),
         ]
 
-    spent = (
+    per_stage = (
         parts.where(col("hop").isNotNull()).groupBy("run", "output", "hop", "ref").agg(*sums(col("ns"), col("tail")))
     )
     whole = parts.groupBy(*RESULT, "whole", "tail").agg(F.sum("ns").alias("ns"))
@@ -175,6 +176,6 @@ def blame(parts: DataFrame) -> DataFrame:
     left = F.greatest(lit(0), col("whole") - col("ns"))
     rest = whole.groupBy("run", "output").agg(*sums(left, col("tail")))
     none = {"hop": F.lit(None).cast("long"), "ref": lit(0)}
-    return spent.unionByName(latency.withColumns(none)).unionByName(
+    return per_stage.unionByName(latency.withColumns(none)).unionByName(
         rest.withColumns({"hop": lit(Hop.REST), "ref": lit(0)})
     )

@@ -13,7 +13,7 @@ from coordinator.report.counts import (
     Hop,
     Outcome,
     Rank,
-    Spent,
+    StageTime,
     nearest_rank,
 )
 from coordinator.report.facts.completeness import completeness
@@ -55,7 +55,7 @@ def assemble(run: Run, counts: Counts) -> dict[str, Any]:
         "shed": overload.shed(),
         "degraded": overload.degraded(),
         "lost_in_units": lost_in_units(plan, counts),
-        "blame": {view.name: _blame(view, plan, counts, overload) for view in views},
+        "blame": {view.name: _latency_breakdown(view, plan, counts, overload) for view in views},
     }
 
 
@@ -199,25 +199,25 @@ def _cause(outcome: int, cause: int) -> str:
     return f"{kind}({names[cause]})" if 0 < cause < len(names) else f"{kind}(number {cause})"
 
 
-def _blame(view: OutputView, plan: PlanView, counts: Counts, overload: Overload) -> dict[str, Any]:
-    n, tail = counts.blamed.get(view.id, (0, 0))
-    latency, windows = counts.latency.get(view.id, Spent(0, 0)), overload.only_windows(view)
-    by_hop: dict[tuple[int, str], Spent] = {}  # a hop that several plans of a run have is one
-    for (output, hop, ref), spent in sorted(counts.spent.items()):
+def _latency_breakdown(view: OutputView, plan: PlanView, counts: Counts, overload: Overload) -> dict[str, Any]:
+    n, tail = counts.broken_down.get(view.id, (0, 0))
+    latency, windows = counts.latency.get(view.id, StageTime(0, 0)), overload.only_windows(view)
+    by_hop: dict[tuple[int, str], StageTime] = {}  # a hop that several plans of a run have is one
+    for (output, hop, ref), time in sorted(counts.stage_times.items()):
         if output == view.id:
             key = (hop, WINDOW_AGE if hop == Hop.AGE and windows else _hop(plan, hop, ref))
-            total_ns, tail_ns = by_hop.get(key, Spent(0, 0))
-            by_hop[key] = Spent(total_ns + spent.total_ns, tail_ns + spent.tail_ns)
+            total_ns, tail_ns = by_hop.get(key, StageTime(0, 0))
+            by_hop[key] = StageTime(total_ns + time.total_ns, tail_ns + time.tail_ns)
     hops = [
         {
             "hop": name,
             "kind": Hop(hop).name.lower(),
-            "mean_ns": spent.total_ns // n if n else None,
-            "tail_mean_ns": spent.tail_ns // tail if tail else None,
-            "share": _ratio(spent.total_ns, latency.total_ns),
-            "tail_share": _ratio(spent.tail_ns, latency.tail_ns),
+            "mean_ns": time.total_ns // n if n else None,
+            "tail_mean_ns": time.tail_ns // tail if tail else None,
+            "share": _ratio(time.total_ns, latency.total_ns),
+            "tail_share": _ratio(time.tail_ns, latency.tail_ns),
         }
-        for (hop, name), spent in by_hop.items()
+        for (hop, name), time in by_hop.items()
     ]
     return {"results": n, "tail_results": tail, "hops": hops}
 

@@ -26,12 +26,12 @@ def lost_in_units(plan: PlanView, counts: Counts) -> list[dict[str, Any]]:
     A unit that several plans of a run have is one.
     """
     found: dict[tuple[str, tuple[str, ...], str], tuple[int, int]] = {}
-    for (_, kind, ref, _, cause), tally in sorted(counts.tallies.items()):
+    for (_, kind, ref, _, cause), count in sorted(counts.aggregated.items()):
         if kind == LOST and ref in plan.units:
             view, word = plan.units[ref], CAUSES[cause] if 0 < cause < len(CAUSES) else f"number {cause}"
             key = plan.nodes[view.node], view.operators, word
             unit, n = found.get(key, (ref, 0))
-            found[key] = min(unit, ref), n + tally.n
+            found[key] = min(unit, ref), n + count.n
     return [
         {"node": node, "unit": unit & UNIT_BITS, "operators": list(operators), "cause": word, "lost": n}
         for (node, operators, word), (unit, n) in sorted(found.items(), key=lambda one: (-one[1][1], one))

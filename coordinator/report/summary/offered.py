@@ -10,7 +10,7 @@ from collections import defaultdict
 from collections.abc import Iterator, Mapping, Sequence
 from typing import Any
 
-from coordinator.report.counts import Counts, Tally
+from coordinator.report.counts import AggregatedCount, Counts
 from coordinator.report.facts.completeness import Status
 from coordinator.report.facts.plan_view import OUTPUT, PlanView, consumer_parts
 from coordinator.report.facts.problems import Fault, Problem
@@ -24,10 +24,10 @@ class Offered:
 
     def __init__(self, plan: PlanView, counts: Counts) -> None:
         self._plan, self._counts = plan, counts
-        self._refused: dict[int, list[tuple[int, Tally]]] = defaultdict(list)  # by source: reason, tally
-        for (_, kind, source, reason, _), tally in sorted(counts.tallies.items()):
+        self._refused: dict[int, list[tuple[int, AggregatedCount]]] = defaultdict(list)  # by source, with the reason
+        for (_, kind, source, reason, _), count in sorted(counts.aggregated.items()):
             if kind == rec.REFUSED:
-                self._refused[source].append((reason, tally))
+                self._refused[source].append((reason, count))
         self._most: dict[tuple[int, int], int] = {}  # by stream and source
         self._ends: dict[int, list[int]] = defaultdict(list)  # by output: its streams, under all plans
         for (_, stream), consumers in sorted(plan.consumers.items()):
@@ -48,9 +48,9 @@ class Offered:
             row = found.setdefault(self._plan.streams.get(stream, f"source {source}"), empty)
             row["admitted"] += admitted[source]
             row["policed"] += self._policed(source)
-            for reason, tally in self._refused.get(source, ()):
+            for reason, count in self._refused.get(source, ()):
                 name = rec.REASONS[reason] if 0 < reason < len(rec.REASONS) else f"number {reason}"
-                row["refused"][name] = row["refused"].get(name, 0) + tally.n
+                row["refused"][name] = row["refused"].get(name, 0) + count.n
             row["offered"] = row["admitted"] + sum(row["refused"].values())
         return found
 
@@ -58,11 +58,11 @@ class Offered:
         """Contradictions among the REFUSED records, where a trace is whole: a source that nobody feeds there, and
         counts that do not follow one another."""
         sums: dict[tuple[int, int, int], list[int]] = defaultdict(lambda: [0, 0])
-        for (incarnation, kind, source, _, epoch), tally in self._counts.tallies.items():
+        for (incarnation, kind, source, _, epoch), count in self._counts.aggregated.items():
             if kind == rec.REFUSED:
                 both = sums[incarnation, source, epoch]
-                both[0] += tally.n
-                both[1] = max(both[1], tally.spent)
+                both[0] += count.n
+                both[1] = max(both[1], count.extent)
         found = []
         for (incarnation, source, epoch), (n, upto) in sorted(sums.items()):
             trace = self._counts.traces[incarnation]
@@ -105,9 +105,9 @@ class Offered:
 
     def _admitted(self) -> Mapping[int, int]:
         found: dict[int, int] = defaultdict(int)
-        for (_, kind, source, _, _), tally in self._counts.tallies.items():
+        for (_, kind, source, _, _), count in self._counts.aggregated.items():
             if kind == rec.ADMITTED:
-                found[source] += tally.n
+                found[source] += count.n
         return found
 
     def _policed(self, source: int) -> int:
@@ -115,7 +115,7 @@ class Offered:
 
     def _judged(self, source: int) -> int:
         """Refused tuples that speak against the run: not those that came when the plan had been told to end."""
-        return sum(tally.n for reason, tally in self._refused.get(source, ()) if reason != rec.REASON_STOPPED)
+        return sum(count.n for reason, count in self._refused.get(source, ()) if reason != rec.REASON_STOPPED)
 
     def _results(self, source: int, output: int) -> int:
         """The most results that a tuple of a source can have at an output; 0: it triggers none."""
@@ -147,22 +147,22 @@ class Offered:
 
     def _touched(self, view: WindowView) -> int:
         tallies = [
-            tally
+            count
             for feed in view.feeds
-            for reason, tally in self._refused.get(feed, ())
-            if reason != rec.REASON_STOPPED and tally.n
+            for reason, count in self._refused.get(feed, ())
+            if reason != rec.REASON_STOPPED and count.n
         ]
         if not tallies:
             return 0
         of_each = -(-view.length_ns // view.hop_ns) if view.hop_ns > 0 else 1
-        most = sum(tally.n for tally in tallies) * max(1, of_each)
+        most = sum(count.n for count in tallies) * max(1, of_each)
         return min([most, *_on_grid(view, tallies)])
 
 
-def _on_grid(view: WindowView, tallies: Sequence[Tally]) -> Iterator[int]:
+def _on_grid(view: WindowView, tallies: Sequence[AggregatedCount]) -> Iterator[int]:
     """How many windows by time overlap what refused tuples originated in."""
     if view.kind == "time" and view.hop_ns > 0:
-        yield sum((tally.last_ns - tally.first_ns + view.length_ns) // view.hop_ns + 1 for tally in tallies)
+        yield sum((count.last_ns - count.first_ns + view.length_ns) // view.hop_ns + 1 for count in tallies)
 
 
 def summed(outputs: Sequence[Mapping[str, Any]]) -> dict[str, Any]:

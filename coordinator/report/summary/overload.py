@@ -10,7 +10,7 @@ from collections.abc import Mapping, Sequence
 from fractions import Fraction
 from typing import Any, NamedTuple
 
-from coordinator.report.counts import Counts, Tally
+from coordinator.report.counts import AggregatedCount, Counts
 from coordinator.report.facts.completeness import Status, Trace
 from coordinator.report.facts.plan_view import OutputView, PlanView, Reach
 from coordinator.report.facts.windows_view import WindowView
@@ -27,7 +27,7 @@ class _About(NamedTuple):
     incarnation: int
     word: int
     cause: int
-    tally: Tally
+    summed: AggregatedCount
 
 
 class Overload:
@@ -37,14 +37,14 @@ class Overload:
         self._plan, self._counts, self._missing, self._reach = plan, counts, missing, Reach(plan)
         self._witnesses = witnesses
         self._sums: dict[tuple[int, int], list[_About]] = defaultdict(list)  # (kind, ref)
-        for (incarnation, kind, ref, word, cause), tally in sorted(counts.tallies.items()):
-            self._sums[kind, ref].append(_About(incarnation, word, cause, tally))
+        for (incarnation, kind, ref, word, cause), count in sorted(counts.aggregated.items()):
+            self._sums[kind, ref].append(_About(incarnation, word, cause, count))
 
     def _of(self, kind: int, ref: int) -> Sequence[_About]:
         return self._sums.get((kind, ref), ())
 
     def _admitted(self, source: int) -> int:
-        return sum(each.tally.n for each in self._of(rec.ADMITTED, source))
+        return sum(each.summed.n for each in self._of(rec.ADMITTED, source))
 
     def windows_admitted(self) -> int:
         """Of the admitted: windows, and no client's tuples."""
@@ -66,7 +66,7 @@ class Overload:
         return {name: self._windows(view, found[name]) for name in sorted(found)}
 
     def _windows(self, view: OutputView, views: Sequence[WindowView]) -> dict[str, Any]:
-        told = _Told(self._counts.traces)
+        told = _WindowOutcomes(self._counts.traces)
         for operator in dict.fromkeys(operator for w in views for operator in w.operators):
             for each in self._of(rec.WINDOW, operator):
                 told.add(each)
@@ -108,19 +108,19 @@ class Overload:
         came = span_ns = ran = busy_ns = 0
         for view in views:
             for at_door in self._at_door(view.path[0]).values() if view.path else ():
-                came += sum(tally.n for tally in at_door) - 1
-                span_ns += max(tally.last_ns for tally in at_door) - min(tally.first_ns for tally in at_door)
-            ran += sum(each.tally.n for unit in view.path[:1] for each in self._of(rec.RAN, unit))
-            busy_ns += sum(each.tally.spent for unit in view.path for each in self._of(rec.RAN, unit))
+                came += sum(count.n for count in at_door) - 1
+                span_ns += max(count.last_ns for count in at_door) - min(count.first_ns for count in at_door)
+            ran += sum(each.summed.n for unit in view.path[:1] for each in self._of(rec.RAN, unit))
+            busy_ns += sum(each.summed.extent for unit in view.path for each in self._of(rec.RAN, unit))
         return Fraction(busy_ns, ran) * Fraction(came, span_ns) if ran and span_ns > 0 else None
 
-    def _at_door(self, unit: int) -> Mapping[int, Sequence[Tally]]:
+    def _at_door(self, unit: int) -> Mapping[int, Sequence[AggregatedCount]]:
         """By incarnation: the tuples that came to a unit, by how they ended there."""
-        found: dict[int, list[Tally]] = defaultdict(list)
+        found: dict[int, list[AggregatedCount]] = defaultdict(list)
         for kind in (rec.RAN, rec.SHED, rec.LOST):
             for each in self._of(kind, unit):
                 if kind != rec.SHED or not each.cause:  # else results
-                    found[each.incarnation].append(each.tally)
+                    found[each.incarnation].append(each.summed)
         return found
 
     # -- tuples
@@ -147,9 +147,9 @@ class Overload:
         for unit in sorted(self._plan.units):
             view = self._plan.units[unit]
             name = f"{view.label} at {self._plan.nodes[view.node]}"
-            came[name] += sum(tally.n for tallies in self._at_door(unit).values() for tally in tallies)
+            came[name] += sum(count.n for tallies in self._at_door(unit).values() for count in tallies)
             for each in self._of(rec.SHED, unit):
-                shed[name][_name(SHED_POLICIES, each.word)] += each.tally.n
+                shed[name][_name(SHED_POLICIES, each.word)] += each.summed.n
         return {name: {"came": came[name], "policies": _rates(found, came[name])} for name, found in shed.items()}
 
     def degraded(self) -> dict[str, int]:
@@ -157,11 +157,11 @@ class Overload:
         found: dict[str, int] = defaultdict(int)
         for (kind, _), told in self._sums.items():
             for each in told if kind == rec.DEGRADED else ():
-                found[self._plan.operators.get(each.word, f"operator {each.word}")] += each.tally.n
+                found[self._plan.operators.get(each.word, f"operator {each.word}")] += each.summed.n
         return dict(sorted(found.items()))
 
 
-class _Told:
+class _WindowOutcomes:
     """What the WINDOW records of an operator say.
 
     unended: opened, and nothing tells how they ended: after a crash, or where records are missing. cut_off: windows
@@ -176,8 +176,8 @@ class _Told:
         self.abandoned: dict[str, int] = {}
 
     def add(self, about: _About) -> None:
-        """A row of `Counts.tallies`."""
-        state, windows = about.word, about.tally.spent
+        """A row of `Counts.aggregated`."""
+        state, windows = about.word, about.summed.extent
         match state:
             case rec.WINDOW_OPENED:
                 self.opened += windows

@@ -37,7 +37,7 @@ def counts(traces: Sequence[Trace]) -> Iterator[Problem]:
         if trace.scan.gaps:
             continue
         raw = raw_records(trace.incarnation)
-        told = _told(raw)
+        told = _with_sums(raw)
         admitted = np.cumsum(_of(raw, rec.ADMITTED), dtype=np.int64)
         refused = np.cumsum(np.where(_of(raw, rec.REFUSED), value(raw, Refused.tuples), 0), dtype=np.int64)
         odd = _differ(admitted[told], value(raw[told], Load.admitted)) | _differ(
@@ -54,7 +54,7 @@ def _of(raw: Raw, kind: int) -> Bools:
     return found
 
 
-def _told(raw: Raw) -> Ints:
+def _with_sums(raw: Raw) -> Ints:
     """Places of the LOAD records with sums."""
     return np.flatnonzero(_of(raw, rec.LOAD) & (raw["flags"] >= rec.FLAG))
 
@@ -69,7 +69,7 @@ def _differ(kept: Ints, counted: Raw) -> Bools:
 def _stretches(trace: Trace, places: Ints) -> tuple[Ints, Ints]:
     """Of each place how many sums were told before it; and the numbers of the stretches that end with a wrong one."""
     raw = raw_records(trace.incarnation)
-    told, results = _told(raw), np.flatnonzero(_of(raw, rec.OUTPUT))
+    told, results = _with_sums(raw), np.flatnonzero(_of(raw, rec.OUTPUT))
     instants = (Output.at_ns, Output.origin_lo_ns, Output.origin_hi_ns)
     at, lo, hi = (value(raw[results], each).astype(np.uint64) for each in instants)
     kept = np.concatenate(([np.uint64(0)], np.cumsum(2 * at - lo - hi, dtype=np.uint64)))

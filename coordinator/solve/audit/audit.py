@@ -84,11 +84,15 @@ def _flows(plan: Plan, order: list[str]) -> dict[str, tuple[Fraction, Fraction]]
         runs = (Fraction(gather(one[0] for one in inputs)), Fraction(gather(one[1] for one in inputs)))
         selectivity = operator.selectivity
         mean = Fraction(str(selectivity.mean)) if selectivity else Fraction(1)
-        if operator.run == "filter" and selectivity and selectivity.at_most == (_kept(operator)[::-1],):
-            mean = Fraction(*_kept(operator)) if float(Fraction(*_kept(operator))) == selectivity.mean else mean
+        if operator.run == "filter" and selectivity and selectivity.at_most == (_keep_ratio(operator)[::-1],):
+            mean = (
+                Fraction(*_keep_ratio(operator))
+                if float(Fraction(*_keep_ratio(operator))) == selectivity.mean
+                else mean
+            )
         flow[f"({name})"] = runs
         if window := operator.window:
-            flow[name] = _closings(window, runs)
+            flow[name] = _window_closings(window, runs)
             continue
         flow[name] = (runs[0] * mean, runs[1] * mean)
     return flow
@@ -107,14 +111,14 @@ def _rate(arrival: Arrival) -> Fraction:
             return Fraction(arrival.tuples, arrival.span_ns)
 
 
-def _closings(window: Window, runs: tuple[Fraction, Fraction]) -> tuple[Fraction, Fraction]:
+def _window_closings(window: Window, runs: tuple[Fraction, Fraction]) -> tuple[Fraction, Fraction]:
     """One window per hop, and at least one with a burst."""
     if window.kind == "count":
         return max(Fraction(1), runs[0] / window.hop), runs[1] / window.hop
     return Fraction(1), Fraction(1, window.hop)
 
 
-def _kept(operator: Operator) -> tuple[int, int]:
+def _keep_ratio(operator: Operator) -> tuple[int, int]:
     """What a built-in filter keeps of how many: its mean is this fraction, not the rounded float of it."""
     return operator.parameters.get("keep", 1), operator.parameters.get("of", 2)
 

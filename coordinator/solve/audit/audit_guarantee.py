@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from coordinator.guarantee.bounds import bounds
 from coordinator.plan import policy_choice
-from coordinator.spec.runtime_charges import Charges
+from coordinator.spec.runtime_charges import RuntimeOverhead
 from protos.plan_document import Plan
 
 
@@ -16,7 +16,7 @@ def audit(plan: Plan) -> list[str]:
     """Violations, one sentence each."""
     if plan.model != "sound":
         return []
-    found = bounds(plan, Charges.read(plan.analysis.charges))
+    found = bounds(plan, RuntimeOverhead.read(plan.analysis.charges))
     violations = []
     for name, claim in found.items():
         stated = plan.guarantee[name]

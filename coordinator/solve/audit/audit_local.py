@@ -123,7 +123,7 @@ def _policed(plan: Plan, local: plan_pb2.LocalPlan) -> list[str]:
         stated, held = plan.graph.sources.get(source.name), told.get(source.name)
         expected = plan_pb2.Source()
         if stated is not None and held is not None and not held.why:
-            expected = policing.promise(stated.arrival, held.jitter_ns, held.horizon_ns)
+            expected = policing.declared_limits(stated.arrival, held.jitter_ns, held.horizon_ns)
         elif system is not None and source.name in system.windows and held is not None and not held.why:
             windows, jitter_ns, horizon_ns = system.windows[source.name], held.jitter_ns, held.horizon_ns
             expected = policing.closing_promise(plan.graph, system, windows, jitter_ns, horizon_ns, told)

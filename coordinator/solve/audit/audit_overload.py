@@ -39,7 +39,7 @@ def apart(plan: Plan) -> list[str]:
 
 def overload(plan: Plan, node: str, local: plan_pb2.LocalPlan) -> list[str]:
     """Violations of a node's local plan."""
-    return _operators(plan, local) + _sources(plan, node, local) + _queues(plan, local) + _sheddings(plan, node, local)
+    return _operators(plan, local) + _sources(plan, node, local) + _queues(plan, local) + _shedding(plan, node, local)
 
 
 def _operators(plan: Plan, local: plan_pb2.LocalPlan) -> list[str]:
@@ -135,7 +135,7 @@ def _queues(plan: Plan, local: plan_pb2.LocalPlan) -> list[str]:
     return found
 
 
-def _sheddings(plan: Plan, node: str, local: plan_pb2.LocalPlan) -> list[str]:
+def _shedding(plan: Plan, node: str, local: plan_pb2.LocalPlan) -> list[str]:
     """Every window of the node that has a shedder is behind the doors of one; windows without are behind none. All
     that goes through a door leads to these windows."""
     graph, found = plan.graph, []

@@ -8,11 +8,11 @@ from coordinator.guarantee.analysis import Analysis
 from coordinator.solve.guaranteed.necessary_conditions import NecessaryConditions
 
 
-def failing(needs: NecessaryConditions, analysis: Analysis) -> Iterator[tuple[int, dict[int, int], int]]:
+def failing(conditions: NecessaryConditions, analysis: Analysis) -> Iterator[tuple[int, dict[int, int], int]]:
     """Per node whose sub-deadlines do not hold at u*: its index, the work of each item by u* in ns, and what there is
     room for beside what blocks."""
     named = {unit.name: unit for unit in analysis.system.units.values()}
-    nodes = {node.name: node.index for node in needs.problem.nodes}
+    nodes = {node.name: node.index for node in conditions.problem.nodes}
     for node, verdict in analysis.verdicts.items():
         if verdict.holds:
             continue
@@ -22,7 +22,7 @@ def failing(needs: NecessaryConditions, analysis: Analysis) -> Iterator[tuple[in
                 continue
             jobs = entering
             for stage in named[name].stages:
-                item = needs.item[stage.operator]
+                item = conditions.item[stage.operator]
                 work[item] = work.get(item, 0) + jobs * stage.cost_ns
                 jobs = stage.selectivity(jobs)
         room = int(verdict.u) - (int(verdict.blocker[1]) if verdict.blocker else 0)

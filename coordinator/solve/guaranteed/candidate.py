@@ -23,13 +23,13 @@ from coordinator.spec.query import Query
 
 @dataclass(frozen=True)
 class Setting:
-    """What no placement changes. `kept`: what runs already and stays as it is."""
+    """What no placement changes. `incumbent`: what runs already and stays as it is."""
 
     query: Query
     cluster: Cluster
     types: Mapping[str, str]
     grouping: Units
-    kept: Incumbent = field(default_factory=Incumbent)
+    incumbent: Incumbent = field(default_factory=Incumbent)
 
     @cached_property
     def assumed(self) -> Cluster:
@@ -82,8 +82,8 @@ def candidate(setting: Setting, place: Mapping[str, str], hops: Hops) -> Candida
     """The candidate of a placement with its routes."""
     every = dict.fromkeys(place, 1)
     query, cluster = setting.query, setting.assumed
-    kept = setting.kept
+    incumbent = setting.incumbent
     layout = Layout(
-        query, cluster, setting.types, place, every, hops, policy_choice.SOUND, setting.grouping, kept.units
+        query, cluster, setting.types, place, every, hops, policy_choice.SOUND, setting.grouping, incumbent.units
     )
-    return Candidate(place, hops, read(laid(layout)), kept.due_ns)
+    return Candidate(place, hops, read(laid(layout)), incumbent.due_ns)

@@ -22,7 +22,7 @@ MOST_NAMES = 8
 
 
 @dataclass(frozen=True)
-class Way:
+class LeastPath:
     """The least that one tuple takes from its source to a node, with what of it are links and windows."""
 
     ns: int
@@ -30,14 +30,14 @@ class Way:
     windows_ns: int
     path: tuple[str, ...]
 
-    def over(self, link_ns: int) -> Way:
+    def over(self, link_ns: int) -> LeastPath:
         """And a link."""
-        return Way(self.ns + link_ns, self.links_ns + link_ns, self.windows_ns, self.path)
+        return LeastPath(self.ns + link_ns, self.links_ns + link_ns, self.windows_ns, self.path)
 
-    def through(self, name: str, cost_ns: int, window_ns: int) -> Way:
+    def through(self, name: str, cost_ns: int, window_ns: int) -> LeastPath:
         """And an operator, or a window that it is collected in."""
         took_ns = self.ns + cost_ns + window_ns
-        return Way(took_ns, self.links_ns, self.windows_ns + window_ns, (*self.path, name))
+        return LeastPath(took_ns, self.links_ns, self.windows_ns + window_ns, (*self.path, name))
 
     def said(self) -> str:
         """What it is made of."""
@@ -48,25 +48,29 @@ class Way:
         return f"{', '.join(parts)} by way of {', '.join(names)}"
 
 
-def impossible(needs: NecessaryConditions) -> list[Mistake]:
+def impossible(conditions: NecessaryConditions) -> list[Mistake]:
     """Why no plan is guaranteed, with the mends; empty: nothing is proven this way."""
-    return list(_ways_too_long(needs)) or _bursts_too_long(needs)
+    return list(_paths_too_long(conditions)) or _bursts_too_long(conditions)
 
 
-def _ways_too_long(needs: NecessaryConditions) -> Iterator[Mistake]:
+def _paths_too_long(conditions: NecessaryConditions) -> Iterator[Mistake]:
     """Outputs that one tuple alone misses wherever operators run."""
-    apart = distances(needs.problem, needs)
-    waits = _waits(needs)
-    for source in needs.query.sources:
-        outputs = [output for output in needs.query.outputs if source.name in needs.reach[output.origin]]
-        ways = _ways(needs, source, apart, waits) if outputs else {}
+    apart = distances(conditions.problem, conditions)
+    waits = _waits(conditions)
+    for source in conditions.query.sources:
+        outputs = [output for output in conditions.query.outputs if source.name in conditions.reach[output.origin]]
+        paths = _paths(conditions, source, apart, waits) if outputs else {}
         for output in outputs:
-            if why := _too_long(needs, source, output, ways[output.origin], apart):
+            if why := _too_long(conditions, source, output, paths[output.origin], apart):
                 yield why
 
 
 def _too_long(
-    needs: NecessaryConditions, source: Source, output: Output, ways: Mapping[int, Way], apart: Sequence[Sequence[int]]
+    conditions: NecessaryConditions,
+    source: Source,
+    output: Output,
+    paths: Mapping[int, LeastPath],
+    apart: Sequence[Sequence[int]],
 ) -> Mistake | None:
     """Why a source's tuples miss an output; None: nothing is proven."""
     deadline = show_ns(output.deadline_ns)
@@ -76,8 +80,8 @@ def _too_long(
             f"its deadline is {deadline}"
         )
         return Mistake("age_beyond_deadline", text, "declare a smaller 'max_age' or a longer deadline", output.name)
-    to = next(node.index for node in needs.problem.nodes if node.name == output.at)
-    way = min((way.over(apart[node][to]) for node, way in ways.items()), key=_took_ns)
+    to = next(node.index for node in conditions.problem.nodes if node.name == output.at)
+    way = min((way.over(apart[node][to]) for node, way in paths.items()), key=_took_ns)
     least_ns = source.max_age_ns + way.ns
     if least_ns <= output.deadline_ns:
         return None
@@ -90,42 +94,45 @@ def _too_long(
     return Mistake("tuple_beyond_deadline", text, mend, output.name)
 
 
-def _ways(
-    needs: NecessaryConditions, source: Source, apart: Sequence[Sequence[int]], waits: Mapping[tuple[str, str], int]
-) -> dict[str, dict[int, Way]]:
-    """Per operator that the source's tuples reach, and node that it may be on: the longest of the shortest ways."""
-    at = next(node.index for node in needs.problem.nodes if node.name == source.at)
-    found: dict[str, dict[int, Way]] = {source.name: {at: Way(0, 0, 0, ())}}
-    for operator in needs.order:
+def _paths(
+    conditions: NecessaryConditions,
+    source: Source,
+    apart: Sequence[Sequence[int]],
+    waits: Mapping[tuple[str, str], int],
+) -> dict[str, dict[int, LeastPath]]:
+    """Per operator that the source's tuples reach, and node that it may be on: the longest of the shortest paths."""
+    at = next(node.index for node in conditions.problem.nodes if node.name == source.at)
+    found: dict[str, dict[int, LeastPath]] = {source.name: {at: LeastPath(0, 0, 0, ())}}
+    for operator in conditions.order:
         before = [found[name] for name in operator.inputs if name in found]
-        if source.name not in needs.reach[operator.name] or not before:
+        if source.name not in conditions.reach[operator.name] or not before:
             continue
         wait_ns = waits.get((operator.name, source.name), 0)
         found[operator.name] = {
             node: _longest(before, node, apart).through(operator.name, cost_ns, wait_ns)
-            for node, cost_ns in needs.cost_ns[operator.name].items()
+            for node, cost_ns in conditions.cost_ns[operator.name].items()
         }
     return found
 
 
-def _longest(inputs: Sequence[Mapping[int, Way]], node: int, apart: Sequence[Sequence[int]]) -> Way:
+def _longest(inputs: Sequence[Mapping[int, LeastPath]], node: int, apart: Sequence[Sequence[int]]) -> LeastPath:
     """Of the inputs of an operator on that node, each from where it is soonest there."""
-    arrivals = [[way.over(apart[at][node]) for at, way in ways.items()] for ways in inputs]
+    arrivals = [[way.over(apart[at][node]) for at, way in paths.items()] for paths in inputs]
     return max((min(each, key=_took_ns) for each in arrivals), key=_took_ns)
 
 
-def _took_ns(way: Way) -> int:
+def _took_ns(way: LeastPath) -> int:
     return way.ns
 
 
-def _waits(needs: NecessaryConditions) -> dict[tuple[str, str], int]:
+def _waits(conditions: NecessaryConditions) -> dict[tuple[str, str], int]:
     """By what collects in windows, and source: how long a window waits at worst, beside its tuples' way. Its node has
     to hear that nothing older comes; where deadlines count from the oldest tuple, the whole window is before that."""
-    collecting: list[Operator] = windows.collecting(needs.query)
+    collecting: list[Operator] = windows.collecting(conditions.query)
     if not collecting:
         return {}
-    beats = windows.beats_ns(needs.query, needs.cluster.catalog)
-    feeds = windows.paths(needs.query, needs.cluster.catalog)
+    beats = windows.beats_ns(conditions.query, conditions.cluster.catalog)
+    feeds = windows.paths(conditions.query, conditions.cluster.catalog)
     found = {}
     for operator in collecting:
         window = operator.window
@@ -137,18 +144,18 @@ def _waits(needs: NecessaryConditions) -> dict[tuple[str, str], int]:
     return found
 
 
-def _bursts_too_long(needs: NecessaryConditions) -> list[Mistake]:
+def _bursts_too_long(conditions: NecessaryConditions) -> list[Mistake]:
     """The operator that one burst alone keeps busy for too long, wherever it runs; of several the worst."""
-    jobs = needs.counts(0)
+    jobs = conditions.counts(0)
     over_ns = {
-        operator.name: jobs[operator.name] * needs.least_ns[operator.name] - _room_ns(needs, operator.name)
-        for operator in needs.order
-        if operator.name in needs.due_ns and jobs[operator.name] > 1
+        operator.name: jobs[operator.name] * conditions.least_ns[operator.name] - _room_ns(conditions, operator.name)
+        for operator in conditions.order
+        if operator.name in conditions.due_ns and jobs[operator.name] > 1
     }
     name = max(over_ns, key=lambda each: over_ns[each], default="")
     if not name or over_ns[name] <= 0:
         return []
-    took_ns, room_ns = jobs[name] * needs.least_ns[name], _room_ns(needs, name)
+    took_ns, room_ns = jobs[name] * conditions.least_ns[name], _room_ns(conditions, name)
     text = (
         f"operator {name}: {counted(jobs[name], 'tuple')} that come at once take {show_ns(took_ns)} even on the "
         f"fastest node, and the deadlines behind it leave {show_ns(max(room_ns, 0))}"
@@ -156,20 +163,20 @@ def _bursts_too_long(needs: NecessaryConditions) -> list[Mistake]:
     return [Mistake("burst_beyond_deadline", text, "declare smaller bursts, less cost, or longer deadlines", name)]
 
 
-def _room_ns(needs: NecessaryConditions, name: str) -> int:
+def _room_ns(conditions: NecessaryConditions, name: str) -> int:
     """Between the soonest that an operator may begin after an admission, and when it has to be through."""
-    return needs.due_ns[name] - needs.head_ns[name]
+    return conditions.due_ns[name] - conditions.head_ns[name]
 
 
-def distances(problem: Problem, needs: NecessaryConditions) -> list[list[int]]:
+def distances(problem: Problem, conditions: NecessaryConditions) -> list[list[int]]:
     """The least latency between any two nodes, over any relays, in ns; 0 where it is not worth computing."""
     count = len(problem.nodes)
-    if count > LARGEST_MESH or not any(link.latency_ns for link in needs.cluster.links):
+    if count > LARGEST_MESH or not any(link.latency_ns for link in conditions.cluster.links):
         return [[0] * count for _ in range(count)]
-    far = sum(link.latency_ns for link in needs.cluster.links) + 1
+    far = sum(link.latency_ns for link in conditions.cluster.links) + 1
     found = [[0 if m == n else far for n in range(count)] for m in range(count)]
     index = {node.name: node.index for node in problem.nodes}
-    for link in needs.cluster.links:
+    for link in conditions.cluster.links:
         one, other = (index[name] for name in link.between)
         found[one][other] = found[other][one] = link.latency_ns
     for via in range(count):

@@ -23,7 +23,7 @@ from coordinator.solve.heuristics import bound, greedy, scale
 from coordinator.solve.heuristics.search_state import SearchState
 from coordinator.solve.milp import milp
 from coordinator.spec.cluster import Node
-from coordinator.spec.runtime_charges import Charges
+from coordinator.spec.runtime_charges import RuntimeOverhead
 
 START_SHARE = 4  # part of the time for the first placement
 BOUND_SHARE = 6  # part of the time for the traffic bound
@@ -33,31 +33,31 @@ MOST_OUTPUTS = 8  # late outputs that are looked at for one step
 MOST_AWAY = 4  # nodes tried for an item
 
 
-def worst(needs: NecessaryConditions, charges: Charges) -> Problem:
+def worst(conditions: NecessaryConditions, charges: RuntimeOverhead) -> Problem:
     """The problem with utilisations nearer to those of the analysis: worst-case rates, and beside each job a decision
     and a drain. Which units there will be, and what comes by socket, is not known yet."""
-    return _loaded(needs, lambda node: charges.on(node.charges).decision_ns + charges.on(node.charges).drain_ns)
+    return _loaded(conditions, lambda node: charges.on(node.charges).decision_ns + charges.on(node.charges).drain_ns)
 
 
-def _loaded(needs: NecessaryConditions, beside_ns: Callable[[Node], int]) -> Problem:
+def _loaded(conditions: NecessaryConditions, beside_ns: Callable[[Node], int]) -> Problem:
     """With worst-case rates. `beside_ns`: what a job of an operator costs on a node beside its own work."""
-    problem, items = needs.problem, []
+    problem, items = conditions.problem, []
     for item in problem.items:
         load = {}
-        for node in needs.cost_ns[item.members[0]]:
+        for node in conditions.cost_ns[item.members[0]]:
             more_ns = beside_ns(problem.nodes[node])
-            each = (needs.rates[name] * (needs.cost_ns[name][node] + more_ns) for name in item.members)
+            each = (conditions.rates[name] * (conditions.cost_ns[name][node] + more_ns) for name in item.members)
             load[node] = sum(each, Fraction(0))
         items.append(replace(item, load={**item.load, **load}))
     return replace(problem, items=tuple(items))
 
 
-def traffic_bound(needs: NecessaryConditions, limits: Limits, until: float) -> float:
+def traffic_bound(conditions: NecessaryConditions, limits: Limits, until: float) -> float:
     """Tuples per burst that cross in any guaranteed plan, at least: mean utilisations within the caps, worst-case ones
     within 1, at any deadlines."""
-    ever = dict.fromkeys(range(len(needs.problem.items)), FOREVER_NS)
-    full = tuple(replace(node, cap=Fraction(1)) for node in needs.problem.nodes)
-    relaxed = [needs.problem, replace(_loaded(needs, lambda node: 0), nodes=full)]
+    ever = dict.fromkeys(range(len(conditions.problem.items)), FOREVER_NS)
+    full = tuple(replace(node, cap=Fraction(1)) for node in conditions.problem.nodes)
+    relaxed = [conditions.problem, replace(_loaded(conditions, lambda node: 0), nodes=full)]
     models = [bound.TrafficModel(each, ever) for each in relaxed]
     found = 0.0
     for whole in (False, True):  # the linear relaxation at once, whole items in the time that is left
@@ -86,15 +86,15 @@ class Steps:
     problem: Problem
     used: set[tuple[int, int]] = field(default_factory=set)  # item and node it was moved to: not again
 
-    def after(self, place: Mapping[int, int], standing: ObjectiveRank) -> dict[int, int] | None:
+    def after(self, place: Mapping[int, int], objective: ObjectiveRank) -> dict[int, int] | None:
         """The next one: for some late outputs at once, an item of the place where they wait longest goes elsewhere.
         None: everything was tried."""
         load = self._loads(place)
         moved = dict(place)
         touched: set[int] = set()
-        names = sorted(standing.excess, key=lambda name: (-standing.excess[name], name))
+        names = sorted(objective.excess, key=lambda name: (-objective.excess[name], name))
         for name in names[:MOST_OUTPUTS]:
-            step = next((one for one in self._moves(name, place, standing, load) if one not in self.used), None)
+            step = next((one for one in self._moves(name, place, objective, load) if one not in self.used), None)
             if step is None or {place[step[0]], step[1]} & touched:
                 continue
             self.used.add(step)
@@ -103,11 +103,11 @@ class Steps:
         return moved if touched else None
 
     def _moves(
-        self, name: str, place: Mapping[int, int], standing: ObjectiveRank, load: Mapping[int, float]
+        self, name: str, place: Mapping[int, int], objective: ObjectiveRank, load: Mapping[int, float]
     ) -> Iterator[tuple[int, int]]:
         """(item, node): items of nodes on the way, the longest wait first, to the least loaded nodes."""
         problem, nodes = self.problem, {node.name: node.index for node in self.problem.nodes}
-        for part in sorted(_parts(standing, name), key=lambda one: -one.ns):
+        for part in sorted(_waiting_parts(objective, name), key=lambda one: -one.ns):
             here = nodes[part.node]
             items = [i for i, at in place.items() if at == here and i not in problem.held]
             for item in sorted(items, key=lambda i: (-problem.items[i].cost_ns[here], i)):
@@ -124,9 +124,9 @@ class Steps:
         return load
 
 
-def _parts(standing: ObjectiveRank, name: str) -> list[Part]:
+def _waiting_parts(objective: ObjectiveRank, name: str) -> list[Part]:
     """Where the longest way to an output waits; of an output without a bound, on every node that has none."""
-    analysis = standing.analysis
+    analysis = objective.analysis
     output = analysis.system.outputs[name]
     flow = analysis.streams.flows.get((output.stream, output.node))
     if flow is None or not flow.late:

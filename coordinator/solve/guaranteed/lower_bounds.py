@@ -14,7 +14,7 @@ from coordinator.calculus.response import Response, load_responses
 from coordinator.calculus.selectivity import ONE
 from coordinator.guarantee.propagate import Delays, Streams, age, propagate
 from coordinator.guarantee.system import System, Unit
-from coordinator.spec.runtime_charges import Charges
+from coordinator.spec.runtime_charges import RuntimeOverhead
 from coordinator.units import show_ns
 
 ROUNDS = 2  # any number of them gives a lower bound
@@ -22,7 +22,7 @@ NEVER_NS = 10**18
 NEVER = Bursts(1, NEVER_NS)  # of a rival one job counts
 
 
-def late(system: System, charges: Charges, spared: frozenset[str] = frozenset()) -> str | None:
+def late(system: System, charges: RuntimeOverhead, spared: frozenset[str] = frozenset()) -> str | None:
     """An output of this placement, none of `spared`, that is late under any sub-deadlines, in a sentence; None: nothing
     is proven."""
     delays = Delays()
@@ -33,7 +33,7 @@ def late(system: System, charges: Charges, spared: frozenset[str] = frozenset())
         streams = propagate(system, delays, charges)
         for unit in system.units.values():
             if unit.id in streams.triggers and not unit.unsound:
-                found = _alone(system, unit, streams, decision_ns[unit.node])
+                found = _least_response(system, unit, streams, decision_ns[unit.node])
                 if found is not None:
                     delays.units[unit.id] = found
     streams = propagate(system, delays, charges)
@@ -50,7 +50,7 @@ def late(system: System, charges: Charges, spared: frozenset[str] = frozenset())
     return None
 
 
-def _alone(system: System, unit: Unit, streams: Streams, decision_ns: int) -> Response | None:
+def _least_response(system: System, unit: Unit, streams: Streams, decision_ns: int) -> Response | None:
     """A unit behind one job of its longest rival that is ever released; None: no bound is found."""
     others = [one for one in system.units.values() if one.node == unit.node and one.id != unit.id and not one.unsound]
     rivals = [one for one in others if one.id in streams.triggers and streams.triggers[one.id].curve.count(0)]

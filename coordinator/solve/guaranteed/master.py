@@ -42,7 +42,7 @@ class Offer:
 class Master:
     """`infeasible` after `offer` gave None: nothing is left; else the time was up."""
 
-    needs: NecessaryConditions
+    conditions: NecessaryConditions
     limits: Limits
     elastic: bool = False
     infeasible: bool = False
@@ -51,13 +51,13 @@ class Master:
     slacks: list[tuple[Any, str]] = field(default_factory=list)
 
     def __post_init__(self) -> None:
-        self.problem: Problem = self.needs.problem
+        self.problem: Problem = self.conditions.problem
         self.model: Model = milp.base(self.problem)
-        self.rows = self.needs.rows()
+        self.rows = self.conditions.rows()
         for row in self.rows:
             self._demand(row)
         self._utilisation()
-        self._ways()
+        self._paths()
 
     def offer(self, until: float) -> Offer | None:
         """The placement of least traffic that the rows and cuts leave."""
@@ -107,38 +107,40 @@ class Master:
         self.model.programme.add_linear_constraint(self.model.total(terms) <= roof)
 
     def _demand(self, row: Row) -> None:
-        z, item = self.model.z, self.needs.item
+        z, item = self.model.z, self.conditions.item
         terms = [work / MS * z[item[name], row.node] for name, _, work in row.terms]
-        self._at_most(terms, row.by_ns - row.after_ns, sentence(self.needs, row))
+        self._at_most(terms, row.by_ns - row.after_ns, sentence(self.conditions, row))
 
     def _utilisation(self) -> None:
         for node in self.problem.nodes:
             terms = [
-                float(self.needs.rates[name] * costs[node.index]) * MS * self.model.z[self.needs.item[name], node.index]
-                for name, costs in self.needs.cost_ns.items()
+                float(self.conditions.rates[name] * costs[node.index])
+                * MS
+                * self.model.z[self.conditions.item[name], node.index]
+                for name, costs in self.conditions.cost_ns.items()
                 if node.index in costs
             ]
             if terms:
                 self._at_most(terms, MS * MS, f"node {node.name}: its work takes all of it in the worst case (U >= 1)")
 
-    def _ways(self) -> None:
+    def _paths(self) -> None:
         """E_o >= E_p + cost + latency, per source, from the age on admission to the deadline."""
-        self.latency = distances(self.problem, self.needs)
+        self.latency = distances(self.problem, self.conditions)
         transit: dict[tuple[int, int], Any] = {}
         nodes = {node.name: node.index for node in self.problem.nodes}
         ends: dict[tuple[str, str], Any] = {}
-        for operator in self.needs.order:
-            item = self.needs.item[operator.name]
+        for operator in self.conditions.order:
+            item = self.conditions.item[operator.name]
             cost = self.model.total(
-                [c / MS * self.model.z[item, n] for n, c in self.needs.cost_ns[operator.name].items()]
+                [c / MS * self.model.z[item, n] for n, c in self.conditions.cost_ns[operator.name].items()]
             )
-            for source in self.needs.reach[operator.name]:
+            for source in self.conditions.reach[operator.name]:
                 end = ends[source, operator.name] = self.model.programme.add_variable(lb=0)
                 for name in operator.inputs:
-                    if source not in self.needs.reach[name]:
+                    if source not in self.conditions.reach[name]:
                         continue
-                    if name not in self.needs.by_name:
-                        given = next(one for one in self.needs.query.sources if one.name == name)
+                    if name not in self.conditions.by_name:
+                        given = next(one for one in self.conditions.query.sources if one.name == name)
                         from_node = nodes[given.at]
                         far = [
                             self.latency[from_node][n] / MS * self.model.z[item, n]
@@ -146,14 +148,14 @@ class Master:
                         ]
                         start: Any = given.max_age_ns / MS + self.model.total(far)
                     else:
-                        start = ends[source, name] + self._transit(self.needs.item[name], item, transit)
+                        start = ends[source, name] + self._transit(self.conditions.item[name], item, transit)
                     self.model.programme.add_linear_constraint(end >= start + cost)
-        for output in self.needs.query.outputs:
-            item = self.needs.item[output.origin]
+        for output in self.conditions.query.outputs:
+            item = self.conditions.item[output.origin]
             to = nodes[output.at]
             far = [self.latency[n][to] / MS * self.model.z[item, n] for n in self.problem.items[item].nodes]
             said = f"output {output.name}: age, costs and links of one tuple alone exceed its deadline"
-            for source in sorted(self.needs.reach[output.origin]):
+            for source in sorted(self.conditions.reach[output.origin]):
                 self._at_most([ends[source, output.origin], *far], output.deadline_ns, said)
 
     def _transit(self, one: int, other: int, known: dict[tuple[int, int], Any]) -> Any:
@@ -178,21 +180,21 @@ class Master:
         return takes
 
 
-def sentence(needs: NecessaryConditions, row: Row) -> str:
+def sentence(conditions: NecessaryConditions, row: Row) -> str:
     """A demand row for people."""
     parts = [f"{name} {counted(jobs, 'job')} {show_ns(work)}" for name, jobs, work in row.terms]
     told = ", ".join(parts[:6]) + (f" and {len(parts) - 6} more" if len(parts) > 6 else "")
     total = sum(work for _, _, work in row.terms)
     since = f"between {show_ns(row.after_ns)} and" if row.after_ns else "within"
     return (
-        f"node {needs.problem.nodes[row.node].name}: {since} {show_ns(row.by_ns)} of admission it has to do "
+        f"node {conditions.problem.nodes[row.node].name}: {since} {show_ns(row.by_ns)} of admission it has to do "
         f"{show_ns(total)} where all of this is there ({told})"
     )
 
 
-def nearest(needs: NecessaryConditions, limits: Limits) -> tuple[Offer | None, list[Mistake]]:
+def nearest(conditions: NecessaryConditions, limits: Limits) -> tuple[Offer | None, list[Mistake]]:
     """The placement that breaks the proven rows least, and these rows in sentences."""
-    master = Master(needs, limits, elastic=True)
+    master = Master(conditions, limits, elastic=True)
     until = time.monotonic() + min(10.0, limits.seconds)
     result = milp.bound(master.model, master._objective(), limits, until)
     if result.values is None:
@@ -208,6 +210,6 @@ def nearest(needs: NecessaryConditions, limits: Limits) -> tuple[Offer | None, l
     for (name, start, end), one in master.model.hop.items():
         if result.values[one] > 0.5:
             chosen.setdefault(name, set()).add((start, end))
-    problem = needs.problem
+    problem = conditions.problem
     hops = routes.direct(problem, place) if problem.meshed else routes.pruned(problem, place, chosen)
     return Offer(place, hops, 0.0), list(said.values())[:MOST_REASONS]

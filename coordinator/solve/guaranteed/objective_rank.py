@@ -14,7 +14,7 @@ from coordinator.guarantee.analysis import Analysis, analyse
 from coordinator.guarantee.propagate import age
 from coordinator.guarantee.quality_checks import checks
 from coordinator.guarantee.system import System
-from coordinator.spec.runtime_charges import Charges
+from coordinator.spec.runtime_charges import RuntimeOverhead
 
 SCALE = 10**9  # relative figures are integers in billionths: exact to compare, and the same on any machine
 NO_BOUND = 10**15
@@ -45,11 +45,11 @@ class ObjectiveRank:
                 found[name] = NO_BOUND
             elif bound_ns > deadline_ns:
                 found[name] = max(1, (bound_ns - deadline_ns) * SCALE // deadline_ns)
-            if beyond := self._beyond(name):
+            if beyond := self._bound_violation(name):
                 found[name] = max(found.get(name, 0), beyond)
         return found
 
-    def _beyond(self, name: str) -> int:
+    def _bound_violation(self, name: str) -> int:
         """By how much the worst of what an output asks beyond its deadline is exceeded, relative, in billionths."""
         worst = 0
         for check in checks(self.analysis, name) if self.analysis.system.outputs[name].qos else ():
@@ -100,7 +100,7 @@ class ObjectiveRank:
         return min(self.late or self.slack, key=lambda name: (self.slack[name], name))
 
 
-def stand(system: System, charges: Charges, spared: frozenset[str] = frozenset()) -> ObjectiveRank:
+def objective_rank(system: System, charges: RuntimeOverhead, spared: frozenset[str] = frozenset()) -> ObjectiveRank:
     """Analyses a system with the sub-deadlines that it has; `spared`: outputs that need not hold."""
     due_ns = {number: unit.sub_deadline_ns for number, unit in system.units.items()}
     return ObjectiveRank(due_ns, analyse(system, charges, WORTH_HAVING), spared)

@@ -25,7 +25,7 @@ ANALYSES = 24
 
 def allocation(found: Sound) -> Allocation:
     """Per item the sum of its operators' sub-deadlines; NLR is that of these sub-deadlines, traffic is what counts."""
-    shares = found.candidate.per_operator(found.standing.due_ns)
+    shares = found.candidate.per_operator(found.objective.due_ns)
     d_ns = {index: sum(shares[name] for name in item.members) for index, item in enumerate(found.problem.items)}
     nlr = round(laxity(found.problem, d_ns), 6)
     hops, least = found.candidate.hops, found.traffic_bound
@@ -79,9 +79,9 @@ def _moved(finder: Finder, place: dict[int, int]) -> SoundAlternative | None:
         return None
     laid_out = candidate(finder.setting, laid.names, laid.hops)
     search = Search(laid_out, finder.charges, Effort(ANALYSES, finder.until), spared=finder.spared)
-    standing = search.feasible()
+    objective = search.feasible()
     traffic = float(routes.traffic(problem, laid.hops))
-    guaranteed = bool(standing and standing.holds)
+    guaranteed = bool(objective and objective.holds)
     return SoundAlternative(traffic=traffic, guaranteed=guaranteed, nlr=_nlr(problem, place))
 
 

@@ -29,7 +29,7 @@ from coordinator.solve.guaranteed.sub_deadlines import RELAXED, Effort, Search
 from coordinator.solve.heuristics import scale
 from coordinator.solve.milp import capacity_rows, least_violation, milp
 from coordinator.solve.milp.unplaceable import unplaceable
-from coordinator.spec.runtime_charges import Charges
+from coordinator.spec.runtime_charges import RuntimeOverhead
 from coordinator.units import counted
 
 FEW = 2000  # placements up to which all are looked at, one by one
@@ -49,7 +49,7 @@ class Sound:
     `hurried`: time ended it, so the result may be another on another machine."""
 
     candidate: Candidate
-    standing: ObjectiveRank
+    objective: ObjectiveRank
     problem: Problem
     place: Mapping[int, int]
     proven: bool
@@ -68,10 +68,10 @@ class Sound:
     @property
     def outcome(self) -> str:
         """In words, for the plan."""
-        if not self.standing.excess:
+        if not self.objective.excess:
             return "guaranteed"
-        if self.standing.holds:
-            return f"guaranteed, but for {', '.join(sorted(self.standing.excess))}"
+        if self.objective.holds:
+            return f"guaranteed, but for {', '.join(sorted(self.objective.excess))}"
         if self.impossible:
             return "proven impossible"
         return f"no guaranteed plan was found{' in time' if self.hurried else ''}, none is proven impossible"
@@ -91,7 +91,7 @@ class _Tried:
 
     offer: Offer
     search: Search
-    standing: ObjectiveRank
+    objective: ObjectiveRank
     late: str | None = None
 
 
@@ -101,7 +101,7 @@ class Finder:
     outputs that need not hold, of which nothing is proven either."""
 
     setting: Setting
-    charges: Charges
+    charges: RuntimeOverhead
     limits: Limits
     held: Mapping[str, str] = field(default_factory=dict)
     tighten: str | None = None
@@ -113,9 +113,9 @@ class Finder:
         self.began = time.monotonic()
         self.until = self.began + self.limits.seconds
         query, cluster = self.setting.query, self.setting.cluster
-        hops = self.setting.kept.hops
-        self.problem = problem.build(query, cluster, self.held, conflicts=self.conflicts, kept=hops)
-        self.needs = NecessaryConditions(incumbent.relaxed(query, self.spared, RELAXED), cluster, self.problem)
+        hops = self.setting.incumbent.hops
+        self.problem = problem.build(query, cluster, self.held, conflicts=self.conflicts, incumbent_hops=hops)
+        self.conditions = NecessaryConditions(incumbent.relaxed(query, self.spared, RELAXED), cluster, self.problem)
         self.quickest = routes.Quickest.of(self.problem, cluster)
         self.analyses = self.cuts = 0
         self.least: float | None = None  # proven: no guaranteed plan has less traffic
@@ -128,8 +128,8 @@ class Finder:
         Raises InfeasibleError where it is proven that none is guaranteed, or none is possible at all, OutOfTimeError
         where nothing was looked at in time.
         """
-        self.needs.rates  # noqa: B018 - finds sources without a curve
-        reasons = [*self.needs.unbounded, *impossible(self.needs)]
+        self.conditions.rates  # noqa: B018 - finds sources without a curve
+        reasons = [*self.conditions.unbounded, *impossible(self.conditions)]
         if reasons:
             left = len(reasons) - MOST_REASONS
             more = [Mistake("more_reasons", f"and {left} more")] if left > 0 else []
@@ -138,7 +138,7 @@ class Finder:
         try:
             if scale.takes(self.problem, self.limits):
                 return self._result(self._large(), ())
-            master = Master(self.needs, self.limits)
+            master = Master(self.conditions, self.limits)
             for tried in self._guaranteed(master):
                 found.append(tried)
         except KeyboardInterrupt:  # the best so far is the result
@@ -157,14 +157,16 @@ class Finder:
 
     def _large(self) -> _Tried:
         """A first placement, and steps from the best one until it holds."""
-        worst = large.worst(self.needs, self.charges)
-        self.least = large.traffic_bound(self.needs, self.limits, self.began + self.limits.seconds / large.BOUND_SHARE)
+        worst = large.worst(self.conditions, self.charges)
+        self.least = large.traffic_bound(
+            self.conditions, self.limits, self.began + self.limits.seconds / large.BOUND_SHARE
+        )
         place = large.start(worst, self.limits, self.watch)
         best = self._try(Offer(place, routes.direct(self.problem, place), 0.0), LARGE_ANALYSES)
         steps = large.Steps(worst)
         for _ in range(large.MOST_MOVES):
-            after = steps.after(best.offer.place, best.standing)
-            if best.standing.holds or after is None or time.monotonic() >= self.until:
+            after = steps.after(best.offer.place, best.objective)
+            if best.objective.holds or after is None or time.monotonic() >= self.until:
                 break
             tried = self._try(Offer(after, routes.direct(self.problem, after), 0.0), LARGE_ANALYSES)
             if self._key(tried) < self._key(best):
@@ -173,7 +175,7 @@ class Finder:
 
     def _guaranteed(self, master: Master) -> Iterator[_Tried]:
         """Guaranteed placements by their traffic: all of the least, or for `tighten` the first few."""
-        few = prod(len(self.needs.cost_ns[item.members[0]]) for item in self.problem.items) <= FEW
+        few = prod(len(self.conditions.cost_ns[item.members[0]]) for item in self.problem.items) <= FEW
         most = MOST_TIGHTENED if self.tighten else MOST_TIES
         first: float | None = None
         count = 0
@@ -189,7 +191,7 @@ class Finder:
             if not master.steering and first is None:
                 self.least = max(self.least or 0.0, min(traffic, offer.traffic_bound))
             tried = self._try(offer)
-            if tried.standing.holds:
+            if tried.objective.holds:
                 took = float(routes.traffic(self.problem, tried.offer.hops))
                 first = took if first is None else min(first, took)
                 count += 1
@@ -198,13 +200,13 @@ class Finder:
 
     def _exclude(self, master: Master, tried: _Tried, few: bool) -> None:
         """Cuts, so that the next offer is another."""
-        holds = tried.standing.holds
+        holds = tried.objective.holds
         proven = tried.late is not None
         master.exclude(tried.offer.place, proven)
         if not holds:
             self.cuts += 1
         if not holds and not proven and not few:
-            for node, work_ns, room_ns in benders_cuts.failing(self.needs, tried.standing.analysis):
+            for node, work_ns, room_ns in benders_cuts.failing(self.conditions, tried.objective.analysis):
                 master.cut(node, work_ns, room_ns)
                 self.cuts += 1
 
@@ -213,7 +215,7 @@ class Finder:
         late under the quickest is late under any routes."""
         hops = self.quickest.hops(offer.place)
         tried = self._routed(offer, analyses)
-        if not tried.standing.holds and hops is not None and hops != offer.hops:
+        if not tried.objective.holds and hops is not None and hops != offer.hops:
             if capacity_rows.exceeded(self.problem, offer.place, hops):
                 laid = candidate(self.setting, self._names(offer.place), hops)
                 tried.late = tried.late and lower_bounds.late(laid.system, self.charges, self.spared)
@@ -232,10 +234,10 @@ class Finder:
         laid = candidate(self.setting, self._names(offer.place), offer.hops)
         late = lower_bounds.late(laid.system, self.charges, self.spared)
         search = Search(laid, self.charges, self._effort(1 if late else analyses), self.tighten, self.spared)
-        standing = search.feasible()
-        assert standing is not None  # the first analysis is always made
-        self.analyses += search.effort.spent
-        return _Tried(offer, search, standing, late)
+        objective = search.feasible()
+        assert objective is not None  # the first analysis is always made
+        self.analyses += search.effort.analyses
+        return _Tried(offer, search, objective, late)
 
     def _names(self, place: Mapping[int, int]) -> dict[str, str]:
         """The node of every operator."""
@@ -253,11 +255,11 @@ class Finder:
         return Laid(self._names(place), routed)
 
     def _key(self, tried: _Tried) -> tuple[object, ...]:
-        late = tried.standing.rank()[:2]
+        late = tried.objective.rank()[:2]
         traffic = routes.traffic(self.problem, tried.offer.hops)
         if self.tighten:
-            return (*late, *tried.standing.rank(self.tighten)[2:3], traffic)
-        return (*late, traffic, *tried.standing.rank()[2:])
+            return (*late, *tried.objective.rank(self.tighten)[2:3], traffic)
+        return (*late, traffic, *tried.objective.rank()[2:])
 
     def _effort(self, analyses: int) -> Effort:
         return Effort(analyses, self.until)
@@ -265,15 +267,15 @@ class Finder:
     def _polished(self, tried: _Tried) -> _Tried:
         search = tried.search
         search.effort = self._effort(POLISH)
-        tried.standing = search.improve() or tried.standing
-        self.analyses += search.effort.spent
+        tried.objective = search.improve() or tried.objective
+        self.analyses += search.effort.analyses
         return tried
 
     def _give_up(self, reasons: list[Mistake], best_effort: bool) -> Sound:
         """Proven: nothing is guaranteed. The plan that comes nearest, if that is wanted."""
         if not best_effort:
             raise InfeasibleError(reasons)
-        offer = self.best.offer if self.best else nearest(self.needs, self.limits)[0]
+        offer = self.best.offer if self.best else nearest(self.conditions, self.limits)[0]
         if offer is None:
             crowded = unplaceable(self.problem)
             offer = self._beyond_caps()
@@ -287,12 +289,12 @@ class Finder:
         widened = least_violation.widened(self.problem, self.limits)
         if widened is None:
             return None
-        self.problem, self.needs = widened, replace(self.needs, problem=widened, unbounded=[])
-        return nearest(self.needs, self.limits)[0]
+        self.problem, self.conditions = widened, replace(self.conditions, problem=widened, unbounded=[])
+        return nearest(self.conditions, self.limits)[0]
 
     def _why(self) -> list[Mistake]:
         """The rows that leave nothing."""
-        offer, said = nearest(self.needs, self.limits)
+        offer, said = nearest(self.conditions, self.limits)
         if offer is None:
             return unplaceable(self.problem)
         if said:
@@ -303,10 +305,10 @@ class Finder:
     def _result(self, tried: _Tried, impossible: tuple[Mistake, ...]) -> Sound:
         traffic = routes.traffic(self.problem, tried.offer.hops)
         least = min(self.least or 0.0, float(traffic))
-        proven = tried.standing.holds and not self.tighten and least >= float(traffic) - 1e-6
+        proven = tried.objective.holds and not self.tighten and least >= float(traffic) - 1e-6
         return Sound(
             tried.search.candidate,
-            tried.standing,
+            tried.objective,
             self.problem,
             tried.offer.place,
             proven,
@@ -323,4 +325,4 @@ class Finder:
             traffic = float(routes.traffic(self.problem, self.best.offer.hops))
             seconds = time.monotonic() - self.began
             yet = f"no guaranteed plan yet, {counted(self.seen, 'placement')} looked at"
-            self.watch(Progress(seconds, self.best.standing.holds, 0.0, traffic, None, self.least, yet))
+            self.watch(Progress(seconds, self.best.objective.holds, 0.0, traffic, None, self.least, yet))

@@ -18,9 +18,9 @@ from dataclasses import dataclass, field, replace
 from fractions import Fraction
 
 from coordinator.solve.guaranteed.candidate import Candidate
-from coordinator.solve.guaranteed.objective_rank import ObjectiveRank, Rank, stand
+from coordinator.solve.guaranteed.objective_rank import ObjectiveRank, Rank, objective_rank
 from coordinator.solve.guaranteed.unit_paths import UnitPath, fitted, unit_paths
-from coordinator.spec.runtime_charges import Charges
+from coordinator.spec.runtime_charges import RuntimeOverhead
 
 Due = dict[int, int]
 RELAXED = 1000  # times the deadline of an output that need not hold: it waits for all that have to
@@ -28,32 +28,32 @@ ROUNDS = 6  # of HOPA, from each start
 DAMPING = (Fraction(1), Fraction(1, 2))
 
 
-class SpentError(Exception):
+class ExhaustedError(Exception):
     """No analyses, or no time, are left: what was found is the result."""
 
 
 @dataclass
 class Effort:
-    """How many analyses may still be made, and until when (time.monotonic); `spent` counts them."""
+    """How many analyses may still be made, and until when (time.monotonic); `analyses` counts them."""
 
     left: int
     until: float
-    spent: int = 0
+    analyses: int = 0
 
     def take(self) -> None:
-        """One analysis. Raises SpentError."""
-        if self.left <= 0 or (self.spent and time.monotonic() >= self.until):
-            raise SpentError
+        """One analysis. Raises ExhaustedError."""
+        if self.left <= 0 or (self.analyses and time.monotonic() >= self.until):
+            raise ExhaustedError
         self.left -= 1
-        self.spent += 1
+        self.analyses += 1
 
 
 @dataclass
 class Search:
-    """The search for one placement. `best`: the best standing so far."""
+    """The search for one placement. `best`: the best objective so far."""
 
     candidate: Candidate
-    charges: Charges
+    charges: RuntimeOverhead
     effort: Effort
     tighten: str | None = None
     spared: frozenset[str] = frozenset()  # outputs that need not hold
@@ -62,7 +62,7 @@ class Search:
     seen: set[tuple[int, ...]] = field(default_factory=set)
 
     def __post_init__(self) -> None:
-        self.ways = [
+        self.unit_paths = [
             replace(way, deadline_ns=way.deadline_ns * RELAXED) if way.output in self.spared else way
             for way in unit_paths(self.candidate.system, self.candidate.held_ns)
         ]
@@ -74,7 +74,7 @@ class Search:
                 if self._hopa(due_ns):
                     return self.best
             self._descend(until_it_holds=True)
-        except SpentError:
+        except ExhaustedError:
             pass
         return self.best
 
@@ -84,7 +84,7 @@ class Search:
             for due_ns in self.starts():
                 self._try(due_ns)
             self._descend(until_it_holds=False)
-        except SpentError:
+        except ExhaustedError:
             pass
         return self.best
 
@@ -93,11 +93,11 @@ class Search:
         deadline."""
         units = self.candidate.system.units
         work = self._work()
-        whole = {way.output: max(Fraction(1), way.length(work)) for way in self.ways}
-        most = max(way.deadline_ns for way in self.ways)
+        whole = {way.output: max(Fraction(1), way.length(work)) for way in self.unit_paths}
+        most = max(way.deadline_ns for way in self.unit_paths)
         even: dict[int, Fraction] = {}
         urgent: dict[int, Fraction] = {}
-        for way in self.ways:
+        for way in self.unit_paths:
             room = max(Fraction(1), Fraction(way.deadline_ns - way.fixed_ns))
             for number in way.units:
                 share = work[number] * room / whole[way.output]
@@ -134,19 +134,19 @@ class Search:
 
     def _try(self, due_ns: Mapping[int, int | Fraction]) -> ObjectiveRank | None:
         """Analyses a choice, made to fit; None where it was tried before. The best is kept."""
-        due = fitted(self.candidate.system, self.ways, due_ns, self.candidate.fixed_ns)
+        due = fitted(self.candidate.system, self.unit_paths, due_ns, self.candidate.fixed_ns)
         key = tuple(due[number] for number in sorted(due))
         if key in self.seen:
             return None
         self.effort.take()
         self.seen.add(key)
-        found = stand(self.candidate.with_deadlines(due), self.charges, self.spared)
+        found = objective_rank(self.candidate.with_deadlines(due), self.charges, self.spared)
         if self.best is None or self._rank(found) < self._rank(self.best):
             self.best = found
         return found
 
-    def _rank(self, standing: ObjectiveRank) -> Rank:
-        return standing.rank(self.tighten)
+    def _rank(self, objective: ObjectiveRank) -> Rank:
+        return objective.rank(self.tighten)
 
     def _hopa(self, start: Mapping[int, int | Fraction]) -> bool:
         """Whether every output holds after some round."""
@@ -161,18 +161,18 @@ class Search:
             found = self._try(self._by_response(found, DAMPING[turn % len(DAMPING)]))
         return False
 
-    def _by_response(self, standing: ObjectiveRank, weight: Fraction) -> dict[int, Fraction]:
+    def _by_response(self, objective: ObjectiveRank, weight: Fraction) -> dict[int, Fraction]:
         """A unit's response bound, stretched so that the tightest way through it fills its deadline."""
         wanted: dict[int, Fraction] = {}
-        response = {number: int(-(-each.end // 1)) for number, each in standing.analysis.delays.units.items()}
-        for way in self.ways:
+        response = {number: int(-(-each.end // 1)) for number, each in objective.analysis.delays.units.items()}
+        for way in self.unit_paths:
             length = way.length({number: max(1, response.get(number, 1)) for number in way.units})
             stretch = max(Fraction(1), Fraction(way.deadline_ns - way.fixed_ns)) / max(Fraction(1), length)
             for number in way.units:
                 due = max(1, response.get(number, 1)) * stretch
                 wanted[number] = min(wanted.get(number, due), due)
         return {
-            number: old + (wanted.get(number, Fraction(old)) - old) * weight for number, old in standing.due_ns.items()
+            number: old + (wanted.get(number, Fraction(old)) - old) * weight for number, old in objective.due_ns.items()
         }
 
     def _descend(self, until_it_holds: bool) -> None:
@@ -186,13 +186,13 @@ class Search:
             else:
                 return
 
-    def _moves(self, standing: ObjectiveRank) -> Iterator[dict[int, int]]:
+    def _moves(self, objective: ObjectiveRank) -> Iterator[dict[int, int]]:
         """Changes of one unit, or of one node as a whole, that may help the output which needs it."""
-        system, due = self.candidate.system, dict(standing.due_ns)
-        yield from self._shifts(standing)
-        name = self.tighten if self.tighten is not None and standing.holds else standing.tightest
-        response = {number: int(-(-each.end // 1)) for number, each in standing.analysis.delays.units.items()}
-        way = next(way for way in self.ways if way.output == name)
+        system, due = self.candidate.system, dict(objective.due_ns)
+        yield from self._shifts(objective)
+        name = self.tighten if self.tighten is not None and objective.holds else objective.tightest
+        response = {number: int(-(-each.end // 1)) for number, each in objective.analysis.delays.units.items()}
+        way = next(way for way in self.unit_paths if way.output == name)
         work = self._work()
         for number in sorted(way.units, key=lambda one: (-response.get(one, 0), one)):
             unit = system.units[number]
@@ -213,7 +213,7 @@ class Search:
     def _longer(self, number: int, due: Mapping[int, int], wish: int) -> Iterator[int]:
         """A longer sub-deadline, as far as its ways have room."""
         room = min(
-            (int(way.deadline_ns - way.length(due)) for way in self.ways if number in way.units),
+            (int(way.deadline_ns - way.length(due)) for way in self.unit_paths if number in way.units),
             default=wish,
         )
         most = due[number] + max(0, room)
@@ -221,17 +221,18 @@ class Search:
             if value > due[number]:
                 yield value
 
-    def _shifts(self, standing: ObjectiveRank) -> Iterator[dict[int, int]]:
+    def _shifts(self, objective: ObjectiveRank) -> Iterator[dict[int, int]]:
         """All units of a node by one time, so that every sub-deadline there holds: no bound changes by it."""
         late: dict[str, int] = {}
         units = self.candidate.system.units
-        for number, each in standing.analysis.delays.units.items():
-            over = int(-(-each.end // 1)) - standing.due_ns[number]
+        for number, each in objective.analysis.delays.units.items():
+            over = int(-(-each.end // 1)) - objective.due_ns[number]
             late[units[number].node] = max(late.get(units[number].node, 0), over)
         if any(late.values()):
-            yield {number: due + late.get(units[number].node, 0) for number, due in standing.due_ns.items()}
+            yield {number: due + late.get(units[number].node, 0) for number, due in objective.due_ns.items()}
         for node, over in late.items():
             if over > 0:
                 yield {
-                    number: due + (over if units[number].node == node else 0) for number, due in standing.due_ns.items()
+                    number: due + (over if units[number].node == node else 0)
+                    for number, due in objective.due_ns.items()
                 }

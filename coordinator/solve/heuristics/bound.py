@@ -30,7 +30,7 @@ def kinds(problem: Problem) -> list[int]:
     return [known.setdefault((node.speed, node.emulate_cost_ns, node.cap), len(known)) for node in problem.nodes]
 
 
-def parts(problem: Problem) -> list[int]:
+def components(problem: Problem) -> list[int]:
     """The part of the graph that each item belongs to: items linked by streams, in either direction."""
     root = list(range(len(problem.items)))
 
@@ -100,7 +100,7 @@ class TrafficModel:
 
     def _own(self) -> list[set[int]]:
         """Per item, the nodes told apart: where something of its part is pinned or restricted, enters or leaves."""
-        part = parts(self.problem)
+        part = components(self.problem)
         nodes: dict[int, set[int]] = {one: set() for one in part}
         for index in range(len(self.problem.items)):
             allowed = self.allowed(index)

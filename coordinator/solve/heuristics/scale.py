@@ -173,7 +173,7 @@ class _Search:
         return [max(self.state.least[index], int(wanted[index])) for index in range(len(self.state.place))]
 
     def _follow(self, guide: dict[int, bound.Label]) -> None:
-        groups, kinds = bound.parts(self.problem), bound.kinds(self.problem)
+        groups, kinds = bound.components(self.problem), bound.kinds(self.problem)
         greedy.from_guide(self.state, guide, groups, kinds)
         self._descend()
 

@@ -11,7 +11,7 @@ from coordinator import signals
 
 
 @contextmanager
-def kept() -> Iterator[None]:
+def held() -> Iterator[None]:
     """Signals that end a command are, in this time, handled at its end: what a handler raises while MathOpt converts
     messages is swallowed there. Nothing where the thread is not the main one, which alone handles signals."""
     if threading.current_thread() is not threading.main_thread():

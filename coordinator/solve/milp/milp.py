@@ -97,7 +97,7 @@ def _routes(model: Model, stream: Stream) -> None:
     held = {node: programme.add_variable(lb=0, ub=1, name=f"y_{node}_{stream.name}") for node in nodes}
     level = {node: programme.add_variable(lb=0, ub=len(nodes), name=f"l_{node}_{stream.name}") for node in nodes}
     into: dict[int, list[Any]] = {node: [] for node in nodes}
-    kept = model.problem.kept.get(stream.name, ())
+    kept = model.problem.incumbent_hops.get(stream.name, ())
     for start, end in sorted(model.problem.links - stream.forbidden):
         low = 1.0 if (start, end) in kept else 0.0
         hop = programme.add_integer_variable(lb=low, ub=1, name=f"x_{start}_{end}_{stream.name}")
@@ -226,7 +226,7 @@ def _run(model: Model, objective: Any, limits: Limits, until: float) -> Any:
         absolute_gap_tolerance=1e-7,
     )
     kind = {"highs": mathopt.SolverType.HIGHS, "gscip": mathopt.SolverType.GSCIP}[limits.solver]
-    with held_signals.kept():
+    with held_signals.held():
         return mathopt.solve(model.programme, kind, params=parameters)
 
 

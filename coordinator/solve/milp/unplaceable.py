@@ -21,7 +21,7 @@ SHOWN = 8
 def unplaceable(problem: Problem, limits: Limits | None = None) -> list[Mistake]:
     """Reasons for people: what is pinned together, then pairs of operators without a way between them, then the
     rooms of the placement that exceeds them least."""
-    reasons = [*_pinned(problem), *_kept(problem)] or [*_cut(problem)]
+    reasons = [*_pinned(problem), *_state_too_large(problem)] or [*_cut(problem)]
     total = sum(min(float(load) for load in item.load.values()) for item in problem.items)
     room = sum(float(node.cap) for node in problem.nodes)
     if not reasons and total > room:
@@ -50,7 +50,7 @@ def _pinned(problem: Problem) -> Iterator[Mistake]:
             yield Mistake("cap_exceeded", text, subject=node.name)
 
 
-def _kept(problem: Problem) -> Iterator[Mistake]:
+def _state_too_large(problem: Problem) -> Iterator[Mistake]:
     """State that does not fit: of what is pinned to one host, of one item anywhere, of all together."""
     for store in problem.stores:
         pinned = [item for item in problem.items if store.nodes.issuperset(item.nodes)]

@@ -114,13 +114,13 @@ def deadlines(trials: WhatIfRuns, outputs: Iterable[str]) -> list[Repair]:
     most = {name: now[name] + (LATEST - 1) * (now[name] // step_of(now[name])) * step_of(now[name]) for name in asked}
     if len(asked) > 1 and not trials.holds(_due(case, most), "every deadline far away"):
         return []
-    mends = [mend for name in asked if (mend := _alone(trials, now, name)) is not None]
-    if not mends and len(asked) > 1:
-        mends = [_together(trials, now, asked, most)]
-    return mends
+    repairs = [mend for name in asked if (mend := _single(trials, now, name)) is not None]
+    if not repairs and len(asked) > 1:
+        repairs = [_together(trials, now, asked, most)]
+    return repairs
 
 
-def _alone(trials: WhatIfRuns, now: Mapping[str, int], name: str) -> Repair | None:
+def _single(trials: WhatIfRuns, now: Mapping[str, int], name: str) -> Repair | None:
     """One output's deadline. None: no deadline helps."""
     step = step_of(now[name])
     steps = now[name] // step

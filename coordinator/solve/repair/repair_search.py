@@ -24,13 +24,13 @@ class Job:
 
 @dataclass(frozen=True)
 class Findings:
-    """`now`: what is without a change. `mends`: the smallest first. `useless`: ways that do not help, in sentences;
+    """`now`: what is without a change. `repairs`: the smallest first. `useless`: ways that do not help, in sentences;
     `untried`: what there was no time for; `undecided`: some attempts ended without a plan and without a proof;
     `hopeless`: sources whose ages on admission take a whole deadline, so that every mend has to change them, too;
     `from_admission`: outputs that mends guarantee from admission on only, since a source of theirs has no `max_age`."""
 
     now: Outcome
-    mends: tuple[Repair, ...] = ()
+    repairs: tuple[Repair, ...] = ()
     useless: tuple[str, ...] = ()
     untried: tuple[str, ...] = ()
     attempts: int = 0
@@ -44,7 +44,7 @@ class Findings:
             "infeasible": list(map(str, self.now.reasons)),
             "missed": dict(self.now.missed),
             "from_admission_only": list(self.from_admission),
-            "mends": [mend.document() for mend in self.mends],
+            "mends": [mend.document() for mend in self.repairs],
             "useless": list(self.useless),
             "untried": list(self.untried),
             "too_old": list(self.hopeless),
@@ -67,7 +67,7 @@ def find(
     quick = replace(base, choices=replace(base.choices, quick=True))
     trials = WhatIfRuns(quick, seconds, tell)
     start = outcome(trials.limited(quick)) if hopeless else now
-    mends: list[Repair] = []
+    repairs: list[Repair] = []
     useless: list[str] = []
     untried = list(_jobs(trials, start, hopeless))
     for last_round in (False, True):  # what was cut short goes on where it was with what the others have left
@@ -82,16 +82,16 @@ def find(
                 untried.append(job)
                 continue
             if last_round or all(mend.settled for mend in several):
-                mends += several
+                repairs += several
             else:
                 untried.append(job)
             if not several and job.useless:
                 useless.append(job.useless)
-    if not mends and not start.holds:
-        mends += _both(trials, hopeless)
+    if not repairs and not start.holds:
+        repairs += _both(trials, hopeless)
     return Findings(
         now,
-        tuple(sorted(mends, key=lambda mend: mend.size)),
+        tuple(sorted(repairs, key=lambda mend: mend.size)),
         tuple(useless),
         tuple(job.name for job in untried),
         trials.count,

@@ -8,7 +8,7 @@ from dataclasses import dataclass, field, replace
 
 from coordinator.errors import InfeasibleError, Mistake, OutOfTimeError
 from coordinator.model.choices import Choices
-from coordinator.plan.deadline_breakdown import ADMITTED, standing
+from coordinator.plan.deadline_breakdown import ADMITTED, guarantee_status
 from coordinator.solve import planner
 from coordinator.solve.repair.bisect import OverError
 from coordinator.spec.cluster import Cluster
@@ -101,17 +101,17 @@ def outcome(case: Case) -> Outcome:
         return Outcome(None, tuple(error.reasons))
     except OutOfTimeError as error:
         return Outcome(None, tuple(error.mistakes), undecided=True)
-    return told(made)
+    return promised_outcome(made)
 
 
-def told(plan: Plan) -> Outcome:
+def promised_outcome(plan: Plan) -> Outcome:
     """What a plan promises."""
     missed: dict[str, str] = {}
     ageless: list[str] = []
     for name, claim in plan.guarantee.items():
         if claim.guaranteed:
             continue
-        if standing(claim) == ADMITTED:
+        if guarantee_status(claim) == ADMITTED:
             ageless.append(name)
         else:
             missed[name] = claim.why

@@ -27,7 +27,7 @@ def check(query: Query, cluster: Cluster | None) -> Mapping[str, str]:
     _consumers(query)
     _lineages(query, catalog)
     query.file.check()
-    found = graph.noted(query, catalog)
+    found = graph.resolved_types(query, catalog)
     overload_checks.check(query, catalog, found)
     query.file.check()
     return found

@@ -78,7 +78,7 @@ class _Parser:
             return f"compares a second time; write 'a {token.text} b and b {token.text} c'"
         if token.text in FOREIGN:
             return f"write '{FOREIGN[token.text]}' instead of '{token.text}'"
-        return f"expected an operator or the end, got {token.shown}"
+        return f"expected an operator or the end, got {token.in_words}"
 
     @property
     def _next(self) -> Token:
@@ -94,7 +94,7 @@ class _Parser:
 
     def _must(self, sign: str, text: str) -> None:
         if not self._take(sign):
-            raise ExpressionError(self._next.at, f"{text}, got {self._next.shown}")
+            raise ExpressionError(self._next.at, f"{text}, got {self._next.in_words}")
 
     def _node(self, at: int) -> None:
         self._nodes += 1
@@ -183,7 +183,7 @@ class _Parser:
         if token.kind == "name":
             return self._named()
         if not self._take("("):
-            raise ExpressionError(token.at, f"expected {EXPECTED}, got {token.shown}")
+            raise ExpressionError(token.at, f"expected {EXPECTED}, got {token.in_words}")
         term = self._deeper(self._or, token.at)
         self._must(")", f"expected ')' for the '(' in column {token.at + 1}")
         return term
@@ -197,7 +197,7 @@ class _Parser:
         if not (LEAST_WHOLE <= number <= MOST_WHOLE if whole else math.isfinite(number)):
             raise ExpressionError(token.at, f"{token.text} is too large for a number; write a smaller one")
         if self._next.kind in ("name", "number") and self._next.at == token.at + len(token.text):
-            text = f"expected an operator after {token.text}, got {self._next.shown}; numbers have no units here"
+            text = f"expected an operator after {token.text}, got {self._next.in_words}; numbers have no units here"
             raise ExpressionError(self._next.at, text)
         return Term(number, "number", token.at)
 
@@ -212,14 +212,16 @@ class _Parser:
         if token.text in FOREIGN:
             raise ExpressionError(token.at, f"write '{FOREIGN[token.text]}' instead of '{token.text}'")
         if token.text in WORDS and token.text != "this":
-            raise ExpressionError(token.at, f"expected {EXPECTED}, got {token.shown}")
+            raise ExpressionError(token.at, f"expected {EXPECTED}, got {token.in_words}")
         return self._field(token)
 
     def _field(self, token: Token) -> Term:
         names = [token]
         while self._take("."):
             if self._next.kind != "name":
-                raise ExpressionError(self._next.at, f"expected the name of a field after '.', got {self._next.shown}")
+                raise ExpressionError(
+                    self._next.at, f"expected the name of a field after '.', got {self._next.in_words}"
+                )
             names.append(self._next)
             self._index += 1
         if self._next.kind == "sign" and self._next.text == "(":

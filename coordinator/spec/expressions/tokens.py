@@ -58,7 +58,7 @@ class Token(NamedTuple):
     at: int
 
     @property
-    def shown(self) -> str:
+    def in_words(self) -> str:
         """As an error names it."""
         return "the end" if self.kind == "end" else f"'{self.text}'"
 

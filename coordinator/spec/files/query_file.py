@@ -189,7 +189,7 @@ class OperatorFile(OverloadOfOperator):
         return self
 
     @model_validator(mode="after")
-    def _windowed(self) -> OperatorFile:
+    def _window_checked(self) -> OperatorFile:
         if self.window is None:
             if self.on is not None:
                 raise MistakeError(

@@ -57,12 +57,12 @@ def of(query: Query) -> Composite:
 
 
 def extend(
-    standing: Composite, query: Query, cluster: Cluster, share: bool = True, place: Mapping[str, str] | None = None
+    composite: Composite, query: Query, cluster: Cluster, share: bool = True, place: Mapping[str, str] | None = None
 ) -> Composite:
     """`compose` with one more. `place`: where operators run already: what joins shares only what it allows to run
     there. Raises BadInputError."""
-    there, joining = rooted(standing.query), rooted(query)
-    _check(standing, there, query.name, joining)
+    there, joining = rooted(composite.query), rooted(query)
+    _check(composite, there, query.name, joining)
     pairs = match.shared(there, joining, cluster, place) if share else {}
     names = _names(there, joining, query.name, pairs)
     own = {one.name: one for one in joining.operators}
@@ -77,7 +77,7 @@ def extend(
         sha256=query.sha256,
         called={names[one.name]: one.name for one in query.operators if names[one.name] != one.name},
     )
-    members = {**standing.members, query.name: member}
+    members = {**composite.members, query.name: member}
     composed = Query(
         "+".join(members),
         (*there.sources, *(one for one in joining.sources if one.name not in known)),
@@ -90,12 +90,12 @@ def extend(
     return of(composed)
 
 
-def without(standing: Composite, name: str) -> Composite:
+def without(composite: Composite, name: str) -> Composite:
     """What is left when a query goes: what others need stays as it is, under its name. The query has to be one of
     several."""
-    members = {one: member for one, member in standing.members.items() if one != name}
-    assert members and name in standing.members
-    query = standing.query
+    members = {one: member for one, member in composite.members.items() if one != name}
+    assert members and name in composite.members
+    query = composite.query
     needed = {one for member in members.values() for one in (*member.sources, *member.operators)}
     outputs = {one for member in members.values() for one in member.outputs}
     left = replace(
@@ -117,11 +117,11 @@ def _digest(members: Mapping[str, QueryPart]) -> str:
     return hashlib.sha256("\n".join(one.sha256 for one in members.values()).encode()).hexdigest()
 
 
-def _check(standing: Composite, there: Query, name: str, joining: Query) -> None:
+def _check(composite: Composite, there: Query, name: str, joining: Query) -> None:
     """Raises BadInputError where the two cannot be on one cluster."""
     wrong = joining.file.wrong
-    if name in standing.members:
-        text = f"query '{name}' is also that of {_stands(there, standing.members[name])}"
+    if name in composite.members:
+        text = f"query '{name}' is also that of {_stands(there, composite.members[name])}"
         wrong("query_twice", ("query",), text, "names of queries have to differ: rename one")
     operators = {one.name: one for one in there.operators}
     sources = {one.name: one for one in there.sources}
@@ -218,7 +218,7 @@ def _renamed(operator: Operator, names: Mapping[str, str], cluster: Cluster) -> 
         side={port: names[name] for port, name in operator.side.items()},
         closes=names[operator.closes] if operator.closes else "",
         called=own
-        if own != inputs and not operator.windowed and cluster.catalog.operators[operator.run].variadic
+        if own != inputs and not operator.is_windowed and cluster.catalog.operators[operator.run].variadic
         else None,
     )
 

@@ -42,7 +42,7 @@ def face(operator: Operator, catalog: Catalog) -> Face:
         ("side", tuple(sorted(operator.side)), f"side inputs {', '.join(sorted(operator.side)) or 'none'}"),
     ]
     parts += _overload(operator)
-    if installed is None or (installed.variadic and not operator.windowed):  # it is told what its inputs are called
+    if installed is None or (installed.variadic and not operator.is_windowed):  # it is told what its inputs are called
         names = operator.inputs if operator.called is None else operator.called
         parts.append(("called", tuple(names), f"inputs called {', '.join(names)}"))
     return tuple(parts)

@@ -30,7 +30,7 @@ def sweep(settings: list[Setting], names: tuple[str, ...], phi_ns: int = PHI_NS)
     }
 
 
-def told(found: dict[str, Result]) -> str:
+def summary(found: dict[str, Result]) -> str:
     """SDMR of each."""
     return ", ".join(f"{name} {each.missed:.1f}" for name, each in found.items())
 
@@ -210,7 +210,7 @@ def _random(found: Runs) -> Iterator[Figure]:
     yield Figure(
         "figure 10: random selectivity (SDMR, %)",
         {"lambda 0.4": "TAAT 40, BTS 10, ATS 5", "lambda 0.8": "ATS 30 below TAAT, 10 below BTS"},
-        {f"lambda {rate:g}": told(each) for rate, each in found.items()},
+        {f"lambda {rate:g}": summary(each) for rate, each in found.items()},
         all(found[rate]["bts"].missed - found[rate]["ats"].missed >= 5 for rate in (0.4, 0.8)),
         "The gap between TAAT and batches is there, that between ATS and BTS is not: k does not grow.",
         HOW,
@@ -237,7 +237,7 @@ def _three_hundred(length: int, rates: list[float]) -> Iterator[Figure]:
         yield Figure(
             f"figure {number}: 300 queries, {name} selectivity (SDMR, %)",
             {"ATS below TAAT": "15-20", "ATS below BTS": "5-15", "from the start": "above 0"},
-            {f"lambda {rate:g}": told(each) for rate, each in found.items()},
+            {f"lambda {rate:g}": summary(each) for rate, each in found.items()},
             all(each["bts"].missed - each["ats"].missed >= 5 for each in found.values()),
             f"ATS is BTS here as well. At lambda {rates[0]:g} the 300 queries of table 1 need {free:.0f} % of the CPU "
             f"without decisions and {first['bts'].cpu:.0f} % with one per batch of phi, so batches are not overloaded "

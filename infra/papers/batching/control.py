@@ -7,7 +7,7 @@ from fractions import Fraction
 
 from infra.papers.batching.batch_length import HOW, LENGTH
 from infra.papers.batching.printed_controller import Ratio, controlled
-from infra.papers.batching.query_trees import DEADLINES_S, MS, Result, Setting, measure, trial
+from infra.papers.batching.query_trees import DEADLINES_S, MS, Result, Setting, measure, measured_with
 from infra.papers.pool import spread
 from infra.papers.reproduction import Curve, Effort, Figure, Plot, Tell
 from node_agent.core.plan import Parameters
@@ -111,7 +111,7 @@ def one(case: Case, factors: tuple[Fraction, Fraction], length: int) -> Result:
     """A run at lambda = 0.5 with the printed form of the controller and other factors."""
     name, ratio, phi_ms = case
     policy = controlled(name, *factors, ratio, Parameters(phi_ns=phi_ms * MS))
-    return trial(Setting(0.5, length=length), {name: policy})[name]
+    return measured_with(Setting(0.5, length=length), {name: policy})[name]
 
 
 def _factors(length: int) -> Figure:

@@ -192,10 +192,10 @@ class Result:
 
 def measure(setting: Setting, names: tuple[str, ...], phi_ns: int = PHI_NS, first_k: int = 1) -> dict[str, Result]:
     """The same arrivals under each policy."""
-    return trial(setting, {name: policy(name, phi_ns, first_k) for name in names})
+    return measured_with(setting, {name: policy(name, phi_ns, first_k) for name in names})
 
 
-def trial(setting: Setting, policies: Mapping[str, Policy]) -> dict[str, Result]:
+def measured_with(setting: Setting, policies: Mapping[str, Policy]) -> dict[str, Result]:
     """As `measure`, with policies at hand."""
     tuples = load(setting)
     batches: dict[int, Workload] = {}

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
-from infra.papers.batching.batch_length import HOW, LAMBDA, LENGTH, missed, told
+from infra.papers.batching.batch_length import HOW, LAMBDA, LENGTH, missed, summary
 from infra.papers.batching.query_trees import RANKS, Result, Setting, Streams, measure
 from infra.papers.pool import spread
 from infra.papers.reproduction import Curve, Effort, Figure, Plot, Tell
@@ -39,7 +39,7 @@ def _urgency(found: Runs) -> Figure:
     return Figure(
         "section 1.3: priorities by maximum urgency first (SDMR, %)",
         {"priority": "EDF, MUF or another rule"},
-        {f"lambda {rate:g}": told(each) for rate, each in found.items()}
+        {f"lambda {rate:g}": summary(each) for rate, each in found.items()}
         | {"ATS - BTS, largest": round(same, 2), "times that k grew": grown},
         far and same < 1,
         "What holds under EDF holds under MUF: batches beat one task at a time, and ATS is BTS with k = 1. In "
@@ -84,7 +84,7 @@ def _zipf(found: dict[Streams, Runs]) -> Figure:
         "section 4.2: Zipf streams (SDMR, %)",
         {"results": "much as with Poisson streams"},
         {
-            f"{streams}, lambda {rate:g}": told(each)
+            f"{streams}, lambda {rate:g}": summary(each)
             for streams, runs in found.items()
             if streams != "poisson"
             for rate, each in runs.items()

@@ -130,7 +130,7 @@ def local_plan(setting: Setting, shedder: str, policy_name: str = "edf") -> plan
     )  # fmt: skip
 
 
-class Printed:
+class PrintedRule:
     """Windows by [S]'s algorithm with the mark only: a survivor behind a shed range abandons what is open *when it
     comes*, after what has ended was closed. {window: count, sum} of what it gives."""
 
@@ -206,7 +206,7 @@ def run(setting: Setting, shedder: str, policy_name: str = "edf") -> Outcome:
     loaded = engine.load(plan, {each.id: registry.calls(each, ["s"]) for each in plan.operators})
     longest_ns = max(grid.length + grid.hop for grid in setting.grids)
     node = _Node(engine, loaded, at_ns, end_ns=at_ns[-1] + longest_ns + setting.latency_s * S)
-    printed = {each.id: Printed(grid) for each, grid in zip(plan.operators[::2], setting.grids, strict=True)}
+    printed = {each.id: PrintedRule(grid) for each, grid in zip(plan.operators[::2], setting.grids, strict=True)}
     costs = {operator.id: operator.cost_ns for operator in plan.operators}
     now = busy_ns = 0
     ran: Counter[int] = Counter()
@@ -243,7 +243,7 @@ def run(setting: Setting, shedder: str, policy_name: str = "edf") -> Outcome:
 
 def _judge(
     done: Outcome, setting: Setting, grid: Grid, query: int, at_ns: Sequence[int], sums: Sequence[int],
-    given: dict[tuple[int, int], tuple[int, int, int]], printed: Printed, useful: set[int],
+    given: dict[tuple[int, int], tuple[int, int, int]], printed: PrintedRule, useful: set[int],
 ) -> None:  # fmt: skip
     """Windows of one query that lie within the stream, against what its tuples say."""
 

@@ -60,7 +60,8 @@ def gantt_in(trace: RunTrace, deciding: Mapping[str, Any], around_ns: int = BEFO
     lineage, ordinal = lineage_of(trace.plan, deciding), int(deciding.get("ordinal") or 0)
     records = trace.of(lineage)
     node, last = _output(trace, lineage, ordinal)
-    origin_ns = (last.origin_lo_ns + last.origin_hi_ns) // 2
+    delivered_ns = last.latency.middle_ns
+    origin_ns = last.at_ns - delivered_ns
     clocks = {one.node: one.clock for one in trace.incarnations}
     offsets, unplaced = Offsets(trace.plan, records, clocks), []
     to_origin: dict[str, int] = {}  # node -> what to take from its instants
@@ -73,7 +74,6 @@ def gantt_in(trace: RunTrace, deciding: Mapping[str, Any], around_ns: int = BEFO
         (r.at_ns - to_origin[one.node] for one, r in records if isinstance(r, Admitted) and one.node in to_origin),
         default=0,
     )
-    delivered_ns = last.at_ns - origin_ns
     since_ns, until_ns = admitted_ns - around_ns, delivered_ns + (delivered_ns - admitted_ns) // MARGIN
     ancestors = {_parent(ordinal, back) for back in range(5)}
     windows = {name: (since_ns + shift_ns, until_ns + shift_ns) for name, shift_ns in to_origin.items()}

@@ -79,8 +79,8 @@ class LineageTrace:
         last = min(found, key=lambda each: each.at_ns)
         if last.origin_hi_ns - last.origin_lo_ns > UNKNOWN_NS:
             raise MissingRecordError("no CLOCK record from before the tuple: the offset of the clocks is not known")
-        self.latency_ns = last.at_ns - (last.origin_lo_ns + last.origin_hi_ns) // 2
-        self.uncertain_ns = (last.origin_hi_ns - last.origin_lo_ns) // 2
+        self.latency_ns = last.latency.middle_ns
+        self.uncertain_ns = last.latency.uncertain_ns
         self.deadline_ns = last.deadline_ns
         _, node, stream = outputs[last.output]
         return node, stream, ordinal, last.at_ns

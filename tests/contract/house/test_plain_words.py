@@ -28,6 +28,55 @@ RETIRED = frozenset({  # words that the glossary replaced
     "watch", "watching", "ways", "windowed", "words",
 })  # fmt: skip
 
+NAMED = ("protos", "coordinator", "sim_vehicles", "infra")  # whose names of classes, functions and fields are looked at
+HOMONYMS = {  # retired words that are terms of another thing there, by the package
+    "protos": {
+        "cuts",  # Benders cuts
+        "intact",  # a document against its hash
+        "kept",  # a key of plan.json
+        "mend",  # of a mistake: what its user does
+    },
+    "coordinator": {
+        "alone",  # an option of collect; and an output of windows only
+        "beyond",  # a difference that is not below zero, in columns
+        "child",  # a process
+        "crossing",  # streams from one node to another
+        "cuts",  # Benders cuts
+        "hosts",  # machines, each with a place per core
+        "joined",  # flows, and files, that become one
+        "mend",  # of a mistake: what its user does
+        "parts",  # of a delay, of a composed query, of files
+        "places",  # where operators run: a host's core
+        "promise",  # a key of what status says
+        "running",  # processes
+        "shape",  # of traffic, and of a node in its file
+        "spans",  # of so many arrivals, the least
+        "split",  # files by kind, an address by its colon
+        "unknown",  # what nothing is known of
+        "watch",  # signals; and the progress of a search
+        "words",  # of a record; arguments of a program
+    },
+    "sim_vehicles": {
+        "choice",  # an enumeration of a schema
+        "course",  # a vehicle's
+        "crossing",  # of two roads
+        "inbound", "outbound",  # lanes of an arm
+        "joined",  # stages drawn as one bar
+        "placed",  # a pose on a lane
+        "places",  # nodes of a plan
+        "spans",  # of angles
+        "split",  # a table into columns
+        "standing",  # a vehicle that does not move
+    },
+    "infra": {
+        "course",  # of a run's load
+        "printed",  # in a paper
+        "shape",  # of an instance
+        "trial",  # of a release on one system
+        "watch",  # the progress of a search
+    },
+}  # fmt: skip
+
 
 def _name(path: Path) -> str:
     return str(path.relative_to(ROOT))
@@ -75,6 +124,41 @@ def test_sentences_that_are_printed_have_a_subject(package: str) -> None:
         if isinstance(node, ast.Constant) and isinstance(node.value, str) and RIDDLE.search(node.value)
     ]
     assert texts == []
+
+
+def _names(file: Path) -> Iterator[str]:
+    """Of classes, their fields, and functions."""
+    for node in ast.walk(ast.parse(file.read_text(encoding="utf-8"))):
+        if isinstance(node, ast.ClassDef | ast.FunctionDef | ast.AsyncFunctionDef):
+            yield node.name
+        if isinstance(node, ast.ClassDef):
+            yield from (
+                each.target.id
+                for each in node.body
+                if isinstance(each, ast.AnnAssign) and isinstance(each.target, ast.Name)
+            )
+
+
+def _word(name: str) -> str:
+    """`_Told` and `told` are the same word."""
+    return re.sub(r"(?<=[a-z])(?=[A-Z])", "_", name).strip("_").lower()
+
+
+def _retired(package: str) -> dict[str, list[str]]:
+    """Where the package has a retired word as a name, by the word."""
+    found: dict[str, list[str]] = {}
+    for file in (ROOT / package).rglob("*.py"):
+        for name in () if file.stem.endswith(("_pb2", "_pb2_grpc")) else _names(file):
+            if _word(name) in RETIRED:
+                found.setdefault(_word(name), []).append(f"{_name(file)}: {name}")
+    return found
+
+
+@pytest.mark.parametrize("package", NAMED)
+def test_classes_functions_and_fields_have_names_of_the_field(package: str) -> None:
+    found = _retired(package)
+    assert {word: at for word, at in found.items() if word not in HOMONYMS[package]} == {}
+    assert HOMONYMS[package] - found.keys() == set(), "no longer used there"
 
 
 def test_files_have_names_of_the_field() -> None:

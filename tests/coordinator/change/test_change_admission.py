@@ -269,7 +269,7 @@ def test_a_refusal_says_what_would_fit_if_what_runs_moved(desk: Desk) -> None:
     plan = desk.kept(desk.remove(both, "base").after)
     change = desk.add(plan, heavy("1500 us", "25 ms", "b"))
     assert not change.verdict.admitted
-    found = remedies.ways(change)
+    found = remedies.remediation_options(change)
     assert found.replacement is not None and found.moved, "planned anew X and Y go elsewhere"
     assert found.replacement.guarantee["h"].guaranteed
     assert found.replacement.placement["H"] == "b"
@@ -282,9 +282,9 @@ def test_a_refusal_says_what_would_fit_if_what_runs_moved(desk: Desk) -> None:
 def test_a_refusal_says_what_makes_room_where_nothing_fits(desk: Desk, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(remedies, "MEND_S", 2.0)
     change = desk.add(desk.plan(BASE), heavy("4 ms", "30 ms"))
-    found = remedies.ways(change)
+    found = remedies.remediation_options(change)
     assert found.replacement is None and "planned anew with every operator free it does not fit" in found.lines("")[0]
-    for deadline in (mend for mend in found.mends if mend.way == "deadline"):  # as many as there was time for
+    for deadline in (mend for mend in found.repairs if mend.way == "deadline"):  # as many as there was time for
         relaxed = next(one for one in deadline.case.query.outputs if one.name == "h").deadline_ns
         assert desk.add(change.before, heavy("4 ms", f"{relaxed} ns")).verdict.admitted, "it is true"
 

@@ -141,7 +141,7 @@ def plans(files: Files) -> tuple[Plan, Plan]:
     more = FIRST.replace("outputs:", "  X: {run: pass, in: A, cost: 1 ms, nodes: [a]}\noutputs:")
     grown = files(more + "  x: {from: X, at: a, deadline: 40 ms}\n", CLUSTER)
     stays = incumbent.read(first, set(first.placement), first.hash)
-    second = planner.make_plan(*grown, Choices(kept=stays))
+    second = planner.make_plan(*grown, Choices(incumbent=stays))
     more_ = QueryPart(sources=(), operators=(), outputs=(), sha256="")
     return first, replace(second, queries={**second.queries, "more": more_}).sealed()
 

@@ -43,7 +43,7 @@ def test_progress_is_json_for_every_command(tmp_path: Path) -> None:
 
 
 def test_the_same_step_is_told_once(capsys: pytest.CaptureFixture[str]) -> None:
-    progress = lines.Lines()
+    progress = lines.LineProgress()
     for text in ("one", "one", "two", "one"):
         progress(text)
     assert capsys.readouterr().err == "one\ntwo\none\n"

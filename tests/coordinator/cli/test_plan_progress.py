@@ -10,7 +10,7 @@ from coordinator.model.progress import Progress
 
 def steps(quiet: bool) -> None:
     """A search that looks at a placement every four seconds."""
-    with planning.watching(quiet) as watch:
+    with planning.search_progress(quiet) as watch:
         for seconds in range(0, 26, 4):
             watch(Progress(seconds, False, 0.0, 0.0, None, None, "no guaranteed plan yet"))
 

@@ -14,7 +14,7 @@ from coordinator.guarantee.analysis import analyse
 from coordinator.guarantee.bounds import bounds, failure
 from coordinator.guarantee.propagate import Flow, Late, joined
 from coordinator.guarantee.system import read
-from coordinator.spec.runtime_charges import MEASURED, NOTHING, Charges
+from coordinator.spec.runtime_charges import MEASURED, NOTHING, RuntimeOverhead
 from node_agent.virtual.run import simulate
 from node_agent.virtual.scenario import Scenario
 from protos.plan_document import Plan
@@ -100,7 +100,7 @@ def test_what_the_runtime_does_is_charged() -> None:
     assert all((measured[name].bound_ns or 0) > (none[name].bound_ns or 0) for name in none)
     assert measured["warning"].guaranteed
     with pytest.raises(ValueError, match="negative"):
-        Charges(decision_ns=-1)
+        RuntimeOverhead(decision_ns=-1)
 
 
 # -- no guarantee, and why

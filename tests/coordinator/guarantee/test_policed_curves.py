@@ -14,7 +14,7 @@ from coordinator.guarantee import policing
 from coordinator.guarantee.analysis import analyse
 from coordinator.guarantee.system import arrival_curve, read
 from coordinator.solve.audit.audit import audit
-from coordinator.spec.runtime_charges import MEASURED, NOTHING, Charges
+from coordinator.spec.runtime_charges import MEASURED, NOTHING, RuntimeOverhead
 from node_agent.core.plan import Operator, Pace, Source
 from node_agent.core.shedding.policing import ArrivalPolice, SelectivityPolice
 from node_agent.wire.plan_message import core_plan
@@ -123,7 +123,7 @@ outputs:
 """
 
 
-def sources(charges: Charges) -> tuple[Plan, dict[str, plan_pb2.Source], dict[str, Policed]]:
+def sources(charges: RuntimeOverhead) -> tuple[Plan, dict[str, plan_pb2.Source], dict[str, Policed]]:
     """The plan; what nodes police of each source; what was found of it."""
     plan = written(QUERY, cluster("ab", "{between: [a, b]}"), charges=charges)
     nodes, told = policing.enforced(plan, analyse(read(plan), charges))

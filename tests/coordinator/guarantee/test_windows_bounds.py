@@ -137,8 +137,8 @@ def test_where_the_way_leads_back_the_clocks_of_each_hop_are_named() -> None:
 
 def test_windows_close_within_what_they_are_of_use_for_or_may_take() -> None:
     analysis = analysed(planned("time: 100 ms, shed: none, wait: 200 ms"))
-    closings = analysis.streams.closings["W.add"]
-    assert closings.spread_ns == (20 + 25 + 3 + 200) * MS
+    window_closings = analysis.streams.window_closings["W.add"]
+    assert window_closings.spread_ns == (20 + 25 + 3 + 200) * MS
     curve = analysis.streams.flows["W.add", "a"].curve
     assert [curve.count(t * MS) for t in (0, 51, 52, 152)] == [3, 3, 4, 5]
     useful = analysed(planned("time: 100 ms, shed: none, wait: 10 s")).streams.flows["W.add", "a"].curve

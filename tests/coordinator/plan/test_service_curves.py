@@ -224,7 +224,7 @@ def test_a_deadline_that_holds_is_not_enough(asked: str, said: str) -> None:
     made = plan(ONE.replace("tolerance: 0 s", "tolerance: 0 s, max_age: 1 ms"), asked, "edf")
     claim = made.guarantee["out"]
     assert not claim.guaranteed and said in claim.why and claim.why.startswith("the deadline holds, but")
-    assert deadline_breakdown.standing(claim) == deadline_breakdown.MISSED
+    assert deadline_breakdown.guarantee_status(claim) == deadline_breakdown.MISSED
     assert any("not guaranteed" in line for line in explanation.short(made)[explanation.PARTS])
     with_policy_left_open = plan(ONE.replace("tolerance: 0 s", "tolerance: 0 s, max_age: 1 ms"), asked, "edf", "slack")
     assert with_policy_left_open.cluster.nodes["a"].policy == "edf"

@@ -148,7 +148,7 @@ def test_planning_again_from_the_plan_makes_the_same_plan(example_plan: Planned,
     query, cluster, types, choices = reopen.inputs(plan, Path("plan.json"))
     again = planner.plan(query, cluster, types, Choices(model=choices.model, quick=True))
     assert again == plan
-    assert {one.name: one.entry for one in query.operators if one.windowed} == {
+    assert {one.name: one.entry for one in query.operators if one.is_windowed} == {
         name: name.removesuffix(".add") for name in plan.graph.operators if name not in ("clean", "seen", "shown")
     }
 

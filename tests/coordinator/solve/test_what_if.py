@@ -157,7 +157,7 @@ def test_the_parts_of_a_deadline_sum_up_to_it(plan: Plan) -> None:
     guarantee, analysis = documents(plan)
     plan = replace(plan, guarantee=guarantee, analysis=analysis)
     for name, claim in plan.guarantee.items():
-        parts = deadline_breakdown.parts(plan, name)
+        parts = deadline_breakdown.shares(plan, name)
         if claim.from_admission_ns is None:
             assert not parts
         else:

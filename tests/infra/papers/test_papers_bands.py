@@ -8,7 +8,7 @@ import pytest
 from coordinator.calculus.theorems import sharper
 from infra.papers.batching.control import pairs, shocked
 from infra.papers.batching.printed_controller import controlled
-from infra.papers.batching.query_trees import MS, Setting, Streams, load, measure, policy, trial
+from infra.papers.batching.query_trees import MS, Setting, Streams, load, measure, measured_with, policy
 from infra.papers.batching.theory import ARITHMETIC, apart, counted, decisions, limits
 from infra.papers.guarantee import composed
 from infra.papers.guarantee.batches import sizes, unsound
@@ -133,7 +133,7 @@ def test_the_controller_of_figures_5_and_6_with_the_printed_factors_is_ats() -> 
     printed = controlled("ats1", Fraction(1), Fraction(10), "total", Parameters(phi_ns=10 * MS))
     setting = Setting(1.5, length=3000)
     alone = controlled("ats1", Fraction(1), Fraction(10), "execution", Parameters(phi_ns=10 * MS))
-    found = trial(setting, {"ours": printed, "ats1": policy("ats1", 10 * MS), "alone": alone})
+    found = measured_with(setting, {"ours": printed, "ats1": policy("ats1", 10 * MS), "alone": alone})
     assert found["ours"] == found["ats1"] and found["ours"].missed > 0 and found["alone"].grown > 0
 
 

@@ -7,7 +7,7 @@ from typer.testing import CliRunner
 from coordinator.model.choices import Choices
 from coordinator.report.facts.reader import read_run
 from coordinator.report.page.page import page
-from coordinator.report.page.terminal import told
+from coordinator.report.page.terminal import notes
 from coordinator.report.verdict import verdict
 from coordinator.solve import planner
 from sim_vehicles.cli.app import app
@@ -36,7 +36,7 @@ def test_policed_messages_do_not_read_as_nothing_missed(tmp_path: Path) -> None:
     assert low == 0.0 and high == open_ / (open_ + warning["met"]) > 0.3
     assert warning["between"]["policed"] >= policed, "and results beyond a declared selectivity"
     share = f"0 to {100 * high:.3g} %"
-    (line,) = (line for line in told([report | {"dearer": []}]) if line.startswith("output warning: "))
+    (line,) = (line for line in notes([report | {"dearer": []}]) if line.startswith("output warning: "))
     assert line.startswith(f"output warning: missed {share} of what was offered: between lie ")
     assert f"{warning['between']['policed']} policed (beyond what was declared)" in line
     assert f'<b class="bad">{share}</b>' in page([(run, report | {"dearer": []})])

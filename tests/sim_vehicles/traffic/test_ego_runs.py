@@ -15,7 +15,7 @@ from sim_vehicles.cli.app import app
 from sim_vehicles.errors import BadInputError
 from sim_vehicles.readers.table import write_motion
 from sim_vehicles.traffic import measures
-from sim_vehicles.traffic.ego_runs import EgoRun, FileRun, Options, Told, messages, run_ego, run_file
+from sim_vehicles.traffic.ego_runs import EgoRun, FileRun, IssuedWarning, Options, messages, run_ego, run_file
 from sim_vehicles.traffic.truth import Conflict, Limits, conflicts
 from sim_vehicles.world.motion import Motion, State, Track, wrap
 
@@ -60,7 +60,9 @@ def first_warnings(*tracks: Track, seed: int = 1) -> dict[str, float]:
     heard, registry = messages(motion, options), Registry()
     runs = [run_ego(motion, one.id, heard, options, registry) for one in tracks]
     return {
-        run.ego: min(told.at_s for told in run.told if told.level) for run in runs if any(t.level for t in run.told)
+        run.ego: min(told.at_s for told in run.warnings if told.level)
+        for run in runs
+        if any(t.level for t in run.warnings)
     }
 
 
@@ -117,7 +119,7 @@ def test_queues_and_parallel_traffic_are_not_warned() -> None:
     )
 
 
-def made(told: list[Told], end_s: float = 10.0) -> FileRun:
+def made(told: list[IssuedWarning], end_s: float = 10.0) -> FileRun:
     tracks = {name: drive(name, line(0, 0, 0), 1.0, 0, until_s=end_s) for name in ("a", "b")}
     run = EgoRun("a", end_s, told, [True] * 12 + [False] * 20, {"O2": 64_000, "O3": 32_000}, {"O2": 32, "O3": 32})
     listed = [Conflict("a", "b", "crossing", 9.0, 9.0, 0.5, 1.5)]
@@ -126,7 +128,7 @@ def made(told: list[Told], end_s: float = 10.0) -> FileRun:
 
 def test_an_onset_is_a_warning_after_none() -> None:
     told = [(0.5, 0), (0.6, 1), (0.7, 2), (0.8, 0), (1.2, 1), (9.0, 0), (9.5, 2)]
-    found = measures.document(made([Told(at, "b", level) for at, level in told]), LIMITS)
+    found = measures.document(made([IssuedWarning(at, "b", level) for at, level in told]), LIMITS)
     assert [(one["at_s"], one["judgement"]) for one in found["warnings"]] == [
         (0.6, "false"),  # over 8 s before the conflict
         (1.2, "true"),
@@ -141,7 +143,7 @@ def test_an_onset_is_a_warning_after_none() -> None:
 
 
 def test_a_conflict_without_a_warning_in_time_is_missed() -> None:
-    found = measures.document(made([Told(9.1, "b", 2)]), LIMITS)
+    found = measures.document(made([IssuedWarning(9.1, "b", 2)]), LIMITS)
     assert found["missed"]["crossing"] == 1
     assert found["conflicts"][0]["warned_before_s"] is None
 
@@ -186,10 +188,10 @@ def crossing_csv(tmp_path: Path) -> Path:
 def test_the_same_seed_gives_the_same_warnings_in_any_number_of_processes(tmp_path: Path) -> None:
     path = crossing_csv(tmp_path)
     runs = [run_file(path, Options(seed=3), jobs=jobs).runs for jobs in (1, 2)]
-    assert [(one.ego, one.told, one.relevant) for one in runs[0]] == [
-        (one.ego, one.told, one.relevant) for one in runs[1]
+    assert [(one.ego, one.warnings, one.relevant) for one in runs[0]] == [
+        (one.ego, one.warnings, one.relevant) for one in runs[1]
     ]
-    assert any(told.level for one in runs[0] for told in one.told)
+    assert any(told.level for one in runs[0] for told in one.warnings)
 
 
 def test_the_command(tmp_path: Path) -> None:

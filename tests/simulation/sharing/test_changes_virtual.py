@@ -76,7 +76,7 @@ def test_a_standing_query_gives_what_it_gives_without_a_change() -> None:
     def check(two: Two, scenario: Scenario, add: int, remove: int) -> None:
         try:
             alone = two.plan("first", choices=by_traffic())
-            stays = replace(by_traffic(), kept=incumbent.read(alone, alone.placement))
+            stays = replace(by_traffic(), incumbent=incumbent.read(alone, alone.placement))
             both = two.plan("first", "second", choices=stays)
         except InfeasibleError:  # more work than nodes can do
             reject()
@@ -166,7 +166,7 @@ def test_what_was_read_beside_is_known_to_the_next_plan(fresh: bool) -> None:
     first = ATTACHED.replace("cost: 1 ms, nodes: [c]", "cost: 1 ms, state: fresh, nodes: [c]") if fresh else ATTACHED
     two = Two(cluster_of("abc"), first, BESIDE)
     one = two.plan("first", choices=by_traffic())
-    both = two.plan("first", "second", choices=replace(by_traffic(), kept=incumbent.read(one, one.placement)))
+    both = two.plan("first", "second", choices=replace(by_traffic(), incumbent=incumbent.read(one, one.placement)))
     forgotten = 0
     for at_ms in range(20):
         scenario = Scenario(bursts=1, seed=at_ms, spread_ns=9 * MS, burst={"s": 0})

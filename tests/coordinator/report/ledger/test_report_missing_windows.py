@@ -19,7 +19,7 @@ from coordinator.plan import plan_file
 from coordinator.report.facts.reader import read_run, records_of
 from coordinator.report.page.overload_tables import window_sentences
 from coordinator.report.page.page import page
-from coordinator.report.page.terminal import told as said
+from coordinator.report.page.terminal import notes as said
 from coordinator.report.verdict import verdict
 from coordinator.solve import planner
 from node_agent.sdk import Sink, Source

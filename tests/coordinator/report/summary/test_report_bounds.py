@@ -129,7 +129,7 @@ def test_units_look_different_and_each_the_same_everywhere() -> None:
     hops = [{"hop": f"{doing} {unit}", "kind": kind, "mean_ns": MS, "tail_mean_ns": MS}
             for unit in units for doing, kind in (("queued for", "queue"), ("running", "run"))]  # fmt: skip
     split = {"results": 1, "hops": hops}
-    figure = plots.blame("out", [("run", {"blame": {"out": split, "other": split}})])
+    figure = plots.latency_breakdown("out", [("run", {"blame": {"out": split, "other": split}})])
     assert figure is not None
     looks = {trace["name"]: trace["marker"] for trace in figure["data"]}
     assert len({json.dumps(look) for look in looks.values()}) == 24

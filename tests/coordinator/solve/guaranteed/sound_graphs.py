@@ -14,7 +14,7 @@ from coordinator.model.limits import Limits
 from coordinator.solve import planner
 from coordinator.solve.guaranteed.candidate import Candidate, Setting, candidate
 from coordinator.solve.guaranteed.search import Finder
-from coordinator.spec.runtime_charges import NOTHING, Charges
+from coordinator.spec.runtime_charges import NOTHING, RuntimeOverhead
 
 SECONDS = 300.0  # no search here ends by the clock
 
@@ -72,7 +72,7 @@ def texts(seed: int) -> tuple[str, str]:
     return "\n".join(query), cluster
 
 
-def finder(seed: int, charges: Charges = NOTHING) -> Finder:
+def finder(seed: int, charges: RuntimeOverhead = NOTHING) -> Finder:
     """The search for a random query."""
     with TemporaryDirectory() as name:
         folder = Path(name)

@@ -12,7 +12,7 @@ from coordinator.model.choices import Choices
 from coordinator.plan import reopen
 from coordinator.solve import planner
 from coordinator.solve.audit.audit import audit
-from protos.plan_document import Kept, Plan
+from protos.plan_document import IncumbentPart, Plan
 
 CLUSTER = """
 shimekiri: 1
@@ -52,7 +52,7 @@ def both(files: Files, model: str, **choices: Any) -> tuple[Plan, Plan]:
     first = planner.make_plan(*files(FIRST, CLUSTER), Choices(model=model))  # type: ignore[arg-type]
     grown = files(FIRST.replace("outputs:", MORE + "outputs:") + OUTPUTS, CLUSTER)
     stays = incumbent.read(first, set(first.placement), first.hash)
-    return first, planner.make_plan(*grown, Choices(model=model, kept=stays, **choices))  # type: ignore[arg-type]
+    return first, planner.make_plan(*grown, Choices(model=model, incumbent=stays, **choices))  # type: ignore[arg-type]
 
 
 @pytest.mark.parametrize("model", ["sound", "paper"])
@@ -68,7 +68,7 @@ def test_what_is_kept_is_as_it_was(files: Files, model: str) -> None:
     assert ("A", "B") in units and ("C",) in units, "a reader in the middle cuts nothing, one at the end joins nothing"
     before, after = incumbent.hops(first), incumbent.hops(second)
     assert all(set(pairs) <= set(after[stream]) for stream, pairs in before.items())
-    assert second.kept == Kept(of=first.hash, operators=("A", "B", "C"))
+    assert second.kept == IncumbentPart(of=first.hash, operators=("A", "B", "C"))
     assert audit(second) == []
 
 
@@ -85,7 +85,7 @@ def test_routes_are_kept_where_another_would_be_shorter_now(files: Files) -> Non
     other = (("a", "c"),) if len(incumbent.hops(first)["B"]) == 2 else (("a", "b"), ("b", "c"))
     stays = incumbent.read(first, set(first.placement), first.hash)
     stays = incumbent.Incumbent(stays.place, stays.due_ns, stays.units, {**stays.hops, "B": other}, stays.of)
-    second = planner.make_plan(*files(FIRST, CLUSTER), Choices(kept=stays))
+    second = planner.make_plan(*files(FIRST, CLUSTER), Choices(incumbent=stays))
     assert set(incumbent.hops(second)["B"]) == set(other)
 
 
@@ -104,7 +104,7 @@ def test_a_kept_unit_takes_no_fifth_exit(files: Files) -> None:
     ends = "".join(f"  x{name}: {{from: X{name}, at: a, deadline: 50 ms}}\n" for name in names)
     grown = files(text.replace("outputs:", readers + "outputs:") + ends, CLUSTER)
     with pytest.raises(planner.InfeasibleError, match=r"task unit A to E runs in one piece, and 5 streams"):
-        planner.make_plan(*grown, Choices(kept=stays))
+        planner.make_plan(*grown, Choices(incumbent=stays))
 
 
 def test_sub_deadlines_that_leave_no_room_are_kept_all_the_same(files: Files) -> None:
@@ -113,7 +113,7 @@ def test_sub_deadlines_that_leave_no_room_are_kept_all_the_same(files: Files) ->
     due = first.sub_deadlines_ns["A"]
     more = f"outputs:\n  soon: {{from: N, at: a, deadline: {due - 1} ns}}"
     text = FIRST.replace("outputs:", "  N: {run: pass, in: A, cost: 1 us, nodes: [a]}\n" + more)
-    second = planner.make_plan(*files(text, CLUSTER), Choices(kept=stays))
+    second = planner.make_plan(*files(text, CLUSTER), Choices(incumbent=stays))
     assert second.sub_deadlines_ns["A"] == due and second.guarantee["soon"].guaranteed, "bounds are enough"
     worse = replace(second, kept=None)
     assert any("output soon" in text for text in audit(worse)), "it is what is kept that breaks (5)"
@@ -124,6 +124,6 @@ def test_an_output_that_need_not_hold_spoils_nothing(files: Files) -> None:
     paths = files(hopeless, CLUSTER)
     with pytest.raises(planner.InfeasibleError):
         planner.make_plan(*paths, Choices())
-    made = planner.make_plan(*paths, Choices(kept=incumbent.Incumbent(spared=frozenset({"never"}))))
+    made = planner.make_plan(*paths, Choices(incumbent=incumbent.Incumbent(spared=frozenset({"never"}))))
     assert made.guarantee["out"].guaranteed and not made.guarantee["never"].guaranteed
     assert made.solver.outcome == "guaranteed, but for never"

@@ -54,7 +54,7 @@ def test_a_signal_during_a_solve_is_handled_after_it() -> None:
     reached = False
     before = signal.signal(signal.SIGINT, signal.default_int_handler)  # others of this process may have set their own
     try:
-        with pytest.raises(KeyboardInterrupt), held_signals.kept():
+        with pytest.raises(KeyboardInterrupt), held_signals.held():
             signal.raise_signal(signal.SIGINT)
             reached = True
         assert reached

@@ -12,7 +12,7 @@ from coordinator.errors import InfeasibleError
 from coordinator.model.limits import Limits
 from coordinator.solve.guaranteed import large, lower_bounds
 from coordinator.solve.guaranteed.candidate import Candidate
-from coordinator.solve.guaranteed.objective_rank import stand
+from coordinator.solve.guaranteed.objective_rank import objective_rank
 from coordinator.solve.guaranteed.search import ANALYSES, Sound
 from coordinator.solve.guaranteed.sub_deadlines import Effort, Search
 from coordinator.spec.runtime_charges import NOTHING
@@ -35,7 +35,7 @@ def drawn(draft: Candidate, dice: random.Random, times: int) -> bool:
     longest = max(output.deadline_ns for output in draft.system.outputs.values())
     for _ in range(times):
         due = {number: dice.randint(1, longest) for number in draft.system.units}
-        if stand(draft.with_deadlines(due), NOTHING).holds:
+        if objective_rank(draft.with_deadlines(due), NOTHING).holds:
             return True
     return False
 
@@ -58,7 +58,7 @@ def test_against_every_placement(seed: int) -> None:
         assert found.reasons
         impossible = [each for _, each in every]
     else:
-        held = found.standing.holds
+        held = found.objective.holds
         cheaper = [each for traffic, each in every if traffic < found.traffic or not held]
         impossible = cheaper if found.proven else []
         if not found.proven:
@@ -79,15 +79,15 @@ def test_what_is_late_with_every_unit_first_is_late_under_any_sub_deadlines(seed
 def test_the_bound_of_large_problems_is_no_more_than_what_crosses(seed: int) -> None:
     """Of a guaranteed plan: utilisations alone, mean ones within the caps and worst ones within 1, ask for no more."""
     found = planned(seed)
-    if isinstance(found, InfeasibleError) or not found.standing.holds:
+    if isinstance(found, InfeasibleError) or not found.objective.holds:
         return  # there is nothing to compare with
-    least = large.traffic_bound(finder(seed).needs, Limits(SECONDS), time.monotonic() + SECONDS)
+    least = large.traffic_bound(finder(seed).conditions, Limits(SECONDS), time.monotonic() + SECONDS)
     assert 0 <= least <= float(found.traffic) + 1e-6, f"seed {seed}"
 
 
 def test_the_random_queries_are_of_all_kinds() -> None:
     """Some are guaranteed, some proven impossible, a few neither."""
     kinds = [planned(seed) for seed in range(GRAPHS)]
-    held = sum(isinstance(found, Sound) and found.standing.holds for found in kinds)
+    held = sum(isinstance(found, Sound) and found.objective.holds for found in kinds)
     proven = sum(isinstance(found, InfeasibleError) for found in kinds)
     assert held > GRAPHS // 4 and proven > GRAPHS // 8

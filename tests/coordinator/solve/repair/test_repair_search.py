@@ -101,12 +101,12 @@ def test_the_paper_at_30_is_mended_by_speed_deadline_and_input(files: Callable[[
     made = files(PAPER.replace("burst: 20", "burst: 30"), paper_cluster())
     found = find(made.case(), 120)
     assert found.now.plan is None and found.now.reasons
-    assert [way for way in ("speed", "deadline", "input") if way in {mend.way for mend in found.mends}] == [
+    assert [way for way in ("speed", "deadline", "input") if way in {mend.way for mend in found.repairs}] == [
         "speed",
         "deadline",
         "input",
     ]
-    for mend in found.mends:
+    for mend in found.repairs:
         assert outcome(made.applied(mend)).holds, mend.text
         assert not outcome(made.case(less(mend))).holds, mend.text
     assert "shedding input of sensor alone does not help" in found.useless
@@ -118,11 +118,11 @@ def test_an_operator_that_is_pinned_to_a_full_node_is_freed(files: Callable[[str
     made = files(PINNED, cluster("ab", FREE[len("links: [") : -1]))
     found = find(made.case(model=model), 60)
     assert found.now.plan is None or found.now.missed
-    best = found.mends[0]
+    best = found.repairs[0]
     assert (best.way, best.what_if) == ("free", ("operators.X.nodes=null",))
     plan = outcome(made.applied(best, model=model)).plan
     assert plan is not None and plan.placement == {"X": "b", "Y": "a"}
-    for mend in found.mends:
+    for mend in found.repairs:
         assert outcome(made.applied(mend, model=model)).holds, mend.text
 
 
@@ -130,7 +130,7 @@ def test_the_cores_of_a_node_become_faster_together(files: Callable[[str, str], 
     """Two cores of one node: one speed, one option; from the plan's own places."""
     made = files(PINNED.replace("cost: 3 ms", "cost: 6 ms"), cluster("a", cores="2"))
     found = find(made.case(), 60)
-    mend = next(mend for mend in found.mends if mend.way == "speed")
+    mend = next(mend for mend in found.repairs if mend.way == "speed")
     assert len(mend.what_if) == 1 and mend.what_if[0].startswith("nodes.a.speed=")
     assert outcome(made.applied(mend)).holds
     assert {node.speed for node in mend.case.cluster.nodes.values()} == {Fraction(mend.what_if[0].partition("=")[2])}
@@ -139,30 +139,30 @@ def test_the_cores_of_a_node_become_faster_together(files: Callable[[str, str], 
 def test_an_operator_held_by_an_option_is_freed(files: Callable[[str, str], Files]) -> None:
     made = files(PINNED.replace(", nodes: [a]", ""), cluster("ab", FREE[len("links: [") : -1]))
     found = find(made.case(place={"X": "a", "Y": "a"}), 60)
-    assert found.mends[0].way == "free" and "--place" in found.mends[0].text
-    assert outcome(replace(found.mends[0].case)).holds
+    assert found.repairs[0].way == "free" and "--place" in found.repairs[0].text
+    assert outcome(replace(found.repairs[0].case)).holds
 
 
 def test_a_policy_without_a_bound_is_mended_by_edf(files: Callable[[str, str], Files]) -> None:
     query = PINNED.replace("cost: 3 ms", "cost: 1 ms")
     found = find(files(query, cluster("a", policy="fifo")).case(), 20)
-    assert found.mends[0].way == "policy" and found.mends[0].what_if == ("nodes.a.policy=edf",)
+    assert found.repairs[0].way == "policy" and found.repairs[0].what_if == ("nodes.a.policy=edf",)
 
 
 def test_ages_are_declared_where_nothing_else_is_missing(files: Callable[[str, str], Files]) -> None:
     query = PINNED.replace("cost: 3 ms", "cost: 1 ms").replace(", max_age: 1 ms", "")
     made = files(query, cluster("a"))
     found = find(made.case(), 20)
-    assert [mend.way for mend in found.mends] == ["age"]
-    plan = outcome(made.applied(found.mends[0])).plan
+    assert [mend.way for mend in found.repairs] == ["age"]
+    plan = outcome(made.applied(found.repairs[0])).plan
     assert plan is not None and all(claim.guaranteed for claim in plan.guarantee.values())
 
 
 def test_an_age_beyond_the_deadline_is_part_of_every_mend(files: Callable[[str, str], Files]) -> None:
     made = files(PINNED.replace("max_age: 1 ms", "max_age: 1 s"), cluster("a"))
     found = find(made.case(), 60)
-    assert found.hopeless == ("s",) and found.mends
-    for mend in found.mends:
+    assert found.hopeless == ("s",) and found.repairs
+    for mend in found.repairs:
         assert mend.what_if[-1].startswith("sources.s.max_age="), mend.text
         assert outcome(made.applied(mend)).holds, mend.text
 
@@ -276,7 +276,7 @@ def test_deadlines_that_have_to_give_way_together(files: Callable[[str, str], Fi
     made = files(
         PINNED.replace("nodes: [a]", "nodes: [b]", 1).replace("50 ms", "25.0005 ms"), cluster("ab", FREE[8:-1])
     )
-    found = [mend for mend in find(made.case(), 60).mends if mend.way == "deadline"]
+    found = [mend for mend in find(made.case(), 60).repairs if mend.way == "deadline"]
     assert [mend.what_if for mend in found] == [("outputs.x.deadline=31.0005 ms", "outputs.y.deadline=31.0005 ms")]
     assert outcome(made.applied(found[0])).holds
     for name in "xy":
@@ -287,7 +287,7 @@ def test_shedding_down_to_whole_bursts_is_the_same_by_options(files: Callable[[s
     """One tuple a period is too much work: every so many periods, and the tolerance stays that of the file."""
     query = PINNED.replace("burst: 10, period: 100 ms", "burst: 1, period: 5 ms").replace("50 ms", "90 ms")
     made = files(query, cluster("a"))
-    mend = next(mend for mend in find(made.case(), 60).mends if mend.way == "input")
+    mend = next(mend for mend in find(made.case(), 60).repairs if mend.way == "input")
     assert mend.what_if[0] == "sources.s.period=10 ms" and mend.what_if[1] == "sources.s.tolerance=500 us"
     applied = made.applied(mend)
     assert applied.query.sources == mend.case.query.sources and outcome(applied).holds
@@ -298,8 +298,8 @@ def test_where_nothing_alone_helps_speed_and_deadlines_do(files: Callable[[str, 
     query = PINNED.replace("at: a, deadline: 50 ms}}", "at: b, deadline: 50 ms}}").replace("cost: 3 ms", "cost: 9 ms")
     made = files(query, cluster("ab", "{between: [a, b], latency: 60 ms}"))
     found = find(made.case(), 60)
-    assert [mend.way for mend in found.mends] == ["both"]
-    assert outcome(made.applied(found.mends[0])).holds
+    assert [mend.way for mend in found.repairs] == ["both"]
+    assert outcome(made.applied(found.repairs[0])).holds
 
 
 SIDED = """
@@ -321,6 +321,6 @@ def test_sources_of_side_inputs_alone_are_asked_for_no_age(files: Callable[[str,
     made = files(text, paper_cluster())
     case = made.case(model="sound")
     found = find(case, 20.0)
-    told = [mend for mend in found.mends if mend.way == "age"]
+    told = [mend for mend in found.repairs if mend.way == "age"]
     assert told and all("s " in mend.text and "known" not in mend.text for mend in told)
     assert outcome(made.applied(told[0], model="sound")).holds

@@ -23,7 +23,7 @@ from coordinator.solve.audit.audit import audit
 from coordinator.spec import core_assignment, graph
 from coordinator.spec.cluster import Cluster
 from coordinator.spec.query import Query
-from coordinator.spec.runtime_charges import MEASURED, NOTHING, Charges
+from coordinator.spec.runtime_charges import MEASURED, NOTHING, RuntimeOverhead
 from coordinator.spec.sharing import compose
 from protos.plan_document import Plan
 from tests.coordinator.spec.sharing.random_queries import several
@@ -64,14 +64,14 @@ def both(seed: int, grouping: Units) -> tuple[tuple[System, System], dict[str, s
     return systems, names
 
 
-def bounds_of(systems: tuple[System, System], charges: Charges) -> list[tuple[str, Claim, Claim]]:
+def bounds_of(systems: tuple[System, System], charges: RuntimeOverhead) -> list[tuple[str, Claim, Claim]]:
     shared, apart = (claims(analyse(system, charges)) for system in systems)
     return [(name, shared[name], apart[name]) for name in shared]
 
 
 @pytest.mark.parametrize("charges", [NOTHING, MEASURED])
 @pytest.mark.parametrize("seeds", [range(0, 20)])
-def test_no_bound_is_above_what_it_is_apart(charges: Charges, seeds: range) -> None:
+def test_no_bound_is_above_what_it_is_apart(charges: RuntimeOverhead, seeds: range) -> None:
     """Where every operator is a task unit of its own: apart there is the same work and more of it. With `units: path`
     there are exceptions, the next test says which."""
     below = 0

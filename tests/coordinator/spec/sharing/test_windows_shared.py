@@ -60,7 +60,7 @@ def test_equal_windows_are_one_operator_and_others_share_what_is_before(several:
         "dearer/w.add": (("f",), ""),
         "dearer/w": (("dearer/w.add",), "dearer/w.add"),
     }
-    lines = sharing_lines.told(query, cluster)
+    lines = sharing_lines.planned_sentences(query, cluster)
     assert "run once for one and two: w" in lines
     assert "w (one and two) and longer/w (longer) are not shared: window length 2 s; window length 3 s" in lines
     assert "w (one and two) and dearer/w (dearer) are not shared: closing cost 1 ms; closing cost 2 ms" in lines
