@@ -13,6 +13,7 @@ from typing import Any, NamedTuple
 from node_agent.link.limits import MAX_PAYLOAD_BYTES
 from node_agent.operators.entry_points import Discover, Offers, installed
 from node_agent.operators.plain_json import check_keys, foreign, left
+from node_agent.problems import ProblemError
 
 GROUP = "shimekiri.codecs"
 MAX_DEPTH = 64
@@ -20,11 +21,11 @@ DESCRIBED = 4  # levels of messages within messages that a description goes into
 _SHORT = 300  # no number of fewer characters overflows without an exponent
 
 
-class CodecError(Exception):
+class CodecError(ProblemError):
     """A value that cannot be encoded, or bytes that cannot be decoded, as the stream's type."""
 
 
-class UnknownCodecError(Exception):
+class UnknownCodecError(ProblemError):
     """No codec of that name is installed, or it cannot be loaded; the message says which and what to do."""
 
 
@@ -75,9 +76,9 @@ def encode_json(value: Any) -> bytes:
         check_keys(value, MAX_DEPTH)
         data = _encode_json(value).encode()
     except (TypeError, ValueError, RecursionError) as error:
-        raise CodecError(f"not a JSON value: {error}") from None
+        raise CodecError("not_json", f"not a JSON value: {error}") from None
     if len(data) > MAX_PAYLOAD_BYTES:
-        raise CodecError(f"{len(data)} bytes of JSON; at most {MAX_PAYLOAD_BYTES}")
+        raise CodecError("too_large", f"{len(data)} bytes of JSON", f"at most {MAX_PAYLOAD_BYTES}", subject="json")
     _check_depth(data, value)
     return data
 
@@ -90,7 +91,7 @@ def fit_json(value: Any) -> Any:
 def decode_json(data: bytes) -> Any:
     """The Python value. Raises CodecError for anything but JSON with finite numbers, at most 64 levels deep."""
     if len(data) > MAX_PAYLOAD_BYTES:
-        raise CodecError(f"{len(data)} bytes of JSON; at most {MAX_PAYLOAD_BYTES}")
+        raise CodecError("too_large", f"{len(data)} bytes of JSON", f"at most {MAX_PAYLOAD_BYTES}", subject="json")
     try:
         text = data.decode()
         if len(data) < _SHORT and ((b"e" not in data and b"E" not in data) or not _large_exponent(data)):
@@ -98,7 +99,7 @@ def decode_json(data: bytes) -> Any:
         else:
             value = _decode_strict(text)
     except (ValueError, RecursionError) as error:
-        raise CodecError(f"not JSON: {error}") from None
+        raise CodecError("not_json", f"not JSON: {error}") from None
     if len(data) > MAX_DEPTH:
         _check_depth(data, value)
     return value
@@ -123,7 +124,7 @@ def _check_depth(data: bytes, value: Any) -> None:
         ]
         if not level:
             return
-    raise CodecError(f"JSON of more than {MAX_DEPTH} levels")
+    raise CodecError("too_deep", f"JSON of more than {MAX_DEPTH} levels", subject="json")
 
 
 def _containers(values: Iterable[Any]) -> list[Any]:
@@ -148,28 +149,28 @@ def protobuf(name: str, message: type[Any]) -> Codec:
 
     def encode(value: Any) -> bytes:
         if value.__class__ is not message:
-            raise CodecError(f"a {type(value).__name__} on a stream of {name}")
+            raise CodecError("other_type", f"a {type(value).__name__} on a stream of {name}", subject=name)
         try:
             data: bytes = value.SerializeToString()
         except (EncodeError, ValueError) as error:
-            raise CodecError(f"cannot encode {name}: {error}") from None
+            raise CodecError("not_encoded", f"cannot encode {name}: {error}", subject=name) from None
         if len(data) > MAX_PAYLOAD_BYTES:
-            raise CodecError(f"{len(data)} bytes of {name}; at most {MAX_PAYLOAD_BYTES}")
+            raise CodecError("too_large", f"{len(data)} bytes of {name}", f"at most {MAX_PAYLOAD_BYTES}", subject=name)
         return data
 
     def decode(data: bytes) -> Any:
         if len(data) > MAX_PAYLOAD_BYTES:
-            raise CodecError(f"{len(data)} bytes of {name}; at most {MAX_PAYLOAD_BYTES}")
+            raise CodecError("too_large", f"{len(data)} bytes of {name}", f"at most {MAX_PAYLOAD_BYTES}", subject=name)
         try:
             return parse(data)
         except (DecodeError, ValueError) as error:
-            raise CodecError(f"not a {name}: {error}") from None
+            raise CodecError("not_decoded", f"not a {name}: {error}", subject=name) from None
 
     def from_json(value: Any) -> Any:
         try:
             return json_format.ParseDict(value, message())
         except (json_format.ParseError, TypeError, ValueError, AttributeError) as error:
-            raise CodecError(f"not a {name} in JSON: {error}") from None
+            raise CodecError("not_decoded", f"not a {name} in JSON: {error}", subject=name) from None
 
     def to_json(value: Any) -> Any:
         return json_format.MessageToDict(value, preserving_proto_field_name=True)
@@ -249,10 +250,15 @@ class Codecs:
         if offer is None:
             known = ", ".join(self.names())
             raise UnknownCodecError(
-                f"no codec {name!r} is installed here; there are: {known}. Start the agent with --operators FILE.py, or"
-                f" import the file that has codec({name!r}, ...) into this program"
+                "unknown_codec",
+                f"no codec {name!r} is installed here",
+                f"there are: {known}. Start the agent with --operators FILE.py, or import the file that has "
+                f"codec({name!r}, ...) into this program",
+                subject=name,
             )
         try:
             return protobuf(name, offer[1]())
         except Exception as error:  # a foreign module may raise anything while it is imported
-            raise UnknownCodecError(f"codec {name!r} ({offer[0]}) cannot be loaded: {error}") from error
+            raise UnknownCodecError(
+                "not_loaded", f"codec {name!r} ({offer[0]}) cannot be loaded: {error}", subject=name
+            ) from error

@@ -72,20 +72,25 @@ class Registry:
         if shape is not None:
             return shape
         if run in self._broken:
-            raise OperatorError(self._broken[run])
+            raise OperatorError("not_loaded", self._broken[run], subject=run)
         offer = self._offered().get(run)
         if offer is None:
             close = difflib.get_close_matches(run, self.names(), n=1)
             like = f" (the nearest is {close[0]!r})" if close else ""
-            raise OperatorError(f"no operator {run!r} is installed here{like}; give its file with --operators FILE.py")
+            raise OperatorError(
+                "unknown_operator",
+                f"no operator {run!r} is installed here{like}",
+                "give its file with --operators FILE.py",
+                subject=run,
+            )
         try:
             implementation = offer[1]()
             shape = shape_of(implementation)
             if shape.name != run:
-                raise OperatorError(f"it calls itself {shape.name!r}")
+                raise OperatorError("other_name", f"it calls itself {shape.name!r}", subject=shape.name)
         except (Exception, SystemExit) as error:  # a foreign module may raise anything while it is imported
             self._broken[run] = f"operator {run!r} ({offer[0]}) cannot be loaded: {_describe(error)}"
-            raise OperatorError(self._broken[run]) from error
+            raise OperatorError("not_loaded", self._broken[run], subject=run) from error
         self._keep(shape)
         return shape
 
@@ -99,8 +104,10 @@ class Registry:
         own = self.identity(planned.run)
         if own != planned:
             raise OperatorError(
-                f"{planned.run} is planned as {planned}, and loaded here is {own}; start again with the operators"
-                " that were planned, or write operators.json anew and plan again"
+                "other_code",
+                f"{planned.run} is planned as {planned}, and loaded here is {own}",
+                "start again with the operators that were planned, or write operators.json anew and plan again",
+                subject=planned.run,
             )
 
     def loaded(self) -> list[tuple[plans.Identity, dict[Path, str]]]:
@@ -121,14 +128,21 @@ class Registry:
         try:
             given = json.loads(with_json or "{}")
         except ValueError as error:
-            raise OperatorError(f"{run}: the parameters are not JSON: {error}") from None
+            raise OperatorError(
+                "parameters_not_json", f"{run}: the parameters are not JSON: {error}", subject=run
+            ) from None
         return shape.create(given, tuple(inputs))
 
     def make(self, run: str, with_json: str = "{}", inputs: Sequence[str] = ()) -> Bound:
         """A fresh instance with what the engine calls: `create` and then `bind`."""
         shape = self.shape(run)
         if shape.kind == "aggregate":
-            raise OperatorError(f"{run} is an aggregate, which needs a window; write 'window: {{time: 5 s}}'")
+            raise OperatorError(
+                "aggregate_without_window",
+                f"{run} is an aggregate, which needs a window",
+                "write 'window: {time: 5 s}'",
+                subject=run,
+            )
         bound = shape.bind(self.create(run, with_json, inputs))
         if self.checking is None:
             return bound
@@ -163,7 +177,11 @@ class Registry:
         bound = self.make(operator.late.run, operator.late.with_json, inputs)
         ports = {port for port, _ in operator.sides}
         if bound.joins != operator.join or not ports.issuperset(bound.sides):
-            raise OperatorError(f"{operator.late.run} cannot run in place of {operator.run}: its inputs are others")
+            raise OperatorError(
+                "other_inputs",
+                f"{operator.late.run} cannot run in place of {operator.run}: its inputs are others",
+                subject=operator.late.run,
+            )
         return self._fitted(operator.late.run, bound, codec)
 
     def collecting(
@@ -175,7 +193,11 @@ class Registry:
         if window.size:
             bound = self.make(window.size)
             if not bound.plain or self.shape(window.size).kind != "map":
-                raise OperatorError(f"{window.size}: what says how long a window is takes one tuple and nothing else")
+                raise OperatorError(
+                    "wrong_window_length",
+                    f"{window.size}: what says how long a window is takes one tuple and nothing else",
+                    subject=window.size,
+                )
             size = bound.call
         return Collecting(self.aggregate(run, with_json, window, inputs), size)
 
@@ -189,13 +211,18 @@ class Registry:
         try:
             if window.on:
                 if run != "join":
-                    raise OperatorError(f"{run} joins no two streams; write 'run: join'")
+                    raise OperatorError("no_join", f"{run} joins no two streams", "write 'run: join'", subject=run)
                 left, right = (field(path) for path in window.on)
                 of_right = frozenset(i for i, (_, number) in enumerate(window.feeds) if number)
                 one, two = inputs
                 inner = Join((left, right), len(window.feeds), of_right, names=(one, two))
             elif self.shape(run).kind != "aggregate":
-                raise OperatorError(f"{run} is no aggregate, and a window needs one; write 'run: aggregate'")
+                raise OperatorError(
+                    "no_aggregate",
+                    f"{run} is no aggregate, and a window needs one",
+                    "write 'run: aggregate'",
+                    subject=run,
+                )
             else:
                 own = self.create(run, with_json)
                 if isinstance(own, Together):
@@ -204,7 +231,7 @@ class Registry:
                     inner = Users(IntactAggregate(run, own) if self.checking else own, len(window.feeds))
             return Grouped(field(window.by), inner) if window.by else inner
         except ValueError as error:
-            raise OperatorError(f"{run}: {error}") from None
+            raise OperatorError("wrong_window", f"{run}: {error}", subject=run) from None
 
     def describe(self) -> dict[str, Any]:
         """operators.json: what a planner may name. Loads everything; what cannot be is under `unavailable`, and why."""
@@ -236,7 +263,12 @@ class Registry:
         known = self._shapes.get(shape.name)
         if known is not None and known.implementation is not implementation:
             both = f"{_where(known)} and {_where(shape)}"
-            raise OperatorError(f"two operators are called {shape.name!r}: {both}; give one of them another name")
+            raise OperatorError(
+                "operator_twice",
+                f"two operators are called {shape.name!r}: {both}",
+                "give one of them another name",
+                subject=shape.name,
+            )
         self._keep(shape)
 
     def _keep(self, shape: Shape) -> None:
@@ -259,9 +291,13 @@ class Registry:
                 self.codecs.add(declaration.name, declaration.message)
         except (OperatorError, TypeError, ValueError) as error:
             del api.declared_codecs[codecs_before:]
-            raise OperatorError(f"{path}: {error}") from error
+            if isinstance(error, OperatorError):
+                raise OperatorError(error.code, str(error), subject=error.mistake.subject, file=path) from error
+            raise OperatorError("not_declared", str(error), file=path) from error
         if not marked and not declared:
-            raise OperatorError(f"{path}: declares no operator; write @operator(...) above a class or function")
+            raise OperatorError(
+                "declares_nothing", "declares no operator", "write @operator(...) above a class or function", file=path
+            )
 
 
 def _beside(implementation: Callable[..., Any]) -> tuple[ModuleType, ...]:
@@ -271,12 +307,12 @@ def _beside(implementation: Callable[..., Any]) -> tuple[ModuleType, ...]:
 
 def _run_file(path: Path, sources: Sources) -> ModuleType:
     if not path.is_file():
-        raise OperatorError(f"{path}: no such file of operators")
+        raise OperatorError("no_file", "no such file of operators", file=path)
     full = path.resolve()
     name = f"shimekiri_file_{full.stem}_{hashlib.sha256(str(full).encode()).hexdigest()[:8]}"
     spec = importlib.util.spec_from_file_location(name, full)
     if spec is None or spec.loader is None:
-        raise OperatorError(f"{path}: not a Python file; its name must end in .py")
+        raise OperatorError("not_python", "not a Python file", "its name must end in .py", file=path)
     module = importlib.util.module_from_spec(spec)
     sys.modules[name] = module
     if str(full.parent) not in sys.path:
@@ -287,7 +323,7 @@ def _run_file(path: Path, sources: Sources) -> ModuleType:
         exec(compile(source, str(full), "exec"), module.__dict__)  # noqa: S102 - not the bytecode of what was there before
     except Exception as error:  # the file may do anything
         sys.modules.pop(name, None)
-        raise OperatorError(f"{path}:{_line(error, str(full))}: {_why(error)}") from error
+        raise OperatorError("raised", _why(error), file=path, line=_line(error, str(full))) from error
     return module
 
 

@@ -8,12 +8,13 @@ from collections.abc import Callable, Mapping
 from typing import Any, NamedTuple
 
 from node_agent.operators.api import DECLARATION, Declaration
+from node_agent.problems import ProblemError
 
 _TYPES: Mapping[Any, str] = {float: "number", int: "integer", str: "string", bool: "boolean"}
 _OPEN = (inspect.Parameter.VAR_POSITIONAL, inspect.Parameter.VAR_KEYWORD)
 
 
-class OperatorError(Exception):
+class OperatorError(ProblemError):
     """An operator that cannot be found, loaded or made; the message is for its author."""
 
 
@@ -91,10 +92,18 @@ class Shape(NamedTuple):
             return self._construct(values)
         if declared.variadic:
             if len(inputs) < 2:
-                raise OperatorError(f"{self.name} needs two inputs or more, not {len(inputs)}")
+                raise OperatorError(
+                    "wrong_number_of_inputs",
+                    f"{self.name} needs two inputs or more, not {len(inputs)}",
+                    subject=self.name,
+                )
             return self._construct(inputs, **values)
         if inputs and len(inputs) != len(declared.inputs):
-            raise OperatorError(f"{self.name} takes {len(declared.inputs)} inputs, not {len(inputs)}")
+            raise OperatorError(
+                "wrong_number_of_inputs",
+                f"{self.name} takes {len(declared.inputs)} inputs, not {len(inputs)}",
+                subject=self.name,
+            )
         if isinstance(self.implementation, type):
             return self._construct(**values)
         return functools.partial(self.implementation, **values) if values else self.implementation
@@ -111,27 +120,38 @@ class Shape(NamedTuple):
         try:
             return self.implementation(*arguments, **values)
         except (Exception, SystemExit) as error:  # the author's code; nothing of it ends the process
-            raise OperatorError(f"{self.name}: {type(error).__name__}: {error}") from error
+            raise OperatorError("raised", f"{self.name}: {type(error).__name__}: {error}", subject=self.name) from error
 
     def _checked(self, given: Any) -> dict[str, Any]:
         if not isinstance(given, dict):
-            raise OperatorError(f"{self.name}: the parameters must be an object, not {given!r}")
+            raise OperatorError(
+                "wrong_shape", f"{self.name}: the parameters must be an object, not {given!r}", subject=self.name
+            )
         if self.declaration.open:
             return given
         for name in given:
             if name not in self.parameters:
                 known = ", ".join(self.parameters) or "none"
-                raise OperatorError(f"{self.name} has no parameter {name!r}; it has: {known}")
+                raise OperatorError(
+                    "unknown_parameter", f"{self.name} has no parameter {name!r}", f"it has: {known}", subject=name
+                )
         for name, parameter in self.parameters.items():
             if parameter.required and name not in given:
-                raise OperatorError(f"{self.name}: parameter {name!r} is missing; add it under 'with:'")
+                raise OperatorError(
+                    "missing_parameter",
+                    f"{self.name}: parameter {name!r} is missing",
+                    "add it under 'with:'",
+                    subject=name,
+                )
         return {name: self._fit(name, value) for name, value in given.items()}
 
     def _fit(self, name: str, value: Any) -> Any:
         wanted = self.parameters[name].type
         is_number = isinstance(value, int | float) and not isinstance(value, bool)
         if is_number and not math.isfinite(value):
-            raise OperatorError(f"{self.name}: parameter {name!r} is {value}, which is no number")
+            raise OperatorError(
+                "not_finite", f"{self.name}: parameter {name!r} is {value}, which is no number", subject=name
+            )
         if wanted == "number" and is_number:
             return float(value)
         fits = {
@@ -142,7 +162,11 @@ class Shape(NamedTuple):
             "boolean": isinstance(value, bool),
         }
         if not fits[wanted]:
-            raise OperatorError(f"{self.name}: parameter {name!r} must be of type {wanted}, not {value!r}")
+            raise OperatorError(
+                "parameter_type",
+                f"{self.name}: parameter {name!r} must be of type {wanted}, not {value!r}",
+                subject=name,
+            )
         return value
 
 
@@ -162,22 +186,37 @@ def shape_of(implementation: Any) -> Shape:
     """Check a class or function against its declaration. Raises OperatorError where the two do not fit."""
     declared = getattr(implementation, "__dict__", {}).get(DECLARATION)
     if not isinstance(declared, Declaration):
-        raise OperatorError(f"{implementation!r} is no operator; write @operator(...) above it")
+        raise OperatorError(
+            "no_operator",
+            f"{implementation!r} is no operator",
+            "write @operator(...) above it",
+            subject=repr(implementation),
+        )
     is_class = isinstance(implementation, type)
     if declared.aggregate:
         return _aggregate(declared, implementation)
     if is_class and "__call__" not in dir(implementation):
         takes = ", ".join(["self", *declared.inputs])
         raise OperatorError(
-            f"{declared.name}: class {implementation.__name__} has no __call__; add 'def __call__({takes})'"
+            "missing_method",
+            f"{declared.name}: class {implementation.__name__} has no __call__",
+            f"add 'def __call__({takes})'",
+            subject=declared.name,
         )
     function = implementation.__call__ if is_class else implementation
     if inspect.iscoroutinefunction(function) or inspect.isgeneratorfunction(function):
-        raise OperatorError(f"{declared.name}: must be an ordinary function; return Many(x, y) for several results")
+        raise OperatorError(
+            "not_ordinary",
+            f"{declared.name}: must be an ordinary function",
+            "return Many(x, y) for several results",
+            subject=declared.name,
+        )
     wants_at, extra = _check_call(declared, _parameters(function, declared.name)[1 if is_class else 0 :])
     if is_class and extra:
         raise OperatorError(
-            f"{declared.name}: __call__ takes {extra[0].name!r}, which is neither a side input nor 'at'"
+            "unknown_argument",
+            f"{declared.name}: __call__ takes {extra[0].name!r}, which is neither a side input nor 'at'",
+            subject=extra[0].name,
         )
     if is_class:
         own = implementation.__init__ is not object.__init__
@@ -193,10 +232,16 @@ def _aggregate(declared: Declaration, implementation: Any) -> Shape:
     for method, count in (("start", 0), ("add", 2), ("result", 1)):
         function = getattr(implementation, method, None)
         if not callable(function) or inspect.iscoroutinefunction(function) or inspect.isgeneratorfunction(function):
-            raise OperatorError(f"{declared.name}: an aggregate needs an ordinary method {method!r}")
+            raise OperatorError(
+                "missing_method", f"{declared.name}: an aggregate needs an ordinary method {method!r}", subject=method
+            )
         positional = [each for each in _parameters(function, declared.name)[1:] if each.kind not in _OPEN]
         if len(positional) != count:
-            raise OperatorError(f"{declared.name}: {method} takes {len(positional)} arguments, not {count}")
+            raise OperatorError(
+                "wrong_number_of_arguments",
+                f"{declared.name}: {method} takes {len(positional)} arguments, not {count}",
+                subject=method,
+            )
     own = implementation.__init__ is not object.__init__
     extra = _parameters(implementation.__init__, declared.name)[1:] if own else []
     return Shape(declared, implementation, False, _with(declared.name, extra))
@@ -206,7 +251,7 @@ def _parameters(function: Callable[..., Any], name: str) -> list[inspect.Paramet
     try:
         return list(inspect.signature(function, eval_str=True).parameters.values())
     except (NameError, TypeError, ValueError) as error:
-        raise OperatorError(f"{name}: cannot read the signature: {error}") from error
+        raise OperatorError("no_signature", f"{name}: cannot read the signature: {error}", subject=name) from error
 
 
 def _check_call(declared: Declaration, parameters: list[inspect.Parameter]) -> tuple[bool, list[inspect.Parameter]]:
@@ -218,13 +263,24 @@ def _check_call(declared: Declaration, parameters: list[inspect.Parameter]) -> t
     inputs = [each for each in positional if each.name not in declared.side and each.name != "at"][:count]
     if len(inputs) != count or positional[:count] != inputs:
         ports = ", ".join(declared.inputs)
-        raise OperatorError(f"{declared.name}: takes {len(inputs)} positional arguments for its inputs ({ports})")
+        raise OperatorError(
+            "wrong_number_of_arguments",
+            f"{declared.name}: takes {len(inputs)} positional arguments for its inputs ({ports})",
+            subject=declared.name,
+        )
     rest = {each.name: each for each in parameters if each not in inputs}
     if any(each.kind in _OPEN for each in rest.values()):
-        raise OperatorError(f"{declared.name}: name the arguments instead of * and **")
+        raise OperatorError(
+            "open_arguments", f"{declared.name}: name the arguments instead of * and **", subject=declared.name
+        )
     for port in declared.side:
         if rest.pop(port, None) is None:
-            raise OperatorError(f"{declared.name}: does not take its side input {port!r}; add the argument {port}")
+            raise OperatorError(
+                "missing_side_input",
+                f"{declared.name}: does not take its side input {port!r}",
+                f"add the argument {port}",
+                subject=port,
+            )
     wants_at = rest.pop("at", None) is not None
     return wants_at, list(rest.values())
 
@@ -234,12 +290,18 @@ def _with(name: str, parameters: list[inspect.Parameter]) -> dict[str, Parameter
     found = {}
     for each in parameters:
         if each.kind in _OPEN or each.kind is inspect.Parameter.POSITIONAL_ONLY:
-            raise OperatorError(f"{name}: name the parameters of __init__ instead of * and **")
+            raise OperatorError(
+                "open_arguments", f"{name}: name the parameters of __init__ instead of * and **", subject=name
+            )
         required = each.default is inspect.Parameter.empty
         default = None if required else each.default
         try:
             json.dumps(default, allow_nan=False)
         except (TypeError, ValueError):
-            raise OperatorError(f"{name}: the default of parameter {each.name!r} cannot be written as JSON") from None
+            raise OperatorError(
+                "default_not_json",
+                f"{name}: the default of parameter {each.name!r} cannot be written as JSON",
+                subject=each.name,
+            ) from None
         found[each.name] = Parameter(_TYPES.get(each.annotation, "any"), required, default)
     return found

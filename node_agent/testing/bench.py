@@ -48,7 +48,9 @@ class Bench:
         for port, value in sides.items():
             if port not in self._side:
                 known = ", ".join(self._side) or "none"
-                raise OperatorError(f"{self._name} has no side input {port!r}; it has: {known}")
+                raise OperatorError(
+                    "unknown_side_input", f"{self._name} has no side input {port!r}", f"it has: {known}", subject=port
+                )
             if value is not None:
                 check_type(self._registry, self._side[port], value, f"{self._name}: side input {port!r}")
         self._sides.update(sides)
@@ -91,14 +93,28 @@ class Bench:
         """The inputs in their declared order."""
         for port in ports:
             if port in self._side:
-                raise OperatorError(f"{self._name}: {port!r} is a side input; set it before: set({port}=...)")
+                raise OperatorError(
+                    "side_input_as_input",
+                    f"{self._name}: {port!r} is a side input",
+                    f"set it before: set({port}=...)",
+                    subject=port,
+                )
             if port not in self._inputs:
-                raise OperatorError(f"{self._name} has no input {port!r}; it has: {', '.join(self._inputs)}")
+                raise OperatorError(
+                    "unknown_input",
+                    f"{self._name} has no input {port!r}",
+                    f"it has: {', '.join(self._inputs)}",
+                    subject=port,
+                )
         union = self._shape.kind == "union"
         free = [port for port in self._inputs if port not in ports]
         count = 1 if union else len(self._inputs)
         if len(inputs) + len(ports) != count:
-            raise OperatorError(f"{self._name} takes {count} inputs, not {len(inputs) + len(ports)}")
+            raise OperatorError(
+                "wrong_number_of_inputs",
+                f"{self._name} takes {count} inputs, not {len(inputs) + len(ports)}",
+                subject=self._name,
+            )
         named = {**dict(zip(free, inputs, strict=False)), **ports}
         for port, value in named.items():
             check_type(self._registry, self._inputs[port], value, f"{self._name}: input {port!r}")

@@ -33,7 +33,9 @@ def as_json(name: str, given: Mapping[str, Any]) -> str:
     try:
         return json.dumps(dict(given))
     except (TypeError, ValueError) as error:
-        raise OperatorError(f"{name}: the parameters are not JSON: {error}") from None
+        raise OperatorError(
+            "parameters_not_json", f"{name}: the parameters are not JSON: {error}", subject=name
+        ) from None
 
 
 def check_type(registry: Registry, type_: str, value: Any, what: str) -> None:
@@ -44,7 +46,7 @@ def check_type(registry: Registry, type_: str, value: Any, what: str) -> None:
     try:
         registry.codecs.get(type_).encode(value)
     except CodecError as error:
-        raise CodecError(f"{what}: {error}") from None
+        raise CodecError(error.code, f"{what}: {error}", subject=error.problem.subject) from None
 
 
 __all__ = ["Operator", "as_json", "check_type", "loaded", "with_codecs"]

@@ -14,7 +14,7 @@ from node_agent.operators.codecs import CodecError, UnknownCodecError
 from node_agent.operators.registry import Registry
 from node_agent.testing.loaded import with_codecs
 from node_agent.virtual.arrivals import bursts
-from node_agent.virtual.errors import BadInputError
+from node_agent.virtual.errors import bad_input
 from node_agent.virtual.plan_file import read_plan, typed
 from node_agent.virtual.run import Simulation, operators_here, simulate
 from node_agent.virtual.scenario import Scenario, Source, VirtualPlan, virtual_plan
@@ -125,7 +125,9 @@ def simulated(
     world = _Given({source.name: _values(source, tuples, registry) for source in read.sources}, scenario.ages_ns)
     for name in tuples:
         if name not in world.values:
-            raise BadInputError(f"the plan has no source {name!r}; it has {', '.join(world.values)}")
+            raise bad_input(
+                "unknown_source", f"the plan has no source {name!r}", f"it has {', '.join(world.values)}", subject=name
+            )
     counts = {name: len(values) for name, values in world.values.items()}
     conditions = replace(scenario, bursts=_bursts(read, counts, scenario), tuples={})
     done = simulate(made, conditions, registry, world)
@@ -149,7 +151,12 @@ def registered(operators: Operators) -> Registry:
     if isinstance(operators, Registry):
         return operators
     if isinstance(operators, str | Path):
-        raise BadInputError(f"operators: a list of files and classes is needed; write operators=[{str(operators)!r}]")
+        raise bad_input(
+            "not_a_list",
+            "operators: a list of files and classes is needed",
+            f"write operators=[{str(operators)!r}]",
+            subject="operators",
+        )
     files = [Path(each) for each in operators if isinstance(each, str | Path)]
     marked = [each for each in operators if not isinstance(each, str | Path)]
     return with_codecs(operators_here(files, True, marked))
@@ -164,7 +171,9 @@ def _values(source: Source, tuples: Tuples, registry: Registry) -> list[Any]:
             made = value if hasattr(value, "SerializeToString") else codec.from_json(value)
             made = codec.decode(codec.encode(made))
         except (CodecError, UnknownCodecError) as error:
-            raise BadInputError(f"source {source.name}, tuple {number}: {error}") from None
+            raise bad_input(
+                "not_a_tuple", f"source {source.name}, tuple {number}: {error}", subject=source.name
+            ) from None
         found.append(made)
     return found
 
@@ -181,7 +190,11 @@ def _bursts(plan: VirtualPlan, counts: Mapping[str, int], scenario: Scenario) ->
     most, last = 1, MOST_BURSTS * max([1, *counts.values()])
     while missing := short(most):
         if most >= last:
-            raise BadInputError(f"source {missing[0]}: its {counts[missing[0]]} tuples never come at its arrivals")
+            raise bad_input(
+                "tuples_never_come",
+                f"source {missing[0]}: its {counts[missing[0]]} tuples never come at its arrivals",
+                subject=missing[0],
+            )
         most *= 2
     return bisect_left(range(1, most), True, key=lambda number: not short(number)) + 1
 

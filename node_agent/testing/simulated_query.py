@@ -15,7 +15,7 @@ from tempfile import TemporaryDirectory
 from node_agent.testing import simulated_plan
 from node_agent.testing.plan_choices import Choices
 from node_agent.testing.simulated_plan import Operators, Simulated, Tuples
-from node_agent.virtual.errors import BadInputError
+from node_agent.virtual.errors import BadInputError, bad_input
 from node_agent.virtual.scenario import Scenario
 from protos import plan_document
 from protos.plan_document import Plan
@@ -118,7 +118,7 @@ def _made(files: Sequence[Path], listing: bytes, options: Sequence[str]) -> byte
 def _error(code: int, said: str) -> Exception:
     """What the coordinator's end means."""
     if code == BAD_INPUT:
-        return BadInputError(said)
+        return bad_input("not_planned", said)
     if code == INFEASIBLE:
         reasons = [line.removeprefix(REASON) for line in said.splitlines() if line.startswith(REASON)]
         return InfeasibleError("\n".join(reasons))

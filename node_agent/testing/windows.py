@@ -35,8 +35,10 @@ def window(
     alone, first = (_filled(registry, name, given, values, by, windows) for windows in (1, 2))
     if repr(alone) != repr(first):
         raise OperatorError(
-            f"{name} gives something else when two windows are open: keep what belongs to a window in its state, not in"
-            " self"
+            "windows_mixed",
+            f"{name} gives something else when two windows are open: "
+            "keep what belongs to a window in its state, not in self",
+            subject=name,
         )
     check_type(registry, JSON.name, alone, f"{name}: its result")
     figures = registry.shape(name).declaration.open

@@ -76,13 +76,17 @@ class Recording:
             return codec.from_json(decode_json(data))
         if codec.name == "json":
             raise CodecError(
-                f"topic {self._channel.topic} carries protobuf messages, and the source takes json: declare its type"
+                "other_type",
+                f"topic {self._channel.topic} carries protobuf messages, and the source takes json: declare its type",
+                subject=self._channel.topic,
             )
         value = codec.decode(data)
         type_ = value.DESCRIPTOR.full_name
         if self._channel.schema and self._channel.schema != type_:
             raise CodecError(
-                f"topic {self._channel.topic} carries {self._channel.schema}, and the source takes {type_}"
+                "other_type",
+                f"topic {self._channel.topic} carries {self._channel.schema}, and the source takes {type_}",
+                subject=self._channel.topic,
             )
         return value
 

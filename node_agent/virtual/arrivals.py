@@ -4,7 +4,7 @@ from collections.abc import Iterator, Sequence
 from typing import NamedTuple, Protocol
 
 from node_agent.virtual import random_draws
-from node_agent.virtual.errors import BadInputError
+from node_agent.virtual.errors import bad_input
 from node_agent.virtual.scenario import Scenario, Source
 from protos.plan_document import BurstArrival, JcpArrival, RateArrival
 
@@ -60,7 +60,12 @@ def _instants(source: Source, scenario: Scenario, trial: int, span_ns: int) -> I
         case RateArrival() as arrival:
             return _rate(arrival, span_ns, arrival.burst if count is None else count)
     kind = source.arrival.kind
-    raise BadInputError(f"source {source.name}: arrivals of kind {kind!r} cannot be simulated; burst, jcp and rate can")
+    raise bad_input(
+        "arrivals_not_simulated",
+        f"source {source.name}: arrivals of kind {kind!r} cannot be simulated",
+        "burst, jcp and rate can",
+        subject=source.name,
+    )
 
 
 def _jcp(arrival: JcpArrival, drawn_for: tuple[int, ...], span_ns: int, count: int) -> Iterator[tuple[int, int]]:

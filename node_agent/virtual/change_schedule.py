@@ -12,7 +12,7 @@ from typing import Any
 from node_agent.core import plan as core
 from node_agent.virtual import random_draws
 from node_agent.virtual.cost_model import Numbers
-from node_agent.virtual.errors import BadInputError
+from node_agent.virtual.errors import bad_input
 from node_agent.virtual.scenario import Scenario, Source, VirtualPlan, as_run, check, virtual_plan
 from protos.plan_document import Plan
 
@@ -112,16 +112,22 @@ def _numbered(known: Sequence[dict[str, int]]) -> dict[str, int]:
 
 def _check_instants(at_ns: Sequence[int], scenario: Scenario) -> None:
     if len(at_ns) > MOST_PLANS:
-        raise BadInputError(f"--then: {len(at_ns)} plans in one run, at most {MOST_PLANS} can be told apart")
+        raise bad_input(
+            "too_many_plans",
+            f"--then: {len(at_ns)} plans in one run, at most {MOST_PLANS} can be told apart",
+            subject="--then",
+        )
     if scenario.spread_ns < 0:
-        raise BadInputError("--spread: must not be negative")
+        raise bad_input("negative", "--spread: must not be negative", subject="--spread")
     if any(instant < 0 for instant in at_ns):
-        raise BadInputError("--at: must not be negative")
+        raise bad_input("negative", "--at: must not be negative", subject="--at")
     for before, after in pairwise(at_ns[1:]):
         if after <= before + scenario.spread_ns:
-            raise BadInputError(
-                f"--at: a change after {after} ns begins before all nodes have made the one after {before} ns; "
-                "give later changes later, by more than --spread"
+            raise bad_input(
+                "changes_too_close",
+                f"--at: a change after {after} ns begins before all nodes have made the one after {before} ns",
+                "give later changes later, by more than --spread",
+                subject="--at",
             )
 
 
@@ -129,11 +135,21 @@ def _check_nodes(first: VirtualPlan, plan: VirtualPlan, scenario: Scenario) -> N
     known, now = ({local.node: local for local in each.nodes} for each in (first, plan))
     which = f"--then: plan {plan.hash[:8]}"
     if {name: local.index for name, local in known.items()} != {name: local.index for name, local in now.items()}:
-        raise BadInputError(f"{which} is for other nodes than plan {first.hash[:8]}; make both for one cluster")
+        raise bad_input(
+            "other_nodes",
+            f"{which} is for other nodes than plan {first.hash[:8]}",
+            "make both for one cluster",
+            subject="--then",
+        )
     for name, local in now.items():
         parts = [as_run(each, scenario) for each in (known[name], local)]
         if parts[0].policy != parts[1].policy or parts[0].largest_batch != parts[1].largest_batch:
-            raise BadInputError(f"{which} has another policy on node {name}; simulate under one with --policy")
+            raise bad_input(
+                "other_policy",
+                f"{which} has another policy on node {name}",
+                "simulate under one with --policy",
+                subject="--then",
+            )
 
 
 def _sources(plans: Sequence[VirtualPlan]) -> tuple[Source, ...]:
@@ -143,9 +159,11 @@ def _sources(plans: Sequence[VirtualPlan]) -> tuple[Source, ...]:
         for source in plan.sources:
             known = found.setdefault(source.name, source)
             if (known.node, known.codec, known.arrival) != (source.node, source.codec, source.arrival):
-                raise BadInputError(
-                    f"--then: plan {plan.hash[:8]} has source {source.name} at another node, of another type or with "
-                    "other arrivals than the plans before it; one stream cannot be both"
+                raise bad_input(
+                    "other_source",
+                    f"--then: plan {plan.hash[:8]} has source {source.name} at another node, of another type or "
+                    "with other arrivals than the plans before it; one stream cannot be both",
+                    subject="--then",
                 )
     return tuple(replace(source, id=numbers[name]) for name, source in found.items())
 
@@ -156,9 +174,11 @@ def _outputs(plans: Sequence[VirtualPlan]) -> tuple[core.Output, ...]:
         for output in plan.outputs:
             known = found.setdefault(output.name, output)
             if known.deadline_ns != output.deadline_ns:
-                raise BadInputError(
-                    f"--then: plan {plan.hash[:8]} has another deadline for output {output.name} than the plans before "
-                    "it; its results could not be counted together"
+                raise bad_input(
+                    "other_deadline",
+                    f"--then: plan {plan.hash[:8]} has another deadline for output {output.name} than the plans "
+                    "before it; its results could not be counted together",
+                    subject="--then",
                 )
     return tuple(found.values())
 

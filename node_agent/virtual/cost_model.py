@@ -8,7 +8,7 @@ from statistics import NormalDist
 from node_agent.core.lineage import Lineage
 from node_agent.core.plan import Plan
 from node_agent.virtual import random_draws
-from node_agent.virtual.errors import BadInputError
+from node_agent.virtual.errors import bad_input
 
 Quantile = Callable[[float], float]  # (0, 1) -> a factor with mean 1 (uniform: as given)
 
@@ -39,7 +39,12 @@ def parse_jitter(text: str) -> Jitter:
     if kind == "uniform":
         low, _, high = rest.partition(",")
         return Jitter(text, _uniform(_number(low, text), _number(high, text), text))
-    raise BadInputError(f"--jitter: {text!r} is unknown; use none, exp, lognormal:cv=1 or uniform:0.5,1.5")
+    raise bad_input(
+        "unknown_jitter",
+        f"--jitter: {text!r} is unknown",
+        "use none, exp, lognormal:cv=1 or uniform:0.5,1.5",
+        subject="--jitter",
+    )
 
 
 def _lognormal(cv: float) -> Quantile:
@@ -51,7 +56,12 @@ def _lognormal(cv: float) -> Quantile:
 
 def _uniform(low: float, high: float, text: str) -> Quantile:
     if low > high:
-        raise BadInputError(f"--jitter: {text!r}: the lower factor is above the higher; write uniform:LOW,HIGH")
+        raise bad_input(
+            "factors_in_wrong_order",
+            f"--jitter: {text!r}: the lower factor is above the higher",
+            "write uniform:LOW,HIGH",
+            subject="--jitter",
+        )
     return lambda u: low + (high - low) * u
 
 
@@ -61,7 +71,12 @@ def _number(text: str, whole: str) -> float:
     except ValueError:
         value = math.nan
     if not 0 <= value < 1e6:
-        raise BadInputError(f"--jitter: {whole!r}: {text!r} is no factor; write lognormal:cv=1 or uniform:0.5,1.5")
+        raise bad_input(
+            "no_factor",
+            f"--jitter: {whole!r}: {text!r} is no factor",
+            "write lognormal:cv=1 or uniform:0.5,1.5",
+            subject="--jitter",
+        )
     return value
 
 

@@ -6,7 +6,7 @@ import json
 from pathlib import Path
 from typing import Any
 
-from node_agent.virtual.errors import BadInputError
+from node_agent.virtual.errors import bad_input
 from protos import plan_document
 from protos.plan_document import Plan, PlanFileError
 
@@ -18,13 +18,13 @@ def read_json(path: Path, what: str) -> dict[str, Any]:
     try:
         value = json.loads(path.read_text(encoding="utf-8"))
     except FileNotFoundError:
-        raise BadInputError(f"{path}: there is no such file; it should be {what}") from None
+        raise bad_input("no_file", "there is no such file", f"it should be {what}", file=path) from None
     except json.JSONDecodeError as bad:
-        raise BadInputError(f"{path}:{bad.lineno}: is not JSON: {bad.msg}") from None
+        raise bad_input("not_json", f"is not JSON: {bad.msg}", file=path, line=bad.lineno) from None
     except (OSError, UnicodeDecodeError) as bad:
-        raise BadInputError(f"{path}: cannot be read: {bad}") from None
+        raise bad_input("unreadable", f"cannot be read: {bad}", file=path) from None
     if not isinstance(value, dict):
-        raise BadInputError(f"{path}:1: is not a JSON object; it should be {what}")
+        raise bad_input("not_an_object", "is not a JSON object", f"it should be {what}", file=path, line=1)
     return value
 
 
@@ -39,4 +39,4 @@ def typed(values: Any, name: str) -> Plan:
     try:
         return plan_document.shaped(values)
     except PlanFileError as error:
-        raise BadInputError(f"{name}: {error.text}; {MEND}") from None
+        raise bad_input(error.code, error.text, MEND, subject=error.path, file=name) from None

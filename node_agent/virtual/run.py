@@ -14,7 +14,7 @@ from node_agent.operators.signature import OperatorError
 from node_agent.virtual.change_schedule import Change, ChangeSchedule, schedule_of
 from node_agent.virtual.cluster.cluster import Cluster
 from node_agent.virtual.cluster.node import Policies, installed
-from node_agent.virtual.errors import BadInputError
+from node_agent.virtual.errors import BadInputError, bad_input
 from node_agent.virtual.scenario import Scenario, VirtualPlan
 from node_agent.virtual.summary import Counted, OutputSummary, WindowSummary
 from node_agent.virtual.world import Stub, World
@@ -126,7 +126,7 @@ def operators_here(
     try:
         return Registry(files, checks=checks, operators=operators)
     except OperatorError as error:
-        raise BadInputError(str(error)) from None
+        raise BadInputError(error.problem) from None
 
 
 def _traces(schedule: ChangeSchedule, scenario: Scenario, cluster: Cluster) -> tuple[Trace, ...]:
@@ -161,10 +161,16 @@ def _failures(cluster: Cluster) -> list[str]:
 def check_out(directory: Path) -> None:
     """Raises BadInputError where a run directory cannot be made because something is there already."""
     if directory.exists() and (not directory.is_dir() or any(directory.iterdir())):
-        raise BadInputError(f"--out {directory}: is there already and not empty; name a new directory")
+        raise bad_input(
+            "not_empty", f"--out {directory}: is there already and not empty", "name a new directory", subject="--out"
+        )
     above = next(each for each in (directory.absolute(), *directory.absolute().parents) if each.exists())
     if not above.is_dir() or not os.access(above, os.W_OK | os.X_OK):
-        raise BadInputError(f"--out {directory}: cannot be made: {above} is no directory that can be written to")
+        raise bad_input(
+            "unwritable",
+            f"--out {directory}: cannot be made: {above} is no directory that can be written to",
+            subject="--out",
+        )
 
 
 def write_run(simulation: Simulation, directory: Path, more: Mapping[str, Any] | None = None) -> None:
@@ -179,7 +185,9 @@ def write_run(simulation: Simulation, directory: Path, more: Mapping[str, Any] |
         try:
             folder.mkdir(parents=True)
         except OSError as bad:
-            raise BadInputError(f"--out {directory}: cannot be made: {bad.strerror}") from None
+            raise bad_input(
+                "unwritable", f"--out {directory}: cannot be made: {bad.strerror}", subject="--out"
+            ) from None
         (folder / "0000.trace").write_bytes(trace.segment)
         traces.append({
             "node": trace.node, "boot": f"{trace.boot:016x}", "records": len(trace.records) // RECORD_BYTES,

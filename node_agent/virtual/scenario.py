@@ -9,7 +9,7 @@ from node_agent.core.meters import PPM
 from node_agent.core.policies import POLICIES
 from node_agent.virtual.cost_model import NO_JITTER, Jitter
 from node_agent.virtual.durations import duration_ns
-from node_agent.virtual.errors import BadInputError
+from node_agent.virtual.errors import BadInputError, bad_input
 from node_agent.wire.plan_message import MOST_K, PlanError, core_plan
 from protos.plan_document import Arrival, Plan
 from protos.policies import Chosen, PolicyError, chosen
@@ -74,7 +74,7 @@ class Scenario:
         try:
             return chosen(self.policy, _duration_ns)
         except PolicyError as error:
-            raise BadInputError(f"--policy {self.policy}: {error}") from None
+            raise bad_input(error.code, f"--policy {self.policy}: {error}", subject="--policy") from None
 
     def parameters(self) -> dict[str, int]:
         """The policy's, as far as they are given beside it."""
@@ -138,7 +138,9 @@ def virtual_plan(made: Plan, epoch: int = PLAN_EPOCH) -> VirtualPlan:
         return _virtual(made, epoch)
     except (KeyError, ValueError, PlanError) as error:
         what = f"{error} is missing" if isinstance(error, KeyError) else str(error)
-        raise BadInputError(f"not a plan that can be simulated: {what}; make it with `coordinator plan`") from None
+        raise bad_input(
+            "not_simulated", f"not a plan that can be simulated: {what}", "make it with `coordinator plan`"
+        ) from None
 
 
 def _virtual(made: Plan, epoch: int) -> VirtualPlan:
@@ -165,16 +167,25 @@ def _virtual(made: Plan, epoch: int) -> VirtualPlan:
 def check(plan: VirtualPlan, scenario: Scenario, more: Iterable[Source] = ()) -> None:
     """Raises BadInputError where the scenario does not fit the plan. more: sources of other plans of the run."""
     if not 1 <= scenario.trials <= MOST_TRIALS:
-        raise BadInputError(f"--trials {scenario.trials}: must be between 1 and {MOST_TRIALS}")
+        raise bad_input(
+            "out_of_range", f"--trials {scenario.trials}: must be between 1 and {MOST_TRIALS}", subject="--trials"
+        )
     if scenario.bursts < 1:
-        raise BadInputError(f"--bursts {scenario.bursts}: must be at least 1")
+        raise bad_input("out_of_range", f"--bursts {scenario.bursts}: must be at least 1", subject="--bursts")
     if not 0 < scenario.cost_scale < 1e6:
-        raise BadInputError(f"--cost-scale {scenario.cost_scale}: must be a positive factor")
+        raise bad_input(
+            "out_of_range", f"--cost-scale {scenario.cost_scale}: must be a positive factor", subject="--cost-scale"
+        )
     if not 0 <= scenario.loss < 1:
-        raise BadInputError(f"--loss {scenario.loss}: must be a probability below 1")
+        raise bad_input("out_of_range", f"--loss {scenario.loss}: must be a probability below 1", subject="--loss")
     _check_parameters(scenario)
     if scenario.batch is not None and scenario.batch not in BATCHES:
-        raise BadInputError(f"--batch {scenario.batch!r}: unknown; use one of {', '.join(BATCHES)}")
+        raise bad_input(
+            "unknown_word",
+            f"--batch {scenario.batch!r}: unknown",
+            f"use one of {', '.join(BATCHES)}",
+            subject="--batch",
+        )
     known = {source.name: source for source in (*plan.sources, *more)}
     by_source: tuple[tuple[str, Mapping[str, Any]], ...] = (
         ("--age", scenario.ages_ns), ("--burst", scenario.burst), ("--phase", scenario.phase_ns),
@@ -183,12 +194,19 @@ def check(plan: VirtualPlan, scenario: Scenario, more: Iterable[Source] = ()) ->
     for option, given in by_source:
         for name in given:
             if name not in known:
-                raise BadInputError(f"{option} {name}: the plan has no such source; it has {', '.join(known)}")
+                raise bad_input(
+                    "unknown_source",
+                    f"{option} {name}: the plan has no such source",
+                    f"it has {', '.join(known)}",
+                    subject=option,
+                )
     for name, age_ns in scenario.ages_ns.items():
         limit_ns = known[name].max_age_ns
         if limit_ns and age_ns > limit_ns:
-            raise BadInputError(
-                f"--age {name}: {age_ns} ns is above its max_age of {limit_ns} ns, so it would be refused"
+            raise bad_input(
+                "too_old",
+                f"--age {name}: {age_ns} ns is above its max_age of {limit_ns} ns, so it would be refused",
+                subject="--age",
             )
     _check_batch(plan, scenario)
 
@@ -198,28 +216,44 @@ def _check_parameters(scenario: Scenario) -> None:
     twice = sorted(named.parameters.keys() & scenario.parameters()) if named is not None else []
     for name in twice:
         option = {"phi_ns": "--phi", "first_k": "--first-k", "share_ppm": "--share"}[name]
-        raise BadInputError(f"{option}: --policy {scenario.policy} says it too; leave one of the two")
+        raise bad_input(
+            "given_twice", f"{option}: --policy {scenario.policy} says it too", "leave one of the two", subject=option
+        )
     if named is not None and named.largest_batch != 1 and scenario.batch is not None:
-        raise BadInputError(f"--batch: --policy {scenario.policy} says it too; leave one of the two")
+        raise bad_input(
+            "given_twice", f"--batch: --policy {scenario.policy} says it too", "leave one of the two", subject="--batch"
+        )
     if scenario.decision_ns < 0:
-        raise BadInputError("--decision-cost: must not be negative")
+        raise bad_input("negative", "--decision-cost: must not be negative", subject="--decision-cost")
     if scenario.phi_ns is not None and scenario.phi_ns < 1:
-        raise BadInputError("--phi: must be above 0, like 10ms")
+        raise bad_input("out_of_range", "--phi: must be above 0, like 10ms", subject="--phi")
     if scenario.first_k is not None and not 1 <= scenario.first_k <= MOST_K:
-        raise BadInputError(f"--first-k {scenario.first_k}: must be between 1 and {MOST_K}")
+        raise bad_input(
+            "out_of_range", f"--first-k {scenario.first_k}: must be between 1 and {MOST_K}", subject="--first-k"
+        )
     if scenario.share_ppm is not None and not 0 < scenario.share_ppm < PPM:
-        raise BadInputError("--share: must be a percentage above 0 and below 100")
+        raise bad_input("out_of_range", "--share: must be a percentage above 0 and below 100", subject="--share")
 
 
 def _check_batch(plan: VirtualPlan, scenario: Scenario) -> None:
     if scenario.batch == "barrier" and any(len(unit.operators) > 1 for local in plan.nodes for unit in local.units):
-        raise BadInputError("--batch barrier: needs one operator per task unit; plan with `--units operator`")
+        raise bad_input(
+            "barrier_of_several_operators",
+            "--batch barrier: needs one operator per task unit",
+            "plan with `--units operator`",
+            subject="--batch",
+        )
     if scenario.batch == "burst":
         for local in plan.nodes:
             named = scenario.chosen
             runs = POLICIES[local.policy if named is None else named.name]
             if runs.yields or runs.key is not None or runs.tuner or runs.stays:
-                raise BadInputError(f"--batch burst: policy {runs.name} runs tuple by tuple; use --policy edf or fifo")
+                raise bad_input(
+                    "burst_of_single_tuples",
+                    f"--batch burst: policy {runs.name} runs tuple by tuple",
+                    "use --policy edf or fifo",
+                    subject="--batch",
+                )
 
 
 def as_run(plan: core.Plan, scenario: Scenario) -> core.Plan:

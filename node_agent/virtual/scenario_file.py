@@ -12,7 +12,7 @@ from typing import Any
 
 from node_agent.virtual.change_schedule import Change
 from node_agent.virtual.cost_model import parse_jitter
-from node_agent.virtual.errors import BadInputError
+from node_agent.virtual.errors import bad_input
 from node_agent.virtual.plan_file import read_json, read_plan
 from node_agent.virtual.scenario import Scenario
 
@@ -68,10 +68,12 @@ def read_scenario(path: Path) -> tuple[Scenario, list[Change]]:
     then = given.pop("then", [])
     for name, value in given.items():
         if name not in FIELDS:
-            raise BadInputError(f"{path}: {name!r} is unknown; use {', '.join(FIELDS)}, then")
+            raise bad_input(
+                "unknown_key", f"{name!r} is unknown", f"use {', '.join(FIELDS)}, then", subject=name, file=path
+            )
         fits, what = FIELDS[name]
         if not fits(value):
-            raise BadInputError(f"{path}: {name}: {value!r} is not {what}")
+            raise bad_input("wrong_shape", f"{name}: {value!r} is not {what}", subject=name, file=path)
     return Scenario(**given | _jitter(given)), _changes(path, then)
 
 
@@ -86,5 +88,7 @@ def _changes(path: Path, then: object) -> list[Change]:
             case {"plan": str(plan), "at_ns": int(at_ns), **more} if not more:
                 found.append(Change(read_plan(path.parent / plan), at_ns))
             case _:
-                raise BadInputError(f'{path}: then: {each!r} is not {{"plan": FILE, "at_ns": N}}')
+                raise bad_input(
+                    "wrong_shape", f'then: {each!r} is not {{"plan": FILE, "at_ns": N}}', subject="then", file=path
+                )
     return found

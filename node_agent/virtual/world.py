@@ -13,7 +13,7 @@ from typing import Any, NamedTuple, Protocol
 
 from node_agent.operators.codecs import Codec, CodecError, Codecs, UnknownCodecError
 from node_agent.virtual.arrivals import WithSources
-from node_agent.virtual.errors import BadInputError
+from node_agent.virtual.errors import bad_input
 
 
 class Offer(NamedTuple):
@@ -71,7 +71,7 @@ class Stub:
             try:
                 codec = codecs.get(source.codec)
             except UnknownCodecError as error:
-                raise BadInputError(f"source {source.name}: {error}") from None
+                raise bad_input(error.code, f"source {source.name}: {error}", subject=source.name) from None
             if files and source.name in files:
                 self._given[source.name] = read_tuples(Path(files[source.name]), codec)
             elif codec.name != "json":
@@ -98,14 +98,18 @@ def read_tuples(path: Path, codec: Codec) -> list[Any]:
     except (OSError, UnicodeDecodeError) as error:
         why = error.strerror if isinstance(error, OSError) else "not UTF-8"
         text = f"--tuples {path}: cannot be read ({why}); give a file with one tuple in JSON per line"
-        raise BadInputError(text) from None
+        raise bad_input("unreadable", text, subject="--tuples") from None
     found = []
     for number, line in enumerate(lines, 1):
         if line.strip():
             try:
                 found.append(codec.from_json(json.loads(line)))
             except (ValueError, RecursionError, CodecError) as error:
-                raise BadInputError(f"--tuples {path}:{number}: not a tuple of {codec.name}: {error}") from None
+                raise bad_input(
+                    "not_a_tuple", f"--tuples {path}:{number}: not a tuple of {codec.name}: {error}", subject="--tuples"
+                ) from None
     if not found:
-        raise BadInputError(f"--tuples {path}: is empty; write one tuple in JSON per line")
+        raise bad_input(
+            "empty_file", f"--tuples {path}: is empty", "write one tuple in JSON per line", subject="--tuples"
+        )
     return found

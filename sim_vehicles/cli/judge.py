@@ -64,33 +64,38 @@ def judge(
 @contextmanager
 def _whole(path: Path) -> Iterator[None]:
     """BadInputError where something is not in the file, or not what it should be."""
-    from sim_vehicles.errors import BadInputError
+    from sim_vehicles.errors import bad_input
 
     try:
         yield
     except (KeyError, TypeError, AttributeError, IndexError, ValueError) as bad:
-        raise BadInputError(f"{path}: is not complete: {type(bad).__name__} {bad}; make it again") from None
+        raise bad_input(
+            "not_complete", f"is not complete: {type(bad).__name__} {bad}", "make it again", file=path
+        ) from None
 
 
 def complete(run: Path) -> dict[str, Any]:
     """Writes the split of every lap's deciding tuple into RUN/replay.json (or, as `split_missing`, why there is none)
     and RUN/scene.html; gives the new replay.json. BadInputError where something is not there."""
     from node_agent.virtual.plan_file import read_json
-    from sim_vehicles.errors import BadInputError
+    from sim_vehicles.errors import bad_input
     from sim_vehicles.replay.replay_summary import write_summary
     from sim_vehicles.story.page.scene_html import write as write_page
     from sim_vehicles.story.timeline.run_trace import read_trace
 
     if not run.is_dir():
-        raise BadInputError(f"{run}: is no directory; name a run, as `coordinator collect` writes it")
+        raise bad_input("no_directory", "is no directory", "name a run, as `coordinator collect` writes it", file=run)
     path = run / "replay.json"
     what = read_json(path, "what `sim-vehicles replay --out` wrote; copy it into the collected run")
     if not isinstance(what.get("verdict"), dict) or not isinstance(what.get("laps"), list):
         why = what.get("not_judged") or "it has no verdict"
-        raise BadInputError(f"{path}: nothing to judge: {why}")
+        raise bad_input("nothing_to_judge", f"nothing to judge: {why}", file=path)
     if not (run / "trace").is_dir():
-        raise BadInputError(
-            f"{run}: holds no traces; `coordinator collect` makes a directory with them: copy replay.json there"
+        raise bad_input(
+            "no_traces",
+            "holds no traces",
+            "`coordinator collect` makes a directory with them: copy replay.json there",
+            file=run,
         )
     trace = read_trace(run)
     for verdict in (what["verdict"], *what["laps"]):

@@ -38,7 +38,7 @@ def record(
     """Drives the crossing in SUMO once per speed and writes the recordings."""
     from rich.console import Console
 
-    from sim_vehicles.errors import BadInputError
+    from sim_vehicles.errors import bad_input
     from sim_vehicles.record.intersection import STRAIGHT_M
     from sim_vehicles.record.write import record as make
 
@@ -47,7 +47,11 @@ def record(
         found = {}
         for kmh in speed or sorted(STRAIGHT_M):
             if kmh not in STRAIGHT_M:
-                raise BadInputError(f"--speed: {kmh} must be one of {', '.join(map(str, sorted(STRAIGHT_M)))}")
+                raise bad_input(
+                    "out_of_range",
+                    f"--speed: {kmh} must be one of {', '.join(map(str, sorted(STRAIGHT_M)))}",
+                    subject="--speed",
+                )
             with told.status(f"recording {kmh} km/h"):
                 path, facts = make(kmh, out, seed)
             seen, left = facts["first_perceived_s"], facts["first_perceived_left_m"]

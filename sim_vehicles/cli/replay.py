@@ -145,22 +145,29 @@ def _check_files(options: Options, out: Path | None, mcap: Path | None) -> None:
     from importlib.util import find_spec
 
     from node_agent.virtual.run import check_out
-    from sim_vehicles.errors import BadInputError, MissingToolError
+    from sim_vehicles.errors import MissingToolError, bad_input
 
     if out is not None and options.virtual is not None:
         check_out(out)
     elif out is not None and out.exists() and not out.is_dir():
-        raise BadInputError(f"--out {out}: is a file; name a directory")
+        raise bad_input("not_a_directory", f"--out {out}: is a file", "name a directory", subject="--out")
     elif out is not None and (out / "replay.json").exists():
-        raise BadInputError(f"--out {out}: holds the replay.json of an earlier replay; name another directory")
+        raise bad_input(
+            "not_empty",
+            f"--out {out}: holds the replay.json of an earlier replay",
+            "name another directory",
+            subject="--out",
+        )
     if mcap is not None and not mcap.parent.is_dir():
-        raise BadInputError(f"--mcap {mcap}: there is no directory {mcap.parent}")
+        raise bad_input("no_directory", f"--mcap {mcap}: there is no directory {mcap.parent}", subject="--mcap")
     if mcap is not None and mcap.is_dir():
-        raise BadInputError(f"--mcap {mcap}: is a directory; name a file")
+        raise bad_input("not_a_file", f"--mcap {mcap}: is a directory", "name a file", subject="--mcap")
     if mcap is not None and find_spec("mcap") is None:
         raise MissingToolError(
+            "missing_tool",
             "--mcap needs mcap, which is not installed: pip install 'shimekiri[vehicles]'"
-            " (from a file: 'shimekiri-VERSION-py3-none-any.whl[vehicles]')"
+            " (from a file: 'shimekiri-VERSION-py3-none-any.whl[vehicles]')",
+            subject="mcap",
         )
 
 

@@ -115,7 +115,7 @@ def simulate(
     from node_agent.virtual.cost_model import parse_jitter
     from node_agent.virtual.plan_file import read_plan
     from node_agent.virtual.scenario import Scenario
-    from sim_vehicles.errors import BadInputError
+    from sim_vehicles.errors import bad_input
     from sim_vehicles.operators.installed import operators_of_vehicles
 
     told = Console(stderr=True, highlight=False)
@@ -141,8 +141,11 @@ def simulate(
             spread_ns=_duration(spread, "--spread"),
         )
         if regret and (out is not None or then):
-            raise BadInputError(
-                "--regret: runs a plan under many policies and writes none of them; leave out --out, --then"
+            raise bad_input(
+                "options_do_not_fit",
+                "--regret: runs a plan under many policies and writes none of them",
+                "leave out --out, --then",
+                subject="--regret",
             )
         if out is not None:
             runs.check_out(out)
@@ -163,22 +166,22 @@ def _changes(then: Sequence[Path], at: Sequence[str]) -> list[Change]:
     """Each `--then` with its `--at`."""
     from node_agent.virtual.change_schedule import Change
     from node_agent.virtual.plan_file import read_plan
-    from sim_vehicles.errors import BadInputError
+    from sim_vehicles.errors import bad_input
 
     if len(then) != len(at):
         text = f"--then {len(then)} times, --at {len(at)} times: each plan needs its instant"
-        raise BadInputError(f"{text}; write --then next.json --at 5s")
+        raise bad_input("options_do_not_fit", text, "write --then next.json --at 5s", subject="--then")
     return [Change(read_plan(plan), _duration(instant, "--at")) for plan, instant in zip(then, at, strict=True)]
 
 
 def _pairs(given: list[str] | None, option: str, example: str) -> dict[str, str]:
-    from sim_vehicles.errors import BadInputError
+    from sim_vehicles.errors import bad_input
 
     found = {}
     for text in given or ():
         name, equals, value = text.partition("=")
         if not (name and equals and value):
-            raise BadInputError(f"{option}: {text!r} is not SOURCE=VALUE; write {example}")
+            raise bad_input("wrong_form", f"{option}: {text!r} is not SOURCE=VALUE", f"write {example}", subject=option)
         found[name.strip()] = value.strip()
     return found
 
@@ -194,10 +197,12 @@ def _duration(text: str, option: str) -> int:
 
 
 def _counts(given: list[str] | None) -> dict[str, int]:
-    from sim_vehicles.errors import BadInputError
+    from sim_vehicles.errors import bad_input
 
     pairs = _pairs(given, "--burst", "--burst v2v=15")
     for name, value in pairs.items():
         if not value.isdecimal() or int(value) > 1_000_000:
-            raise BadInputError(f"--burst: {name}={value}: must be a number of tuples, 0 to 1000000")
+            raise bad_input(
+                "out_of_range", f"--burst: {name}={value}: must be a number of tuples, 0 to 1000000", subject="--burst"
+            )
     return {name: int(value) for name, value in pairs.items()}

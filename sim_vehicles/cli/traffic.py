@@ -50,7 +50,7 @@ def traffic(
 ) -> None:
     """Measures warnings in recorded traffic, with every vehicle as the ego."""
     from node_agent.virtual.durations import duration_ns
-    from sim_vehicles.errors import BadInputError
+    from sim_vehicles.errors import bad_input
     from sim_vehicles.traffic import measures
     from sim_vehicles.traffic.ego_runs import Options, run_file
 
@@ -73,7 +73,9 @@ def traffic(
             try:
                 out.write_text(json.dumps(result, indent=1) + "\n", encoding="utf-8")
             except OSError as bad:
-                raise BadInputError(f"--out: {out} cannot be written: {bad.strerror or bad}") from None
+                raise bad_input(
+                    "unwritable", f"--out: {out} cannot be written: {bad.strerror or bad}", subject="--out"
+                ) from None
     if as_json:
         typer.echo(json.dumps(result))
     else:

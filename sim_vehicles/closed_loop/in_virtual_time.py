@@ -19,7 +19,7 @@ from sim_vehicles.closed_loop.closed_loop import ClosedLoop
 from sim_vehicles.closed_loop.lap import Lap, phase_ns
 from sim_vehicles.encounter.brake import Brake
 from sim_vehicles.encounter.verdict import Judge
-from sim_vehicles.errors import BadInputError
+from sim_vehicles.errors import bad_input
 from sim_vehicles.inputs.feed import Feed
 from sim_vehicles.inputs.maps import misfits
 from sim_vehicles.inputs.stimuli import Stimuli, StimulusOptions
@@ -108,7 +108,11 @@ def replay_virtual(
     """
     trials = phases * laps
     if phases < 1 or laps < 1 or trials > MOST_TRIALS:
-        raise BadInputError(f"--phases {phases}, --loop {laps}: each at least 1, and at most {MOST_TRIALS} laps in all")
+        raise bad_input(
+            "out_of_range",
+            f"--phases {phases}, --loop {laps}: each at least 1, and at most {MOST_TRIALS} laps in all",
+            subject="--phases",
+        )
     if out is not None:
         check_out(out)
     judge = Judge(scenario)

@@ -8,7 +8,7 @@ from typing import Literal, get_args
 
 from node_agent.virtual.durations import duration_ns
 from sim_vehicles.encounter.driven_path import DrivenPath
-from sim_vehicles.errors import BadInputError
+from sim_vehicles.errors import bad_input
 from sim_vehicles.world.motion import State, Track
 
 Kind = Literal["auto", "driver", "none"]
@@ -36,24 +36,41 @@ def parse_brake(text: str) -> Brake:
     """`auto`, `driver`, `none`, or with other values `auto:7,0.2s` (deceleration in m/s2, reaction). BadInputError."""
     kind, colon, values = text.partition(":")
     if kind not in get_args(Kind):
-        raise BadInputError(f"--brake {text!r}: unknown; use auto, driver, none, or values as in auto:7,0.2s")
+        raise bad_input(
+            "unknown_word",
+            f"--brake {text!r}: unknown",
+            "use auto, driver, none, or values as in auto:7,0.2s",
+            subject="--brake",
+        )
     brake = DEFAULTS[kind]
     if not colon:
         return brake
     deceleration, comma, reaction = values.partition(",")
     if kind == "none" or not comma:
-        raise BadInputError(f"--brake {text!r}: write m/s2 and a reaction time, as in auto:7,0.2s; none has no values")
+        raise bad_input(
+            "wrong_form",
+            f"--brake {text!r}: write m/s2 and a reaction time, as in auto:7,0.2s; none has no values",
+            subject="--brake",
+        )
     try:
         deceleration_mps2 = float(deceleration)
     except ValueError:
-        raise BadInputError(f"--brake {text!r}: {deceleration!r} is no number of m/s2, as in auto:7,0.2s") from None
+        raise bad_input(
+            "no_number",
+            f"--brake {text!r}: {deceleration!r} is no number of m/s2, as in auto:7,0.2s",
+            subject="--brake",
+        ) from None
     reaction_s = duration_ns(reaction, "--brake") / 1e9
     if not 0 < deceleration_mps2 <= MAX_DECELERATION_MPS2:
-        raise BadInputError(
-            f"--brake {text!r}: deceleration must be above 0 and at most {MAX_DECELERATION_MPS2:g} m/s2"
+        raise bad_input(
+            "out_of_range",
+            f"--brake {text!r}: deceleration must be above 0 and at most {MAX_DECELERATION_MPS2:g} m/s2",
+            subject="--brake",
         )
     if reaction_s > MAX_REACTION_S:
-        raise BadInputError(f"--brake {text!r}: reaction must be at most {MAX_REACTION_S:g} s")
+        raise bad_input(
+            "out_of_range", f"--brake {text!r}: reaction must be at most {MAX_REACTION_S:g} s", subject="--brake"
+        )
     return Brake(brake.kind, deceleration_mps2, reaction_s)
 
 

@@ -24,7 +24,7 @@ from sim_vehicles.encounter.outcome import NOTHING
 from sim_vehicles.encounter.physics import KMH, impact_mps, needed_m
 from sim_vehicles.encounter.swept_area import entry_m, is_inside
 from sim_vehicles.encounter.visibility import Eye
-from sim_vehicles.errors import BadInputError
+from sim_vehicles.errors import bad_input
 from sim_vehicles.world.motion import Track
 from sim_vehicles.world.scene import Scenario
 
@@ -88,9 +88,12 @@ class Judge:
     def __init__(self, scenario: Scenario) -> None:
         scene, tracks = scenario.scene, scenario.motion.tracks
         if scene.crossing is not None and scene.crossing not in tracks:
-            raise BadInputError(
-                f"{scenario.motion.source}: the crossing vehicle {scene.crossing!r} of scene {scene.name} is not in "
-                "the recording; name one that is, or take `crossing` out of the scene"
+            raise bad_input(
+                "unknown_vehicle",
+                f"the crossing vehicle {scene.crossing!r} of scene {scene.name} is not in the recording",
+                "name one that is, or take `crossing` out of the scene",
+                subject=scene.crossing,
+                file=scenario.motion.source,
             )
         self.scenario = scenario
         self.crossing = scene.crossing if scene.crossing != scene.ego else None

@@ -26,7 +26,7 @@ from math import hypot
 from pathlib import Path
 from typing import Any, NamedTuple
 
-from sim_vehicles.errors import BadInputError, MissingToolError
+from sim_vehicles.errors import MissingToolError, bad_input
 from sim_vehicles.export.mcap_scene import FRAME, Json, still, time, turned, vector, vehicles
 from sim_vehicles.export.mcap_schemas import TOPICS
 
@@ -52,15 +52,22 @@ def write_mcap(path: Path, replay: Json, run: Path | None = None) -> None:
         from mcap.writer import Writer
     except ImportError:
         raise MissingToolError(
+            "missing_tool",
             "writing MCAP needs the package mcap: pip install 'shimekiri[vehicles]'"
-            " (from a file: 'shimekiri-VERSION-py3-none-any.whl[vehicles]')"
+            " (from a file: 'shimekiri-VERSION-py3-none-any.whl[vehicles]')",
+            subject="mcap",
         ) from None
     scene = replay.get("scene")
     if not scene:
-        raise BadInputError(f"{path}: this replay was not judged, so it has no scene: {replay.get('not_judged')}")
+        raise bad_input(
+            "not_judged", f"this replay was not judged, so it has no scene: {replay.get('not_judged')}", file=path
+        )
     if scene["start_s"] < 0:
-        raise BadInputError(
-            f"{path}: the replay begins at {scene['start_s']:g} s; MCAP has no time below 0; --start later"
+        raise bad_input(
+            "begins_below_zero",
+            f"the replay begins at {scene['start_s']:g} s; MCAP has no time below 0",
+            "--start later",
+            file=path,
         )
     path.parent.mkdir(parents=True, exist_ok=True)
     part = path.with_name(f".{path.name}.part")

@@ -6,7 +6,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from protos.plan_document import BurstArrival, Plan, Source
-from sim_vehicles.errors import BadInputError
+from sim_vehicles.errors import bad_input
 
 # In the order in which they are sent at one instant ([P] 6.1): the centre's tuples are at their node before anything
 # comes there from another node, sensor tuples come directly after the V2V ones.
@@ -39,10 +39,27 @@ def feeds(plan: Plan, path: Path, v2v: int | None) -> list[Feed]:
 def _feed(path: Path, v2v: int | None, name: str, source: Source) -> Feed:
     type_, arrival = source.type, source.arrival
     if type_ not in TYPES:
-        raise BadInputError(f"{path}: source {name} takes {type_}; a scenario can feed only {', '.join(sorted(TYPES))}")
+        raise bad_input(
+            "type_not_fed",
+            f"source {name} takes {type_}",
+            f"a scenario can feed only {', '.join(sorted(TYPES))}",
+            subject=name,
+            file=path,
+        )
     if not isinstance(arrival, BurstArrival):
-        raise BadInputError(f"{path}: source {name} arrives as {arrival.kind!r}; a replay needs burst and period")
+        raise bad_input(
+            "arrival_not_replayed",
+            f"source {name} arrives as {arrival.kind!r}",
+            "a replay needs burst and period",
+            subject=name,
+            file=path,
+        )
     n, period_ns = arrival.burst, arrival.period_ns
     if n < 1 or period_ns < 1:
-        raise BadInputError(f"{path}: source {name} needs a positive burst and period, not {n} every {period_ns} ns")
+        raise bad_input(
+            "out_of_range",
+            f"source {name} needs a positive burst and period, not {n} every {period_ns} ns",
+            subject=name,
+            file=path,
+        )
     return Feed(name, source.at, type_, v2v if v2v is not None and type_ == "vehicle.Cpm" else n, period_ns)

@@ -17,7 +17,7 @@ from typing import NamedTuple
 from google.protobuf.message import Message
 
 from protos.vehicle_pb2 import Cpm
-from sim_vehicles.errors import BadInputError
+from sim_vehicles.errors import bad_input
 from sim_vehicles.inputs.feed import Feed
 from sim_vehicles.v2v.channel import IDEAL, Channel
 from sim_vehicles.v2v.stations import generated, tuples
@@ -48,11 +48,18 @@ class StimulusOptions:
     def __post_init__(self) -> None:
         """BadInputError if a field cannot be."""
         if self.messages not in MESSAGES:
-            raise BadInputError(f"--messages: {self.messages!r} is unknown; use one of {', '.join(MESSAGES)}")
+            raise bad_input(
+                "unknown_word",
+                f"--messages: {self.messages!r} is unknown",
+                f"use one of {', '.join(MESSAGES)}",
+                subject="--messages",
+            )
         if not 0 <= self.age_ns <= MAX_AGE_NS:
-            raise BadInputError("--age: must be from 0 to 1 s; what is older is no news of a vehicle")
+            raise bad_input(
+                "out_of_range", "--age: must be from 0 to 1 s; what is older is no news of a vehicle", subject="--age"
+            )
         if self.phase_ns < 0:
-            raise BadInputError("--phase: must not be negative")
+            raise bad_input("negative", "--phase: must not be negative", subject="--phase")
 
 
 class _Arrival(NamedTuple):

@@ -19,7 +19,7 @@ from math import cos, sin
 from pathlib import Path
 from typing import Any
 
-from sim_vehicles.errors import BadInputError, MissingToolError
+from sim_vehicles.errors import MissingToolError, bad_input
 from sim_vehicles.readers.markup import End, Start
 from sim_vehicles.readers.rules import Bad, Row, number
 from sim_vehicles.readers.units import no_heading
@@ -37,15 +37,20 @@ def rows(path: Path, root: Start, found: Iterator[Start | End]) -> Iterator[Row 
     MissingToolError where commonroad-io is not installed."""
     version = root.attributes.get("commonRoadVersion")
     if version not in VERSIONS:
-        raise BadInputError(
-            f"{path}:{root.line}: commonRoadVersion is {version}; only {' and '.join(VERSIONS)} are read"
+        raise bad_input(
+            "other_version",
+            f"commonRoadVersion is {version}",
+            f"only {' and '.join(VERSIONS)} are read",
+            subject="commonRoadVersion",
+            file=path,
+            line=root.line,
         )
     try:
         step_s = number("timeStepSize", root.attributes.get("timeStepSize", ""))
         if step_s <= 0:
             raise ValueError(f"timeStepSize is {step_s:g}; it must be above 0 seconds")
     except ValueError as bad:
-        raise BadInputError(f"{path}:{root.line}: {bad}") from None
+        raise bad_input("out_of_range", str(bad), subject="timeStepSize", file=path, line=root.line) from None
     lean = Lean(version, step_s)
     lean.read(found)
     yield from (bad for bad in lean.bad if bad.everywhere)  # before the library, which has no words for it
@@ -161,13 +166,15 @@ def _open(path: Path, lean: Lean) -> list[Any]:
         from commonroad.common.file_reader import CommonRoadFileReader
     except ImportError:
         raise MissingToolError(
+            "missing_tool",
             f"{path} is a CommonRoad scenario; reading it needs commonroad-io: pip install 'shimekiri[record]'"
-            " (from a file: 'shimekiri-VERSION-py3-none-any.whl[record]')"
+            " (from a file: 'shimekiri-VERSION-py3-none-any.whl[record]')",
+            subject="commonroad-io",
         ) from None
     try:
         scenario, _ = CommonRoadFileReader(io.BytesIO(Tree.tostring(lean.root))).open()
     except Exception as bad:  # the library raises all that its parts raise, also bare asserts
-        raise BadInputError(f"{path}: commonroad-io cannot read it: {type(bad).__name__} {bad}") from None
+        raise bad_input("unreadable", f"commonroad-io cannot read it: {type(bad).__name__} {bad}", file=path) from None
     return list(scenario.dynamic_obstacles)
 
 

@@ -10,7 +10,7 @@ from contextlib import contextmanager
 from pathlib import Path
 from typing import Any, BinaryIO
 
-from sim_vehicles.errors import BadInputError
+from sim_vehicles.errors import bad_input
 
 MAX_BYTES = 512_000_000  # unpacked; some four million records, which take about 1 GB as tracks
 CHUNK = 65_536
@@ -30,9 +30,9 @@ def opened(path: Path) -> Iterator[io.BufferedReader[_Bounded]]:
             with io.BufferedReader(_Bounded(path, plain), CHUNK) as stream:
                 yield stream
     except FileNotFoundError:
-        raise BadInputError(f"{path}: there is no such file") from None
+        raise bad_input("no_file", "there is no such file", file=path) from None
     except (OSError, EOFError, zlib.error) as broken:
-        raise BadInputError(f"{path}: cannot be read: {broken}") from None
+        raise bad_input("unreadable", f"cannot be read: {broken}", file=path) from None
 
 
 class _Bounded(io.RawIOBase):
@@ -50,8 +50,11 @@ class _Bounded(io.RawIOBase):
         data = self._plain.read(len(target))
         self._read += len(data)
         if self._read > MAX_BYTES:
-            raise BadInputError(
-                f"{self._path}: holds more than {MAX_BYTES // 1_000_000} MB; record fewer seconds or fewer vehicles"
+            raise bad_input(
+                "too_large",
+                f"holds more than {MAX_BYTES // 1_000_000} MB",
+                "record fewer seconds or fewer vehicles",
+                file=self._path,
             )
         target[: len(data)] = data
         return len(data)

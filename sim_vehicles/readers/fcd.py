@@ -17,7 +17,7 @@ from collections.abc import Iterator, Mapping
 from math import cos, pi, radians, sin
 from pathlib import Path
 
-from sim_vehicles.errors import BadInputError
+from sim_vehicles.errors import bad_input
 from sim_vehicles.readers.markup import End, Start
 from sim_vehicles.readers.rules import Bad, Row, gather, number
 from sim_vehicles.readers.sizes import Kind, Sizes, read_types, routes_of
@@ -67,9 +67,13 @@ class Fcd:
         short = [_short(name) for name in names]
         missing = [name for name in NEEDED if name not in short]
         if missing:
-            raise BadInputError(
-                f"{self._path}:1: column vehicle_{missing[0]} is missing; "
-                "record at least --fcd-output.attributes x,y,angle,speed,type"
+            raise bad_input(
+                "missing_column",
+                f"column vehicle_{missing[0]} is missing",
+                "record at least --fcd-output.attributes x,y,angle,speed,type",
+                subject=f"vehicle_{missing[0]}",
+                file=self._path,
+                line=1,
             )
         for line, cells in found:
             try:

@@ -6,7 +6,7 @@ from collections.abc import Mapping
 from pathlib import Path
 from typing import BinaryIO
 
-from sim_vehicles.errors import BadInputError
+from sim_vehicles.errors import bad_input
 from sim_vehicles.readers import commonroad, fcd, table
 from sim_vehicles.readers.content import opened
 from sim_vehicles.readers.markup import Start, events
@@ -28,7 +28,9 @@ def read_motion(path: Path, skip_bad_rows: bool = False, kinds: Mapping[str, Kin
     with opened(path) as stream:
         head = stream.peek(1024)
         if head.startswith(b"PAR1"):
-            raise BadInputError(f"{path}: is Parquet, which is not read; record XML or CSV (--fcd-output FILE.xml)")
+            raise bad_input(
+                "parquet", "is Parquet, which is not read", "record XML or CSV (--fcd-output FILE.xml)", file=path
+            )
         if head.removeprefix(b"\xef\xbb\xbf").lstrip().startswith(b"<"):
             return _xml(path, stream, skip_bad_rows, kinds)
         return _table(path, stream, skip_bad_rows, kinds)
@@ -42,9 +44,12 @@ def _xml(path: Path, stream: BinaryIO, skip_bad_rows: bool, kinds: Mapping[str, 
         return data.motion(data.from_xml(found), skip_bad_rows)
     if isinstance(root, Start) and root.name == commonroad.ROOT:
         return gather(path, commonroad.rows(path, root, found), skip_bad_rows)
-    raise BadInputError(
-        f"{path}:{root.line}: <{root.name}> is neither SUMO's <{fcd.ROOT}> (--fcd-output) "
-        f"nor a CommonRoad scenario (<{commonroad.ROOT}>)"
+    raise bad_input(
+        "unknown_format",
+        f"<{root.name}> is neither SUMO's <{fcd.ROOT}> (--fcd-output) nor a CommonRoad scenario (<{commonroad.ROOT}>)",
+        subject=root.name,
+        file=path,
+        line=root.line,
     )
 
 
@@ -52,7 +57,9 @@ def _table(path: Path, stream: BinaryIO, skip_bad_rows: bool, kinds: Mapping[str
     found = table.lines(path, stream)
     first = next(found, None)
     if first is None:
-        raise BadInputError(f"{path}:1: the file is empty; the columns must be {','.join(COLUMNS)}")
+        raise bad_input(
+            "empty_file", "the file is empty", f"the columns must be {','.join(COLUMNS)}", file=path, line=1
+        )
     names = [name.strip() for name in first[1]]
     if fcd.is_table(names):
         data = fcd.Fcd(path, kinds)

@@ -12,7 +12,7 @@ from pathlib import Path
 from typing import BinaryIO, NamedTuple
 from xml.parsers import expat
 
-from sim_vehicles.errors import BadInputError
+from sim_vehicles.errors import bad_input
 from sim_vehicles.readers.content import CHUNK
 
 MAX_DEPTH = 32
@@ -44,9 +44,11 @@ def events(path: Path, stream: BinaryIO) -> Iterator[Start | End]:
         handler.parser.Parse(b"", True)
         yield from handler.taken()
     except expat.ExpatError as bad:
-        raise BadInputError(f"{path}:{bad.lineno}: is not XML: {expat.errors.messages[bad.code]}") from None
+        raise bad_input(
+            "not_xml", f"is not XML: {expat.errors.messages[bad.code]}", file=path, line=bad.lineno
+        ) from None
     except (LookupError, ValueError) as bad:  # an encoding that there is none of
-        raise BadInputError(f"{path}:1: is not XML: {bad}; save it as UTF-8") from None
+        raise bad_input("not_xml", f"is not XML: {bad}", "save it as UTF-8", file=path, line=1) from None
 
 
 class _Handler:
@@ -66,15 +68,21 @@ class _Handler:
         return events
 
     def _doctype(self, name: str, system: str | None, public: str | None, internal: bool) -> None:
-        raise BadInputError(
-            f"{self._path}:{self.parser.CurrentLineNumber}: a document type declaration is not read "
-            f"(it can make a small file endless); remove <!DOCTYPE {name} ...>"
+        raise bad_input(
+            "document_type",
+            "a document type declaration is not read (it can make a small file endless)",
+            f"remove <!DOCTYPE {name} ...>",
+            subject=name,
+            file=self._path,
+            line=self.parser.CurrentLineNumber,
         )
 
     def _start(self, name: str, attributes: dict[str, str]) -> None:
         line = self.parser.CurrentLineNumber
         if len(self._open) >= MAX_DEPTH:
-            raise BadInputError(f"{self._path}:{line}: elements lie deeper than {MAX_DEPTH} in one another")
+            raise bad_input(
+                "too_deep", f"elements lie deeper than {MAX_DEPTH} in one another", file=self._path, line=line
+            )
         self._open.append((line, []))
         self._events.append(Start(line, name, attributes))
 

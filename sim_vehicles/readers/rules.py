@@ -7,7 +7,7 @@ from math import hypot, isfinite
 from pathlib import Path
 from typing import NamedTuple
 
-from sim_vehicles.errors import BadInputError
+from sim_vehicles.errors import bad_input
 from sim_vehicles.readers import units
 from sim_vehicles.world.motion import MAX_GAP_S, MAX_SIZE_M, MAX_SPEED_MPS, MAX_TIME_S, Motion, State, Track, wrap
 
@@ -56,29 +56,33 @@ def gather(path: Path, rows: Iterable[Row | Bad], skip_bad_rows: bool = False) -
     """
     motion = Motion({}, str(path))
     line, read, first_of = 1, 0, dict[str, int]()
-    off_scale: list[str] = []
+    off_scale: list[tuple[int, str]] = []
     for row in rows:
         line, read = row.line, read + 1
         if found := _everywhere(row):
-            raise BadInputError(f"{path}:{line}: {found}")
+            text, _, mend = found.partition("; ")
+            raise bad_input("wrong_unit", text, mend, file=path, line=line)
         try:
             _add(motion.tracks, row)
         except ValueError as bad:
-            said = f"{path}:{line}: {bad}"
             if not skip_bad_rows:
-                raise BadInputError(f"{said}; {MEND}") from None
-            motion.skipped.append(said)
+                raise bad_input("bad_row", str(bad), MEND, file=path, line=line) from None
+            motion.skipped.append(f"{path}:{line}: {bad}")
             if isinstance(bad, _OffScaleError):
-                off_scale.append(said)
+                off_scale.append((line, str(bad)))
         else:
             assert isinstance(row, Row)
             first_of.setdefault(row.id, line)
     if not motion.tracks:
-        raise BadInputError(f"{path}:{line}: no usable row")
+        raise bad_input("no_usable_row", "no usable row", file=path, line=line)
     if len(off_scale) > MAX_OFF_SCALE * read:
-        raise BadInputError(
-            f"{off_scale[0]}; so it is in {len(off_scale)} of {read} rows: that is no bad row but a wrong unit; "
-            "convert the columns to seconds, metres and metres per second"
+        first, what = off_scale[0]
+        raise bad_input(
+            "wrong_unit",
+            f"{what}; so it is in {len(off_scale)} of {read} rows: that is no bad row but a wrong unit",
+            "convert the columns to seconds, metres and metres per second",
+            file=path,
+            line=first,
         )
     units.check(path, motion, first_of)
     return motion

@@ -10,7 +10,7 @@ from difflib import get_close_matches
 from math import hypot
 from pathlib import Path
 
-from sim_vehicles.errors import BadInputError
+from sim_vehicles.errors import bad_input
 from sim_vehicles.readers.formats import read_motion
 from sim_vehicles.readers.scene_file import read_scene
 from sim_vehicles.recordings import RECORDINGS
@@ -35,7 +35,13 @@ def load_scenario(what: str, ego: str | None = None, skip_bad_rows: bool = False
         scene = Scene(**{**vars(scene), "ego": ego, "stations": others})
     for role, vehicle in (("ego", scene.ego), *(("station", name) for name in scene.stations)):
         if vehicle not in motion.tracks:
-            raise BadInputError(f"{path}: the {role} {vehicle!r} is not in the recording; it has {_some(motion)}")
+            raise bad_input(
+                "unknown_vehicle",
+                f"the {role} {vehicle!r} is not in the recording",
+                f"it has {_some(motion)}",
+                subject=vehicle,
+                file=path,
+            )
     return Scenario(motion, scene)
 
 
@@ -46,21 +52,32 @@ def _find(what: str) -> Path:
     if path.is_file():
         return path
     if path.suffix or path.parent != Path("."):
-        raise BadInputError(f"{what}: there is no such file")
+        raise bad_input("no_file", "there is no such file", file=what)
     near = get_close_matches(what, built_in(), n=1, cutoff=0.4)
     meant = f"; did you mean {near[0]}?" if near else ""
-    raise BadInputError(
-        f"{what}: no such scenario{meant} (built in: {', '.join(built_in())}; or give the path of a recording)"
+    raise bad_input(
+        "unknown_scenario",
+        f"{what}: no such scenario{meant} (built in: {', '.join(built_in())}; or give the path of a recording)",
+        subject=what,
     )
 
 
 def _plain_scene(motion: Motion, name: str, ego: str | None) -> Scene:
     if ego is None:
-        raise BadInputError(
-            f"{motion.source}: no scene file {name}.json beside it, so name the ego: --ego ID, of {_some(motion)}"
+        raise bad_input(
+            "no_scene_file",
+            f"no scene file {name}.json beside it, so name the ego: --ego ID, of {_some(motion)}",
+            subject="--ego",
+            file=motion.source,
         )
     if ego not in motion.tracks:
-        raise BadInputError(f"{motion.source}: the ego {ego!r} is not in the recording; it has {_some(motion)}")
+        raise bad_input(
+            "unknown_vehicle",
+            f"the ego {ego!r} is not in the recording",
+            f"it has {_some(motion)}",
+            subject=ego,
+            file=motion.source,
+        )
     return Scene(name, ego, _nearest(motion, ego), start_s=motion.tracks[ego].states[0].t_s)
 
 

@@ -7,7 +7,7 @@ from math import isfinite
 from pathlib import Path
 from typing import Any
 
-from sim_vehicles.errors import BadInputError
+from sim_vehicles.errors import bad_input
 from sim_vehicles.world.geometry import Point
 from sim_vehicles.world.motion import MAX_TIME_S
 from sim_vehicles.world.scene import Scene
@@ -18,15 +18,23 @@ def read_scene(path: Path) -> Scene:
     try:
         raw = json.loads(path.read_text(encoding="utf-8"))
     except json.JSONDecodeError as bad:
-        raise BadInputError(f"{path}:{bad.lineno}: is not JSON: {bad.msg}") from None
+        raise bad_input("not_json", f"is not JSON: {bad.msg}", file=path, line=bad.lineno) from None
     except (OSError, UnicodeDecodeError) as bad:
-        raise BadInputError(f"{path}: cannot be read: {bad}") from None
+        raise bad_input("unreadable", f"cannot be read: {bad}", file=path) from None
     if not isinstance(raw, dict) or not isinstance(raw.get("ego"), str):
-        raise BadInputError(f'{path}: the scene has no ego; add "ego": ID of the vehicle that is to be warned')
+        raise bad_input(
+            "no_ego",
+            "the scene has no ego",
+            'add "ego": ID of the vehicle that is to be warned',
+            subject="ego",
+            file=path,
+        )
     try:
         return _scene(raw, path.stem)
     except (KeyError, TypeError, ValueError, AttributeError) as bad:
-        raise BadInputError(f"{path}: the scene is not complete: {type(bad).__name__} {bad}; mend it") from None
+        raise bad_input(
+            "not_complete", f"the scene is not complete: {type(bad).__name__} {bad}", "mend it", file=path
+        ) from None
 
 
 def _scene(raw: dict[str, Any], name: str) -> Scene:

@@ -6,7 +6,7 @@ from collections.abc import Mapping
 from pathlib import Path
 from typing import NamedTuple
 
-from sim_vehicles.errors import BadInputError
+from sim_vehicles.errors import bad_input
 from sim_vehicles.readers.content import opened
 from sim_vehicles.readers.markup import Start, events
 from sim_vehicles.readers.rules import number
@@ -85,6 +85,12 @@ def read_types(path: Path) -> dict[str, Kind]:
                 length_m = number("length", given.get("length", str(default.length_m)))
                 width_m = number("width", given.get("width", str(default.width_m)))
             except ValueError as bad:
-                raise BadInputError(f"{path}:{event.line}: vType {given.get('id', '')}: {bad}") from None
+                raise bad_input(
+                    "no_number",
+                    f"vType {given.get('id', '')}: {bad}",
+                    subject=given.get("id", ""),
+                    file=path,
+                    line=event.line,
+                ) from None
             found[given.get("id", "")] = Kind(default.type, length_m, width_m)
     return found

@@ -14,7 +14,7 @@ from itertools import chain
 from pathlib import Path
 from typing import IO
 
-from sim_vehicles.errors import BadInputError
+from sim_vehicles.errors import bad_input
 from sim_vehicles.readers.rules import Bad, Row, number
 from sim_vehicles.world.motion import State, Track
 
@@ -39,14 +39,21 @@ def lines(path: Path, stream: IO[bytes]) -> Iterator[Line]:
             if cells:
                 yield reader.line_num, cells
     except (UnicodeDecodeError, csv.Error) as broken:
-        raise BadInputError(f"{path}: is not a CSV text: {broken}") from None
+        raise bad_input("not_csv", f"is not a CSV text: {broken}", file=path) from None
 
 
 def rows(path: Path, names: list[str], found: Iterator[Line]) -> Iterator[Row | Bad]:
     """The lines below the header `names` as rows. BadInputError where a column is missing."""
     missing = [name for name in COLUMNS if name not in names]
     if missing:
-        raise BadInputError(f"{path}:1: column {missing[0]} is missing; the columns must be {','.join(COLUMNS)}")
+        raise bad_input(
+            "missing_column",
+            f"column {missing[0]} is missing",
+            f"the columns must be {','.join(COLUMNS)}",
+            subject=missing[0],
+            file=path,
+            line=1,
+        )
     places = {name: names.index(name) for name in COLUMNS}
     for line, cells in found:
         try:

@@ -14,7 +14,7 @@ from pathlib import Path
 from statistics import median, median_high, median_low
 from typing import NamedTuple
 
-from sim_vehicles.errors import BadInputError
+from sim_vehicles.errors import bad_input
 from sim_vehicles.world.motion import MAX_GAP_S, Motion, Track
 
 MAX_HEADING_RAD = 4 * pi  # two turns
@@ -79,14 +79,15 @@ def check(path: Path, motion: Motion, lines: Mapping[str, int]) -> None:
         return
     first = next(pace for pace in paces if (pace.ratio >= ratio if ratio > 1 else pace.ratio <= ratio))
     said = (
-        f"{path}:{lines[first.id]}: the vehicles drive {_times(ratio)} what their speeds say "
+        f"the vehicles drive {_times(ratio)} what their speeds say "
         f"(median of {len(paces)} that move; {first.id}: {_times(first.ratio)})"
     )
     cause = _cause(ratio, median(pace.step_s for pace in paces))
     if 1 / MAX_RATIO <= ratio <= MAX_RATIO:
-        motion.notes.append(f"{said}: {cause}")
+        motion.notes.append(f"{path}:{lines[first.id]}: {said}: {cause}")
     else:
-        raise BadInputError(f"{said}: {cause} (leaving out rows cannot mend it)")
+        text, _, mend = f"{said}: {cause} (leaving out rows cannot mend it)".partition("; ")
+        raise bad_input("wrong_unit", text, mend, subject=first.id, file=path, line=lines[first.id])
 
 
 def _pace(track: Track) -> Pace | None:

@@ -69,8 +69,10 @@ def _home() -> Path:
         import sumo  # type: ignore[import-not-found, unused-ignore]
     except ImportError:
         raise MissingToolError(
+            "missing_tool",
             "recording needs SUMO, which is not installed: pip install 'shimekiri[record]'"
-            " (from a file: 'shimekiri-VERSION-py3-none-any.whl[record]')"
+            " (from a file: 'shimekiri-VERSION-py3-none-any.whl[record]')",
+            subject="sumo",
         ) from None
     return Path(sumo.SUMO_HOME)
 
@@ -78,7 +80,11 @@ def _home() -> Path:
 def _call(command: list[str], here: Path) -> str:
     done = subprocess.run(command, cwd=here, capture_output=True, text=True, timeout=300, check=False)
     if done.returncode:
-        raise MissingToolError(f"{Path(command[0]).name} failed: {done.stderr.strip() or done.stdout.strip()}")
+        raise MissingToolError(
+            "tool_failed",
+            f"{Path(command[0]).name} failed: {done.stderr.strip() or done.stdout.strip()}",
+            subject=Path(command[0]).name,
+        )
     return done.stdout
 
 

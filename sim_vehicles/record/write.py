@@ -6,7 +6,7 @@ import json
 from pathlib import Path
 from typing import Any
 
-from sim_vehicles.errors import BadInputError
+from sim_vehicles.errors import bad_input
 from sim_vehicles.readers.formats import read_motion
 from sim_vehicles.readers.scene_file import read_scene
 from sim_vehicles.readers.table import write_motion
@@ -67,9 +67,13 @@ def _check(path: Path, found: Facts) -> None:
     seen = found["first_perceived_s"]
     ego, station = seen["A"], seen["E"]
     if found["least_gap_m"] > 1.0:
-        raise BadInputError(f"{path}: A and X stay {found['least_gap_m']} m apart: this is no collision course")
+        raise bad_input(
+            "no_collision_course",
+            f"A and X stay {found['least_gap_m']} m apart: this is no collision course",
+            file=path,
+        )
     if station is None or (ego is not None and ego <= station):
-        raise BadInputError(f"{path}: E does not perceive X before A does: the buildings hide nothing")
+        raise bad_input("nothing_hidden", "E does not perceive X before A does: the buildings hide nothing", file=path)
 
 
 def _rounded(line: list[Point]) -> list[list[float]]:

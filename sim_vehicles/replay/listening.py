@@ -167,11 +167,20 @@ class Listening:
         try:
             return self._stack.enter_context(self._listen(address, output.name))
         except (NotTrustedError, TlsError) as bad:
-            raise FeedError(f"output {output.name}: {bad}") from bad
+            raise FeedError("not_trusted", f"output {output.name}: {bad}", subject=output.name) from bad
         except NotAcceptedError as bad:
-            raise FeedError(f"output {output.name}: {bad}; deploy the plan first: coordinator deploy") from bad
+            raise FeedError(
+                "not_accepted",
+                f"output {output.name}: {bad}",
+                "deploy the plan first: coordinator deploy",
+                subject=output.name,
+            ) from bad
         except (AgentError, UnknownCodecError, OSError) as bad:
-            raise FeedError(f"output {output.name}: node {output.node} at {address} cannot be reached: {bad}") from bad
+            raise FeedError(
+                "unreachable",
+                f"output {output.name}: node {output.node} at {address} cannot be reached: {bad}",
+                subject=output.name,
+            ) from bad
 
     def _take(self, name: str, results: Results) -> None:
         fifo(SENDER_PRIORITY)

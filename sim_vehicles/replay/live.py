@@ -170,11 +170,20 @@ class Live:
         try:
             return self._stack.enter_context(self.connect(address, feed.name))
         except (NotTrustedError, TlsError) as bad:
-            raise FeedError(f"source {feed.name}: {bad}") from bad
+            raise FeedError("not_trusted", f"source {feed.name}: {bad}", subject=feed.name) from bad
         except NotAcceptedError as bad:
-            raise FeedError(f"source {feed.name}: {bad}; deploy the plan first: coordinator deploy") from bad
+            raise FeedError(
+                "not_accepted",
+                f"source {feed.name}: {bad}",
+                "deploy the plan first: coordinator deploy",
+                subject=feed.name,
+            ) from bad
         except BROKEN as bad:
-            raise FeedError(f"source {feed.name}: node {feed.node} at {address} cannot be reached: {bad}") from bad
+            raise FeedError(
+                "unreachable",
+                f"source {feed.name}: node {feed.node} at {address} cannot be reached: {bad}",
+                subject=feed.name,
+            ) from bad
 
     def _wake(self) -> None:
         for schedule in self._schedules.values():
@@ -210,7 +219,7 @@ class Live:
         except BROKEN as bad:
             known = bad.results if isinstance(bad, NoAnswerError) else []
             tally.count(len(aged), [result for result in known if result is not None])
-            raise FeedError(f"source {name} at node {node}: {bad}") from bad
+            raise FeedError("went_away", f"source {name} at node {node}: {bad}", subject=name) from bad
         tally.bursts += len(bursts)
         with self._lock:
             for burst in bursts:

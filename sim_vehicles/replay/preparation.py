@@ -10,7 +10,7 @@ from node_agent.virtual.plan_file import MEND, read_json, read_plan
 from protos.plan_document import Plan
 from sim_vehicles.closed_loop.lap import phase_ns
 from sim_vehicles.encounter.brake import AUTO, Brake
-from sim_vehicles.errors import BadInputError
+from sim_vehicles.errors import bad_input
 from sim_vehicles.inputs.feed import Feed, feeds
 from sim_vehicles.inputs.load import utilisation
 from sim_vehicles.inputs.stimuli import Stimuli, StimulusOptions
@@ -108,26 +108,31 @@ def prepare(options: Options) -> Prepared:
     plan = read_plan(path, f"a plan made by `coordinator plan`{named}")
     found = feeds(plan, path, options.v2v)
     if not found:
-        raise BadInputError(f"{path}: the plan has no source, so there is nothing to send")
+        raise bad_input("no_source", "the plan has no source, so there is nothing to send", file=path)
     told = outputs(plan)
     why = None if told else f"the plan has no output of type {WARNING}, so nothing makes the ego brake"
     addresses, tls = ({}, None) if options.addresses is None else _addresses(options.addresses, found, told)
     chosen = _input_options(options, scenario, found)
     if options.virtual is None and options.laps != 1 and chosen.until_ns - chosen.start_ns < LEAST_LAP_NS:
-        raise BadInputError(
-            "--loop: live laps must be at least 1 s long; operators remember the lap before for so long"
+        raise bad_input(
+            "laps_too_short",
+            "--loop: live laps must be at least 1 s long; operators remember the lap before for so long",
+            subject="--loop",
         )
     inputs = Stimuli(found, scenario, chosen)
     bursts = inputs.bursts()
     if not bursts:
-        raise BadInputError(
-            "--start, --until: no burst lies between them; make the stretch longer than a period of the plan's sources"
+        raise bad_input(
+            "no_burst",
+            "--start, --until: no burst lies between them",
+            "make the stretch longer than a period of the plan's sources",
+            subject="--start",
         )
     sizes = _sizes(found, bursts, inputs.options)
     try:
         utilisation(plan, sizes, 1.0)
     except KeyError as bad:
-        raise BadInputError(f"{path}: is no complete plan: {bad} has no place; {MEND}") from None
+        raise bad_input("not_complete", f"is no complete plan: {bad} has no place", MEND, file=path) from None
     return Prepared(options, scenario, plan, found, told, addresses, inputs, bursts, why, sizes, tls)
 
 
@@ -143,60 +148,94 @@ def parse_rate(text: str) -> float:
     try:
         return float(text)
     except ValueError:
-        raise BadInputError(f"--rate: {text!r} is no number of times real time; write 1, 4 or max") from None
+        raise bad_input(
+            "no_number", f"--rate: {text!r} is no number of times real time", "write 1, 4 or max", subject="--rate"
+        ) from None
 
 
 def parse_phase(text: str) -> tuple[int, int]:
     """Of `--phase`: `3/20` in (3, 20). BadInputError where it has no such form."""
     k, slash, n = (part.strip() for part in text.partition("/"))
     if not (slash and k.isdecimal() and n.isdecimal() and len(k + n) < 12):
-        raise BadInputError(f"--phase: {text!r}: write K/N, as in 3/20: bursts 3/20 of a period later")
+        raise bad_input(
+            "wrong_form", f"--phase: {text!r}: write K/N, as in 3/20: bursts 3/20 of a period later", subject="--phase"
+        )
     return int(k), int(n)
 
 
 def _check(options: Options) -> None:
     if (options.addresses is None) == (options.virtual is None):
         what = "only one of them" if options.addresses else "one of them"
-        raise BadInputError(
-            f"--to, --virtual: give {what}: --to addresses.json of running agents, or --virtual plan.json"
+        raise bad_input(
+            "options_do_not_fit",
+            f"--to, --virtual: give {what}: --to addresses.json of running agents, or --virtual plan.json",
+            subject="--to",
         )
     if not (0 < options.rate <= MAX_RATE or options.rate == inf):  # NaN too
-        raise BadInputError(f"--rate: {options.rate:g} must be above 0 and at most {MAX_RATE:g}, or max")
+        raise bad_input(
+            "out_of_range",
+            f"--rate: {options.rate:g} must be above 0 and at most {MAX_RATE:g}, or max",
+            subject="--rate",
+        )
     if options.virtual is not None and options.rate != 1:
-        raise BadInputError("--rate: nothing waits in virtual time; leave it out")
+        raise bad_input("options_do_not_fit", "--rate: nothing waits in virtual time", "leave it out", subject="--rate")
     if options.virtual is not None and options.plan is not None:
-        raise BadInputError("--plan: --virtual names the plan already; leave it out")
+        raise bad_input(
+            "options_do_not_fit", "--plan: --virtual names the plan already", "leave it out", subject="--plan"
+        )
     if options.virtual is None and options.operators:
-        raise BadInputError("--operators: live agents have theirs; start them with --operators, or use --virtual")
+        raise bad_input(
+            "options_do_not_fit",
+            "--operators: live agents have theirs",
+            "start them with --operators, or use --virtual",
+            subject="--operators",
+        )
     _check_times(options)
     _check_counts(options)
 
 
 def _check_times(options: Options) -> None:
     if options.duration_ns is not None and options.until_ns is not None:
-        raise BadInputError("--duration, --until: give only one of them")
+        raise bad_input("options_do_not_fit", "--duration, --until: give only one of them", subject="--duration")
     if options.duration_ns is not None and options.duration_ns <= 0:
-        raise BadInputError("--duration: must be above 0")
+        raise bad_input("out_of_range", "--duration: must be above 0", subject="--duration")
     if options.phase is not None:
         k, n = options.phase
         if options.phases != 1:
-            raise BadInputError("--phase, --phases: give only one of them")
+            raise bad_input("options_do_not_fit", "--phase, --phases: give only one of them", subject="--phase")
         if not (1 <= n <= MAX_PHASES and 0 <= k < n):
-            raise BadInputError(f"--phase: {k}/{n}: phases of N are 0/N to (N-1)/N, with N at most {MAX_PHASES}")
+            raise bad_input(
+                "out_of_range",
+                f"--phase: {k}/{n}: phases of N are 0/N to (N-1)/N, with N at most {MAX_PHASES}",
+                subject="--phase",
+            )
 
 
 def _check_counts(options: Options) -> None:
     if not 1 <= options.phases <= MAX_PHASES:
-        raise BadInputError(f"--phases: {options.phases} must be from 1 to {MAX_PHASES}")
+        raise bad_input(
+            "out_of_range", f"--phases: {options.phases} must be from 1 to {MAX_PHASES}", subject="--phases"
+        )
     if options.phases != 1 and options.virtual is None:
-        raise BadInputError("--phases: needs --virtual; a live replay has one burst phase: --phase K/N")
+        raise bad_input(
+            "options_do_not_fit",
+            "--phases: needs --virtual",
+            "a live replay has one burst phase: --phase K/N",
+            subject="--phases",
+        )
     least = 1 if options.virtual is not None else 0
     if not least <= options.laps <= MAX_LAPS:
-        raise BadInputError(
-            f"--loop: {options.laps} must be from {least} to {MAX_LAPS} laps; 0, until Ctrl-C, is live only"
+        raise bad_input(
+            "out_of_range",
+            f"--loop: {options.laps} must be from {least} to {MAX_LAPS} laps; 0, until Ctrl-C, is live only",
+            subject="--loop",
         )
     if options.v2v is not None and not 1 <= options.v2v <= 4096:
-        raise BadInputError(f"--v2v: {options.v2v} must be from 1 to 4096, the most that one batch holds")
+        raise bad_input(
+            "out_of_range",
+            f"--v2v: {options.v2v} must be from 1 to 4096, the most that one batch holds",
+            subject="--v2v",
+        )
 
 
 def _plan_path(options: Options) -> Path:
@@ -204,7 +243,9 @@ def _plan_path(options: Options) -> Path:
         return options.virtual
     assert options.addresses is not None
     if not options.addresses.exists():  # said first: the plan is looked for beside it
-        raise BadInputError(f"{options.addresses}: there is no such file; it should be what `coordinator up` writes")
+        raise bad_input(
+            "no_file", "there is no such file", "it should be what `coordinator up` writes", file=options.addresses
+        )
     return options.plan or options.addresses.with_name("plan.json")
 
 
@@ -214,7 +255,11 @@ def _input_options(options: Options, scenario: Scenario, found: list[Feed]) -> S
     if until_ns is None:
         until_ns = start_ns + (DEFAULT_NS if options.duration_ns is None else options.duration_ns)
     if until_ns <= start_ns:
-        raise BadInputError(f"--until: {until_ns / 1e9:g} s is not after the start, {start_ns / 1e9:g} s")
+        raise bad_input(
+            "out_of_range",
+            f"--until: {until_ns / 1e9:g} s is not after the start, {start_ns / 1e9:g} s",
+            subject="--until",
+        )
     k, n = options.phase or (0, 1)
     return StimulusOptions(
         start_ns, until_ns, phase_ns(found, k, n), options.seed, options.v2v, options.age_ns, options.messages,
@@ -227,8 +272,10 @@ def _start_ns(scenario: Scenario, asked_ns: int | None) -> int:
     if asked_ns is None:
         return round((motion.start_s if scene.start_s is None else scene.start_s) * 1e9)
     if not motion.start_s <= asked_ns / 1e9 <= motion.end_s:
-        raise BadInputError(
-            f"--start: {asked_ns / 1e9:g} s is outside the recording ({motion.start_s:g} to {motion.end_s:g} s)"
+        raise bad_input(
+            "out_of_range",
+            f"--start: {asked_ns / 1e9:g} s is outside the recording ({motion.start_s:g} to {motion.end_s:g} s)",
+            subject="--start",
         )
     return asked_ns
 
@@ -248,15 +295,27 @@ def _addresses(path: Path, found: list[Feed], told: list[Output]) -> tuple[dict[
     values = read_json(path, "the addresses.json that `coordinator up` writes")
     nodes, tls = values.get("nodes"), values.get("tls")
     if not isinstance(nodes, dict):
-        raise BadInputError(f'{path}: "nodes" is missing; it should be the addresses.json that `coordinator up` writes')
+        raise bad_input(
+            "missing_key",
+            '"nodes" is missing',
+            "it should be the addresses.json that `coordinator up` writes",
+            subject="nodes",
+            file=path,
+        )
     if tls is not None and (not isinstance(tls, str) or not tls):
-        raise BadInputError(f'{path}: "tls" is no folder; it should be the addresses.json that `coordinator up` writes')
+        raise bad_input(
+            "wrong_shape",
+            '"tls" is no folder',
+            "it should be the addresses.json that `coordinator up` writes",
+            subject="tls",
+            file=path,
+        )
     wanted = [(feed.node, f"where source {feed.name} enters") for feed in found]
     wanted += [(output.node, f"where output {output.name} leaves") for output in told]
     result = {}
     for name, where in wanted:
         node = nodes.get(name)
         if not isinstance(node, dict) or not isinstance(node.get("data"), str):
-            raise BadInputError(f"{path}: node {name}, {where}, has no data address here")
+            raise bad_input("no_address", f"node {name}, {where}, has no data address here", subject=name, file=path)
         result[name] = node["data"]
     return result, path.parent / tls if tls else None

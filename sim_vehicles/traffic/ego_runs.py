@@ -18,7 +18,7 @@ from typing import NamedTuple
 
 from node_agent.operators.registry import Registry
 from protos.vehicle_pb2 import Cpm
-from sim_vehicles.errors import BadInputError
+from sim_vehicles.errors import bad_input
 from sim_vehicles.operators.chain import Chain
 from sim_vehicles.readers.formats import read_motion
 from sim_vehicles.traffic import truth
@@ -44,9 +44,9 @@ class Options:
 
     def __post_init__(self) -> None:
         if not 0 <= self.latency_ns <= 10_000 * MS:
-            raise BadInputError("--latency: must be from 0 to 10 s")
+            raise bad_input("out_of_range", "--latency: must be from 0 to 10 s", subject="--latency")
         if not 0 < self.range_m <= 10_000:
-            raise BadInputError("--range: must be in (0, 10000] metres")
+            raise bad_input("out_of_range", "--range: must be in (0, 10000] metres", subject="--range")
 
 
 class Heard(NamedTuple):
@@ -104,7 +104,13 @@ def run_file(
     for ego in egos:
         if ego not in motion.tracks:
             some = ", ".join(sorted(motion.tracks)[:5])
-            raise BadInputError(f"{path}: --ego {ego!r} is not in the recording; it has {some}, ...")
+            raise bad_input(
+                "unknown_vehicle",
+                f"--ego {ego!r} is not in the recording",
+                f"it has {some}, ...",
+                subject=ego,
+                file=path,
+            )
     chosen = list(dict.fromkeys(egos)) or sorted(motion.tracks)
     runs = []
     for run in _each(motion, chosen, options, jobs):

@@ -12,7 +12,7 @@ from pathlib import Path
 from random import Random
 
 from node_agent.virtual.durations import duration_ns
-from sim_vehicles.errors import BadInputError
+from sim_vehicles.errors import bad_input
 from sim_vehicles.v2v.loss_trace import read_trace
 
 NAME = "--channel"
@@ -83,17 +83,19 @@ def parse_channel(text: str) -> Channel:
     for part in text.split(","):
         key, equals, value = (piece.strip() for piece in part.partition("="))
         if key not in KEYS or not equals or not value:
-            raise BadInputError(
-                f"{NAME}: {part.strip()!r} is not understood; write ideal, or some of {', '.join(KEYS)}, as in "
-                "loss=0.1,delay=5ms,jitter=2ms,half=200m,trace=FILE"
+            raise bad_input(
+                "wrong_form",
+                f"{NAME}: {part.strip()!r} is not understood",
+                f"write ideal, or some of {', '.join(KEYS)}, as in loss=0.1,delay=5ms,jitter=2ms,half=200m,trace=FILE",
+                subject=NAME,
             )
         if key in found:
-            raise BadInputError(f"{NAME}: {key} is given twice")
+            raise bad_input("given_twice", f"{NAME}: {key} is given twice", subject=NAME)
         found[key] = value
     try:
         return replace(_channel(found), text=text)
     except ValueError as bad:
-        raise BadInputError(f"{NAME}: {bad}") from None
+        raise bad_input("wrong_form", f"{NAME}: {bad}", subject=NAME) from None
 
 
 def _channel(found: dict[str, str]) -> Channel:

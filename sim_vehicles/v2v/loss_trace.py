@@ -12,7 +12,7 @@ import io
 from collections.abc import Iterator
 from pathlib import Path
 
-from sim_vehicles.errors import BadInputError
+from sim_vehicles.errors import bad_input
 
 COUNTER = 128
 REMOTE = "RV"  # the received ones; a log also holds what its own vehicle sent
@@ -25,15 +25,17 @@ def read_trace(path: Path) -> tuple[bool, ...]:
     try:
         text = path.read_text(encoding="utf-8-sig")
     except FileNotFoundError:
-        raise BadInputError(f"{path}: there is no such file; it should hold a loss trace") from None
+        raise bad_input("no_file", "there is no such file", "it should hold a loss trace", file=path) from None
     except (OSError, UnicodeDecodeError) as bad:
-        raise BadInputError(f"{path}: cannot be read: {bad}") from None
+        raise bad_input("unreadable", f"cannot be read: {bad}", file=path) from None
     first = text.split("\n", 1)[0]
     trace = tuple(_counted(path, text) if "msgCnt" in first else _listed(path, text))
     if not any(trace):
-        raise BadInputError(f"{path}: no message of this trace was received; every message would be lost")
+        raise bad_input(
+            "nothing_received", "no message of this trace was received; every message would be lost", file=path
+        )
     if len(trace) > MOST:
-        raise BadInputError(f"{path}: {len(trace)} entries; a trace may have {MOST}")
+        raise bad_input("too_many_rows", f"{len(trace)} entries", f"a trace may have {MOST}", file=path)
     return trace
 
 
@@ -41,9 +43,12 @@ def _listed(path: Path, text: str) -> Iterator[bool]:
     for line, row in enumerate(text.splitlines(), 1):
         for word in row.replace(",", " ").split():
             if word not in ("0", "1"):
-                raise BadInputError(
-                    f"{path}:{line}: {word!r} is neither 1 (received) nor 0 (lost); or give a log with the columns "
-                    f"{','.join(COLUMNS)}"
+                raise bad_input(
+                    "no_mark",
+                    f"{word!r} is neither 1 (received) nor 0 (lost)",
+                    f"or give a log with the columns {','.join(COLUMNS)}",
+                    file=path,
+                    line=line,
                 )
             yield word == "1"
 
@@ -53,13 +58,22 @@ def _counted(path: Path, text: str) -> list[bool]:
     reader = csv.DictReader(io.StringIO(text, newline=""))
     missing = [name for name in COLUMNS if name not in (reader.fieldnames or ())]
     if missing:
-        raise BadInputError(f"{path}:1: column {missing[0]} is missing; the columns must be {','.join(COLUMNS)}")
+        raise bad_input(
+            "missing_column",
+            f"column {missing[0]} is missing",
+            f"the columns must be {','.join(COLUMNS)}",
+            subject=missing[0],
+            file=path,
+            line=1,
+        )
     counts: dict[str, list[int]] = {}
     for row in reader:
         if row["source"] == REMOTE:
             counts.setdefault(row["id"] or "", []).append(_count(path, reader.line_num, row["msgCnt"]))
     if not counts:
-        raise BadInputError(f"{path}: no row has the source {REMOTE} (a message received from another vehicle)")
+        raise bad_input(
+            "no_messages", f"no row has the source {REMOTE} (a message received from another vehicle)", file=path
+        )
     return _pattern(max(counts.values(), key=len))
 
 
@@ -79,5 +93,12 @@ def _count(path: Path, line: int, text: str | None) -> int:
     except ValueError:
         value = -1
     if not 0 <= value < COUNTER:
-        raise BadInputError(f"{path}:{line}: msgCnt is {text!r}; it must be a whole number from 0 to {COUNTER - 1}")
+        raise bad_input(
+            "out_of_range",
+            f"msgCnt is {text!r}",
+            f"it must be a whole number from 0 to {COUNTER - 1}",
+            subject="msgCnt",
+            file=path,
+            line=line,
+        )
     return value

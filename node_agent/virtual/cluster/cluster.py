@@ -26,7 +26,7 @@ from node_agent.virtual.cluster.node import Apply, Policies, VirtualNode, instal
 from node_agent.virtual.cluster.payloads import payload_bytes
 from node_agent.virtual.cluster.virtual_deployment import VirtualDeployment
 from node_agent.virtual.cost_model import Costs
-from node_agent.virtual.errors import BadInputError
+from node_agent.virtual.errors import bad_input
 from node_agent.virtual.event_queue import ADMITTED, CHANGED, Events
 from node_agent.virtual.scenario import Scenario, Source
 from node_agent.virtual.summary import WindowSummary
@@ -232,7 +232,7 @@ class Cluster:
             for identity in local.installed:
                 self._registry.check(identity)
         except OperatorError as error:
-            raise BadInputError(f"node {local.node}: {error}") from None
+            raise bad_input(error.code, f"node {local.node}: {error}", subject=local.node) from None
         for operator in local.operators:
             try:
                 given = operator.called or [names[each] for each in operator.inputs]
@@ -241,7 +241,9 @@ class Cluster:
                 if operator.late is not None and operator.late.run:
                     calls[-operator.id] = self._registry.variant(operator, given, codec)
             except (OperatorError, UnknownCodecError) as error:
-                raise BadInputError(f"operator {operator.name} of node {local.node}: {error}") from None
+                raise bad_input(
+                    error.code, f"operator {operator.name} of node {local.node}: {error}", subject=operator.name
+                ) from None
         return calls
 
     def _link(self, node: VirtualNode, peer: core.Peer) -> Link:
@@ -270,7 +272,12 @@ class Cluster:
         plan, last_ns = len(self._replaced_ns), 0
         for admission in admissions:
             if admission.source not in self._ids:
-                raise BadInputError(f"the plan has no source {admission.source!r}; it has {', '.join(self._ids)}")
+                raise bad_input(
+                    "unknown_source",
+                    f"the plan has no source {admission.source!r}",
+                    f"it has {', '.join(self._ids)}",
+                    subject=admission.source,
+                )
             at_ns = self._begun_ns + admission.at_ns
             if at_ns > (self._replaced_ns[-1] if plan else -1):
                 self._events.at(at_ns, ADMITTED, self._admit_planned, (plan, admission))

@@ -12,7 +12,7 @@ from node_agent.operators.registry import Registry
 from node_agent.virtual.change_schedule import alone
 from node_agent.virtual.cluster.cluster import Cluster
 from node_agent.virtual.cluster.node import Apply
-from node_agent.virtual.errors import BadInputError
+from node_agent.virtual.errors import bad_input
 from node_agent.virtual.optimum.miss_bound import STATES, by_output, least_missed
 from node_agent.virtual.optimum.schedule import fewest_missed
 from node_agent.virtual.optimum.workload import Graph, Recorded, Replayed, Seen, unpoliced
@@ -88,12 +88,17 @@ def regret(
     """
     scenario, registry = scenario or Scenario(), registry or operators_here()
     if scenario.batch is not None:
-        raise BadInputError("--regret: compares policies tuple by tuple; leave --batch out")
+        raise bad_input(
+            "regret_in_batches", "--regret: compares policies tuple by tuple", "leave --batch out", subject="--regret"
+        )
     plan = unpoliced(virtual_plan(made))
     check(plan, scenario)
     if plan.windows:
-        raise BadInputError(
-            "--regret: windows depend on what is shed, so their work is not the same under every policy; leave it out"
+        raise bad_input(
+            "regret_of_windows",
+            "--regret: windows depend on what is shed, so their work is not the same under every policy",
+            "leave it out",
+            subject="--regret",
         )
     names = list(dict.fromkeys([REFERENCE, *(POLICIES if policies is None else policies)]))
     counted = {output.name for output in plan.outputs} if outputs is None else set(outputs)

@@ -11,7 +11,7 @@ from typing import Any
 from node_agent.virtual import plan_file
 from protos.plan_document import Plan
 from sim_vehicles.encounter.brake import AUTO
-from sim_vehicles.errors import BadInputError
+from sim_vehicles.errors import BadInputError, bad_input
 from sim_vehicles.story.page.stopping_profile import StoppingProfile, stopping_profile
 from sim_vehicles.story.timeline.gantt import Gantt, gantt_in
 from sim_vehicles.story.timeline.lineage_trace import MissingRecordError
@@ -190,15 +190,17 @@ def read_story(run: Path) -> Story:
     replay = read_json(run / "replay.json")
     verdict, scene = replay.get("verdict"), replay.get("scene")
     if not isinstance(verdict, dict) or not isinstance(scene, dict):
-        raise BadInputError(
-            f"{run / 'replay.json'}: has no verdict or no scene, so there is nothing to show; "
-            "replay with a plan whose warnings come back (sim-vehicles replay)"
+        raise bad_input(
+            "no_verdict",
+            "has no verdict or no scene, so there is nothing to show",
+            "replay with a plan whose warnings come back (sim-vehicles replay)",
+            file=run / "replay.json",
         )
     try:
         return _story(run, replay, verdict)
     except (KeyError, TypeError, ValueError, AttributeError, IndexError) as bad:
-        raise BadInputError(
-            f"{run / 'replay.json'}: is not complete: {type(bad).__name__} {bad}; make it again"
+        raise bad_input(
+            "not_complete", f"is not complete: {type(bad).__name__} {bad}", "make it again", file=run / "replay.json"
         ) from None
 
 

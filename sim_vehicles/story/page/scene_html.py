@@ -8,7 +8,7 @@ from importlib.resources import files
 from pathlib import Path
 from typing import Any
 
-from sim_vehicles.errors import BadInputError
+from sim_vehicles.errors import bad_input
 from sim_vehicles.story.page import bars, formulas, plots, sections, tables
 from sim_vehicles.story.page.playback import playback
 from sim_vehicles.story.page.run_story import Story, read_story
@@ -32,8 +32,8 @@ def page(run: Path) -> str:
     try:
         return _page(story)
     except (KeyError, TypeError, ValueError, AttributeError, IndexError) as bad:
-        raise BadInputError(
-            f"{run / 'replay.json'}: is not complete: {type(bad).__name__} {bad}; make it again"
+        raise bad_input(
+            "not_complete", f"is not complete: {type(bad).__name__} {bad}", "make it again", file=run / "replay.json"
         ) from None
 
 

@@ -19,7 +19,7 @@ from protos import records as rec
 from protos.plan_document import Plan, PlanFileError
 from protos.records import RECORD_BYTES, Ran, Record, stamp_of, unpack_header
 from protos.segments import Block, Flaw, bodies, scan
-from sim_vehicles.errors import BadInputError
+from sim_vehicles.errors import bad_input
 
 Lineage = tuple[int, int, int]  # source, epoch, seq
 CLOCKS: Lineage = (-1, -1, -1)
@@ -166,9 +166,13 @@ def read_plan(path: Path) -> PlanView:
     try:
         return _view(plan_document.shaped(values))
     except PlanFileError as error:
-        raise BadInputError(f"{path}: {error.text}; make it with `coordinator plan`") from None
+        raise bad_input(
+            "not_a_plan", error.text, "make it with `coordinator plan`", subject=error.path, file=path
+        ) from None
     except KeyError as error:
-        raise BadInputError(f"{path}: is no plan: {error} is missing; make it with `coordinator plan`") from None
+        raise bad_input(
+            "not_a_plan", f"is no plan: {error} is missing", "make it with `coordinator plan`", file=path
+        ) from None
 
 
 def read_json(path: Path) -> dict[str, Any]:
@@ -176,11 +180,11 @@ def read_json(path: Path) -> dict[str, Any]:
     try:
         document = json.loads(path.read_text(encoding="utf-8"))
     except json.JSONDecodeError as bad:
-        raise BadInputError(f"{path}:{bad.lineno}: is not JSON: {bad.msg}; make it again") from None
+        raise bad_input("not_json", f"is not JSON: {bad.msg}", "make it again", file=path, line=bad.lineno) from None
     except (OSError, UnicodeDecodeError) as bad:
-        raise BadInputError(f"{path}: cannot be read: {bad}; name the directory of a run") from None
+        raise bad_input("unreadable", f"cannot be read: {bad}", "name the directory of a run", file=path) from None
     if not isinstance(document, dict):
-        raise BadInputError(f"{path}: is not a JSON object; make it again")
+        raise bad_input("not_an_object", "is not a JSON object", "make it again", file=path)
     return document
 
 

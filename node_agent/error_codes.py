@@ -1,0 +1,34 @@
+"""What each mistake is called that an agent or its tools find, by the room that finds it.
+
+Programs and tests compare codes; sentences are for people and may be worded anew.
+"""
+
+from __future__ import annotations
+
+from typing import Literal
+
+Code = Literal[
+    # several rooms
+    "no_file", "not_a_tuple", "not_json", "other_type", "parameters_not_json", "unknown_source",
+    "wrong_number_of_inputs", "wrong_shape",
+    # operators
+    "aggregate_without_window", "declares_nothing", "default_not_json", "missing_method", "missing_parameter",
+    "missing_side_input", "no_aggregate", "no_join", "no_operator", "no_signature", "not_declared",
+    "not_decoded", "not_encoded", "not_finite", "not_loaded", "not_ordinary", "not_python", "open_arguments",
+    "operator_twice", "other_code", "other_inputs", "other_name", "parameter_type", "raised", "too_deep",
+    "too_large", "unknown_argument", "unknown_codec", "unknown_operator", "unknown_parameter",
+    "wrong_number_of_arguments", "wrong_window", "wrong_window_length",
+    # protos: plan.json and policies
+    "bad_policy_duration", "bad_policy_number", "bad_policy_parameter", "bad_policy_share", "changed",
+    "no_policy_name", "not_a_plan", "other_version", "policy_never_live", "policy_parameter_twice",
+    "unknown_policy", "unknown_policy_parameter",
+    # testing
+    "not_a_list", "not_planned", "side_input_as_input", "tuples_never_come", "unknown_input",
+    "unknown_side_input", "windows_mixed",
+    # virtual
+    "arrivals_not_simulated", "barrier_of_several_operators", "burst_of_single_tuples", "changes_too_close",
+    "empty_file", "factors_in_wrong_order", "given_twice", "negative", "no_duration", "no_factor", "no_unit",
+    "not_an_object", "not_empty", "not_simulated", "other_deadline", "other_nodes", "other_policy",
+    "other_source", "out_of_range", "regret_in_batches", "regret_of_windows", "too_many_plans", "too_old",
+    "unknown_jitter", "unknown_key", "unknown_word", "unreadable", "unwritable",
+]  # fmt: skip

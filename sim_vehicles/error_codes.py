@@ -1,0 +1,32 @@
+"""What each mistake is called that the vehicles' commands find, by the room that finds it.
+
+Programs and tests compare codes; sentences are for people and may be worded anew.
+"""
+
+from __future__ import annotations
+
+from typing import Literal
+
+Code = Literal[
+    # several rooms
+    "missing_column", "missing_tool", "no_file", "no_number", "not_complete", "not_json", "options_do_not_fit",
+    "out_of_range", "unknown_vehicle", "unknown_word", "unreadable", "wrong_form",
+    # cli
+    "no_directory", "no_traces", "not_a_directory", "not_a_file", "not_empty", "nothing_to_judge", "unwritable",
+    # export
+    "begins_below_zero", "not_judged",
+    # inputs
+    "arrival_not_replayed", "negative", "type_not_fed",
+    # readers
+    "bad_row", "document_type", "empty_file", "no_ego", "no_scene_file", "no_usable_row", "not_csv", "not_xml",
+    "other_version", "parquet", "too_deep", "too_large", "unknown_format", "unknown_scenario", "wrong_unit",
+    # record
+    "no_collision_course", "nothing_hidden", "tool_failed",
+    # replay
+    "laps_too_short", "missing_key", "no_address", "no_burst", "no_source", "not_accepted", "not_trusted",
+    "unreachable", "went_away", "wrong_shape",
+    # story
+    "no_verdict", "not_a_plan", "not_an_object",
+    # v2v
+    "given_twice", "no_mark", "no_messages", "nothing_received", "too_many_rows",
+]  # fmt: skip
