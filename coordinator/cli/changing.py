@@ -72,7 +72,7 @@ def settle(plan: Path, addresses: Path) -> None:
         return
     tell(f"a change of {plan} was broken off when it was decided: plan {made.hash[:8]} runs, and the files say so now")
     with Agents(file.of_plan(made)) as agents:
-        deploy.deploy(made, agents, Lines())
+        deploy.deploy(made, agents, LineProgress())
 
 
 def check_running(made: Plan, plan: Path, addresses: Path, dry_run: bool) -> None:
