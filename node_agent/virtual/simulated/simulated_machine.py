@@ -20,6 +20,7 @@ from node_agent.virtual.simulated.simulated_runtime import Told
 from node_agent.virtual.simulated.virtual_time import Killed, Process, VirtualTime
 
 WATCH_NS = 20_000_000
+WATCHDOG_NS = 10_000_000_000  # as the unit file has it
 AGAIN_NS = 2_000_000_000  # until systemd starts an agent that has failed again
 CONTROL_PORT, DATA_PORT = 7700, 7701
 STATE = Path("/state")
@@ -189,7 +190,23 @@ class SimulatedMachine:
         if process is None or not process.alive:
             return None
         process.pause()
+        if which == "supervisor":
+            self._watch(self._agents)
         return lambda: None if self.asleep else process.go_on()
+
+    def _watch(self, agent: int) -> None:
+        """The service manager gives up a supervisor that says nothing for a while."""
+
+        def look() -> None:
+            host = self.agent
+            if agent == self._agents and host is not None and host.supervisor is not None and host.supervisor.paused:
+                if self.asleep:
+                    self._watch(agent)
+                else:
+                    self.counts["supervisor_stood_still"] += 1
+                    self.kill_supervisor()
+
+        self.time.after(WATCHDOG_NS, look)
 
     def power_off(self) -> None:
         """Everything that is not on the disk is gone."""

@@ -85,6 +85,11 @@ class Process:
             self._time.after(0, lambda: self._resume(number))
 
     @property
+    def paused(self) -> bool:
+        """Whether it stands still."""
+        return self._paused
+
+    @property
     def current(self) -> bool:
         """Whether this is the process that runs now."""
         return getcurrent() is self._stack

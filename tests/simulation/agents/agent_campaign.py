@@ -57,19 +57,19 @@ def kinds_of(seed: int) -> list[str]:
     return [kind for kind in KINDS if random.random() < share]
 
 
-def run(seed: int, kinds: Sequence[str] | None = None) -> Outcome:
-    """One seed, with its own kinds of faults or with these."""
+def run(seed: int, kinds: Sequence[str] | None = None, once: bool = False) -> Outcome:
+    """One seed, with its own kinds of faults or with these. once: each kind once, and not drawn."""
     chosen = kinds_of(seed) if kinds is None else list(kinds)
     outcome = Outcome(seed, chosen)
     with TemporaryDirectory(dir=MEMORY if MEMORY.is_dir() else None) as folder:
-        _run(outcome, Path(folder))
+        _run(outcome, Path(folder), once)
     return outcome
 
 
-def _run(outcome: Outcome, folder: Path) -> None:
+def _run(outcome: Outcome, folder: Path, once: bool) -> None:
     random = Random(outcome.seed ^ 0x5EED)
     line = AgentsLine(outcome.seed, folder, SMALL_RING if random.randrange(8) == 0 else 4096)
-    faults = drawn(random, line, list(outcome.kinds))
+    faults = drawn(random, line, list(outcome.kinds), once)
     for name, instants in load(random, faults).items():
         probes = [HEALED_NS + number * 200 * MS for number in range(PROBES)]
         line.feed(name, instants + probes)

@@ -85,7 +85,8 @@ def _freeze(which: str) -> Begin:
         if machine.asleep or (go_on := machine.freeze(which)) is None:
             return
         fired[fault.kind] += 1
-        line.time.after(fault.for_ns * (1 + fault.size % 3), go_on)
+        if fault.size % 4:  # else for ever: it has to be replaced
+            line.time.after(fault.for_ns * (1 + fault.size % 3), go_on)
 
     return freeze
 
@@ -231,15 +232,16 @@ def begin(line: AgentsLine, fault: Fault, fired: Counter[str]) -> None:
     KINDS[fault.kind](line, fault, fired)
 
 
-def drawn(random: Random, line: AgentsLine, kinds: list[str]) -> list[Fault]:
-    """The faults of one seed."""
+def drawn(random: Random, line: AgentsLine, kinds: list[str], once: bool = False) -> list[Fault]:
+    """The faults of one seed. once: one of each kind."""
     ways = sorted(set(line.ways()))
+    chosen = kinds if once else [random.choice(kinds) for _ in range(random.randint(1, 6) if kinds else 0)]
     return [
         Fault(
-            random.choice(kinds), random.randrange(FIRST_NS, LAST_NS), random.randrange(MS, LONGEST_NS),
+            kind, random.randrange(FIRST_NS, LAST_NS), random.randrange(MS, LONGEST_NS),
             random.choice(sorted(NODES)), random.choice(ways), random.randrange(1000),
         )
-        for _ in range(random.randint(1, 6) if kinds else 0)
+        for kind in chosen
     ]  # fmt: skip
 
 
