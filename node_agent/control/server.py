@@ -10,9 +10,12 @@ from node_agent.control import authorization
 from node_agent.control.deploy_driver import DeployDriver
 from node_agent.control.plan_check import is_loopback
 from node_agent.control.plan_store import PlanStore
+from node_agent.control.refused_calls import RefusedCalls
 from node_agent.control.service import OPTIONS, Agent
+from node_agent.control.spool.fullness import SpoolGauge
 from node_agent.control.spool.spool_files import SpoolFiles
 from node_agent.host import ipc
+from node_agent.host.clock import now_ns
 from node_agent.host.log import WARNING, Log
 from node_agent.host.settings import Settings
 from node_agent.tls.names import TlsError
@@ -29,6 +32,7 @@ class Control:
     def __init__(self, settings: Settings, supervisor: ipc.Channel) -> None:
         self.settings, self.supervisor = settings, supervisor
         self.log = Log(settings.name, "control", settings.log_json)
+        self._dropped = 0  # records, at the last look at the spool
 
     async def run(self) -> int:
         """Serve; returns the exit code."""
@@ -41,9 +45,11 @@ class Control:
         self.deployments = DeployDriver(store, self.log)
         for problem in self.deployments.store.problems:
             self.log.say("plans_damaged", problem, WARNING)
+        refused = RefusedCalls(self.log)
         guards = [authorization.OnlyCoordinator()] if self.settings.tls is not None else []
-        server = grpc.aio.server(interceptors=guards, options=OPTIONS, maximum_concurrent_rpcs=MOST_CALLS)
-        agent = Agent(self.settings, self.deployments, self.spool)
+        server = grpc.aio.server(interceptors=[refused, *guards], options=OPTIONS, maximum_concurrent_rpcs=MOST_CALLS)
+        self.gauge = SpoolGauge(self.spool.spool, self.log, self.spool.age_ns)
+        agent = Agent(self.settings, self.deployments, self.spool, gauge=self.gauge, refused=refused.counters)
         agent_pb2_grpc.add_AgentServicer_to_server(agent, server)  # type: ignore[no-untyped-call]
         port, why = self._listen(server)
         if not port:
@@ -128,4 +134,6 @@ class Control:
         while True:
             await asyncio.sleep(self.settings.sync_s)
             await agent.spool_sync()
+            dropped, self._dropped = self.spool.dropped > self._dropped, self.spool.dropped
+            self.gauge.look(now_ns(), dropped)
             self.settings.state.reserve.fill()  # where the disk was full, and has room again

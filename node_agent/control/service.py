@@ -17,6 +17,7 @@ from node_agent.control.deployment import Deployment, Reply
 from node_agent.control.identities import Identities
 from node_agent.control.plan_check import MOST_PLAN_BYTES, RefusalError, checked_hash, checked_prepare
 from node_agent.control.runtime_channel import Question
+from node_agent.control.spool.fullness import Fullness, SpoolGauge
 from node_agent.control.spool.spool_files import SpoolFiles, sync
 from node_agent.host import ipc
 from node_agent.host.settings import Settings, place_name
@@ -53,6 +54,8 @@ class Agent(agent_pb2_grpc.AgentServicer):
     spool: SpoolFiles
     described: str = ""
     identities: Identities = field(default_factory=Identities)
+    gauge: SpoolGauge | None = None
+    refused: Mapping[str, int] = field(default_factory=dict)  # calls, by counter
 
     # -- deployments
 
@@ -110,6 +113,8 @@ class Agent(agent_pb2_grpc.AgentServicer):
         reply = status_reply(self.settings.name, statuses, durable.deployments, self._agent_counters())
         reply.version, restarts = version(), self.deployments.restarts
         reply.restarts = sum(restarts.values())
+        if self.gauge is not None:
+            reply.spool.CopyFrom(_spool(self.gauge.now, self.spool.dropped))
         operators = await self._identities()
         reply.operators.extend(found for place in operators.values() for found in place if found not in reply.operators)
         if len(statuses) > 1:
@@ -118,13 +123,14 @@ class Agent(agent_pb2_grpc.AgentServicer):
                 counters = {} if core else self._agent_counters()
                 place = status_reply(place_name(self.settings.name, core), [status], here, counters)
                 place.version, place.restarts = reply.version, restarts.get(core, 0)
+                place.spool.CopyFrom(reply.spool)
                 place.operators.extend(operators.get(core, ()))
                 reply.places.append(place)
         return reply
 
     def _agent_counters(self) -> dict[str, int]:
         durable = self.deployments.machine.durable
-        counters = {"highest_epoch": durable.seen, "plans_kept": len(durable.ran)}
+        counters = {"highest_epoch": durable.seen, "plans_kept": len(durable.ran), **self.refused}
         if self.spool.problems:
             counters["trace_problems"] = len(self.spool.problems)  # Health and the log name them
         if damaged := len(self.settings.state.starts.problems) + len(self.deployments.store.problems):
@@ -316,6 +322,15 @@ def _figures(reply: agent_pb2.StatusReply, alive: Sequence[ipc.Status]) -> None:
                     id=id_, operators=operators, sub_deadline_ns=sub_deadline_ns, queued=queued, runs=runs, shed=shed,
                     lost=lost, timed=instances, timed_ns=timed_ns, worst_ns=worst_ns, recent_ns=recent_ns,
                 )  # fmt: skip
+
+
+def _spool(now: Fullness, dropped: int) -> agent_pb2.SpoolStatus:
+    found = agent_pb2.SpoolStatus(
+        bytes=now.bytes, limit_bytes=now.limit_bytes, oldest_ns=now.oldest_ns, dropped=dropped
+    )
+    if now.full_in_ns is not None:
+        found.full_in_ns = now.full_in_ns
+    return found
 
 
 def _reply(reply: Reply) -> agent_pb2.PlanReply:

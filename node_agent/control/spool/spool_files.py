@@ -14,6 +14,7 @@ import contextlib
 import errno
 import os
 import re
+import time
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import replace
 from pathlib import Path
@@ -96,6 +97,15 @@ class SpoolFiles:
                     stamp = f"{record.stamp:016x}"
                     found[stamp] = max(found.get(stamp, 0), record.plan_epoch)
         return found
+
+    def age_ns(self, place: tuple[int, int]) -> int:
+        """How long ago the file of that segment (boot, first record) was written; 0 where that is not known."""
+        boot, first = place
+        try:
+            written_s = (self._directory(boot) / segment_name(first)).stat().st_mtime
+        except OSError:
+            return 0
+        return max(0, int((time.time() - written_s) * 1e9))
 
     def note(self, problem: str) -> None:
         """A problem with the trace, for Health, Status and the log."""
