@@ -12,8 +12,8 @@ from node_agent.control.plan_check import is_loopback
 from node_agent.control.plan_store import PlanStore
 from node_agent.control.refused_calls import RefusedCalls
 from node_agent.control.service import OPTIONS, Agent
-from node_agent.control.spool.fullness import SpoolGauge
 from node_agent.control.spool.spool_files import SpoolFiles
+from node_agent.control.spool.spool_gauge import SpoolGauge
 from node_agent.host import ipc
 from node_agent.host.clock import now_ns
 from node_agent.host.log import WARNING, Log

@@ -17,8 +17,8 @@ from node_agent.control.deployment import Deployment, Reply
 from node_agent.control.identities import Identities
 from node_agent.control.plan_check import MOST_PLAN_BYTES, RefusalError, checked_hash, checked_prepare
 from node_agent.control.runtime_channel import Question
-from node_agent.control.spool.fullness import Fullness, SpoolGauge
 from node_agent.control.spool.spool_files import SpoolFiles, sync
+from node_agent.control.spool.spool_gauge import Fullness, SpoolGauge
 from node_agent.host import ipc
 from node_agent.host.settings import Settings, place_name
 from protos import agent_pb2, agent_pb2_grpc, trace_pb2

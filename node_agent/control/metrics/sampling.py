@@ -6,7 +6,7 @@ from typing import NamedTuple
 from node_agent.control.deployment import Deployment
 from node_agent.control.metrics.exposition import Page
 from node_agent.control.metrics.families import FAMILIES
-from node_agent.control.spool.fullness import Fullness
+from node_agent.control.spool.spool_gauge import Fullness
 from node_agent.host import ipc
 from node_agent.host.settings import place_name
 from protos.latency import Verdict

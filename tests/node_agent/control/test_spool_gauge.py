@@ -1,6 +1,6 @@
 """The spool says how full it is, how old its oldest record, and when it will be full, before it drops anything."""
 
-from node_agent.control.spool.fullness import LOOK_NS, Fullness, SpoolGauge
+from node_agent.control.spool.spool_gauge import LOOK_NS, Fullness, SpoolGauge
 from node_agent.control.spool.spool_protocol import Incarnation, Segment, Spool
 from node_agent.host.log import Log
 from protos.segments import Chain
