@@ -173,6 +173,9 @@ class Disk(Protocol):
     def modified_ns(self, path: Path) -> int:
         """When a file was written last, on a clock of the disk: later where it was written later, or the same."""
 
+    def age_ns(self, path: Path) -> int:
+        """How long ago a file was written last; 0 where the disk has no clock."""
+
     def sync(self, paths: Iterable[Path]) -> None:
         """Bring the content of files and the entries of folders to the disk. What is not there any more is left out."""
 

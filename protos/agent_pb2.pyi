@@ -249,8 +249,22 @@ class OutputStatus(_message.Message):
     latencies: _containers.RepeatedCompositeFieldContainer[Latencies]
     def __init__(self, name: _Optional[str] = ..., deadline_ns: _Optional[int] = ..., met: _Optional[int] = ..., late: _Optional[int] = ..., undecidable: _Optional[int] = ..., worst_ns: _Optional[int] = ..., latencies: _Optional[_Iterable[_Union[Latencies, _Mapping]]] = ...) -> None: ...
 
+class SpoolStatus(_message.Message):
+    __slots__ = ("bytes", "limit_bytes", "oldest_ns", "full_in_ns", "dropped")
+    BYTES_FIELD_NUMBER: _ClassVar[int]
+    LIMIT_BYTES_FIELD_NUMBER: _ClassVar[int]
+    OLDEST_NS_FIELD_NUMBER: _ClassVar[int]
+    FULL_IN_NS_FIELD_NUMBER: _ClassVar[int]
+    DROPPED_FIELD_NUMBER: _ClassVar[int]
+    bytes: int
+    limit_bytes: int
+    oldest_ns: int
+    full_in_ns: int
+    dropped: int
+    def __init__(self, bytes: _Optional[int] = ..., limit_bytes: _Optional[int] = ..., oldest_ns: _Optional[int] = ..., full_in_ns: _Optional[int] = ..., dropped: _Optional[int] = ...) -> None: ...
+
 class StatusReply(_message.Message):
-    __slots__ = ("node", "boot", "runtime_alive", "uptime_ns", "busy_ns", "overhead_ns", "queue_bytes", "plans", "counters", "records_written", "longest_hold_ns", "places", "outputs", "version", "rt", "restarts", "queue_limit_bytes", "operators")
+    __slots__ = ("node", "boot", "runtime_alive", "uptime_ns", "busy_ns", "overhead_ns", "queue_bytes", "plans", "counters", "records_written", "longest_hold_ns", "places", "outputs", "version", "rt", "restarts", "queue_limit_bytes", "operators", "spool")
     NODE_FIELD_NUMBER: _ClassVar[int]
     BOOT_FIELD_NUMBER: _ClassVar[int]
     RUNTIME_ALIVE_FIELD_NUMBER: _ClassVar[int]
@@ -269,6 +283,7 @@ class StatusReply(_message.Message):
     RESTARTS_FIELD_NUMBER: _ClassVar[int]
     QUEUE_LIMIT_BYTES_FIELD_NUMBER: _ClassVar[int]
     OPERATORS_FIELD_NUMBER: _ClassVar[int]
+    SPOOL_FIELD_NUMBER: _ClassVar[int]
     node: str
     boot: int
     runtime_alive: bool
@@ -287,7 +302,8 @@ class StatusReply(_message.Message):
     restarts: int
     queue_limit_bytes: int
     operators: _containers.RepeatedCompositeFieldContainer[OperatorIdentity]
-    def __init__(self, node: _Optional[str] = ..., boot: _Optional[int] = ..., runtime_alive: _Optional[bool] = ..., uptime_ns: _Optional[int] = ..., busy_ns: _Optional[int] = ..., overhead_ns: _Optional[int] = ..., queue_bytes: _Optional[int] = ..., plans: _Optional[_Iterable[_Union[PlanStatus, _Mapping]]] = ..., counters: _Optional[_Iterable[_Union[Counter, _Mapping]]] = ..., records_written: _Optional[int] = ..., longest_hold_ns: _Optional[int] = ..., places: _Optional[_Iterable[_Union[StatusReply, _Mapping]]] = ..., outputs: _Optional[_Iterable[_Union[OutputStatus, _Mapping]]] = ..., version: _Optional[str] = ..., rt: _Optional[bool] = ..., restarts: _Optional[int] = ..., queue_limit_bytes: _Optional[int] = ..., operators: _Optional[_Iterable[_Union[OperatorIdentity, _Mapping]]] = ...) -> None: ...
+    spool: SpoolStatus
+    def __init__(self, node: _Optional[str] = ..., boot: _Optional[int] = ..., runtime_alive: _Optional[bool] = ..., uptime_ns: _Optional[int] = ..., busy_ns: _Optional[int] = ..., overhead_ns: _Optional[int] = ..., queue_bytes: _Optional[int] = ..., plans: _Optional[_Iterable[_Union[PlanStatus, _Mapping]]] = ..., counters: _Optional[_Iterable[_Union[Counter, _Mapping]]] = ..., records_written: _Optional[int] = ..., longest_hold_ns: _Optional[int] = ..., places: _Optional[_Iterable[_Union[StatusReply, _Mapping]]] = ..., outputs: _Optional[_Iterable[_Union[OutputStatus, _Mapping]]] = ..., version: _Optional[str] = ..., rt: _Optional[bool] = ..., restarts: _Optional[int] = ..., queue_limit_bytes: _Optional[int] = ..., operators: _Optional[_Iterable[_Union[OperatorIdentity, _Mapping]]] = ..., spool: _Optional[_Union[SpoolStatus, _Mapping]] = ...) -> None: ...
 
 class ProfileRequest(_message.Message):
     __slots__ = ("hash",)

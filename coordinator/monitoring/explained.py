@@ -14,6 +14,7 @@ from coordinator.monitoring.tables import INDICATION, TIMED, UNITS, Column, coun
 from coordinator.monitoring.text import table
 from coordinator.report import missed_share
 
+SPOOL_SHARE, SPOOL_SOON_NS = 0.5, 3600 * 10**9  # from where on it is said
 EDITED = (
     "edited since the agent loaded it, and what runs is as it was; to run the new code, start the agent again, write"
     " operators.json anew, plan and deploy; until then the agent refuses this plan when it starts again"
@@ -138,9 +139,30 @@ def operators(values: Mapping[str, Any]) -> Iterator[str]:
         yield f"{', '.join(edited)}: {EDITED}"
 
 
+def spool(values: Mapping[str, Any]) -> Iterator[str]:
+    """Trace records that nobody has collected, once they are much: at half of what there is room for, or within an
+    hour of it."""
+    found = values.get("spool")
+    if not found or not found["limit_bytes"]:
+        return
+    full_in_ns, share = found["full_in_ns"], found["bytes"] / found["limit_bytes"]
+    age = f"the oldest record is {_lasting(found['oldest_ns'])} old"
+    if full_in_ns == 0:
+        yield f"trace: no room for more, {found['dropped']:,} records dropped; {age}: 'coordinator collect' makes room"
+    elif share >= SPOOL_SHARE or (full_in_ns is not None and full_in_ns <= SPOOL_SOON_NS):
+        when = f", full in {_lasting(full_in_ns)} at this rate" if full_in_ns is not None else ""
+        yield f"trace: {percent(share)} of the room is used{when}; {age}: 'coordinator collect' makes room"
+
+
+def _lasting(ns: int) -> str:
+    minutes, seconds = divmod(ns // 10**9, 60)
+    return f"{minutes} min" if minutes else f"{seconds} s"
+
+
 def others(values: Mapping[str, Any], log: str) -> Iterator[str]:
     """Counters that say something to people and that no other line tells; of those that have a reason which only the
     log tells, where that is."""
+    yield from spool(values)
     yield from wording.counters(
         {name: n for name, n in values["counters"].items() if not overload_status.told_here(name)}
     )

@@ -66,6 +66,7 @@ def of(reply: Any, health: Any) -> Values:
         "queue_limit_bytes": reply.queue_limit_bytes or None,
         "records_written": reply.records_written,
         "restarts": reply.restarts,
+        "spool": _spool(reply.spool) if reply.HasField("spool") else None,
         "plans": [_plan(plan) for plan in reply.plans],
         "outputs": {output.name: _output(output) for output in reply.outputs},
         "counters": {counter.name: counter.value for counter in reply.counters},
@@ -76,6 +77,12 @@ def of(reply: Any, health: Any) -> Values:
     if isinstance(health, AgentError):
         return values | {"serving": False, "why": str(health)}
     return values | {"serving": health.serving, "why": health.why}
+
+
+def _spool(spool: agent_pb2.SpoolStatus) -> Values:
+    """`full_in_ns`: None where it does not fill."""
+    told = {key: getattr(spool, key) for key in ("bytes", "limit_bytes", "oldest_ns", "dropped")}
+    return told | {"full_in_ns": spool.full_in_ns if spool.HasField("full_in_ns") else None}
 
 
 def _plan(plan: agent_pb2.PlanStatus) -> Values:

@@ -37,6 +37,8 @@ WORDS = {
     "plans_not_resumed": "plans on disk that could not be resumed",
     "cpu_not_pinned": "times that a core to run on did not exist",
     "probes_unmatched": "clock probes answered that were not asked",
+    "calls_refused": "calls to the agent that it refused: its log says which, and why",
+    "calls_unauthorised": "calls to the agent by others than the coordinator",
     "trace_problems": "problems with the trace",
     "files_damaged": "damaged files, set aside",
     "runtimes_stood_still": "runtimes that stood still, were killed and started again",

@@ -4,6 +4,7 @@ import grpc
 
 from node_agent.control import authorization
 from node_agent.control.plan_check import MOST_PLAN_BYTES, is_loopback
+from node_agent.control.refused_calls import RefusedCalls
 from node_agent.control.server import NotServedError
 from node_agent.control.service import Agent
 from node_agent.host.settings import Settings
@@ -34,7 +35,8 @@ class GrpcServer:
     async def start(self, agent: Agent) -> tuple[int, int]:
         """Listen. Raises NotServedError."""
         guards = [authorization.OnlyCoordinator()] if self.settings.tls is not None else []
-        server = grpc.aio.server(interceptors=guards, options=OPTIONS, maximum_concurrent_rpcs=MOST_CALLS)
+        refused = RefusedCalls(agent.deployments.log, agent.refused)
+        server = grpc.aio.server(interceptors=[refused, *guards], options=OPTIONS, maximum_concurrent_rpcs=MOST_CALLS)
         agent_pb2_grpc.add_AgentServicer_to_server(agent, server)  # type: ignore[no-untyped-call]
         port = self._listen(server)
         await server.start()

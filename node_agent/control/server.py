@@ -11,6 +11,7 @@ from node_agent.control.deploy_driver import DeployDriver
 from node_agent.control.plan_store import PlanStore
 from node_agent.control.service import Agent
 from node_agent.control.spool.spool_files import SpoolFiles
+from node_agent.control.spool.spool_gauge import SpoolGauge
 from node_agent.host import ipc
 from node_agent.host.channel_end import ChannelEnd, OpenEnd
 from node_agent.host.log import WARNING, Log
@@ -48,6 +49,7 @@ class Control:
         self.settings, self.supervisor = settings, supervisor
         self.log = log or Log(settings.name, "control", settings.log_json)
         self._server, self._open_end, self._monotonic, self._settle = server, open_end, monotonic, settle
+        self._dropped = 0  # records, at the last look at the spool
 
     async def run(self) -> int:
         """Serve; returns the exit code."""
@@ -60,7 +62,10 @@ class Control:
         self.deployments = DeployDriver(store, self.log)
         for problem in self.deployments.store.problems:
             self.log.say("plans_damaged", problem, WARNING)
-        agent = self.agent = Agent(self.settings, self.deployments, self.spool, monotonic=self._monotonic)
+        self.gauge = SpoolGauge(self.spool.spool, self.log, self.spool.age_ns)
+        agent = self.agent = Agent(
+            self.settings, self.deployments, self.spool, monotonic=self._monotonic, gauge=self.gauge
+        )
         try:
             port, metrics = await self._server.start(agent)
         except NotServedError as error:
@@ -115,4 +120,6 @@ class Control:
         while True:
             await asyncio.sleep(self.settings.sync_s)
             await agent.spool_sync()
+            dropped, self._dropped = self.spool.dropped > self._dropped, self.spool.dropped
+            self.gauge.look(int(self._monotonic() * 1e9), dropped)
             self.settings.state.reserve.fill()  # where the disk was full, and has room again

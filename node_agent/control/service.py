@@ -18,6 +18,7 @@ from node_agent.control.identities import Identities
 from node_agent.control.plan_check import RefusalError, checked_hash, checked_prepare
 from node_agent.control.runtime_channel import Question
 from node_agent.control.spool.spool_files import SpoolFiles
+from node_agent.control.spool.spool_gauge import Fullness, SpoolGauge
 from node_agent.host import ipc
 from node_agent.host.settings import Settings, place_name
 from protos import agent_pb2, agent_pb2_grpc, trace_pb2
@@ -45,6 +46,8 @@ class Agent(agent_pb2_grpc.AgentServicer):
     identities: Identities = field(default_factory=Identities)
     monotonic: Callable[[], float] = time.monotonic
     replaced: ipc.Replaced = field(default_factory=lambda: ipc.Replaced(0, 0))
+    gauge: SpoolGauge | None = None
+    refused: Counter[str] = field(default_factory=Counter)  # calls, by counter
 
     # -- deployments
 
@@ -102,6 +105,8 @@ class Agent(agent_pb2_grpc.AgentServicer):
         reply = status_reply(self.settings.name, statuses, durable.deployments, self._agent_counters())
         reply.version, restarts = version(), self.deployments.restarts
         reply.restarts = sum(restarts.values())
+        if self.gauge is not None:
+            reply.spool.CopyFrom(_spool(self.gauge.now, self.spool.dropped))
         operators = await self._identities()
         reply.operators.extend(found for place in operators.values() for found in place if found not in reply.operators)
         if len(statuses) > 1:
@@ -110,13 +115,14 @@ class Agent(agent_pb2_grpc.AgentServicer):
                 counters = {} if core else self._agent_counters()
                 place = status_reply(place_name(self.settings.name, core), [status], here, counters)
                 place.version, place.restarts = reply.version, restarts.get(core, 0)
+                place.spool.CopyFrom(reply.spool)
                 place.operators.extend(operators.get(core, ()))
                 reply.places.append(place)
         return reply
 
     def _agent_counters(self) -> dict[str, int]:
         durable = self.deployments.machine.durable
-        counters = {"highest_epoch": durable.seen, "plans_kept": len(durable.ran)}
+        counters = {"highest_epoch": durable.seen, "plans_kept": len(durable.ran), **self.refused}
         if self.spool.problems:
             counters["trace_problems"] = len(self.spool.problems)  # Health and the log name them
         if damaged := len(self.settings.state.starts.problems) + len(self.deployments.store.problems):
@@ -311,6 +317,15 @@ def _figures(reply: agent_pb2.StatusReply, alive: Sequence[ipc.Status]) -> None:
                     id=id_, operators=operators, sub_deadline_ns=sub_deadline_ns, queued=queued, runs=runs, shed=shed,
                     lost=lost, timed=instances, timed_ns=timed_ns, worst_ns=worst_ns, recent_ns=recent_ns,
                 )  # fmt: skip
+
+
+def _spool(now: Fullness, dropped: int) -> agent_pb2.SpoolStatus:
+    found = agent_pb2.SpoolStatus(
+        bytes=now.bytes, limit_bytes=now.limit_bytes, oldest_ns=now.oldest_ns, dropped=dropped
+    )
+    if now.full_in_ns is not None:
+        found.full_in_ns = now.full_in_ns
+    return found
 
 
 def _reply(reply: Reply) -> agent_pb2.PlanReply:

@@ -3,6 +3,7 @@
 import contextlib
 import errno
 import os
+import time
 from collections.abc import Iterable
 from pathlib import Path
 
@@ -89,6 +90,10 @@ class SystemDisk:
     def modified_ns(self, path: Path) -> int:
         """On the wall clock."""
         return path.stat().st_mtime_ns
+
+    def age_ns(self, path: Path) -> int:
+        """By the wall clock."""
+        return max(0, time.time_ns() - path.stat().st_mtime_ns)
 
     def sync(self, paths: Iterable[Path]) -> None:
         """One after the other."""

@@ -67,6 +67,8 @@ FAMILIES = (
     Family("trace_records_total", COUNTER, "Records that the runtime wrote.", PLACE),
     Family("trace_dropped_records_total", COUNTER, "No room in the spool, or on disk.", ()),
     Family("trace_spool_bytes", GAUGE, "Records that the coordinator has not fetched.", ()),
+    Family("trace_spool_oldest_seconds", GAUGE, "Since the oldest record that is not fetched was written.", ()),
+    Family("trace_spool_full_in_seconds", GAUGE, "At the present rate, where it fills; 0: it is full.", ()),
     Family("trace_spool_limit_bytes", GAUGE, "At it records are dropped.", ()),
     Family("process_resident_memory_bytes", GAUGE, "Shared pages count in each.", ("process",)),
     Family("process_cpu_seconds_total", COUNTER, "User and system.", ("process",)),

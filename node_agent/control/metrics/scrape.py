@@ -61,6 +61,7 @@ class Scrapes:
             statuses, agent.deployments.restarts, machine.durable.deployments, self._operators,
             [found for name, pid in pids.items() if (found := _process(name, pid)) is not None],
             (spool.spool.bytes, spool.spool.limit_bytes, spool.dropped), self._until_s,
+            agent.gauge.now if agent.gauge is not None else None,
         )  # fmt: skip
 
     async def _profile(self) -> list[Operator]:

@@ -97,6 +97,14 @@ class SpoolFiles:
                     found[stamp] = max(found.get(stamp, 0), record.plan_epoch)
         return found
 
+    def age_ns(self, place: tuple[int, int]) -> int:
+        """How long ago the file of that segment (boot, first record) was written; 0 where that is not known."""
+        boot, first = place
+        try:
+            return self.disk.age_ns(self._directory(boot) / segment_name(first))
+        except OSError:
+            return 0
+
     def note(self, problem: str) -> None:
         """A problem with the trace, for Health, Status and the log."""
         if problem not in self.problems and len(self.problems) < MOST_PROBLEMS:

@@ -174,9 +174,10 @@ class Acceptor:
     def begin_drain(self) -> None:
         """Call before the sockets are looked at: there is room again, first for what had to wait."""
         self.room = DRAIN_TUPLES
-        waiting, self.waiting = self.waiting, {}
-        for accepted in waiting:
-            accepted.on_ready(self.context.shared.now_ns(), READABLE)
+        if self.waiting:
+            waiting, self.waiting = self.waiting, {}
+            for accepted in waiting:
+                accepted.on_ready(self.context.shared.now_ns(), READABLE)
 
     def promise(self) -> bool:
         """In place of acknowledgements before an instance runs: in shared memory, where they outlive this process.

@@ -29,10 +29,11 @@ def read(directory: Path, mounts: Path, written_bytes: int = WRITTEN_BYTES) -> S
             sync_ns = sorted(_write(Path(scratch) / f"small{index}", 4096) for index in range(SYNCS))[SYNCS // 2]
     except OSError as error:
         return Storage(str(root), f"cannot be written: {error.strerror}")
+    spool_bytes, spool_age_s, spool_span_s = _spool(root / "spool")
     return Storage(
         str(root), "", exists=there == root, agent=_agent(root / "lock"), free=free,
         bytes_per_s=size * 1_000_000_000 // max(1, took), sync_ns=sync_ns, in_memory=_file_system(there, mounts) in
-        {"tmpfs", "ramfs"},
+        {"tmpfs", "ramfs"}, spool_bytes=spool_bytes, spool_age_s=spool_age_s, spool_span_s=spool_span_s,
     )  # fmt: skip
 
 
@@ -45,6 +46,20 @@ def _write(path: Path, size: int) -> int:
         file.flush()
         os.fsync(file.fileno())
     return time.monotonic_ns() - before
+
+
+def _spool(folder: Path) -> tuple[int, int, int]:
+    """Bytes of traces, seconds since the oldest file was written, and from then until the latest was. Files may go
+    while they are looked at."""
+    size, written = 0, []
+    for path in folder.glob("*/*.rec"):
+        with contextlib.suppress(OSError):
+            found = path.stat()
+            size += found.st_size
+            written.append(found.st_mtime)
+    if not written:
+        return 0, 0, 0
+    return size, max(0, int(time.time() - min(written))), int(max(written) - min(written))
 
 
 def _agent(lock: Path) -> str:

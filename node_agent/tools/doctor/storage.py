@@ -7,6 +7,7 @@ from node_agent.tools.doctor.machine import MIB
 
 SPOOL_BYTES = 256 * MIB  # traces that wait for the coordinator take up to this
 LEAST_BYTES = 64 * MIB
+LEAST_SPAN_S, SOON_S = 60, 3600  # a rate is known after the one, and is told where it fills the room within the other
 SLOW_SYNC_NS = 100_000_000  # a plan is on disk before a node says that it is prepared
 SLOW_BYTES_PER_S = 5_000_000  # 64 bytes a trace record: 78 000 records a second
 TOO_SLOW_BYTES_PER_S = 1_000_000
@@ -26,6 +27,9 @@ class Storage:
     bytes_per_s: int = 0  # of a file of some MiB, until it is on disk
     sync_ns: int = 0  # of a small file
     in_memory: bool = False  # a tmpfs: gone with the next start of the machine
+    spool_bytes: int = 0  # of traces that the coordinator has not collected
+    spool_age_s: int = 0  # since the oldest of their files was written
+    spool_span_s: int = 0  # from then until the latest was
 
 
 def storage(facts: Storage) -> list[Finding]:
@@ -41,7 +45,22 @@ def storage(facts: Storage) -> list[Finding]:
         first = note(subject, what, _ELSEWHERE)
     else:
         first = ok(subject, f"{facts.path}: can be {'written' if facts.exists else 'made'}")
-    return [first, disk_space(facts.free), disk_speed(facts.bytes_per_s, facts.sync_ns)]
+    found = [first, disk_space(facts.free), disk_speed(facts.bytes_per_s, facts.sync_ns)]
+    if facts.spool_bytes:
+        found.append(spool(facts.spool_bytes, facts.spool_age_s, facts.spool_span_s))
+    return found
+
+
+def spool(bytes_: int, age_s: int, span_s: int) -> Finding:
+    """Traces that wait for the coordinator: how full their room is, since when, and when there is none."""
+    subject, mend = "traces", "'coordinator collect' takes them, and makes room"
+    told = f"{bytes_ * 100 // SPOOL_BYTES} % of {SPOOL_BYTES // MIB} MiB wait, the oldest for {age_s // 60} min"
+    if bytes_ >= SPOOL_BYTES - MIB:
+        return wrong(subject, f"{told}: there is no room for more, and records are dropped", mend)
+    full_in_s = (SPOOL_BYTES - bytes_) * span_s // bytes_ if span_s >= LEAST_SPAN_S else None
+    if full_in_s is not None and full_in_s < SOON_S:
+        return note(subject, f"{told}: full in {full_in_s // 60} min at the rate of then", mend)
+    return note(subject, told, mend) if 2 * bytes_ >= SPOOL_BYTES else ok(subject, told)
 
 
 def disk_space(free: int) -> Finding:

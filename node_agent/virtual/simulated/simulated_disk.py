@@ -108,6 +108,11 @@ class SimulatedDisk:
         """The number of the call that wrote it last."""
         return self._file(path).written
 
+    def age_ns(self, path: Path) -> int:
+        """It has no clock."""
+        self._file(path)
+        return 0
+
     def free_bytes(self, folder: Path) -> int:
         """Much, where there is no limit."""
         self._folder(folder)

@@ -393,3 +393,16 @@ def test_a_refused_tuple_may_belong_into_as_many_windows_as_overlap() -> None:
     assert slow.touched == {"in": 4}
     node = status_response.of(offered(status("a", 10), refused=3), HEALTHY)
     assert paths.ends(slow, [node]) == paths.Ends(refused_of_windows=12)
+
+
+@pytest.mark.parametrize(
+    ("used", "full_in_ns", "said"),
+    [(10, None, []), (10, 7200 * 10**9, []), (10, 600 * 10**9, ["10 min"]), (63, None, ["63"]), (99, 0, ["dropped"])],
+)
+def test_a_spool_that_fills_is_said_early(used: int, full_in_ns: int | None, said: list[str]) -> None:
+    spool = agent_pb2.SpoolStatus(bytes=used, limit_bytes=100, oldest_ns=90 * 10**9, full_in_ns=full_in_ns)
+    values = status_response.of(agent_pb2.StatusReply(node="a", spool=spool), HEALTHY)
+    lines = list(explained.others(values, "log"))
+    assert len(lines) == len(said) and all(
+        word in line and "1 min old" in line for word, line in zip(said, lines, strict=True)
+    )

@@ -21,6 +21,7 @@ from node_agent.control.deployment import Deployment, State
 from node_agent.control.metrics import exposition, http_server, sampling
 from node_agent.control.metrics.families import FAMILIES
 from node_agent.control.metrics.sampling import EDGES_NS, Asked, Operator, Process
+from node_agent.control.spool.spool_gauge import Fullness
 from node_agent.host import ipc
 from node_agent.runtime.links.delivery_counts import Tally
 from tests.node_agent.live import ROOT, Agent, chain_plan, kinds, spooled, store, store_places, until
@@ -93,6 +94,7 @@ def full() -> Asked:
         ),
         None,
         until_s=1.8e9,
+        fullness=Fullness(64, 128, 7 * SECOND, 9 * SECOND),
     )
 
 

@@ -6,6 +6,7 @@ import os
 import socket
 import subprocess
 import sys
+import time
 from collections.abc import Sequence
 from pathlib import Path
 
@@ -103,6 +104,10 @@ STORAGE = [
     (storage.storage(Storage("/state", "cannot be written: Read-only file system"))[0], "wrong", "Read-only"),
     (storage.storage(SOME)[1], "ok", "10000 MiB"),
     (storage.disk_space(300 * MIB), "note", "256 MiB"),
+    (storage.spool(10 * MIB, 600, 30), "ok", "the oldest for 10 min"),
+    (storage.spool(200 * MIB, 600, 600), "note", "full in 2 min"),
+    (storage.spool(200 * MIB, 600, 0), "note", "78 % of 256 MiB"),
+    (storage.spool(256 * MIB, 600, 600), "wrong", "dropped"),
     (storage.storage(FULL)[1], "wrong", "10 MiB"),
     (storage.storage(SOME)[2], "ok", "50 MB/s"),
     (storage.disk_speed(3_000_000, 0), "note", "46875 trace records"),
@@ -401,3 +406,14 @@ def test_with_sudo_the_caller_is_meant(monkeypatch: pytest.MonkeyPatch) -> None:
     assert command.caller() == "pi"
     monkeypatch.delenv("SUDO_USER")
     assert command.caller() == "root"
+
+
+def test_traces_that_wait_are_found_in_the_state_directory(tmp_path: Path) -> None:
+    (tmp_path / "spool" / ("0" * 16)).mkdir(parents=True)
+    for name, age_s in (("0", 600), ("1", 240)):
+        file = tmp_path / "spool" / ("0" * 16) / f"{name}.rec"
+        file.write_bytes(bytes(1000))
+        os.utime(file, (time.time() - age_s,) * 2)
+    found = disk.read(tmp_path, Path("/proc/mounts"), 4096)
+    assert (found.spool_bytes, found.spool_span_s) == (2000, 360) and found.spool_age_s >= 599
+    assert [each.subject for each in storage.storage(found)][-1] == "traces"
