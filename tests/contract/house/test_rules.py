@@ -1,4 +1,4 @@
-"""docs/rules.md: what keeps each rule, and the test that shows it, are there under the names that it gives."""
+"""docs/rules.md and docs/promises.md: what keeps each rule, and the tests that show it, are there under their names."""
 
 from __future__ import annotations
 
@@ -12,6 +12,9 @@ import pytest
 ROOT = Path(__file__).parents[3]
 RULE = re.compile(r"^\| (\d+) \| (.+) \| `([\w.]+)` \| `([\w/.]+)::(test_\w+)` \|$", re.MULTILINE)
 RULES = RULE.findall((ROOT / "docs" / "rules.md").read_text(encoding="utf-8"))
+PROMISE = re.compile(r"^\| ([A-Z].*?) \| .+ \| (.+?) \|$", re.MULTILINE)
+PROMISES = PROMISE.findall((ROOT / "docs" / "promises.md").read_text(encoding="utf-8"))
+PROOF = re.compile(r"`([\w/.]+)::(test_\w+)`")
 
 
 def test_there_are_forty() -> None:
@@ -25,4 +28,19 @@ def test_a_rule_is_kept_and_shown(keeper: str, file: str, test: str) -> None:
         module = module.rpartition(".")[0]
     names = keeper.removeprefix(module).strip(".").split(".")
     assert callable(reduce(getattr, names, importlib.import_module(module)))
-    assert re.search(rf"^(?:async )?def {test}\(", (ROOT / file).read_text(encoding="utf-8"), re.MULTILINE)
+    assert _is_there(file, test)
+
+
+@pytest.mark.parametrize(("promise", "proofs"), PROMISES, ids=[promise for promise, _ in PROMISES])
+def test_a_promise_is_proven(promise: str, proofs: str) -> None:
+    found = PROOF.findall(proofs)
+    assert found and all(_is_there(file, test) for file, test in found)
+
+
+def test_there_are_twelve_promises() -> None:
+    assert len(PROMISES) == 12
+
+
+def _is_there(file: str, test: str) -> bool:
+    text = (ROOT / file).read_text(encoding="utf-8")
+    return re.search(rf"^(?:async )?def {test}\(", text, re.MULTILINE) is not None
