@@ -25,6 +25,8 @@ Code = Literal[
     # testing
     "not_a_list", "not_planned", "side_input_as_input", "tuples_never_come", "unknown_input",
     "unknown_side_input", "windows_mixed",
+    # tools
+    "no_core", "no_overlap", "not_connected",
     # virtual
     "arrivals_not_simulated", "barrier_of_several_operators", "burst_of_single_tuples", "changes_too_close",
     "empty_file", "factors_in_wrong_order", "given_twice", "negative", "no_duration", "no_factor", "no_unit",

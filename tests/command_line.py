@@ -17,6 +17,7 @@ import node_agent.__main__
 import sim_vehicles.__main__
 from coordinator.errors import BadInputError, Problem
 from coordinator.solve.option_checks import BadOptionError
+from tests.sentences import fault
 
 MAINS: Mapping[str, Callable[[], None]] = {
     "coordinator": coordinator.__main__.main,
@@ -36,15 +37,10 @@ class Said:
 
     @property
     def faults(self) -> list[str]:
-        """What the coordinator found wrong: in files FILE:LINE CODE SUBJECT, in options CODE."""
+        """What the coordinator found wrong: in files FILE:LINE CODE SUBJECT, in options CODE OPTION."""
         if isinstance(self.error, BadInputError):
-            return [_fault(problem) for problem in self.error.problems]
-        return [mistake.code for mistake in self.error.mistakes] if isinstance(self.error, BadOptionError) else []
-
-
-def _fault(problem: Problem) -> str:
-    line = f":{problem.line}" if problem.line else ""
-    return f"{Path(problem.file).name}{line} {problem.mistake.code} {problem.subject}".strip()
+            return [fault(problem) for problem in self.error.problems]
+        return [fault(Problem(each)) for each in self.error.mistakes] if isinstance(self.error, BadOptionError) else []
 
 
 def run(folder: Path, command: str) -> Said:

@@ -5,10 +5,13 @@
 
 import gc
 from collections import Counter
+from collections.abc import Iterator
 from random import SystemRandom
 
 import pytest
 from hypothesis import settings
+
+from tests import sentences
 
 settings.register_profile("repeatable", deadline=None, derandomize=True, print_blob=True)
 settings.register_profile("open", deadline=None, print_blob=True)
@@ -30,6 +33,17 @@ def seed(request: pytest.FixtureRequest) -> int:
     drawn = SystemRandom().randrange(1 << 32) if asked == "random" else int(asked)
     print(f"--seed {drawn}")
     return drawn
+
+
+@pytest.fixture(scope="module", autouse=True)
+def no_stale_sentences(request: pytest.FixtureRequest) -> Iterator[None]:
+    """Where a file's tests all ran, each entry of the snapshots that they compare was compared."""
+    sentences.begin()
+    yield
+    config, session = request.config, request.session
+    some = config.option.keyword or config.option.lf or any("::" in given for given in config.args)
+    if not (some or session.testsfailed or session.shouldstop or session.shouldfail):
+        assert sentences.stale() == []
 
 
 def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:

@@ -35,6 +35,7 @@ from node_agent.host.clock import now_ns
 from node_agent.operators import api
 from node_agent.operators.codecs import Codec
 from node_agent.operators.registry import Registry
+from node_agent.problems import ProblemError
 from node_agent.runtime.in_process import in_process
 from node_agent.runtime.loop import Runtime
 from protos import records
@@ -53,7 +54,7 @@ TYPICAL = {
 }  # fmt: skip
 
 
-class ChargesError(Exception):
+class ChargesError(ProblemError):
     """They cannot be measured here; the message says why."""
 
 
@@ -139,7 +140,7 @@ def measure(
     ):
         _connected(runtime, client)
         if cpu >= 0 and not scheduling.pin(cpu):
-            raise ChargesError(f"--cpu {cpu}: there is no such core here")
+            raise ChargesError("no_core", f"--cpu {cpu}: there is no such core here", subject="--cpu")
         scheduling.exact_timers()
         in_class = rt and scheduling.fifo(scheduling.RUNTIME_PRIORITY)
         try:
@@ -152,7 +153,9 @@ def measure(
         finally:
             scheduling.ordinary()
     if not bare or not filled:
-        raise ChargesError("no tuple came while instances ran: give more --seconds, or a machine with a second core")
+        raise ChargesError(
+            "no_overlap", "no tuple came while instances ran: give more --seconds, or a machine with a second core"
+        )
     idle_ns = int(median(bare + more))
     drains = [max(0, gap - idle_ns) // tuples for gap, tuples in filled]
     found = Measured.of(bare + more), Measured.of(drains), Measured.of(sides)
@@ -220,7 +223,7 @@ def _connected(runtime: Runtime, client: "subprocess.Popen[str]") -> None:
     until_ns = now_ns() + 20 * SECOND
     while len(runtime.acceptor.sinks) < UNITS or not runtime.context.senders:
         if client.poll() is not None or now_ns() > until_ns:
-            raise ChargesError("the process at the other end of the sockets did not connect")
+            raise ChargesError("not_connected", "the process at the other end of the sockets did not connect")
         runtime.step()
 
 

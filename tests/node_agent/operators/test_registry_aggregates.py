@@ -12,8 +12,10 @@ from node_agent.core.windows.results import Complete
 from node_agent.operators.entry_points import Offers
 from node_agent.operators.mutation_check import ChangedError
 from node_agent.operators.registry import Registry
-from node_agent.operators.signature import OperatorError
 from node_agent.sdk import aggregate
+from tests.sentences import Wording
+
+SAID = Wording("operators", "aggregates")
 
 TREND = """
 @aggregate("my.trend", version="2", inputs={"value": "json"})
@@ -71,27 +73,26 @@ def test_figures_stand_under_the_names_that_the_query_gives_them(registry: Regis
 @pytest.mark.parametrize(
     ("with_", "said"),
     [
-        ({}, "no figure is asked for; write one, such as 'with: {n: count}'"),
-        ({"x": "median"}, "x: there is no figure 'median'; there are count, sum, mean, min, max, quantile"),
-        ({"x": 3}, "there is no figure 3"),
-        ({"mean": "speed"}, "there is no figure 'speed'"),
-        ({"x": {"mean": "a", "max": "b"}}, "is no figure; write one"),
-        ({"x": {"count": "a"}}, "count has no field; write 'x: count'"),
-        ({"x": {"quantile": 0}}, "above 0 and at most 1"),
-        ({"x": {"quantile": 1.0000001}}, "above 0 and at most 1"),
-        ({"x": {"quantile": True}}, "above 0 and at most 1"),
-        ({"x": {"quantile": 0.5, "at": "y"}}, "above 0 and at most 1"),
-        ({"x": {"mean": 4}}, "4 names no field"),
-        ({"x": {"mean": "a..b"}}, "names no field"),
-        ({"window": "mean"}, "cannot be called 'window'"),
-        ({"count": "mean"}, "cannot be called 'count'"),
-        ([], "the parameters must be an object"),
+        ({}, "raised aggregate"),
+        ({"x": "median"}, "raised aggregate"),
+        ({"x": 3}, "raised aggregate"),
+        ({"mean": "speed"}, "raised aggregate"),
+        ({"x": {"mean": "a", "max": "b"}}, "raised aggregate"),
+        ({"x": {"count": "a"}}, "raised aggregate"),
+        ({"x": {"quantile": 0}}, "raised aggregate"),
+        ({"x": {"quantile": 1.0000001}}, "raised aggregate"),
+        ({"x": {"quantile": True}}, "raised aggregate"),
+        ({"x": {"quantile": 0.5, "at": "y"}}, "raised aggregate"),
+        ({"x": {"mean": 4}}, "raised aggregate"),
+        ({"x": {"mean": "a..b"}}, "raised aggregate"),
+        ({"window": "mean"}, "raised aggregate"),
+        ({"count": "mean"}, "raised aggregate"),
+        ([], "wrong_shape aggregate"),
     ],
 )
 def test_figures_that_cannot_be_meant_are_refused_with_a_mend(registry: Registry, with_: Any, said: str) -> None:
-    with pytest.raises(OperatorError, match=r"^aggregate: ") as refused:
+    with SAID.refuses(said):
         registry.aggregate("aggregate", json.dumps(with_), window())
-    assert said in str(refused.value)
 
 
 def test_groups_pairs_and_a_users_own_aggregate(registry: Registry) -> None:
@@ -109,11 +110,11 @@ def test_groups_pairs_and_a_users_own_aggregate(registry: Registry) -> None:
     named.add(state, 0, lanes[1][1])
     named.add(state, 1, {"row": 2})
     assert named.result(state) == {"pairs": [{"cars": lanes[1][1], "rows": {"row": 2}}]}
-    with pytest.raises(OperatorError, match="joins no two streams"):
+    with SAID.refuses("no_join aggregate"):
         registry.aggregate("aggregate", '{"n": "count"}', two)
-    with pytest.raises(OperatorError, match="is no aggregate"):
+    with SAID.refuses("no_aggregate pass"):
         registry.aggregate("pass", "{}", window())
-    with pytest.raises(OperatorError, match="no parameter 'scales'"):
+    with SAID.refuses("unknown_parameter scales"):
         registry.aggregate("my.trend", '{"scales": 2}', window())
     with pytest.raises(UnfitError):
         made_of(registry, "aggregate", {"x": "mean"}, window(), (0, {"x": "much"}))
@@ -136,9 +137,9 @@ def test_what_a_plan_of_windows_is_loaded_with(registry: Registry) -> None:
     assert close(counted) == {"window": 4, "first": 10, "last": 19, "count": 0, "result": None}
     other = plans.Operator(3, "P", "pass", (1,), 2, 1)
     assert registry.calls(other, ["a"])[0]({"x": 1}) == {"x": 1}
-    with pytest.raises(OperatorError, match="takes one tuple and nothing else"):
+    with SAID.refuses("wrong_window_length my.late"):
         registry.collecting("my.trend", "{}", window(kind="sized", size="my.late"))
-    with pytest.raises(OperatorError, match="which needs a window"):
+    with SAID.refuses("aggregate_without_window my.trend"):
         registry.calls(plans.Operator(3, "P", "my.trend", (1,), 2, 1), ["a"])
 
 
@@ -161,23 +162,25 @@ def test_the_list_says_what_a_planner_needs(registry: Registry) -> None:
 @pytest.mark.parametrize(
     ("text", "said"),
     [
-        ("@aggregate('a.b')\nclass A:\n    def start(self): ...\n    def result(self, s): ...\n", "method 'add'"),
+        (
+            "@aggregate('a.b')\nclass A:\n    def start(self): ...\n    def result(self, s): ...\n",
+            "own.py missing_method add",
+        ),
         (
             "@aggregate('a.b')\nclass A:\n    def start(self): ...\n    def add(self, s): ...\n"
             "    def result(self, s): ...\n",
-            "add takes 1 arguments, not 2",
+            "own.py wrong_number_of_arguments add",
         ),
-        ("@aggregate('a.b')\ndef a(): ...\n", "must be a class"),
-        ("@aggregate('a.b', inputs={'x': 'json', 'y': 'json'})\nclass A: ...\n", "has 2 inputs"),
-        ("@aggregate('a.b', output='other')\nclass A: ...\n", "is json, not 'other'"),
+        ("@aggregate('a.b')\ndef a(): ...\n", "own.py:2 raised"),
+        ("@aggregate('a.b', inputs={'x': 'json', 'y': 'json'})\nclass A: ...\n", "own.py:2 raised"),
+        ("@aggregate('a.b', output='other')\nclass A: ...\n", "own.py:2 raised"),
     ],
 )
 def test_aggregates_that_cannot_be_meant_are_refused(tmp_path: Path, text: str, said: str) -> None:
     path = tmp_path / "own.py"
     path.write_text("from node_agent.sdk import *\n" + text)
-    with pytest.raises(OperatorError) as refused:
+    with SAID.refuses(said):
         Registry([path], discover=nothing)
-    assert said in str(refused.value)
 
 
 def test_an_aggregate_is_declared_in_the_file_where_it_stands() -> None:

@@ -10,12 +10,14 @@ from google.protobuf.wrappers_pb2 import StringValue
 
 from node_agent.core.windows.open_windows import UnfitError
 from node_agent.operators import api
-from node_agent.operators.codecs import CodecError, UnknownCodecError
 from node_agent.operators.registry import Registry
 from node_agent.operators.signature import OperatorError
 from node_agent.runtime.executor import OutputsError
 from node_agent.sdk import At, Many, aggregate, operator
 from node_agent.testing import SECOND_NS, START_NS, Bench, ChangedError, run, window
+from tests.sentences import Wording
+
+SAID = Wording("operators", "bench")
 
 MANUAL = Path(__file__).parents[3] / "node_agent" / "TESTING.md"
 MS = 1_000_000
@@ -144,9 +146,9 @@ def test_operators_with_any_number_of_inputs() -> None:
     assert join(1, 2) == join(far=2, near=1) == [{"near": 1, "far": 2}]
     union = Bench("union", "near", "far")
     assert union(1) == [1] and union(far=2) == [2]
-    with pytest.raises(OperatorError, match="union takes 1 inputs, not 2"):
+    with SAID.refuses("wrong_number_of_inputs union"):
         union(1, 2)
-    with pytest.raises(OperatorError, match="join needs two inputs or more, not 0"):
+    with SAID.refuses("wrong_number_of_inputs join"):
         Bench("join")
 
 
@@ -164,27 +166,27 @@ def test_parameters_fail_with_an_agents_words(given: dict[str, Any]) -> None:
 def test_what_an_agent_would_not_call_is_refused() -> None:
     bench = Bench(Closing)
     for call, why in (
-        (lambda: bench.set(other=1), "t.closing has no side input 'other'; it has: ego"),
-        (lambda: bench(ego={}), "'ego' is a side input; set it before: set"),
-        (lambda: bench(lorry={}), "t.closing has no input 'lorry'; it has: car"),
-        (bench, "t.closing takes 1 inputs, not 0"),
-        (lambda: bench({}, {}), "t.closing takes 1 inputs, not 2"),
-        (lambda: run(both, 1, lorry=2), "t.both has no input 'lorry'; it has: left, right"),
-        (lambda: Bench(Closing, min_speed={1}), "t.closing: the parameters are not JSON"),
-        (lambda: Bench(Closing, "a", "b"), "t.closing takes 1 inputs, not 2"),
-        (lambda: Bench(len), "is no operator; write @operator"),
-        (lambda: Bench("t.none"), "no operator 't.none' is installed here"),
-        (lambda: Bench(Sum), "t.sum is an aggregate, which needs a window"),
-        (lambda: window(Closing, []), "t.closing is no aggregate, and a window needs one"),
+        (lambda: bench.set(other=1), "unknown_side_input other"),
+        (lambda: bench(ego={}), "side_input_as_input ego"),
+        (lambda: bench(lorry={}), "unknown_input lorry"),
+        (bench, "wrong_number_of_inputs t.closing"),
+        (lambda: bench({}, {}), "wrong_number_of_inputs t.closing"),
+        (lambda: run(both, 1, lorry=2), "unknown_input lorry"),
+        (lambda: Bench(Closing, min_speed={1}), "parameters_not_json t.closing"),
+        (lambda: Bench(Closing, "a", "b"), "wrong_number_of_inputs t.closing"),
+        (lambda: Bench(len), "no_operator <built-in function len>"),
+        (lambda: Bench("t.none"), "unknown_operator t.none"),
+        (lambda: Bench(Sum), "aggregate_without_window t.sum"),
+        (lambda: window(Closing, []), "no_aggregate t.closing"),
     ):
-        with pytest.raises(OperatorError, match=why):
+        with SAID.refuses(why):
             call()
 
     @operator("t.badly", inputs={"value": "json"}, side={"table": "json"})
     def badly(value: Any) -> Any:
         return value
 
-    with pytest.raises(OperatorError, match="does not take its side input 'table'"):
+    with SAID.refuses("missing_side_input table"):
         run(badly, 1)
 
 
@@ -200,21 +202,21 @@ def test_what_others_read_is_left_alone() -> None:
 
 
 def test_values_are_of_their_types(monkeypatch: pytest.MonkeyPatch) -> None:
-    for value, why in (("nan", "t.odd: its result: not a JSON value"), (1, "its result: .*set")):
-        with pytest.raises(CodecError, match=why):
+    for value, why in (("nan", "not_json"), (1, "not_json")):
+        with SAID.refuses(why):
             run(odd, value)
-    with pytest.raises(CodecError, match=r"t\.odd: input 'value': not a JSON value"):
+    with SAID.refuses("not_json"):
         run(odd, {1})
-    with pytest.raises(CodecError, match=r"t\.closing: side input 'ego'"):
+    with SAID.refuses("not_json"):
         run(Closing, {"v": 1}, ego={1})
     with pytest.raises(OutputsError, match="256 results for one input"):
         run(many, 256)
     monkeypatch.setattr(api, "declared_codecs", [])
-    with pytest.raises(UnknownCodecError, match=r"no codec 't\.Code' is installed here"):
+    with SAID.refuses("unknown_codec t.Code"):
         run(read, StringValue())
     api.codec("t.Code", StringValue)
     assert run(read, StringValue(value="x")) == [StringValue(value="x")]
-    with pytest.raises(CodecError, match=r"a dict on a stream of t\.Code"):
+    with SAID.refuses("other_type t.Code"):
         run(read, {"value": "x"})
 
 
@@ -233,9 +235,9 @@ def test_windows() -> None:
     assert window("aggregate", tuples, {"n": "count", "kg": "max"}, by="lane") == {
         "x": {"n": 1, "kg": 2.5}, "y": {"n": 1, "kg": 4},
     }  # fmt: skip
-    with pytest.raises(OperatorError, match=r"t\.sum has no parameter 'fields'; it has: field"):
+    with SAID.refuses("unknown_parameter fields"):
         window(Sum, [], with_={"fields": "g"})
-    with pytest.raises(OperatorError, match="two windows are open: keep what belongs to a window in its state"):
+    with SAID.refuses("windows_mixed t.mixing"):
         window(Mixing, tuples)
     with pytest.raises(UnfitError, match="a tuple without lane"):
         window(Sum, [{"kg": 1}], by="lane")

@@ -9,8 +9,10 @@ from hypothesis import strategies as st
 
 from sim_vehicles.encounter.brake import AUTO, DRIVER, NONE, STEP_S, Brake, braked, parse_brake
 from sim_vehicles.encounter.driven_path import DrivenPath
-from sim_vehicles.errors import BadInputError
 from sim_vehicles.world.motion import MAX_GAP_S, State, Track
+from tests.sentences import Wording
+
+SAID = Wording("replay", "brake")
 
 
 def straight(speed_mps: float, end_s: float = 12.0, step_s: float = 0.05) -> Track:
@@ -117,9 +119,15 @@ def test_ways_to_brake_as_a_user_writes_them() -> None:
 
 
 @pytest.mark.parametrize(
-    "text", ["", "hard", "auto:", "auto:7", "auto:x,1s", "auto:0,1s", "auto:nan,1s", "auto:99,1s", "auto:7,1",
-             "auto:7,1h", "auto:7,11s", "none:7,0.2s"],
+    ("text", "code"),
+    [
+        ("", "unknown_word"), ("hard", "unknown_word"), ("auto:", "wrong_form"), ("auto:7", "wrong_form"),
+        ("auto:x,1s", "no_number"), ("auto:0,1s", "out_of_range"),
+        ("auto:nan,1s", "out_of_range"), ("auto:99,1s", "out_of_range"),
+        ("auto:7,1", "no_unit"),
+        ("auto:7,1h", "no_unit"), ("auto:7,11s", "out_of_range"), ("none:7,0.2s", "wrong_form"),
+    ],
 )  # fmt: skip
-def test_a_brake_that_cannot_be_is_refused_with_its_mend(text: str) -> None:
-    with pytest.raises(BadInputError, match="--brake"):
+def test_a_brake_that_cannot_be_is_refused_with_its_mend(text: str, code: str) -> None:
+    with SAID.refuses(f"{code} --brake"):
         parse_brake(text)

@@ -13,9 +13,11 @@ from sim_vehicles.encounter.meeting import meet
 from sim_vehicles.encounter.outcome import is_near, length
 from sim_vehicles.encounter.swept_area import entry_m
 from sim_vehicles.encounter.verdict import Driven, Judge, Warned
-from sim_vehicles.errors import BadInputError
 from sim_vehicles.world.motion import Motion, State, Track, wrap
 from sim_vehicles.world.scene import Scenario, Scene
+from tests.sentences import Wording
+
+SAID = Wording("replay", "verdict")
 
 NAMES = {1: "A", 2: "E", 3: "X"}
 
@@ -293,5 +295,5 @@ def test_what_begins_after_the_contact_is_judged_but_not_valid() -> None:
 
 
 def test_a_crossing_vehicle_that_is_not_recorded_is_refused() -> None:
-    with pytest.raises(BadInputError, match="crossing vehicle 'Z' of scene by hand is not in the recording"):
+    with SAID.refuses("by hand unknown_vehicle Z"):
         Judge(scenario(crossing(0.1), crossing_id="Z"))

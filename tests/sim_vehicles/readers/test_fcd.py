@@ -7,10 +7,12 @@ from pathlib import Path
 
 import pytest
 
-from sim_vehicles.errors import BadInputError
 from sim_vehicles.readers.formats import read_motion
 from sim_vehicles.readers.sizes import read_types, routes_of
 from sim_vehicles.world.motion import Motion
+from tests.sentences import Wording
+
+SAID = Wording("readers", "types of SUMO")
 
 # One turning lorry and one car, as SUMO 1.28 writes them; a person walks about.
 XML = """<?xml version="1.0" encoding="UTF-8"?>
@@ -119,7 +121,7 @@ def test_types_of_a_route_file(tmp_path: Path) -> None:
     assert kinds["slow"] == ("car", 6.0, 2.0)
     assert kinds["bike"] == ("bicycle", 1.6, 0.65)
     path.write_text(TYPES.replace('length="8"', 'length="long"'))
-    with pytest.raises(BadInputError, match=r"x.rou.xml:2: vType T: length is 'long', which is no number"):
+    with SAID.refuses("x.rou.xml:2 no_number T"):
         read_types(path)
 
 
@@ -133,5 +135,5 @@ def test_positions_in_degrees_are_refused(tmp_path: Path) -> None:
         f'<timestep time="{i}.0"><vehicle id="a" x="{11.5 + i * 1e-4:.6f}" y="48.1" angle="90" speed="8"/></timestep>'
         for i in range(5)
     )
-    with pytest.raises(BadInputError, match=r"x and y are degrees, not metres.*without --fcd-output.geo"):
+    with SAID.refuses("geo.xml:1 wrong_unit a"):
         read(tmp_path, "geo.xml", f"<fcd-export>{rows}</fcd-export>".encode())

@@ -99,7 +99,7 @@ def test_rows_name_the_node_and_who_demands_what() -> None:
         sound(40)
     first = raised.value.reasons[0]
     assert (first.code, first.subject) == ("condition_broken", "b") and "320 ms" in first.text
-    Wording("plan", "paper").check("40 tuples, sound", raised.value.lines())
+    Wording("plan", "paper, sound").check("40 tuples, sound", raised.value.lines())
 
 
 def test_best_effort_writes_the_nearest_plan_and_says_so() -> None:
