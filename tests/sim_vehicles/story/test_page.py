@@ -23,7 +23,7 @@ from sim_vehicles.story.page.run_story import read_story
 from sim_vehicles.story.page.scene_html import page, write
 from sim_vehicles.story.page.stopping_profile import Line
 from sim_vehicles.story.page.wording import beside, outcome
-from tests.simulation.plans import MS, paper
+from tests.simulation.planned_queries import MS, paper
 
 FEEDS = (Feed("v2v", "a", "vehicle.Cpm", 20, 500 * MS), Feed("sensor", "a", "vehicle.Sensor", 10, 500 * MS))
 PHASES = 4

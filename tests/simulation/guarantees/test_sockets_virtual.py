@@ -21,7 +21,7 @@ from node_agent.virtual.event_queue import DISPATCHED, ENDED
 from node_agent.virtual.run import Simulation, simulate
 from node_agent.virtual.scenario import Scenario
 from protos import records
-from tests.simulation.plans import planned
+from tests.simulation.planned_queries import planned
 from tests.simulation.random_plans import registry
 
 MS = 1_000_000

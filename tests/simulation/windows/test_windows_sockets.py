@@ -22,7 +22,7 @@ from node_agent.virtual.run import simulate
 from node_agent.virtual.scenario import Scenario
 from protos import records
 from tests.simulation.guarantees.test_sockets_virtual import CLUSTER, MS, Sockets
-from tests.simulation.plans import planned
+from tests.simulation.planned_queries import planned
 from tests.simulation.windows.window_queries import registry
 
 QUERY = """
