@@ -16,6 +16,7 @@ from sim_vehicles.encounter.verdict import Driven, Judge, Warned
 from sim_vehicles.errors import BadInputError
 from sim_vehicles.world.motion import Motion, State, Track, wrap
 from sim_vehicles.world.scene import Scenario, Scene
+from tests.seeds import seeds
 
 NAMES = {1: "A", 2: "E", 3: "X"}
 
@@ -109,7 +110,7 @@ def wandering(draw: Random, name: str) -> Track:
     return Track(name, "car", draw.uniform(1, 8), draw.uniform(0.5, 3), moved)
 
 
-@pytest.mark.parametrize("seed", range(40))
+@pytest.mark.parametrize("seed", seeds(range(40)))
 def test_contacts_and_gaps_agree_with_brute_force_at_a_tenth_of_a_millisecond(seed: int) -> None:
     draw = Random(seed)
     a, b = wandering(draw, "a"), wandering(draw, "b")
