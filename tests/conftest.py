@@ -4,6 +4,7 @@
 """
 
 import gc
+import os
 from collections import Counter
 from collections.abc import Iterator
 from random import SystemRandom
@@ -12,6 +13,7 @@ import pytest
 from hypothesis import settings
 
 from tests import sentences
+from tests.seeds import MOVED
 
 settings.register_profile("repeatable", deadline=None, derandomize=True, print_blob=True)
 settings.register_profile("open", deadline=None, print_blob=True)
@@ -23,7 +25,12 @@ def pytest_addoption(parser: pytest.Parser) -> None:
 
 def pytest_configure(config: pytest.Config) -> None:
     """Before any test module is imported: properties take their settings over as they are defined."""
-    settings.load_profile("open" if config.getoption("--seed") == "random" else "repeatable")
+    asked = str(config.getoption("--seed"))
+    settings.load_profile("open" if asked == "random" else "repeatable")
+    if asked != "random":
+        os.environ[MOVED] = str(int(asked) - 1)
+    elif "PYTEST_XDIST_WORKER" not in os.environ:  # a worker has that of the process that started it
+        os.environ[MOVED] = str(SystemRandom().randrange(1 << 30))
 
 
 @pytest.fixture
@@ -60,7 +67,9 @@ def pytest_collection_finish() -> None:
 
 
 def pytest_terminal_summary(terminalreporter: pytest.TerminalReporter) -> None:
-    """How many tests were skipped, by reason."""
+    """How many tests were skipped, by reason; and how tests with seeds in their names are run again."""
+    if terminalreporter.stats.get("failed") and (moved := int(os.environ[MOVED])):
+        terminalreporter.write_line(f"the seeds in names of tests are those of --seed {moved + 1}")
     reasons = Counter(_reason(report) for report in terminalreporter.stats.get("skipped", ()))
     if reasons:
         terminalreporter.section(f"skipped: {reasons.total()}")

@@ -13,6 +13,7 @@ from coordinator.local_run import agent_logs
 from coordinator.local_run.stages import Ran
 from coordinator.monitoring import wording
 from coordinator.report import cost_overrun, missed_share
+from coordinator.report.cost_overrun import CostOverrun
 from coordinator.report.facts import began_anew
 from coordinator.report.page.overload_tables import AWAY
 from coordinator.spec.files.costs_file import DEGRADED
@@ -56,17 +57,15 @@ def sentences(plan: Plan, ran: Ran) -> Iterator[str]:
     yield from _lost(ran, report)
     yield from _first(list(_said(plan, ran)), "more kinds of warnings: logs/ of the run")
     yield from began_anew.sentences(report["began_anew"])
-    yield from _cost_overruns(ran, report["dearer"])
+    yield from _cost_overruns(ran, cost_overrun.of_report(report))
 
 
-def _cost_overruns(ran: Ran, found: list[dict[str, Any]]) -> Iterator[str]:
+def _cost_overruns(ran: Ran, found: Sequence[CostOverrun]) -> Iterator[str]:
     """Units that took longer than their plan counts; measuring their CPU time helps with those that compute."""
     waiting = {(name.removesuffix(DEGRADED), node): text for (name, node), text in ran.waits.items()}
     computing = []
     for one in found:
-        here = [
-            waiting[name, host_of(one["node"])] for name in one["operators"] if (name, host_of(one["node"])) in waiting
-        ]
+        here = [waiting[name, host_of(one.node)] for name in one.operators if (name, host_of(one.node)) in waiting]
         if here:
             yield cost_overrun.sentences([one])[0]
             yield from (f"  {text}" for text in here)

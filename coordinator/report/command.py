@@ -26,7 +26,7 @@ def judge(runs: Sequence[Run], engine: str, master: str | None, progress: Progre
         report
         | {
             "engine": engine,
-            "dearer": cost_overruns(run),
+            "dearer": [one.to_json() for one in cost_overruns(run)],
             "began_anew": began_anew(run),
             "lost_in_units": with_logs(run, report["lost_in_units"]),
         }

@@ -8,7 +8,8 @@ of one share start and end.
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from dataclasses import asdict, dataclass
 from fractions import Fraction
 from itertools import groupby, islice
 from math import ceil
@@ -25,8 +26,36 @@ MOST_RECORDS = 1_000_000  # of an incarnation that are looked at: the first ones
 PERCENT = 1
 
 
-def cost_overruns(run: Run) -> list[dict[str, Any]]:
-    """`{node, unit, operators, counted_ns, instances, longer, longest_ns}`, the units with most time over first."""
+@dataclass(frozen=True)
+class CostOverrun:
+    """One unit. counted_ns: what its plan counts for an instance; longer: how many of the `instances` took a tenth
+    more than that; longest_ns: the longest of them."""
+
+    node: str
+    unit: int
+    operators: Sequence[str]
+    counted_ns: int
+    instances: int
+    longer: int
+    longest_ns: int
+
+    def to_json(self) -> dict[str, Any]:
+        """For report.json."""
+        return asdict(self) | {"operators": list(self.operators)}
+
+    @classmethod
+    def from_json(cls, found: Mapping[str, Any]) -> CostOverrun:
+        """Of a report."""
+        return cls(**found)
+
+
+def of_report(report: Mapping[str, Any]) -> list[CostOverrun]:
+    """Those that a report has; none where it is of before they were looked for."""
+    return [CostOverrun.from_json(one) for one in report.get("dearer", ())]
+
+
+def cost_overruns(run: Run) -> list[CostOverrun]:
+    """The units that ran longer than their plan counts, those with most time over first."""
     counted = _counted(run.plan.made)
     ran = dict.fromkeys(counted, 0)
     over: dict[int, tuple[int, int]] = {}  # how many, the longest
@@ -42,19 +71,19 @@ def cost_overruns(run: Run) -> list[dict[str, Any]]:
                     longer, longest_ns = over.get(unit, (0, 0))
                     over[unit] = longer + 1, max(longest_ns, ns)
     told = [
-        {
-            "node": run.plan.nodes[run.plan.units[unit].node],
-            "unit": unit,
-            "operators": list(run.plan.units[unit].operators),
-            "counted_ns": counted[unit],
-            "instances": ran[unit],
-            "longer": longer,
-            "longest_ns": longest_ns,
-        }
+        CostOverrun(
+            node=run.plan.nodes[run.plan.units[unit].node],
+            unit=unit,
+            operators=run.plan.units[unit].operators,
+            counted_ns=counted[unit],
+            instances=ran[unit],
+            longer=longer,
+            longest_ns=longest_ns,
+        )
         for unit, (longer, longest_ns) in over.items()
         if longer * 100 > ran[unit] * PERCENT
     ]
-    return sorted(told, key=lambda one: (one["counted_ns"] - one["longest_ns"], one["unit"]))
+    return sorted(told, key=lambda one: (one.counted_ns - one.longest_ns, one.unit))
 
 
 def _first(incarnation: Incarnation) -> Iterator[tuple[int, rec.Record]]:
@@ -83,13 +112,13 @@ def _mean(made: Plan, operator: str) -> float:
     return 1 if known is None or known.selectivity is None else known.selectivity.mean
 
 
-def sentences(found: list[dict[str, Any]]) -> list[str]:
+def sentences(found: Iterable[CostOverrun]) -> list[str]:
     """For people, the five worst."""
     lines = [
-        f"{', '.join(one['operators'][:4])}{', ...' if len(one['operators']) > 4 else ''} on {one['node']}: "
-        f"{one['longer']} of {one['instances']} instances ran a tenth longer than the plan counts, "
-        f"{show_ns(one['counted_ns'])}: up to {show_ns(one['longest_ns'])}"
-        for one in found[:5]
+        f"{', '.join(one.operators[:4])}{', ...' if len(one.operators) > 4 else ''} on {one.node}: "
+        f"{one.longer} of {one.instances} instances ran a tenth longer than the plan counts, "
+        f"{show_ns(one.counted_ns)}: up to {show_ns(one.longest_ns)}"
+        for one in islice(found, 5)
     ]
     if lines:
         lines.append(

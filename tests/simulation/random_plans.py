@@ -8,7 +8,7 @@ from coordinator.model.task_units import Units
 from node_agent.operators.registry import Registry
 from protos.plan_document import Plan
 from tests.simulation.operators_for_tests import __file__ as operators_file
-from tests.simulation.plans import planned
+from tests.simulation.planned_queries import planned
 
 NODES = "abc"
 KINDS = ("pass", "filter", "union", "join", "test.attach", "test.twice", "test.fragile")

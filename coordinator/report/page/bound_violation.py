@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from typing import Any
 
+from coordinator.report import cost_overrun
 from coordinator.units import counted, show_ns
 
 SHOWN = 4  # of the units that ran longer than planned
@@ -20,7 +21,7 @@ def sentences(report: Mapping[str, Any]) -> list[str]:
         if found["above_bound"]
     ]
     if lines:
-        units = [f"{_named(one['operators'])} on {one['node']}" for one in report.get("dearer", ())]
+        units = [f"{_named(one.operators)} on {one.node}" for one in cost_overrun.of_report(report)]
         more = f" and {len(units) - SHOWN} more" if len(units) > SHOWN else ""
         here = f" (here: {', '.join(units[:SHOWN])}{more})" if units else ""
         lines.append(
@@ -35,5 +36,5 @@ def _bound(found: Mapping[str, Any], several: bool) -> str:
     return "the bound of the plan that it ran under" if several else f"the plan's bound, {show_ns(found['bound_ns'])}"
 
 
-def _named(operators: list[str]) -> str:
+def _named(operators: Sequence[str]) -> str:
     return operators[0] if len(operators) == 1 else f"{operators[0]}..{operators[-1]}"

@@ -181,7 +181,7 @@ def _anew(named: Named) -> str:
 
 def _longer(named: Named) -> str:
     """Units that ran longer than planned."""
-    found = _said(named, "warn", lambda verdict: cost_overrun.sentences(verdict.get("dearer", [])))
+    found = _said(named, "warn", lambda verdict: cost_overrun.sentences(cost_overrun.of_report(verdict)))
     return f"<section><h2>Longer than planned</h2>{found}</section>" if found else ""
 
 

@@ -159,7 +159,7 @@ def notes(reports: Sequence[Mapping[str, Any]]) -> Iterator[str]:
         found = [
             *began_anew.sentences(report.get("began_anew", ())), *offered_tables.sentences(report),
             *bound_violation.sentences(report), *overload_tables.window_sentences(report),
-            *cost_overrun.sentences(report["dearer"]), *lost.sentences(report["lost_in_units"]),
+            *cost_overrun.sentences(cost_overrun.of_report(report)), *lost.sentences(report["lost_in_units"]),
         ]  # fmt: skip
         yield from (f"{report['run']}: {line}" if len(reports) > 1 else line for line in found)
 

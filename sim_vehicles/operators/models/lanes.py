@@ -61,10 +61,10 @@ class LanePath:
         lengths = [hypot(dx, dy) for dx, dy in steps]
         if min(lengths) <= 0.0:
             raise ValueError(f"lane {name!r} has two equal points in a row")
-        paths_over = [0.0]
+        ways = [0.0]
         for length in lengths:
-            paths_over.append(paths_over[-1] + length)
-        self.s_m = tuple(paths_over)
+            ways.append(ways[-1] + length)
+        self.s_m = tuple(ways)
         self._along = [(dx / length, dy / length) for (dx, dy), length in zip(steps, lengths, strict=True)]
         self._heading = [atan2(dy, dx) for dx, dy in steps]
         self._bend = [0.0, *(wrap(b - a) for a, b in pairwise(self._heading)), 0.0]  # at each corner
@@ -182,10 +182,10 @@ def lanes(name: str) -> tuple[LanePath, ...]:
     """
     if not name.isidentifier() or name not in known_maps():
         raise ValueError(f"no map {name!r} is installed; there are: {', '.join(known_maps())}")
-    return paths_over(_roads(name))
+    return ways(_roads(name))
 
 
-def paths_over(roads: Sequence[dict[str, Any]]) -> tuple[LanePath, ...]:
+def ways(roads: Sequence[dict[str, Any]]) -> tuple[LanePath, ...]:
     """The lane paths over one crossing: from each arm to each other one. roads: as in a scene file (see the head)."""
     arms = [_Arm(road) for road in roads]
     for arm in arms:

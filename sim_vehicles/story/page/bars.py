@@ -27,7 +27,7 @@ SOURCE_COLOURS = ("#7fa8d1", "#8fbfa6", "#b9bec6", "#c8b189", "#a99bd0")
 def stages(story: Story) -> Figure:
     """The stages as one stacked bar; neighbours of one kind and node together."""
     data = []
-    for stage, where, ns in joined(story.stages):
+    for stage, where, ns in joined(story.traced.stages):
         name = f"{escape(stage)}{f' {escape(where)}' if where else ''}"
         data.append({
             "type": "bar", "orientation": "h", "name": "", "y": [""], "x": [ns / MS],
@@ -36,10 +36,10 @@ def stages(story: Story) -> Figure:
             "textfont": {"color": "#fff" if stage in DARK else "#1d2733", "size": 12}, "constraintext": "inside",
             "hovertemplate": f"{name}: {ns / MS:.1f} ms<extra></extra>",
         })  # fmt: skip
-    latency_ns = sum(int(each["ns"]) for each in story.stages if each["stage"] != "actuation")
+    latency_ns = sum(int(each["ns"]) for each in story.traced.stages if each["stage"] != "actuation")
     marks = [(latency_ns, "delivered", "var(--good)")]
-    if story.deadline_ns:
-        marks.append((story.deadline_ns, "deadline", "var(--bad)"))
+    if story.traced.deadline_ns:
+        marks.append((story.traced.deadline_ns, "deadline", "var(--bad)"))
     return {
         "data": data,
         "layout": layout(

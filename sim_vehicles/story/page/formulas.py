@@ -88,6 +88,6 @@ def _about(story: Story) -> list[tuple[str, str]]:
         ))  # fmt: skip
     known = [f"{name} {escape(str(story.replay[name]))}" for name in WRITTEN if story.replay.get(name) is not None]
     terms.append(("The run", "; ".join([escape(story.run), *known])))
-    if story.damage:
-        terms.append(("Left out of the trace", "; ".join(escape(each) for each in story.damage)))
+    if story.traced.damage:
+        terms.append(("Left out of the trace", "; ".join(escape(each) for each in story.traced.damage)))
     return terms

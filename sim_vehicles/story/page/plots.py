@@ -152,7 +152,7 @@ def impact(story: Story) -> Figure:
         name = f"this measurement: {float(form['left_m']):.1f} m left at {story.speed_mps * KMH:.0f} km/h"
         data.append(_curve(steps, story.speed_mps, float(form["left_m"]), brake, name, "var(--ego)", 3, "solid"))
     data += _laps(story)
-    marks = [] if not story.deadline_ns else [(story.deadline_ns, "deadline", "var(--bad)")]
+    marks = [] if not story.traced.deadline_ns else [(story.traced.deadline_ns, "deadline", "var(--bad)")]
     notes = [
         {"x": MOST_LATENCY_MS, "y": _at(kmh / KMH, brake) * KMH, "text": f"{kmh} km/h", "showarrow": False,
          "xanchor": "right", "yanchor": "bottom", "font": {"size": 12, "color": "var(--soft)"}}

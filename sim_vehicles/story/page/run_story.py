@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from functools import cached_property
 from pathlib import Path
 from typing import Any
@@ -33,11 +33,25 @@ class Event:
 
 
 @dataclass(frozen=True)
-class Story:
-    """A run. stages: of the deciding tuple's split, as in replay.json; without_split, without_gantt: why there is none.
+class Traced:
+    """What the trace says of the deciding tuple. stages: of its split, as in replay.json; without_split, without_gantt:
+    why there is none.
 
-    deadline_ns: of the output that the deciding tuple is of, None where that is not known.
+    deadline_ns: of the output that the tuple is of, None where that is not known.
     """
+
+    stages: Sequence[Mapping[str, Any]] = ()
+    without_split: str = ""
+    gantt: Gantt | None = None
+    without_gantt: str = ""
+    deadline_ns: int | None = None
+    uncertain_ns: int = 0
+    damage: Sequence[str] = field(default_factory=tuple)
+
+
+@dataclass(frozen=True)
+class Story:
+    """A run, and what its trace says of the tuple that decided."""
 
     run: str
     replay: Mapping[str, Any]
@@ -46,13 +60,7 @@ class Story:
     verdict: Verdict
     laps: Sequence[Verdict]
     stopping: StoppingProfile | None
-    stages: Sequence[Mapping[str, Any]] = ()
-    without_split: str = ""
-    gantt: Gantt | None = None
-    without_gantt: str = ""
-    deadline_ns: int | None = None
-    uncertain_ns: int = 0
-    damage: Sequence[str] = field(default_factory=tuple)
+    traced: Traced
 
     @property
     def scene(self) -> Mapping[str, Any]:
@@ -210,7 +218,6 @@ def _story(run: Path, replay: Mapping[str, Any], verdict: Verdict) -> Story:
     brake = verdict.get("brake") or {}
     reaction_s = float(brake["reaction_s"]) if brake else AUTO.reaction_s
     deceleration_mps2 = float(brake.get("deceleration_mps2") or AUTO.deceleration_mps2)
-    traced = _traced(run, replay, verdict.get("deciding"))
     return Story(
         run=run.resolve().name,
         replay=replay,
@@ -219,34 +226,36 @@ def _story(run: Path, replay: Mapping[str, Any], verdict: Verdict) -> Story:
         verdict=verdict,
         laps=replay.get("laps") or [verdict],
         stopping=stopping_profile(replay["scene"], reaction_s, deceleration_mps2),
-        **traced,
+        traced=_traced(run, replay, verdict.get("deciding")),
     )
 
 
-def _traced(run: Path, replay: Mapping[str, Any], deciding: Mapping[str, Any] | None) -> dict[str, Any]:
+def _traced(run: Path, replay: Mapping[str, Any], deciding: Mapping[str, Any] | None) -> Traced:
     """What the trace says of the deciding tuple; what replay.json says where there is no trace."""
     if not deciding:
         why = "No warning about the crossing vehicle was delivered, so no tuple decided."
-        return {"without_split": why, "without_gantt": why}
-    told: dict[str, Any] = {"stages": deciding.get("split") or ()}
+        return Traced(without_split=why, without_gantt=why)
+    told = Traced(stages=deciding.get("split") or ())
     trace: RunTrace | None = None
     try:
         trace = read_trace(run)
         if not trace.incarnations:
             raise MissingRecordError("there is no trace beside replay.json; collect it")
         found = explain_in(trace, deciding, replay)
-        told["stages"] = [stage.document() for stage in found.stages]
-        told |= {"uncertain_ns": found.uncertain_ns, "deadline_ns": found.deadline_ns}
+        told = Traced(
+            stages=[stage.document() for stage in found.stages],
+            uncertain_ns=found.uncertain_ns,
+            deadline_ns=found.deadline_ns,
+        )
     except (MissingRecordError, BadInputError) as error:
-        told["without_split"] = f"The trace is incomplete for the deciding tuple: {error}."
+        told = replace(told, without_split=f"The trace is incomplete for the deciding tuple: {error}.")
     try:
         if trace is None or not trace.incarnations:
             raise MissingRecordError("there is no trace beside replay.json; collect it")
-        told["gantt"] = gantt_in(trace, deciding)
+        told = replace(told, gantt=gantt_in(trace, deciding))
     except MissingRecordError as error:
-        told["without_gantt"] = f"The trace is incomplete for the deciding tuple: {error}."
-    told["damage"] = () if trace is None else trace.damage
-    return told
+        told = replace(told, without_gantt=f"The trace is incomplete for the deciding tuple: {error}.")
+    return replace(told, damage=() if trace is None else trace.damage)
 
 
 def key_of(deciding: Mapping[str, Any]) -> str:

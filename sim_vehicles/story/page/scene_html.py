@@ -81,8 +81,8 @@ def _impact(story: Story, figures: dict[str, plots.Figure]) -> str:
 
 def _split(story: Story, figures: dict[str, plots.Figure]) -> str:
     plot = ""
-    if story.stages:
-        keys = dict.fromkeys(str(each["stage"]) for each in story.stages if each["ns"])
+    if story.traced.stages:
+        keys = dict.fromkeys(str(each["stage"]) for each in story.traced.stages if each["ns"])
         legend = _legend([(escape(key), bars.STAGE_COLOURS.get(key, "#c9ced6")) for key in keys])
         plot = _plot(figures, bars.stages(story), legend)
     return f"<section><h2>Where the time went</h2>{plot}{tables.split(story)}</section>"
@@ -90,13 +90,13 @@ def _split(story: Story, figures: dict[str, plots.Figure]) -> str:
 
 def _gantt(story: Story, figures: dict[str, plots.Figure]) -> str:
     title = "<section><h2>What the nodes did around the deciding tuple</h2>"
-    shown = story.gantt
+    shown = story.traced.gantt
     if shown is None or not shown.rows:
-        return f"{title}<p>{escape(story.without_gantt or 'No unit ran.')}</p></section>"
+        return f"{title}<p>{escape(story.traced.without_gantt or 'No unit ran.')}</p></section>"
     more = f" {shown.left_out:,} more stretches are left out." if shown.left_out else ""
     lost = f" Not shown, their clocks being unknown: {escape(', '.join(shown.unplaced))}." if shown.unplaced else ""
     note = f"Every bar is one instance of a unit.{more}{lost}"
-    return f"{title}{_plot(figures, bars.gantt(shown, story.deadline_ns))}<p class=soft>{note}</p></section>"
+    return f"{title}{_plot(figures, bars.gantt(shown, story.traced.deadline_ns))}<p class=soft>{note}</p></section>"
 
 
 def _plot(

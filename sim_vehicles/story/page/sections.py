@@ -67,13 +67,13 @@ def tiles(story: Story) -> str:
         asked.append(("Until when would a warning do?", seconds(latest_s), spare or "to stand before the strip"))
     if story.deciding:
         took, limit = _interval(story.deciding["latency_ns"]), ""
-        if story.deadline_ns:
-            limit = f"deadline {milliseconds(story.deadline_ns)}"
+        if story.traced.deadline_ns:
+            limit = f"deadline {milliseconds(story.traced.deadline_ns)}"
         if not story.real_time:
             recorded = milliseconds(round(story.latency_of(story.deciding) * 1e9))
             took, limit = f"{recorded} of the recording", f"{took} in wall time, at rate {story.replay['rate']}"
         asked.append(("How long did the warning take?", took, limit))
-    if story.stages:
+    if story.traced.stages:
         asked.append(_largest(story))
     told = verdict.get("warnings") or {}
     if told and not other:
@@ -100,7 +100,7 @@ def _interval(latency_ns: Sequence[int]) -> str:
 
 
 def _largest(story: Story) -> tuple[str, str, str]:
-    spent = joined(story.stages)
+    spent = joined(story.traced.stages)
     before = sum(ns for stage, _, ns in spent if stage in BEFORE)
     inside = [each for each in spent if each[0] not in {*BEFORE, "actuation"}] or spent
     stage, where, ns = max(inside, key=lambda each: each[2])

@@ -28,11 +28,11 @@ def row(cells: Sequence[str], kind: str = "") -> str:
 
 def split(story: Story) -> str:
     """The stages as a table, to be checked line by line."""
-    if not story.stages:
-        return f"<p>{escape(story.without_split)}</p>"
-    whole = sum(int(each["ns"]) for each in story.stages)
+    if not story.traced.stages:
+        return f"<p>{escape(story.traced.without_split)}</p>"
+    whole = sum(int(each["ns"]) for each in story.traced.stages)
     rows, until = [], 0
-    for each in story.stages:
+    for each in story.traced.stages:
         stage, ns = str(each["stage"]), int(each["ns"])
         until += ns
         sender = each.get("from_node")
@@ -50,15 +50,17 @@ def split(story: Story) -> str:
         "start. Handover: between two of these, in a runtime. Link: from SENT to RECEIVED. Actuation: from the "
         "delivery until the brake begins.",
     ]
-    if any(each.get("shared_out") for each in story.stages):
+    if any(each.get("shared_out") for each in story.traced.stages):
         notes.append(
             "* The trace holds when a unit ran; its time is shared out among its operators in proportion to the plan’s "
             "costs."
         )
     if not story.real_time:
         notes.append(f"The nodes’ own time: the replay ran at rate {story.replay['rate']}.")
-    if story.uncertain_ns:
-        notes.append(f"The nodes’ clocks are known to ± {milliseconds(story.uncertain_ns)}; the links carry that.")
+    if story.traced.uncertain_ns:
+        notes.append(
+            f"The nodes’ clocks are known to ± {milliseconds(story.traced.uncertain_ns)}; the links carry that."
+        )
     text = "".join(f"<p class=soft>{escape(note)}</p>" for note in notes)
     head_cells = ["stage", "node", "operators", "ms", "sum [ms]", "share"]
     inner = table(head_cells, rows)

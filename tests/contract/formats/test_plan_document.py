@@ -13,6 +13,7 @@ import pytest
 
 from protos import json_shape, plan_document
 from protos.plan_document import PlanFileError
+from tests.seeds import seeds
 
 PLANS = sorted((Path(__file__).parents[2] / "golden" / "corpus" / "plans").glob("*.json"))
 
@@ -50,7 +51,7 @@ def somewhere(value: Any, dice: random.Random) -> tuple[Any, Any, str]:
     return dice.choice(found)
 
 
-@pytest.mark.parametrize("seed", range(60))
+@pytest.mark.parametrize("seed", seeds(range(60)))
 def test_any_damage_is_an_error_that_says_where(seed: int) -> None:
     """A key is taken, doubled under another name, or its value is of another kind. Never another exception."""
     dice = random.Random(seed)

@@ -67,6 +67,7 @@ HOMONYMS = {  # retired words that are terms of another thing there, by the pack
         "spans",  # of angles
         "split",  # a table into columns
         "standing",  # a vehicle that does not move
+        "ways",  # of vehicles over a crossing: operators are in plans by the hash of their code
     },
     "infra": {
         "course",  # of a run's load

@@ -48,6 +48,11 @@ def test_no_two_files_of_a_package_are_called_alike(package: str) -> None:
     assert {name for name, count in names.items() if count > 1} == set()
 
 
+def test_no_two_files_of_the_tests_are_called_alike() -> None:
+    names = Counter(path.name for path in Path(__file__).parents[2].rglob("*.py"))
+    assert [name for name, count in names.items() if count > 1 and name not in ("__init__.py", "conftest.py")] == []
+
+
 @pytest.mark.parametrize("package", PACKAGES)
 def test_no_drawer_is_too_full(package: str) -> None:
     drawers = Counter(map(drawer, files(package)))

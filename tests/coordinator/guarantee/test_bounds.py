@@ -18,7 +18,7 @@ from coordinator.spec.runtime_charges import MEASURED, NOTHING, RuntimeOverhead
 from node_agent.virtual.run import simulate
 from node_agent.virtual.scenario import Scenario
 from protos.plan_document import Plan
-from tests.coordinator.guarantee.plans import MS, cluster, paper, written
+from tests.coordinator.guarantee.written_plans import MS, cluster, paper, written
 from tests.coordinator.wording import facts
 from tests.whole_plans import altered
 

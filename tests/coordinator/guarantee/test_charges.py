@@ -11,7 +11,7 @@ from coordinator.guarantee.bounds import assumed, bounds, documents
 from coordinator.spec.runtime_charges import MEASURED, NOTHING
 from protos import plan_document
 from protos.plan_document import NodeCharged, NodeCharges, Plan
-from tests.coordinator.guarantee.plans import MS, cluster, written
+from tests.coordinator.guarantee.written_plans import MS, cluster, written
 from tests.coordinator.wording import facts
 
 QUERY = """shimekiri: 1

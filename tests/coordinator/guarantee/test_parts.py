@@ -5,7 +5,7 @@ from hypothesis import given, settings
 from coordinator.guarantee.bounds import documents
 from coordinator.spec.runtime_charges import MEASURED, NOTHING
 from protos.plan_document import Plan
-from tests.coordinator.guarantee.plans import MS, paper
+from tests.coordinator.guarantee.written_plans import MS, paper
 from tests.simulation.random_plans import documents as random_plans
 
 

@@ -10,7 +10,7 @@ from coordinator.guarantee.bounds import bounds
 from coordinator.guarantee.system import read
 from coordinator.spec.runtime_charges import MEASURED, NOTHING
 from protos.plan_document import Plan
-from tests.coordinator.guarantee.plans import MS, written
+from tests.coordinator.guarantee.written_plans import MS, written
 
 CLUSTER = """
 shimekiri: 1

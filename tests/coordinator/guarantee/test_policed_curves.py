@@ -20,7 +20,7 @@ from node_agent.core.shedding.policing import ArrivalPolice, SelectivityPolice
 from node_agent.wire.plan_message import core_plan
 from protos import plan_document, plan_pb2
 from protos.plan_document import Arrival, BurstArrival, JcpArrival, Plan, Policed, RateArrival, TraceArrival
-from tests.coordinator.guarantee.plans import MS, cluster, written
+from tests.coordinator.guarantee.written_plans import MS, cluster, written
 
 recordings = st.lists(st.integers(0, 40), min_size=2, max_size=30).filter(lambda gaps: sum(gaps) > 0)
 

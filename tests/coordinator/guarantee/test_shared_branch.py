@@ -20,7 +20,7 @@ from coordinator.model.choices import Choices
 from coordinator.solve import planner
 from coordinator.spec.runtime_charges import NOTHING
 from protos.plan_document import Plan
-from tests.coordinator.guarantee.plans import MS, QUERIES
+from tests.coordinator.guarantee.written_plans import MS, QUERIES
 
 EPSILON = Fraction(1, 10**9)
 

@@ -14,7 +14,7 @@ from coordinator.guarantee.system import read
 from coordinator.solve.audit.audit import audit
 from coordinator.spec.runtime_charges import MEASURED, NOTHING
 from protos.plan_document import Plan, Task
-from tests.coordinator.guarantee.plans import MS, cluster, written
+from tests.coordinator.guarantee.written_plans import MS, cluster, written
 from tests.whole_plans import altered
 
 SOURCE = "{at: a, type: json, max_age: 20 ms, arrival: {burst: BURST, period: 10 ms}LIMIT}"

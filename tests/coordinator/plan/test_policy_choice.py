@@ -24,7 +24,7 @@ from node_agent.virtual.scenario import Scenario, as_run, virtual_plan
 from node_agent.wire.plan_message import core_plan
 from protos.plan_document import Plan
 from protos.policies import NAMES, PARAMETERS, Chosen, PolicyError, chosen
-from tests.coordinator.guarantee.plans import MS, written
+from tests.coordinator.guarantee.written_plans import MS, written
 
 QUERY = """
 shimekiri: 1

@@ -28,7 +28,7 @@ from node_agent.virtual.run import simulate
 from node_agent.virtual.scenario import Scenario, virtual_plan
 from protos import records
 from protos.plan_document import BurstArrival, Plan, TraceArrival
-from tests.coordinator.guarantee.plans import MS, written
+from tests.coordinator.guarantee.written_plans import MS, written
 from tests.whole_plans import altered
 
 SOURCE = "{at: a, type: json, arrival: {burst: 4, period: 100 ms}, tolerance: 0 s}"

@@ -3,7 +3,7 @@
 import json
 from pathlib import Path
 
-from coordinator.report.cost_overrun import cost_overruns, sentences
+from coordinator.report.cost_overrun import cost_overruns, of_report, sentences
 from coordinator.report.facts.reader import Run, read_run, records_of
 from protos.records import RAN, Ran
 from tests.coordinator.report.synthetic import DECISION_NS, Cluster, Lineage, everything, plan_document, play
@@ -35,16 +35,20 @@ def test_units_above_their_cost_are_named(tmp_path: Path) -> None:
     ran = longest(roomy)
     assert ran and cost_overruns(roomy) == [] and sentences([]) == []
     tight = with_costs(path, 1)
-    told = {one["unit"]: one for one in cost_overruns(tight)}
+    told = {one.unit: one for one in cost_overruns(tight)}
     for unit, each in ran.items():
         chain = len(tight.plan.units[unit].operators)
         over = [ns for ns in each if ns * 10 > (chain + DECISION_NS) * 11]
         if len(over) * 100 > len(each):
             one = told.pop(unit)
-            assert (one["instances"], one["longer"], one["longest_ns"]) == (len(each), len(over), max(over))
-            assert one["counted_ns"] == chain + DECISION_NS
+            assert (one.instances, one.longer, one.longest_ns) == (len(each), len(over), max(over))
+            assert one.counted_ns == chain + DECISION_NS
     assert not told
-    lines = sentences(cost_overruns(tight))
+    found = cost_overruns(tight)
+    assert [each.to_json() for each in of_report({"dearer": [one.to_json() for one in found]})] == [
+        each.to_json() for each in found
+    ], "as report.json has them"
+    lines = sentences(found)
     assert "ran a tenth longer than the plan counts" in lines[0] and "'coordinator profile' measures" in lines[-1]
 
 

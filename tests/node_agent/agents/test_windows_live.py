@@ -14,7 +14,7 @@ from pathlib import Path
 from typing import Any, NamedTuple
 
 import grpc
-from google.protobuf.json_format import ParseDict
+from google.protobuf.json_format import MessageToDict, ParseDict
 
 from node_agent.client.client import Admitted, Sink, Source
 from node_agent.client.connection import AgentError
@@ -44,10 +44,10 @@ class List:
         return state
 """
 Result = dict[str, Any]
-Plan = dict[str, Any]
+Json = dict[str, object]
 
 
-def _plans(version: int = 1, deadline_ns: int = LONG) -> dict[str, Plan]:
+def _plans(version: int = 1, deadline_ns: int = LONG) -> dict[str, plan_pb2.LocalPlan]:
     """in@a -> keep@a (leaves out every third) -> add@b -> W@b -> out@b. The second version has an operator behind W and
     other ids for what is the same."""
     ids = {"in": 1, "keep": 2, "W.add": 3, "W": 4}
@@ -55,26 +55,27 @@ def _plans(version: int = 1, deadline_ns: int = LONG) -> dict[str, Plan]:
     if version > 1:
         ids = {"P": 1, "W": 3, "W.add": 5, "keep": 6, "in": 7}
         source, windows = 2, 1
-    plain = {"codec": "json", "deadlineNs": deadline_ns}
-    counted = {**plain, "marked": True, "counted": True}
+    plain: Json = {"codec": "json", "deadlineNs": deadline_ns}
+    counted: Json = {**plain, "marked": True, "counted": True}
 
-    def node(index: int, **parts: Any) -> Plan:
-        return {
+    def node(index: int, **parts: object) -> plan_pb2.LocalPlan:
+        written = {
             "version": 1, "query": "q", "node": "ab"[index], "index": index, "cpu": -1,
             "policy": {"name": "edf", "largestBatch": 1},
             "peers": [{"index": 1 - index, "name": "ba"[index], "latencyNs": MS}], **parts,
         }  # fmt: skip
+        return ParseDict(written, plan_pb2.LocalPlan())
 
-    def stream(name: str, kind: Plan, *producers: int) -> Plan:
+    def stream(name: str, kind: Json, *producers: int) -> Json:
         return {"id": ids[name], "name": name, **kind, "producers": list(producers)}
 
-    def operator(name: str, run: str, given: str, **more: Any) -> Plan:
+    def operator(name: str, run: str, given: str, **more: object) -> Json:
         return {
             "id": ids[name], "name": name, "run": run, "inputs": [ids[given]], "output": ids[name],
             "hangNs": 10 * SECOND, **more,
         }  # fmt: skip
 
-    def unit(name: str, *exits: str) -> Plan:
+    def unit(name: str, *exits: str) -> Json:
         return {
             "id": ids[name], "operators": [ids[name]], "subDeadlineNs": SECOND, "deadlineNs": deadline_ns,
             "exits": [ids[each] for each in exits],
@@ -288,16 +289,15 @@ class Two(NamedTuple):
 
 @contextmanager
 def _two(
-    folder: Path, deadline_ns: int = LONG, plans: dict[str, Plan] | None = None, clocks: str = ""
+    folder: Path, deadline_ns: int = LONG, plans: dict[str, plan_pb2.LocalPlan] | None = None, clocks: str = ""
 ) -> Iterator[Two]:
     """Both with the first plan, and b's address known to a as the cable's; clocks: a name, so that each has its own."""
     options = {name: (*_options(folder), *(("--clock-domain", clocks + name) if clocks else ())) for name in "ab"}
-    messages = {name: ParseDict(plan, plan_pb2.LocalPlan()) for name, plan in (plans or _plans(1, deadline_ns)).items()}
     with socket.create_server(("127.0.0.1", 0)) as server:
         at_b = f"127.0.0.1:{server.getsockname()[1]}"
     cable = Cable(at_b)
     routes = ((0, "a", "127.0.0.1:1"), (1, "b", cable.address))
-    for name, plan in messages.items():
+    for name, plan in (plans or _plans(1, deadline_ns)).items():
         store(folder / name, plan, routes)
     with (
         Agent(folder / "b", "--data", at_b, *options["b"], name="b") as b,
@@ -380,11 +380,11 @@ def test_a_link_that_is_cut_costs_the_windows_of_what_it_loses_and_none_is_wrong
 def test_between_clocks_each_tuple_is_in_one_tumbling_window(tmp_path: Path) -> None:
     """Where a tuple lies is known up to the clocks' offset; that it is in one window, and in one only, is certain."""
     plans = _plans()
-    plans["a"]["sources"][0]["maxAgeNs"] = 3 * MAX_AGE  # of which the client's clock takes some
-    add, last = plans["b"]["operators"]
+    plans["a"].sources[0].max_age_ns = 3 * MAX_AGE  # of which the client's clock takes some
+    add, last = plans["b"].operators
     for each in (add, last):
-        each |= {"run": "t.list", "withJson": "{}"}
-    add["window"] |= {"hop": LENGTH, "latenessNs": 3 * MAX_AGE}
+        each.run, each.with_json = "t.list", "{}"
+    add.window.hop, add.window.lateness_ns = LENGTH, 3 * MAX_AGE
     with _two(tmp_path, plans=plans, clocks="clock-") as (a, b, _):
         listener, feeder = Listener(b), Feeder(a, 6)
         listener.wait(5)
@@ -418,7 +418,7 @@ class Controlled:
 
     def deploy(self, version: int) -> None:
         """Both phases."""
-        nodes = with_identities(_plans(version), self.operators)
+        nodes = with_identities({name: MessageToDict(plan) for name, plan in _plans(version).items()}, self.operators)
         whole = json.dumps({"nodes": nodes}, sort_keys=True, separators=(",", ":")).encode()
         hash_ = hashlib.sha256(whole).digest()
         routes = [

@@ -29,7 +29,7 @@ from protos.plan_document import Arrival, BurstArrival, JcpArrival, Plan, RateAr
 from sim_vehicles.__main__ import main
 from sim_vehicles.cli.app import app
 from tests.sentences import Wording
-from tests.simulation.plans import MS, paper, planned
+from tests.simulation.planned_queries import MS, paper, planned
 
 SAID = Wording("simulate", "scenario")
 

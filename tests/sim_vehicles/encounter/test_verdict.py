@@ -15,6 +15,7 @@ from sim_vehicles.encounter.swept_area import entry_m
 from sim_vehicles.encounter.verdict import Driven, Judge, Warned
 from sim_vehicles.world.motion import Motion, State, Track, wrap
 from sim_vehicles.world.scene import Scenario, Scene
+from tests.seeds import seeds
 from tests.sentences import Wording
 
 SAID = Wording("replay", "verdict")
@@ -111,7 +112,7 @@ def wandering(draw: Random, name: str) -> Track:
     return Track(name, "car", draw.uniform(1, 8), draw.uniform(0.5, 3), moved)
 
 
-@pytest.mark.parametrize("seed", range(40))
+@pytest.mark.parametrize("seed", seeds(range(40)))
 def test_contacts_and_gaps_agree_with_brute_force_at_a_tenth_of_a_millisecond(seed: int) -> None:
     draw = Random(seed)
     a, b = wandering(draw, "a"), wandering(draw, "b")

@@ -5,7 +5,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from sim_vehicles.operators.models.lanes import LaneMap, LanePath, beside, known_maps, lanes, paths_over, score
+from sim_vehicles.operators.models.lanes import LaneMap, LanePath, beside, known_maps, lanes, score, ways
 from sim_vehicles.readers.scenarios import load_scenario
 
 ARMS = [("south", -pi / 2), ("north", pi / 2), ("west", pi), ("east", 0.0)]
@@ -22,7 +22,7 @@ def crossing(each_way: int = 1) -> dict[str, LanePath]:
         }
         for name, a in ARMS
     ]
-    return {lane.name: lane for lane in paths_over(roads)}
+    return {lane.name: lane for lane in ways(roads)}
 
 
 def test_projection_on_a_corner() -> None:

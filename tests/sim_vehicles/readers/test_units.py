@@ -16,7 +16,7 @@ from sim_vehicles.readers.table import write_motion
 from sim_vehicles.recordings import RECORDINGS
 from sim_vehicles.world.motion import Motion, State, Track
 from tests.sentences import Wording
-from tests.sim_vehicles.readers.test_bad_input import FORMATS, WRITERS, Record, written
+from tests.sim_vehicles.readers.test_bad_recordings import FORMATS, WRITERS, Record, written
 
 SAID = Wording("readers", "units")
 

@@ -23,7 +23,7 @@ from sim_vehicles.story.page.run_story import read_story
 from sim_vehicles.story.page.scene_html import page, write
 from sim_vehicles.story.page.stopping_profile import Line
 from sim_vehicles.story.page.wording import beside, outcome
-from tests.simulation.plans import MS, paper
+from tests.simulation.planned_queries import MS, paper
 
 FEEDS = (Feed("v2v", "a", "vehicle.Cpm", 20, 500 * MS), Feed("sensor", "a", "vehicle.Sensor", 10, 500 * MS))
 PHASES = 4
@@ -133,10 +133,12 @@ def test_the_last_moment_is_when_the_needed_way_is_what_is_left(run: Path) -> No
 
 def test_the_split_is_the_traces_and_the_bar_adds_up(run: Path) -> None:
     story = read_story(run)
-    assert sum(stage["ns"] for stage in story.stages) == (120 + 200) * MS and story.deadline_ns == 300 * MS
+    assert (
+        sum(stage["ns"] for stage in story.traced.stages) == (120 + 200) * MS and story.traced.deadline_ns == 300 * MS
+    )
     html = own(page(run))
     assert html.count(".000<") == 0 and ">320.0<" in html and "O3" in html and "queue" in html
-    assert story.gantt is not None and sum(row.is_deciding for row in story.gantt.rows) == 2
+    assert story.traced.gantt is not None and sum(row.is_deciding for row in story.traced.gantt.rows) == 2
 
 
 def test_a_crash_is_said_first_and_marked(run: Path) -> None:

@@ -19,7 +19,7 @@ from sim_vehicles.story.timeline.lineage_trace import MissingRecordError, shares
 from sim_vehicles.story.timeline.run_trace import read_trace
 from sim_vehicles.story.timeline.stage_times import explain, explain_in, stage_times
 from tests import traces
-from tests.simulation.plans import MS, paper, planned
+from tests.simulation.planned_queries import MS, paper, planned
 from tests.simulation.random_plans import documents, registry
 
 AGES = {"v2v": 100 * MS}

@@ -10,7 +10,7 @@ from coordinator.report.verdict import verdict
 from node_agent.virtual.run import Simulation, simulate, write_run
 from node_agent.virtual.scenario import Scenario
 from protos import records
-from tests.simulation.plans import planned
+from tests.simulation.planned_queries import planned
 from tests.simulation.random_plans import registry
 
 QUERY = """

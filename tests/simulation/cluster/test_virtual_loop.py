@@ -26,7 +26,7 @@ from sim_vehicles.inputs.stimuli import StimulusOptions
 from sim_vehicles.readers.scenarios import load_scenario
 from sim_vehicles.world.scene import Scenario
 from tests.simulation.cluster.operators_for_loop import __file__ as operators_file
-from tests.simulation.plans import MS, planned
+from tests.simulation.planned_queries import MS, planned
 
 ONE_NODE = """
 shimekiri: 1

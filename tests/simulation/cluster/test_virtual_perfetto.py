@@ -11,7 +11,7 @@ from node_agent.virtual.run import simulate, write_run
 from node_agent.virtual.scenario import Scenario
 from protos.plan_document import Plan
 from tests.coordinator.report.perfetto.test_report_perfetto import check_format, events
-from tests.simulation.plans import MS, planned
+from tests.simulation.planned_queries import MS, planned
 
 QUERY = """
 shimekiri: 1

@@ -24,10 +24,10 @@ from node_agent.virtual.scenario import Scenario
 from node_agent.virtual.world import Admission, Delivery, Offer
 from protos import plan_document
 from protos.plan_document import BurstArrival, JcpArrival, Plan
-from tests.coordinator.guarantee.plans import FREE, written
+from tests.coordinator.guarantee.written_plans import FREE, written
 from tests.simulation.guarantees.edf_node import instants
 from tests.simulation.guarantees.operators_for_guarantees import __file__ as operators_file
-from tests.simulation.plans import MS, QUERIES
+from tests.simulation.planned_queries import MS, QUERIES
 
 TRIALS = 300
 SEED = 20261122

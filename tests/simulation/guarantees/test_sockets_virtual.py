@@ -21,7 +21,8 @@ from node_agent.virtual.event_queue import DISPATCHED, ENDED
 from node_agent.virtual.run import Simulation, simulate
 from node_agent.virtual.scenario import Scenario
 from protos import records
-from tests.simulation.plans import planned
+from tests.seeds import seeds
+from tests.simulation.planned_queries import planned
 from tests.simulation.random_plans import registry
 
 MS = 1_000_000
@@ -115,7 +116,7 @@ def shed(done: Simulation) -> int:
     return sum(fact.kind == records.SHED for trace in done.traces for fact in records.unpack_records(trace.records))
 
 
-@pytest.mark.parametrize("seed", range(12))
+@pytest.mark.parametrize("seed", seeds(range(12)))
 def test_no_bound_is_exceeded_where_sockets_wait_for_instances(seed: int, monkeypatch: pytest.MonkeyPatch) -> None:
     """Operators anywhere, any sub-deadlines, a relay that is `fifo` now and then; who keeps the promise is not shed."""
     monkeypatch.setattr(cluster, "VirtualNode", Sockets)

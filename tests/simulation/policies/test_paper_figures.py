@@ -12,7 +12,7 @@ from infra.papers.placement.figure7 import WAYS, missed, without_jitter
 from infra.papers.placement.section41 import batch_by_batch, latencies, tuple_by_tuple
 from node_agent.virtual.run import simulate
 from node_agent.virtual.scenario import Scenario
-from tests.simulation.plans import MS, paper
+from tests.simulation.planned_queries import MS, paper
 
 
 @pytest.mark.parametrize("policy", ["edf", "edf-op"])

@@ -14,7 +14,7 @@ from protos import records
 from protos.plan_document import Plan
 from sim_vehicles.cli.app import app
 from sim_vehicles.errors import BadInputError
-from tests.simulation.plans import MS, planned
+from tests.simulation.planned_queries import MS, planned
 from tests.simulation.policies.paper_policies import OWN, handed
 
 ONE_NODE = """

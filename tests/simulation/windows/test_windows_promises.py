@@ -9,7 +9,7 @@ from node_agent.virtual.run import Simulation, simulate
 from node_agent.virtual.scenario import Scenario
 from node_agent.virtual.world import Admission, Delivery, Offer
 from protos import records
-from tests.simulation.plans import MS, planned
+from tests.simulation.planned_queries import MS, planned
 
 CLUSTER = """shimekiri: 1
 nodes:

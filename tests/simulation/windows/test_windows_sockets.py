@@ -21,8 +21,9 @@ from node_agent.virtual.event_queue import DISPATCHED
 from node_agent.virtual.run import simulate
 from node_agent.virtual.scenario import Scenario
 from protos import records
+from tests.seeds import seeds
 from tests.simulation.guarantees.test_sockets_virtual import CLUSTER, MS, Sockets
-from tests.simulation.plans import planned
+from tests.simulation.planned_queries import planned
 from tests.simulation.windows.window_queries import registry
 
 QUERY = """
@@ -68,7 +69,7 @@ class Beating(Sockets):
         self._events.at(at_ns, DISPATCHED, self._dispatch, None)
 
 
-@pytest.mark.parametrize("seed", range(3))
+@pytest.mark.parametrize("seed", seeds(range(3)))
 def test_no_bound_of_a_window_is_exceeded_where_sockets_wait(seed: int, monkeypatch: pytest.MonkeyPatch) -> None:
     """Operators anywhere, any sub-deadlines; nothing that keeps its promise is shed, and no window is left out."""
     monkeypatch.setattr(cluster, "VirtualNode", Beating)

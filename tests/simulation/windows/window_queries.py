@@ -13,7 +13,7 @@ from hypothesis import strategies as st
 from node_agent.operators.registry import Registry
 from node_agent.virtual.world import Admission, Delivery, Offer
 from protos.plan_document import Plan
-from tests.simulation.plans import planned
+from tests.simulation.planned_queries import planned
 from tests.simulation.windows import operators_for_windows
 
 MS = 1_000_000

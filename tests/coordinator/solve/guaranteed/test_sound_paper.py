@@ -18,7 +18,7 @@ from coordinator.solve.option_checks import BadOptionError
 from coordinator.spec.runtime_charges import NOTHING
 from protos import plan_document
 from protos.plan_document import PaperChoice, Plan, SoundAlternative
-from tests.coordinator.guarantee.plans import FREE, MS, QUERIES, written
+from tests.coordinator.guarantee.written_plans import FREE, MS, QUERIES, written
 from tests.coordinator.wording import Wording, named
 
 SEARCH = ("placements", "analyses", "cuts")

@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 
 from coordinator.errors import InfeasibleError
-from tests.coordinator.guarantee.plans import MS, written
+from tests.coordinator.guarantee.written_plans import MS, written
 
 QUERY = """
 shimekiri: 1

@@ -23,6 +23,7 @@ from coordinator.solve.milp import capacity_rows, deadline
 from coordinator.solve.milp.infeasible import explain
 from tests.coordinator.solve.milp.test_placement_oracle import _even, _feasible
 from tests.sampling import sample
+from tests.seeds import seeds
 from tests.whole_plans import altered
 
 Files = Callable[[str, str], tuple[Path, Path]]
@@ -102,7 +103,7 @@ def _least_traffic(built: Problem, place: dict[int, int], megabits: dict[frozens
     return best
 
 
-@pytest.mark.parametrize("seed", sample(range(60), 4))
+@pytest.mark.parametrize("seed", sample(seeds(range(60)), 4))
 def test_rooms_against_every_placement_and_route(seed: int, files: Files) -> None:
     query, cluster, _ = planner.load(*files(_query(seed), _cluster(seed)))
     assert cluster is not None

@@ -17,6 +17,7 @@ from coordinator.model.limits import Limits
 from coordinator.model.problem import Problem
 from coordinator.solve import planner, sub_deadline_allocation
 from coordinator.solve.milp import deadline, milp
+from tests.seeds import seeds
 
 MS = 10**6
 CLUSTER = """
@@ -116,7 +117,7 @@ def _even(built: Problem, place: dict[int, int]) -> bool:
     return True
 
 
-@pytest.mark.parametrize("seed", range(40))
+@pytest.mark.parametrize("seed", seeds(range(40)))
 def test_against_every_placement(seed: int, files: Callable[[str, str], tuple[Path, Path]]) -> None:
     query, cluster, _ = planner.load(*files(_random_query(seed), CLUSTER))
     assert cluster is not None
@@ -154,7 +155,7 @@ def test_no_placement_is_more_even_than_the_optimum(seed: int, files: Callable[[
     assert same.nlr == pytest.approx(found.nlr, abs=1e-5)
 
 
-@pytest.mark.parametrize("seed", range(0, 40, 4))
+@pytest.mark.parametrize("seed", seeds(range(0, 40, 4)))
 def test_both_solvers_and_both_forms_of_routes_agree(
     seed: int, files: Callable[[str, str], tuple[Path, Path]], monkeypatch: pytest.MonkeyPatch
 ) -> None:

@@ -27,7 +27,7 @@ from coordinator.solve.repair.what_if_runs import Case, outcome
 from coordinator.spec.arrivals import Arrival
 from coordinator.spec.runtime_charges import NOTHING
 from protos.plan_document import JcpArrival
-from tests.coordinator.guarantee.plans import FREE, QUERIES, cluster
+from tests.coordinator.guarantee.written_plans import FREE, QUERIES, cluster
 
 MS = 1_000_000
 PAPER = (QUERIES / "collision_paper.yaml").read_text().replace("500 ms", "1000 ms").replace(", max_age: 1 s", "")

@@ -190,8 +190,8 @@ def test_a_new_plan_goes_on() -> None:
     assert fewer.decide(2001, 10, 6) == PASS
 
 
-def test_memory_is_bounded_by_the_limit() -> None:
-    shedder, chance = RateLimiter(10, SPAN_NS), random.Random(1)
+def test_memory_is_bounded_by_the_limit(seed: int) -> None:
+    shedder, chance = RateLimiter(10, SPAN_NS), random.Random(seed)
     for number in range(20_000):
         shedder.decide(number // 20, number + chance.random(), number)
         assert len(shedder._places) <= 2 * 10 + 17

@@ -17,7 +17,7 @@ from node_agent.virtual.scenario import Scenario
 from protos.plan_document import Plan
 from sim_vehicles.cli.app import app
 from sim_vehicles.errors import BadInputError
-from tests.simulation.plans import MS, paper
+from tests.simulation.planned_queries import MS, paper
 from tests.simulation.random_plans import documents, registry
 
 EXAMPLES = settings(max_examples=10, deadline=None, suppress_health_check=[HealthCheck.too_slow], print_blob=True)

@@ -16,7 +16,7 @@ from coordinator.spec.runtime_charges import NOTHING
 from node_agent.virtual.run import Simulation, simulate, write_run
 from node_agent.virtual.scenario import Scenario
 from protos.plan_document import Plan
-from tests.coordinator.guarantee.plans import MS, cluster, written
+from tests.coordinator.guarantee.written_plans import MS, cluster, written
 from tests.simulation.guarantees.test_guarantee_soundness import busy_plans
 from tests.simulation.random_plans import registry
 
