@@ -18,6 +18,7 @@ from node_agent.host.files.durable_files import SCARCE
 from node_agent.virtual.random_draws import Draws
 from node_agent.virtual.simulated.simulated_disk import Faults, SimulatedDisk
 from node_agent.virtual.simulated.simulated_rings import SimulatedRings
+from node_agent.virtual.simulated.unsynced import Fate
 from protos.records import STATE_CRASHED, STATE_ENDED
 from tests.durability.power_cuts import Node
 
@@ -180,3 +181,18 @@ def test_a_start_that_the_disk_does_not_take_is_not_looked_for_later() -> None:
     life.start()
     life.again()
     assert life.starts == [1, 3] and life.node.spool.problems == []
+
+
+def test_what_could_not_be_synced_is_synced_the_next_time() -> None:
+    life = Life(1)
+    life.start()
+    life.node.write(20)
+    life.disk.faults.error_share = 1.0
+    life.sync()
+    assert life.synced == {}
+    life.heal()
+    life.sync()
+    assert life.synced == {101: set(range(20))}
+    life.disk.lose_power(Fate.LOST, Fate.LOST)
+    life.rings.lose_power()
+    life.again()

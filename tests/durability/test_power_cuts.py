@@ -164,8 +164,8 @@ def test_the_power_may_go_again_while_an_agent_mends_what_it_lost_before() -> No
         cuts.attach()
         spooled.check(Node(disk))
 
-    cuts = PowerCuts(check, drawn=4)
-    cuts.fates = cuts.fates[-4:]
+    cuts = PowerCuts(check, drawn=2)
+    cuts.fates = cuts.fates[-2:]
     spooled.live(Node(cuts.disk), cuts.cut)
 
 
