@@ -210,7 +210,7 @@ def _coordinator_killed(line: AgentsLine, fault: Fault, fired: Counter[str]) -> 
     def kill() -> None:
         fired[fault.kind] += process.kill()
 
-    line.time.after(fault.size * MS // 20, kill)
+    line.time.after(fault.size * MS // 150, kill)
     line.time.after(fault.for_ns, lambda: line.deploy(name))
 
 
