@@ -8,7 +8,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import NamedTuple
 
-from node_agent.host.files import replacing
+from node_agent.host import replacing
 from node_agent.virtual.random_draws import Draws
 from node_agent.virtual.simulated.unsynced import Fate, File, Folder, Node
 
