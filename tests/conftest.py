@@ -48,7 +48,7 @@ def no_stale_sentences(request: pytest.FixtureRequest) -> Iterator[None]:
     sentences.begin()
     yield
     config, session = request.config, request.session
-    some = config.option.keyword or config.option.lf or any("::" in given for given in config.args)
+    some = config.option.keyword or getattr(config.option, "lf", False) or any("::" in given for given in config.args)
     if not (some or session.testsfailed or session.shouldstop or session.shouldfail):
         assert sentences.stale() == []
 
