@@ -184,6 +184,9 @@ class DeployDriver:
         if link is None:
             return
         hash_ = deployment.hash
+        if again and (why := self.store.damage(hash_, place)):  # a bit of it may read as another plan
+            self._do(self.machine.loaded(hash_, why, place))
+            return
         question = partial(ipc.Prepare, hash=hash_, epoch=deployment.epoch, routes=deployment.routes)
         answer = await link.ask_within(question, LOAD_S)
         if link is not self.links.get(place):

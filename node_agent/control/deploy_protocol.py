@@ -235,11 +235,14 @@ class Deployments:
         undone: Commands = [] if known else [UnloadInRuntime(new.hash, place) for place in new.places]
         if why:
             return undone + self._answer(token, new.hash, why)
-        for place in new.places:
-            self._failed.pop((new.hash, place), None)
+        mended = [place for place in new.places if self._failed.pop((new.hash, place), None)]
+        # A runtime that could not load what is committed here has it now, and was told of the commit in vain.
+        again: Commands = [
+            CommitInRuntime(new.hash, new.epoch, place) for place in mended if new.state is State.COMMITTED
+        ]
 
         def written(why: str) -> Commands:
-            return (undone if why else []) + self._answer(token, new.hash, why)
+            return again + (undone if why else []) + self._answer(token, new.hash, why)
 
         return self._write(self.durable.put(new), written)
 

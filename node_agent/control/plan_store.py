@@ -100,6 +100,15 @@ class PlanStore:
             raise ValueError(f"{path} is damaged")
         return data
 
+    def damage(self, hash_: str, core: int) -> str:
+        """What is wrong with the local plan of a core, whose file may have rotted since; empty: it is as accepted."""
+        path = local_path(self.directory, hash_, core)
+        try:
+            found = hashlib.sha256(self.disk.read(path)).hexdigest()
+        except OSError as error:
+            return f"{path.name} cannot be read ({error.strerror}); deploy it again"
+        return "" if found == self._locals.get(hash_, {}).get(core) else f"{path.name} is damaged; deploy it again"
+
     def _entry(self, plan: Deployment) -> dict[str, Any]:
         parts = self._locals.get(plan.hash, {})
         others = {str(core): sha for core, sha in parts.items() if core}

@@ -18,8 +18,8 @@ def test_a_runtime_that_stands_still_is_replaced_and_the_plan_runs_on(tmp_path: 
     with Agent(tmp_path / "s") as agent:
         frozen = agent.runtime()
         os.kill(frozen, signal.SIGSTOP)
-        until(lambda: not alive(frozen))
-        until(lambda: len(agent.children()) == 2)
+        until(lambda: not alive(frozen), 300)
+        until(lambda: len(agent.children()) == 2, 300)
         with Sink(agent.data, "out") as sink, Source(agent.data, "in", timeout=20) as source:
             assert isinstance(source.send(1), Admitted)
             assert sink.get(10).value == 1
@@ -35,8 +35,8 @@ def test_a_control_that_stands_still_is_replaced_and_the_runtime_is_left_alone(t
         runtime = agent.runtime()
         (frozen,) = [pid for pid in agent.children() if pid != runtime]
         os.kill(frozen, signal.SIGSTOP)
-        until(lambda: not alive(frozen))
-        until(lambda: len(agent.children()) == 2)
+        until(lambda: not alive(frozen), 300)
+        until(lambda: len(agent.children()) == 2, 300)
         assert agent.runtime() == runtime
         assert agent.stop() == 0
         assert "control stood still" in agent.log.read_text()

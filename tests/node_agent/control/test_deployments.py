@@ -270,8 +270,11 @@ def test_a_plan_that_cannot_be_loaded_again_is_named_and_can_be_prepared_anew() 
     driver = Driver(Durable(seen=1, deployments=(replace(plan(), state=State.COMMITTED),)))
     driver.do(driver.machine.loaded(A, "operator my.x is not installed"))
     assert driver.machine.failed == {A: "operator my.x is not installed"}
+    before = len(driver.told)
     assert driver.ask("prepare", plan()).state is State.COMMITTED
     assert driver.machine.failed == {}
+    known = driver.machine.durable.deployments[0]  # told of the commit once more: what it was told before was in vain
+    assert driver.told[before:] == [LoadInRuntime(known, again=False), CommitInRuntime(A, 1)]
 
 
 def test_a_runtime_that_ends_while_it_loads_fails_the_prepare() -> None:

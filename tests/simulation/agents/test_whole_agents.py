@@ -32,6 +32,12 @@ def test_each_kind_of_fault_fires_and_what_mends_it_as_well() -> None:
     assert {"log stood_still", "log crashed", "log not_started", "log trace_problem", "log agents"} <= branches
 
 
+@pytest.mark.parametrize(("seed", "kinds"), [(106, ["freeze_runtime", "bit_rot"])])
+def test_what_once_failed_holds(seed: int, kinds: list[str]) -> None:
+    outcome = run(seed, kinds)
+    assert not outcome.problems, outcome.told
+
+
 def test_a_seed_gives_the_same_bytes_again() -> None:
     first, again = run(3), run(3)
     assert first.digest == again.digest and first.counts == again.counts and first.lines == again.lines

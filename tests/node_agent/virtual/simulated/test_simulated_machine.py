@@ -75,7 +75,7 @@ def test_a_machine_that_stood_still_as_a_whole_goes_on_as_it_was(machine: Simula
         machine.go_on()
     else:
         going = [machine.freeze(which) for which in ("supervisor", "runtime", "control")]
-        after(machine, 100 * SECOND)
+        after(machine, 9 * SECOND)  # beyond it the service manager ends the supervisor
         for go_on in going:  # the supervisor first: it finds the others as silent as they were
             assert go_on is not None
             go_on()
