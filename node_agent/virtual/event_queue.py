@@ -18,13 +18,14 @@ Entry = tuple[int, int, int, Call, Any]
 class Events:
     """A queue of calls in virtual time."""
 
-    __slots__ = ("_count", "_heap", "done", "now_ns")
+    __slots__ = ("_count", "_heap", "done", "now_ns", "stopped")
 
     def __init__(self, now_ns: int = 0) -> None:
         self._heap: list[Entry] = []
         self._count = 0
         self.now_ns = now_ns
         self.done = 0
+        self.stopped = False  # `run` ends, whatever is left
 
     def at(self, at_ns: int, kind: int, call: Call, argument: Any = None) -> None:
         """Call `call(at_ns, argument)` at that instant; never before now."""
@@ -33,15 +34,23 @@ class Events:
         heappush(self._heap, (at_ns, kind, self._count, call, argument))
 
     def run(self) -> None:
-        """Until nothing is left."""
+        """Until nothing is left, or `stopped`."""
         heap = self._heap
         done = 0
-        while heap:
+        while heap and not self.stopped:
             at_ns, _, _, call, argument = heappop(heap)
             self.now_ns = at_ns
             call(at_ns, argument)
             done += 1
         self.done += done
+
+    def skip_to(self, at_ns: int, kind: int) -> bool:
+        """It is that instant now, and the turn of that kind, where nothing else happens before. False: something does."""
+        heap = self._heap
+        if self.stopped or (heap and (heap[0][0] < at_ns or (heap[0][0] == at_ns and heap[0][1] <= kind))):
+            return False
+        self.now_ns = at_ns
+        return True
 
     def pass_until(self, at_ns: int) -> None:
         """It is that instant, at which something happens that is in no queue."""

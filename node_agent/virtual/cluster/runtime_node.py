@@ -1,0 +1,281 @@
+"""A node of the virtual cluster: the agents' runtime on a clock that stands still while it works, and an ideal network.
+
+What takes time in virtual time is what operators cost, what a decision is said to cost, and links.
+"""
+
+import mmap
+from collections.abc import Callable, Iterator, Mapping
+from pathlib import Path
+from typing import Any, NamedTuple, Protocol
+
+from node_agent.core import plan as core
+from node_agent.core.lineage import Lineage
+from node_agent.core.model import CompiledPlan, Step
+from node_agent.host.log import INFO, Log
+from node_agent.host.trace_ring import Ring, RingFacts
+from node_agent.operators.registry import Registry
+from node_agent.ports import Ports, Suspended
+from node_agent.runtime.context import Shared
+from node_agent.runtime.deployments.cost_meter import Cost
+from node_agent.runtime.deployments.deployed_plan import ENDED, Deployed
+from node_agent.runtime.deployments.lifecycle import Policies
+from node_agent.runtime.executor import Operate
+from node_agent.runtime.links.acceptor import Acceptor
+from node_agent.runtime.loop import Pace, Runtime
+from node_agent.virtual.cluster.hooked_executors import HookedExecutor
+from node_agent.virtual.cluster.ideal_network import IdealListener, IdealNetwork, Reach, Traffic
+from node_agent.virtual.cluster.loop_stack import LoopStack
+from node_agent.virtual.cost_model import Costs
+from node_agent.wire.plan_message import PlanError
+from protos.records import Header, pack_header
+
+RING_RECORDS = 1 << 17
+PACE = Pace(drain_every_ns=0, tick_ns=0)  # looking at sockets and timers takes no time
+DRIFT_PPM = 0
+
+
+class Observer(Protocol):
+    """Who is told of results, of operators that raise, and of loops that have nothing to do."""
+
+    def delivered(self, at_ns: int, plan: core.Plan, output: core.Output, lineage: Lineage, payload: Any) -> None:
+        """A result is there; `at_ns` on the clock of the events."""
+
+    def failed(self, node: str, operator: str, error: BaseException) -> None:
+        """That operator raised on a tuple, which is lost."""
+
+    def idle(self) -> None:
+        """A node waits."""
+
+
+class NodeSettings(NamedTuple):
+    """domain: of the clock. decision_ns: what a decision costs. operate: runs operators in place of `executor.apply`;
+    None: that. barrier: outputs wait for the rest of their burst."""
+
+    domain: str
+    boot: int
+    trial: int
+    policies: Policies
+    decision_ns: int = 0
+    operate: Operate | None = None
+    barrier: bool = False
+
+
+class VirtualTrace:
+    """What a node writes, in all trials: its ring, and what was taken from there. keeps: whether that is kept."""
+
+    def __init__(self, header: Header, keeps: bool) -> None:
+        memory = mmap.mmap(-1, Ring.size_bytes(RING_RECORDS))
+        packed = pack_header(header)
+        memory[: len(packed)] = packed
+        self._ring, self._keeps, self._taken = Ring(Path("virtual.ring"), memory), keeps, bytearray()
+        self.facts = RingFacts(self._ring)
+
+    def make_room(self) -> None:
+        """Call it often: nothing is ever dropped."""
+        if self._ring.pending_bytes > self._ring.capacity >> 2:
+            self.data()
+
+    def data(self) -> bytearray:
+        """All records that were published."""
+        taken = self._ring.take(1 << 40)
+        if self._keeps:
+            self._taken += taken
+        return self._taken
+
+
+class _Clock:
+    """`ports.Clock`: that of the events."""
+
+    drift_ppm = DRIFT_PPM
+
+    def __init__(self, traffic: Traffic, domain: str) -> None:
+        events = traffic.events
+        self.domain = domain
+        self.now_ns: Callable[[], int] = lambda: events.now_ns
+        self.cpu_ns = self.now_ns
+
+    def suspended(self) -> Suspended | None:
+        return None
+
+
+class _Machine:
+    """`ports.Machine` with memory and cores for everything."""
+
+    def resident_bytes(self) -> int:
+        return 0
+
+    def pin(self, cpu: int) -> bool:
+        return True
+
+    def settle(self) -> None:
+        """Nothing to collect."""
+
+
+class _Quiet(Log):
+    """A log that nobody reads."""
+
+    def say(self, event: str, text: str, level: str = INFO, kind: str = "", **fields: object) -> bool:
+        return True
+
+
+class _Meter:
+    """`Meter` that lets the time of decisions and operators go by. instances: that have begun."""
+
+    always = True
+
+    def __init__(self, traffic: Traffic, decision_ns: int) -> None:
+        self.costs: dict[Step, Cost] = {}
+        self.priced: dict[Step, tuple[Costs, int]] = {}
+        self.began_ns = self.instances = 0
+        self.runtime: Runtime | None = None
+        self.stack: LoopStack | None = None
+        self._events, self._decision_ns = traffic.events, decision_ns
+
+    def start(self) -> None:
+        """An instance was chosen: it begins when that has been paid for."""
+        self.instances += 1
+        if self._decision_ns and self._decided():
+            assert self.stack is not None and self.runtime is not None
+            self.stack.work(self._decision_ns)
+            self.runtime.backpressure.overhead_ns += self._decision_ns
+        self.began_ns = self._events.now_ns
+
+    def _decided(self) -> bool:
+        assert self.runtime is not None
+        return any(slot.engine.job is not None and slot.engine.decided for slot in self.runtime.plans.engine_slots)
+
+    def spend(self, step: Step, lineage: Lineage) -> None:
+        """The operator has returned: it takes as long as it costs."""
+        costs, operator = self.priced[step]
+        assert self.stack is not None
+        self.stack.work(costs.cost_ns(operator, lineage))
+
+
+class _Telling:
+    """The engine's commands, and somebody who is told of each result."""
+
+    def __init__(self, runtime: Runtime, observer: Observer) -> None:
+        self._deliver, self._observer = runtime.outbox.deliver, observer
+        self.send = runtime.outbox.send
+
+    def deliver(self, at_ns: int, loaded: CompiledPlan, output: core.Output, lineage: Lineage, payload: Any) -> None:
+        self._observer.delivered(at_ns, loaded.plan, output, lineage, payload)
+        self._deliver(at_ns, loaded, output, lineage, payload)
+
+
+class RuntimeNode:
+    """One node in one trial. plan: what the node is called. trace: where its facts go."""
+
+    def __init__(
+        self, plan: core.Plan, settings: NodeSettings, traffic: Traffic, trace: VirtualTrace, registry: Registry,
+        reach: Reach, observer: Observer,
+    ) -> None:  # fmt: skip
+        self.name, self.index = plan.node, plan.index
+        self._settings, self._observer, self._trace = settings, observer, trace
+        self._network = IdealNetwork(traffic, reach, trace.make_room, observer.idle)
+        clock = _Clock(traffic, settings.domain)
+        ports = Ports(clock, self._network, _Machine())
+        shared = Shared(self.name, ports, settings.boot, settings.trial, trace.facts, _Quiet(self.name, "runtime"))
+        self._meter = _Meter(traffic, settings.decision_ns)
+        runtime = self._runtime = Runtime(shared, trace.facts, registry, self._changed, None, self._meter, PACE)
+        runtime.plans.commands = _Telling(runtime, observer)
+        runtime.plans.policies = settings.policies
+        self.listener = IdealListener(traffic, self.name)
+        runtime.attach(Acceptor(runtime.context, self.listener))
+        self.listener.network = self._network
+        self._stack = LoopStack(traffic.events, runtime.run)
+        self._network.stack = self._meter.stack = self._stack
+        self._meter.runtime = runtime
+
+    # -- plans
+
+    def prepare(self, plan: core.Plan, plan_hash: str, routes: tuple[tuple[int, str, str], ...], costs: Costs) -> None:
+        """Load a plan beside those that run. Raises PlanError."""
+        runtime = self._runtime
+        deployed = runtime.plans.load(plan, plan_hash)
+        for step in deployed.loaded.steps:
+            self._meter.priced[step] = costs, step.operator_id
+        for variant in deployed.loaded.variants:
+            self._meter.priced[variant] = costs, -variant.operator_id
+        self._hook(deployed)
+        why = runtime.add_plan(deployed, routes)
+        if why:
+            raise PlanError(why)
+        self._stack.wake()
+
+    def _hook(self, deployed: Deployed) -> None:
+        settings, slot = self._settings, deployed.engine_slot
+        if (settings.operate is not None or settings.barrier) and not isinstance(slot.executor, HookedExecutor):
+            slot.executor = HookedExecutor(slot.engine, slot.executor.now, settings.operate, settings.barrier)
+        slot.executor.failed = self._failed
+
+    def _failed(self, step: Step, error: BaseException) -> None:
+        self._observer.failed(self.name, self._meter.costs[step].name, error)
+
+    def commit(self, plan_hash: str) -> None:
+        """Admit under that plan from now on."""
+        self._runtime.plans.commit(plan_hash)
+        self._stack.wake()
+
+    def _changed(self, deployed: Deployed, why: str) -> None:
+        if deployed.state == ENDED:
+            self._runtime.outbox.remove(deployed.loaded)
+
+    def source(self, name: str) -> tuple[int, str] | None:
+        """The stream on which tuples of that source are admitted now."""
+        found = self._runtime.plans.source(name)
+        return None if found is None else (found[1].stream, found[0].codecs[found[1].stream].name)
+
+    # -- what is known of it
+
+    @property
+    def quiet(self) -> bool:
+        """Nothing waits here, and nothing runs."""
+        plans = self._runtime.plans
+        if self._network.unserved or len(plans.by_hash) > 1:
+            return False
+        for slot in plans.engine_slots:
+            if slot.engine.queued or slot.engine.job is not None:
+                return False
+        for deployed in plans.by_hash.values():
+            if deployed.loaded.waiting or deployed.held:
+                return False
+        return not any(len(link.sender) or link.pending for link in self._runtime.outbox.links.values())
+
+    @property
+    def instances(self) -> int:
+        """Task instances that have begun."""
+        return self._meter.instances
+
+    def shed(self) -> Iterator[tuple[int, int]]:
+        """What was shed so far: policy, tuples."""
+        for slot in self._runtime.plans.engine_slots:
+            yield from slot.engine.ledger.shed_by.items()
+
+    def windows(self) -> Iterator[tuple[str, Mapping[str, int]]]:
+        """How windows ended so far, by operator."""
+        for slot in self._runtime.plans.engine_slots:
+            for windowed in slot.engine.windows.operators:
+                if windowed.state.newest is windowed:
+                    yield windowed.name, windowed.state.counts
+
+    def numbers(self) -> dict[str, int]:
+        """By peer: the number of the next tuple on the link there."""
+        return {name: link.sender.next_seq for name, link in self._runtime.outbox.links.items()}
+
+    def number_from(self, numbers: Mapping[str, int]) -> None:
+        """Links go on from these numbers."""
+        for name, link in self._runtime.outbox.links.items():
+            link.sender.number_from(numbers.get(name, 1))
+
+    def end(self, last: bool) -> None:
+        """The trial has ended; last: and the incarnation with it."""
+        self._stack.end()
+        if last:
+            self._runtime.end()
+        else:
+            self._runtime.shared.refusals.write()
+            self._trace.facts.publish()
+
+
+__all__ = ["NodeSettings", "Observer", "RuntimeNode", "VirtualTrace"]
