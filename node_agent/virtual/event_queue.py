@@ -1,15 +1,15 @@
 """The event queue of virtual time. Its order is total: instant, class, then the order in which events were made.
 
 At one instant: first plans change, then operators and instances end, then sources admit tuples, then they say how far
-they are, then tuples arrive over links, then what nodes have waited for is overdue, and only when all of this is in
-does a node choose what to run next.
+they are, then tuples arrive over links, then what nodes have waited for is overdue, then nodes take in what has come, and
+only when all of this is in does a node choose what to run next.
 """
 
 from collections.abc import Callable
 from heapq import heappop, heappush
 from typing import Any
 
-CHANGED, ENDED, ADMITTED, BEAT, ARRIVED, EXPIRED, DISPATCHED = range(7)
+CHANGED, ENDED, ADMITTED, BEAT, ARRIVED, EXPIRED, TAKEN, DISPATCHED = range(8)
 
 Call = Callable[[int, Any], None]  # instant, argument
 Entry = tuple[int, int, int, Call, Any]

@@ -14,7 +14,7 @@ from node_agent.link.receiver import Arrived
 from node_agent.ports import READABLE, WRITABLE, Handler
 from node_agent.virtual import random_draws
 from node_agent.virtual.cluster.loop_stack import LoopStack
-from node_agent.virtual.event_queue import ARRIVED, Events
+from node_agent.virtual.event_queue import ARRIVED, DISPATCHED, TAKEN, Events
 from node_agent.wire import frames
 
 TUPLE_BYTES = 48  # of a tuple on the wire beside its payload, about
@@ -186,12 +186,19 @@ class IdealListener:
 
 
 class IdealNetwork:
-    """`ports.Network` of a node's loop. reach: by the name of a node. before: called before every wait; waits: whether
-    nothing has come, and the loop is ready to wait."""
+    """`ports.Network` of a node's loop. reach: by the name of a node. before: called before every wait. after: when
+    what has come was served. idle: when nothing has come and the loop begins to wait."""
 
-    def __init__(self, traffic: Traffic, reach: Reach, before: Callable[[], None], idle: Callable[[], None]) -> None:
+    def __init__(
+        self,
+        traffic: Traffic,
+        reach: Reach,
+        before: Callable[[], None],
+        after: Callable[[], None],
+        idle: Callable[[], None],
+    ) -> None:
         self._traffic, self._events, self._reach = traffic, traffic.events, reach
-        self._before, self._idle = before, idle
+        self._before, self._after, self._idle = before, after, idle
         self.stack: LoopStack | None = None
         self._handlers: dict[int, Handler] = {}
         self._streams: dict[int, IdealStream] = {}
@@ -248,20 +255,27 @@ class IdealNetwork:
         stack = self.stack
         assert stack is not None
         self._before()
-        stack.settle()
+        stack.settle(TAKEN)
         if seconds and not self._came:
             until_ns = self._events.now_ns + round(seconds * 1e9)
             self._idle()
             stack.wait_until(until_ns)
-        self._serve(self._came)
+        self.serve()
+        stack.settle(DISPATCHED)
+        while self._came:  # over links that take no time
+            self.serve()
+            stack.settle(DISPATCHED)
         return self._events.now_ns
 
-    def _serve(self, came: deque[tuple[int, int]]) -> None:
+    def serve(self) -> None:
+        """What has come."""
+        came = self._came
         while came:
             descriptor, mask = came.popleft()
             handler = self._handlers.get(descriptor)
             if handler is not None:
                 handler.on_ready(self._events.now_ns, mask)
+        self._after()
 
 
 def _nothing() -> None:

@@ -4,7 +4,7 @@ from collections.abc import Callable
 
 from greenlet import GreenletExit, getcurrent, greenlet
 
-from node_agent.virtual.event_queue import DISPATCHED, ENDED, Events
+from node_agent.virtual.event_queue import DISPATCHED, ENDED, TAKEN, Events
 
 
 class LoopStack:
@@ -27,11 +27,18 @@ class LoopStack:
         if not self._events.skip_to(at_ns, ENDED):
             self._leave(at_ns, ENDED)
 
-    def settle(self) -> None:
-        """Everything of this instant is in."""
+    def work_until(self, at_ns: int) -> bool:
+        """An operator takes until that instant. False: something has come before, and is to be looked at."""
+        if not self._events.skip_to(at_ns, ENDED):
+            self._waits = True
+            self._leave(at_ns, ENDED)
+        return self._events.now_ns >= at_ns
+
+    def settle(self, kind: int) -> None:
+        """Everything of this instant that comes before that turn has happened."""
         at_ns = self._events.now_ns
-        if not self._events.skip_to(at_ns, DISPATCHED):
-            self._leave(at_ns, DISPATCHED)
+        if not self._events.skip_to(at_ns, kind):
+            self._leave(at_ns, kind)
 
     def wait_until(self, at_ns: int) -> None:
         """Until that instant, or until `wake`."""
@@ -43,7 +50,7 @@ class LoopStack:
         """Something has come."""
         if self._waits:
             self._waits = False
-            self._events.at(self._events.now_ns, DISPATCHED, self._resume, self._number)
+            self._events.at(self._events.now_ns, TAKEN, self._resume, self._number)
 
     def end(self) -> None:
         """Nothing of the body runs any more."""

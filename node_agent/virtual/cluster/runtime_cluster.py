@@ -33,6 +33,9 @@ from protos.records import SHED_POLICIES, VIRTUAL, Header
 
 SECOND_NS = 1_000_000_000
 SET_UP_NS = SECOND_NS // 2  # before a trial: links connect
+import os
+
+LISTENS = os.environ.get("SHIMEKIRI_RUNTIMES") == "listen"
 _LOSS = 3  # what a draw is for
 
 
@@ -171,7 +174,7 @@ class RuntimeCluster:
         for name, (local, *_) in self._locals.items():
             settings = NodeSettings(
                 self._domain, local.index + 1, trial, self._policies, scenario.decision_ns, self._operate,
-                scenario.batch == "barrier",
+                scenario.batch == "barrier", LISTENS,
             )  # fmt: skip
             reach = _Reach(self, local.index)
             self._nodes[name] = RuntimeNode(

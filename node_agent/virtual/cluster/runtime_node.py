@@ -58,6 +58,7 @@ class NodeSettings(NamedTuple):
     decision_ns: int = 0
     operate: Operate | None = None
     barrier: bool = False
+    listens: bool = False
 
 
 class VirtualTrace:
@@ -123,20 +124,20 @@ class _Meter:
 
     always = True
 
-    def __init__(self, traffic: Traffic, decision_ns: int) -> None:
+    def __init__(self, traffic: Traffic, decision_ns: int, work: Callable[[int], None]) -> None:
+        self.work = work
         self.costs: dict[Step, Cost] = {}
         self.priced: dict[Step, tuple[Costs, int]] = {}
         self.began_ns = self.instances = 0
         self.runtime: Runtime | None = None
-        self.stack: LoopStack | None = None
         self._events, self._decision_ns = traffic.events, decision_ns
 
     def start(self) -> None:
         """An instance was chosen: it begins when that has been paid for."""
         self.instances += 1
         if self._decision_ns and self._decided():
-            assert self.stack is not None and self.runtime is not None
-            self.stack.work(self._decision_ns)
+            assert self.runtime is not None
+            self.work(self._decision_ns)
             self.runtime.backpressure.overhead_ns += self._decision_ns
         self.began_ns = self._events.now_ns
 
@@ -147,8 +148,7 @@ class _Meter:
     def spend(self, step: Step, lineage: Lineage) -> None:
         """The operator has returned: it takes as long as it costs."""
         costs, operator = self.priced[step]
-        assert self.stack is not None
-        self.stack.work(costs.cost_ns(operator, lineage))
+        self.work(costs.cost_ns(operator, lineage))
 
 
 class _Telling:
@@ -172,11 +172,14 @@ class RuntimeNode:
     ) -> None:  # fmt: skip
         self.name, self.index = plan.node, plan.index
         self._settings, self._observer, self._trace = settings, observer, trace
-        self._network = IdealNetwork(traffic, reach, trace.make_room, observer.idle)
+        self._network = IdealNetwork(traffic, reach, self._before, self._served, observer.idle)
         clock = _Clock(traffic, settings.domain)
         ports = Ports(clock, self._network, _Machine())
         shared = Shared(self.name, ports, settings.boot, settings.trial, trace.facts, _Quiet(self.name, "runtime"))
-        self._meter = _Meter(traffic, settings.decision_ns)
+        self._meter = _Meter(
+            traffic, settings.decision_ns, self._work if settings.listens else lambda ns: self._stack.work(ns)
+        )
+        self._events = traffic.events
         runtime = self._runtime = Runtime(shared, trace.facts, registry, self._changed, None, self._meter, PACE)
         runtime.plans.commands = _Telling(runtime, observer)
         runtime.plans.policies = settings.policies
@@ -184,7 +187,7 @@ class RuntimeNode:
         runtime.attach(Acceptor(runtime.context, self.listener))
         self.listener.network = self._network
         self._stack = LoopStack(traffic.events, runtime.run)
-        self._network.stack = self._meter.stack = self._stack
+        self._network.stack = self._stack
         self._meter.runtime = runtime
 
     # -- plans
@@ -225,6 +228,47 @@ class RuntimeNode:
         """The stream on which tuples of that source are admitted now."""
         found = self._runtime.plans.source(name)
         return None if found is None else (found[1].stream, found[0].codecs[found[1].stream].name)
+
+    def _work(self, ns: int) -> None:
+        """Let the time of an operator go by; what comes meanwhile is taken in when it comes."""
+        until_ns = self._events.now_ns + ns
+        self._send()
+        while True:
+            look_ns = max(self._events.now_ns, min(until_ns, self._due_ns()))
+            if self._stack.work_until(look_ns) and look_ns == until_ns:
+                return
+            self._take_in()
+
+    def _due_ns(self) -> int:
+        dues = [slot.engine.window_due_ns for slot in self._runtime.plans.engine_slots]
+        return min([self._runtime.heartbeats.due_ns, *(due for due in dues if due is not None)])
+
+    def _take_in(self) -> None:
+        runtime, now_ns = self._runtime, self._events.now_ns
+        self._network.serve()
+        runtime.heartbeats.send(now_ns)
+        for slot in runtime.plans.engine_slots:
+            due_ns = slot.engine.window_due_ns
+            if due_ns is not None and due_ns <= now_ns:
+                slot.engine.expire(now_ns)
+        self._send()
+
+    def _before(self) -> None:
+        self._trace.make_room()
+        if self._settings.listens:
+            self._send()
+
+    def _served(self) -> None:
+        if self._settings.listens:
+            self._runtime.context.arrivals.apply(self._events.now_ns)
+            self._send()
+
+    def _send(self) -> None:
+        """What operators have given leaves when they end."""
+        outbox = self._runtime.outbox
+        if outbox.dirty:
+            self._trace.facts.publish()
+            outbox.flush(self._events.now_ns)
 
     # -- what is known of it
 
