@@ -36,6 +36,7 @@ SET_UP_NS = SECOND_NS // 2  # before a trial: links connect
 import os
 
 LISTENS = os.environ.get("SHIMEKIRI_RUNTIMES") == "listen"
+DRAINED_NS = 10_000_000  # a plan that comes back is tried again so often
 _LOSS = 3  # what a draw is for
 
 
@@ -218,14 +219,22 @@ class RuntimeCluster:
                 client.connect(node.listener)
 
     def _change(self, at_ns: int, epoch: int) -> None:
-        """A new plan: prepared on all nodes, then each commits it, earlier or later."""
+        """A new plan: prepared on all nodes, then each commits it, earlier or later. One that comes back waits until it
+        has drained, as agents have it; one that is there changes nothing."""
+        plans = self._change_schedule.plans
+        plan_hash = plans[epoch - 1].hash
+        if plan_hash == plans[epoch - 2].hash:
+            return
+        if any(node.holds(plan_hash) for node in self._nodes.values()):
+            self._plan(at_ns + DRAINED_NS, CHANGED, self._change, epoch)
+            return
         for locals_ in self._locals.values():
             local = locals_[epoch - 1]
             self._prepare(local)
             commit_ns = self._begun_ns + self._change_schedule.commit_ns(
                 self._scenario, self._trial, epoch, local.index
             )
-            self._plan(commit_ns, CHANGED, self._commit, (self._nodes[local.node], epoch))
+            self._plan(max(at_ns, commit_ns), CHANGED, self._commit, (self._nodes[local.node], epoch))
 
     def _commit(self, at_ns: int, what: tuple[RuntimeNode, int]) -> None:
         node, epoch = what

@@ -215,6 +215,10 @@ class RuntimeNode:
     def _failed(self, step: Step, error: BaseException) -> None:
         self._observer.failed(self.name, self._meter.costs[step].name, error)
 
+    def holds(self, plan_hash: str) -> bool:
+        """Whether that plan is loaded."""
+        return plan_hash in self._runtime.plans.by_hash
+
     def commit(self, plan_hash: str) -> None:
         """Admit under that plan from now on."""
         self._runtime.plans.commit(plan_hash)
