@@ -33,9 +33,6 @@ from protos.records import SHED_POLICIES, VIRTUAL, Header
 
 SECOND_NS = 1_000_000_000
 SET_UP_NS = SECOND_NS // 2  # before a trial: links connect
-import os
-
-LISTENS = os.environ.get("SHIMEKIRI_RUNTIMES") == "listen"
 DRAINED_NS = 10_000_000  # a plan that comes back is tried again so often
 _LOSS = 3  # what a draw is for
 
@@ -175,7 +172,7 @@ class RuntimeCluster:
         for name, (local, *_) in self._locals.items():
             settings = NodeSettings(
                 self._domain, local.index + 1, trial, self._policies, scenario.decision_ns, self._operate,
-                scenario.batch == "barrier", LISTENS,
+                scenario.batch == "barrier",
             )  # fmt: skip
             reach = _Reach(self, local.index)
             self._nodes[name] = RuntimeNode(

@@ -30,7 +30,7 @@ from node_agent.wire.plan_message import PlanError
 from protos.records import Header, pack_header
 
 RING_RECORDS = 1 << 17
-PACE = Pace(drain_every_ns=0, tick_ns=0)  # looking at sockets and timers takes no time
+PACE = Pace(drain_every_ns=0, tick_ns=0, most_tick_ns=100_000_000)  # looking at sockets takes no time
 DRIFT_PPM = 0
 
 
@@ -58,7 +58,6 @@ class NodeSettings(NamedTuple):
     decision_ns: int = 0
     operate: Operate | None = None
     barrier: bool = False
-    listens: bool = False
 
 
 class VirtualTrace:
@@ -176,9 +175,9 @@ class RuntimeNode:
         clock = _Clock(traffic, settings.domain)
         ports = Ports(clock, self._network, _Machine())
         shared = Shared(self.name, ports, settings.boot, settings.trial, trace.facts, _Quiet(self.name, "runtime"))
-        self._meter = _Meter(
-            traffic, settings.decision_ns, self._work if settings.listens else lambda ns: self._stack.work(ns)
-        )
+        self._meter = _Meter(traffic, settings.decision_ns, self._work)
+        self._listens = True  # not while a batch runs: that keeps an agent from its sockets
+        self._timed = False  # some plan has windows, or feeds them
         self._events = traffic.events
         runtime = self._runtime = Runtime(shared, trace.facts, registry, self._changed, None, self._meter, PACE)
         runtime.plans.commands = _Telling(runtime, observer)
@@ -200,6 +199,8 @@ class RuntimeNode:
             self._meter.priced[step] = costs, step.operator_id
         for variant in deployed.loaded.variants:
             self._meter.priced[variant] = costs, -variant.operator_id
+        self._listens = not deployed.engine_slot.engine.batching
+        self._timed = self._timed or bool(deployed.loaded.windows) or any(source.beat_ns for source in plan.sources)
         self._hook(deployed)
         why = runtime.add_plan(deployed, routes)
         if why:
@@ -235,10 +236,14 @@ class RuntimeNode:
 
     def _work(self, ns: int) -> None:
         """Let the time of an operator go by; what comes meanwhile is taken in when it comes."""
-        until_ns = self._events.now_ns + ns
+        if not self._listens:
+            self._stack.work(ns)
+            return
+        until_ns = look_ns = self._events.now_ns + ns
         self._send()
         while True:
-            look_ns = max(self._events.now_ns, min(until_ns, self._due_ns()))
+            if self._timed:
+                look_ns = max(self._events.now_ns, min(until_ns, self._due_ns()))
             if self._stack.work_until(look_ns) and look_ns == until_ns:
                 return
             self._take_in()
@@ -259,11 +264,11 @@ class RuntimeNode:
 
     def _before(self) -> None:
         self._trace.make_room()
-        if self._settings.listens:
+        if self._listens:
             self._send()
 
     def _served(self) -> None:
-        if self._settings.listens:
+        if self._listens:
             self._runtime.context.arrivals.apply(self._events.now_ns)
             self._send()
 
