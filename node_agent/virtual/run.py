@@ -23,7 +23,6 @@ from protos.plan_document import Plan
 from protos.records import RECORD_BYTES, STATE_ENDED, VIRTUAL, Header, pack_header
 from protos.segments import segment
 
-RUNTIMES = bool(os.environ.get("SHIMEKIRI_RUNTIMES"))
 CLOCK = hashlib.sha256(b"virtual time").hexdigest()[:32]  # one clock for all nodes: offsets are 0
 
 
@@ -96,7 +95,7 @@ def simulate(
     progress: Callable[[], None] | None = None,
     then: Sequence[Change] = (),
     policies: Policies = installed,
-    runtimes: bool = RUNTIMES,
+    runtimes: bool = False,
 ) -> Simulation:
     """Run all trials of a plan. trace False: results only, which needs little memory.
 

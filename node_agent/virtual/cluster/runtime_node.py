@@ -221,8 +221,10 @@ class RuntimeNode:
         return plan_hash in self._runtime.plans.by_hash
 
     def commit(self, plan_hash: str) -> None:
-        """Admit under that plan from now on."""
+        """Admit under that plan from now on. Heartbeats say so before anything more is read."""
         self._runtime.plans.commit(plan_hash)
+        self._runtime.heartbeats.send(self._events.now_ns)
+        self._send()
         self._stack.wake()
 
     def _changed(self, deployed: Deployed, why: str) -> None:
