@@ -1,8 +1,8 @@
 """The event queue of virtual time. Its order is total: instant, class, then the order in which events were made.
 
 At one instant: first plans change, then operators and instances end, then sources admit tuples, then they say how far
-they are, then tuples arrive over links, then what nodes have waited for is overdue, then nodes take in what has come, and
-only when all of this is in does a node choose what to run next.
+they are, then tuples arrive over links, then what nodes have waited for is overdue, then nodes take in what has come,
+and only when all of this is in does a node choose what to run next.
 """
 
 from collections.abc import Callable
@@ -45,7 +45,7 @@ class Events:
         self.done += done
 
     def skip_to(self, at_ns: int, kind: int) -> bool:
-        """It is that instant now, and the turn of that kind, where nothing else happens before. False: something does."""
+        """It is that instant now, and the turn of that kind. False: something else happens before."""
         heap = self._heap
         if self.stopped or (heap and (heap[0][0] < at_ns or (heap[0][0] == at_ns and heap[0][1] <= kind))):
             return False

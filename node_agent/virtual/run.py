@@ -100,7 +100,8 @@ def simulate(
     """Run all trials of a plan. trace False: results only, which needs little memory.
 
     progress is called after each trial. then: plans that are committed in each trial, one after the other.
-    policies: which policy a node's plans run under. runtimes: whether the agents' runtimes run. Raises BadInputError where plans and scenario do not fit.
+    policies: which policy a node's plans run under. runtimes: whether the agents' runtimes run, not engines alone.
+    Raises BadInputError where plans and scenario do not fit.
     """
     scenario, registry = scenario or Scenario(), registry or operators_here()
     schedule = schedule_of(plan, then, scenario)

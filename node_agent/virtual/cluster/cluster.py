@@ -63,9 +63,8 @@ class NoFacts(Facts):
 class Cluster:
     """Runs trials. Raises BadInputError where an operator of a plan is not installed here.
 
-    facts: the trace so far, by node, or what swallows it. instances: task instances run so far. taken, rejected: tuples that were admitted, and
-    not: of of
-    sources that the plan of the moment does not have, and such as are too old. failures: errors
+    facts: the trace so far, by node, or what swallows it. instances: task instances run so far. taken: tuples that were
+    admitted. rejected: of sources that the plan of the moment does not have, and such as are too old. failures: errors
     that operators raised, (node, operator) -> (how many, the first). windows: by operator. shed: by policy.
     """
 
