@@ -147,9 +147,12 @@ class RuntimeCluster:
     def idle(self) -> None:
         """A node waits: where all do, and nothing comes any more, the trial has ended."""
         events = self._traffic.events
-        if self._planned or self._traffic.under_way or events.now_ns < self._until_ns + 2 * self._beat_ns:
+        if self._planned or events.now_ns < self._until_ns + 2 * self._beat_ns:
             return
-        if all(client.settled for client in self._clients.values()):
+        if self._beat_ns:  # links are never empty as long as heartbeats go on
+            for node in self._nodes.values():
+                node.end_heartbeats()
+        if not self._traffic.under_way and all(client.settled for client in self._clients.values()):
             events.stopped = all(node.quiet for node in self._nodes.values())
 
     # -- inside

@@ -227,6 +227,10 @@ class RuntimeNode:
         self._send()
         self._stack.wake()
 
+    def end_heartbeats(self) -> None:
+        """No window that is still open has to do with anything that was admitted."""
+        self._runtime.heartbeats.by_source.clear()
+
     def _changed(self, deployed: Deployed, why: str) -> None:
         if deployed.state == ENDED:
             self._runtime.outbox.remove(deployed.loaded)
