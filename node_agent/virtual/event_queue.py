@@ -25,7 +25,7 @@ class Events:
         self._count = 0
         self.now_ns = now_ns
         self.done = 0
-        self.stopped = False  # `run` ends, whatever is left
+        self.stopped = False  # `run` ends, also where something is left
 
     def at(self, at_ns: int, kind: int, call: Call, argument: Any = None) -> None:
         """Call `call(at_ns, argument)` at that instant; never before now."""
@@ -34,7 +34,7 @@ class Events:
         heappush(self._heap, (at_ns, kind, self._count, call, argument))
 
     def run(self) -> None:
-        """Until nothing is left, or `stopped`."""
+        """Until nothing is left, or until it is `stopped`."""
         heap = self._heap
         done = 0
         while heap and not self.stopped:

@@ -6,14 +6,13 @@ import os
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from node_agent.operators.registry import Registry
 from node_agent.operators.signature import OperatorError
 from node_agent.virtual.change_schedule import Change, ChangeSchedule, schedule_of
 from node_agent.virtual.cluster.cluster import Cluster
 from node_agent.virtual.cluster.node import Policies, installed
-from node_agent.virtual.cluster.runtime_cluster import RuntimeCluster
 from node_agent.virtual.errors import BadInputError
 from node_agent.virtual.scenario import Scenario, VirtualPlan
 from node_agent.virtual.summary import Counted, OutputSummary, WindowSummary
@@ -22,6 +21,9 @@ from protos import run_document
 from protos.plan_document import Plan
 from protos.records import RECORD_BYTES, STATE_ENDED, VIRTUAL, Header, pack_header
 from protos.segments import segment
+
+if TYPE_CHECKING:
+    from node_agent.virtual.cluster.runtime_cluster import RuntimeCluster
 
 CLOCK = hashlib.sha256(b"virtual time").hexdigest()[:32]  # one clock for all nodes: offsets are 0
 
@@ -107,11 +109,8 @@ def simulate(
     schedule = schedule_of(plan, then, scenario)
     inner = Stub(schedule, scenario.ages_ns, registry.codecs, scenario.tuples) if world is None else world
     counted = Counted(inner, {output.name: output.deadline_ns for output in schedule.outputs})
-    cluster: Cluster | RuntimeCluster
-    if runtimes:
-        cluster = RuntimeCluster(schedule, scenario, registry, counted, CLOCK, trace, policies=policies)
-    else:
-        cluster = Cluster(schedule, scenario, registry, counted, trace, policies=policies)
+    made = _runtimes if runtimes else Cluster
+    cluster = made(schedule, scenario, registry, counted, trace, policies=policies)
     for trial in range(1, scenario.trials + 1):
         cluster.run(trial)
         if progress is not None:
@@ -122,6 +121,14 @@ def simulate(
         schedule, scenario, counted.outputs, _traces(schedule, scenario, cluster) if trace else (), cluster.taken,
         cluster.instances, tuple(_failures(cluster)), cluster.rejected, cluster.windows, cluster.shed,
     )  # fmt: skip
+
+
+def _runtimes(
+    schedule: ChangeSchedule, scenario: Scenario, registry: Registry, world: World, trace: bool, policies: Policies
+) -> "RuntimeCluster":
+    from node_agent.virtual.cluster import runtime_cluster  # loads greenlet
+
+    return runtime_cluster.RuntimeCluster(schedule, scenario, registry, world, CLOCK, trace, policies=policies)
 
 
 def operators_here(
@@ -135,7 +142,7 @@ def operators_here(
         raise BadInputError(str(error)) from None
 
 
-def _traces(schedule: ChangeSchedule, scenario: Scenario, cluster: Cluster | RuntimeCluster) -> tuple[Trace, ...]:
+def _traces(schedule: ChangeSchedule, scenario: Scenario, cluster: "Cluster | RuntimeCluster") -> tuple[Trace, ...]:
     return tuple(
         Trace(
             local.node, local.index, _boot(schedule, scenario, local.node), cluster.started_ns, cluster.data(local.node)
@@ -158,7 +165,7 @@ def _then(schedule: ChangeSchedule) -> dict[str, Any]:
     return {"then": later} if later else {}
 
 
-def _failures(cluster: Cluster | RuntimeCluster) -> list[str]:
+def _failures(cluster: "Cluster | RuntimeCluster") -> list[str]:
     return [
         f"operator {operator} on node {node} raised {count} times, first: {type(error).__name__}: {error}"
         for (node, operator), (count, error) in sorted(cluster.failures.items(), key=lambda each: each[0])
