@@ -92,6 +92,11 @@ class Sender:
         return len(self._again) + len(self._flight)
 
     @property
+    def next_seq(self) -> int:
+        """The number of the next tuple that leaves for the first time."""
+        return self._next_seq
+
+    @property
     def connect_at_ns(self) -> int | None:
         """When to try to connect next; None while connected."""
         return None if self.connected else self._backoff.next_ns
@@ -135,6 +140,11 @@ class Sender:
             self.held_bytes -= len(data)
         if taken:
             self._facts.acked(at_ns, resume_after)
+
+    def number_from(self, link_seq: int) -> None:
+        """The first tuple has that number: an earlier sender's, of the same incarnation, went before."""
+        assert not len(self), "a number is not given twice"
+        self._next_seq = link_seq
 
     def moved(self) -> None:
         """The peer has another address: no reason to wait as long as for one that does not answer."""

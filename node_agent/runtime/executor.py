@@ -21,6 +21,7 @@ NEVER = 1 << 62
 RAISED = (Exception, SystemExit)  # what an operator may do to its tuple; an operator's exit() ends no node
 
 Item = tuple[int, Lineage, Any]  # slot in the batch, lineage, payload
+Operate = Callable[[Step, Lineage, Any, int, int], list[tuple[Lineage, Any]]]  # as `apply`
 
 pack_hang = HANG.pack_into
 
@@ -99,7 +100,7 @@ class Executor:
     is chosen, so that what has arrived by then takes part in the choice; it sets the next `due_ns`.
     """
 
-    __slots__ = ("drain", "due_ns", "engine", "failed", "now", "spend")
+    __slots__ = ("drain", "due_ns", "engine", "failed", "now", "operate", "spend")
 
     def __init__(
         self,
@@ -110,6 +111,7 @@ class Executor:
     ) -> None:
         self.engine, self.now, self.spend, self.failed = engine, now, spend, failed
         self.due_ns = NEVER
+        self.operate: Operate = apply  # of an operator that runs on several tuples, one after the other
         self.drain: Callable[[int], None] = _nothing
 
     def run(self, job: Job, facts: RingFacts | None = None) -> Job | None:  # noqa: PLR0912 - the hot path: no calls
@@ -181,6 +183,7 @@ class Executor:
         """An operator has not returned: it raised, or it was not to start on that tuple."""
         if error.__class__ is LateError:
             return self._run_items(unit, [(0, lineage, payload)], unit.chain[unit.chain.index(step) :], start_ns)
+        self._spent(step, lineage)
         self._within(unit, step, [])
         return self._fail(start_ns, self._cause(step, error))
 
@@ -220,11 +223,13 @@ class Executor:
             if run is None:
                 continue
             try:
-                got = apply(run, lineage, payload, start_ns, unit.deadline_ns)
+                got = self.operate(run, lineage, payload, start_ns, unit.deadline_ns)
             except RAISED as error:
+                self._spent(run, lineage)
                 self._within(unit, step, [], slot)
                 failed[slot] = self._cause(step, error)
                 continue
+            self._spent(run, lineage)
             got = self._within(unit, step, got, slot)
             per_slot[slot] = per_slot.get(slot, 0) + len(got)
             if per_slot[slot] > MOST_OUTPUTS:
@@ -234,9 +239,12 @@ class Executor:
                 failed[slot] = CAUSE_QUEUE_FULL
                 continue
             made += [(slot, *each) for each in got]
-            if self.spend is not None:
-                self.spend(run, lineage)
         return [item for item in made if item[0] not in failed]
+
+    def _spent(self, step: Step, lineage: Lineage) -> None:
+        """An operator has run, whether or not it returned."""
+        if self.spend is not None:
+            self.spend(step, lineage)
 
     def _policed(self, unit: Unit, step: Step, lineage: Lineage, payload: Any) -> Any:
         """What passes of the one result of an operator, or of none."""

@@ -17,6 +17,7 @@ Sockets are polled by time, not per instance: a poll costs about as much as sche
 
 from collections.abc import Callable
 from pathlib import Path
+from typing import NamedTuple
 
 from node_agent.core.engine.engine import Engine
 from node_agent.core.model import Job
@@ -43,6 +44,18 @@ LOAD_DUE_NS = 60_000_000_000  # the same, after a slice of work on plans: operat
 LONG_NS = 100_000  # an instance that is planned to take so long does not delay acknowledgements
 IDLE = bytes(HANG.size)
 
+
+class Pace(NamedTuple):
+    """How seldom the loop looks up from instances. drain_every_ns: at sockets, while instances run. tick_ns,
+    most_tick_ns: at timers, at most and at least."""
+
+    drain_every_ns: int = DRAIN_EVERY_NS
+    tick_ns: int = TICK_NS
+    most_tick_ns: int = MOST_TICK_NS
+
+
+LIVE = Pace()
+
 pack_hang = HANG.pack_into
 
 
@@ -60,10 +73,12 @@ class Runtime:
 
     def __init__(
         self, shared: Shared, facts: RingFacts, registry: Registry, changed: Changed, security: Security | None = None,
-        meter: Meter | None = None,
+        meter: Meter | None = None, pace: Pace = LIVE,
     ) -> None:  # fmt: skip
-        """security: where connections are secured. meter: of what operators cost, where that is not measured."""
+        """security: where connections are secured. meter: of what operators cost, where that is not measured. pace: the
+        loop's, where looking at sockets and timers costs nothing."""
         self.shared, self.facts, self.security = shared, facts, security
+        self._drain_every_ns, self._least_tick_ns, self._most_tick_ns = pace
         self._now = shared.now_ns
         self.meter = meter or CostMeter(shared.clock, registry.checking)
         self.outbox = Outbox(shared, security)
@@ -180,7 +195,7 @@ class Runtime:
         """Until nothing is ready, or something else is to be done."""
         engine, executor, facts, meter = engine_slot.engine, engine_slot.executor, self.facts, self.meter
         began_ns, overhead_ns = engine.ended_ns, self.backpressure.overhead_ns
-        executor.due_ns = began_ns + DRAIN_EVERY_NS
+        executor.due_ns = began_ns + self._drain_every_ns
         emulating = self.plans.emulating
         measured = emulating or began_ns >= self._measure_ns
         while job is not None:
@@ -205,7 +220,7 @@ class Runtime:
             if self._flush_due:
                 self._flush()
                 at_ns = self._now()
-                executor.due_ns = at_ns + DRAIN_EVERY_NS
+                executor.due_ns = at_ns + self._drain_every_ns
                 measured = emulating or at_ns >= self._measure_ns
                 late = bool(self.sliced.line) and at_ns >= self.sliced.due_ns
                 if self.requests or self.stopping or late or len(self.plans.engine_slots) > 1:
@@ -288,7 +303,7 @@ class Runtime:
             window_ns = engine_slot.engine.window_due_ns
             if window_ns is not None and window_ns < due_ns:
                 due_ns = window_ns
-        self._tick_ns = due_ns = max(due_ns, self._ticked_ns + TICK_NS)
+        self._tick_ns = due_ns = max(due_ns, self._ticked_ns + self._least_tick_ns)
         return due_ns
 
     def _look_for_suspension(self) -> None:
@@ -305,7 +320,7 @@ class Runtime:
 
     def _tick(self, at_ns: int) -> None:
         """Timers."""
-        self._tick_ns, self._ticked_ns = at_ns + MOST_TICK_NS, at_ns
+        self._tick_ns, self._ticked_ns = at_ns + self._most_tick_ns, at_ns
         self.facts.cells[BEAT] = at_ns + DUE_NS
         due_ns = self.outbox.tick(at_ns)
         if self.acceptor is not None:

@@ -1,15 +1,15 @@
 """The event queue of virtual time. Its order is total: instant, class, then the order in which events were made.
 
 At one instant: first plans change, then operators and instances end, then sources admit tuples, then they say how far
-they are, then tuples arrive over links, then what nodes have waited for is overdue, and only when all of this is in
-does a node choose what to run next.
+they are, then tuples arrive over links, then what nodes have waited for is overdue, then nodes take in what has come,
+and only when all of this is in does a node choose what to run next.
 """
 
 from collections.abc import Callable
 from heapq import heappop, heappush
 from typing import Any
 
-CHANGED, ENDED, ADMITTED, BEAT, ARRIVED, EXPIRED, DISPATCHED = range(7)
+CHANGED, ENDED, ADMITTED, BEAT, ARRIVED, EXPIRED, TAKEN, DISPATCHED = range(8)
 
 Call = Callable[[int, Any], None]  # instant, argument
 Entry = tuple[int, int, int, Call, Any]
@@ -18,13 +18,14 @@ Entry = tuple[int, int, int, Call, Any]
 class Events:
     """A queue of calls in virtual time."""
 
-    __slots__ = ("_count", "_heap", "done", "now_ns")
+    __slots__ = ("_count", "_heap", "done", "now_ns", "stopped")
 
     def __init__(self, now_ns: int = 0) -> None:
         self._heap: list[Entry] = []
         self._count = 0
         self.now_ns = now_ns
         self.done = 0
+        self.stopped = False  # `run` ends, also where something is left
 
     def at(self, at_ns: int, kind: int, call: Call, argument: Any = None) -> None:
         """Call `call(at_ns, argument)` at that instant; never before now."""
@@ -33,15 +34,23 @@ class Events:
         heappush(self._heap, (at_ns, kind, self._count, call, argument))
 
     def run(self) -> None:
-        """Until nothing is left."""
+        """Until nothing is left, or until it is `stopped`."""
         heap = self._heap
         done = 0
-        while heap:
+        while heap and not self.stopped:
             at_ns, _, _, call, argument = heappop(heap)
             self.now_ns = at_ns
             call(at_ns, argument)
             done += 1
         self.done += done
+
+    def skip_to(self, at_ns: int, kind: int) -> bool:
+        """It is that instant now, and the turn of that kind. False: something else happens before."""
+        heap = self._heap
+        if self.stopped or (heap and (heap[0][0] < at_ns or (heap[0][0] == at_ns and heap[0][1] <= kind))):
+            return False
+        self.now_ns = at_ns
+        return True
 
     def pass_until(self, at_ns: int) -> None:
         """It is that instant, at which something happens that is in no queue."""

@@ -6,9 +6,8 @@ import os
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
-from node_agent.core.facts import MemoryFacts
 from node_agent.operators.registry import Registry
 from node_agent.operators.signature import OperatorError
 from node_agent.virtual.change_schedule import Change, ChangeSchedule, schedule_of
@@ -22,6 +21,9 @@ from protos import run_document
 from protos.plan_document import Plan
 from protos.records import RECORD_BYTES, STATE_ENDED, VIRTUAL, Header, pack_header
 from protos.segments import segment
+
+if TYPE_CHECKING:
+    from node_agent.virtual.cluster.runtime_cluster import RuntimeCluster
 
 CLOCK = hashlib.sha256(b"virtual time").hexdigest()[:32]  # one clock for all nodes: offsets are 0
 
@@ -95,17 +97,20 @@ def simulate(
     progress: Callable[[], None] | None = None,
     then: Sequence[Change] = (),
     policies: Policies = installed,
+    runtimes: bool = False,
 ) -> Simulation:
     """Run all trials of a plan. trace False: results only, which needs little memory.
 
     progress is called after each trial. then: plans that are committed in each trial, one after the other.
-    policies: which policy a node's plans run under. Raises BadInputError where plans and scenario do not fit.
+    policies: which policy a node's plans run under. runtimes: whether the agents' runtimes run, not engines alone.
+    Raises BadInputError where plans and scenario do not fit.
     """
     scenario, registry = scenario or Scenario(), registry or operators_here()
     schedule = schedule_of(plan, then, scenario)
     inner = Stub(schedule, scenario.ages_ns, registry.codecs, scenario.tuples) if world is None else world
     counted = Counted(inner, {output.name: output.deadline_ns for output in schedule.outputs})
-    cluster = Cluster(schedule, scenario, registry, counted, trace, policies=policies)
+    made = _runtimes if runtimes else Cluster
+    cluster = made(schedule, scenario, registry, counted, trace, policies=policies)
     for trial in range(1, scenario.trials + 1):
         cluster.run(trial)
         if progress is not None:
@@ -113,9 +118,17 @@ def simulate(
     cluster.end()
     counted.settle()
     return Simulation(
-        schedule, scenario, counted.outputs, _traces(schedule, scenario, cluster), cluster.admitted, cluster.instances,
-        tuple(_failures(cluster)), cluster.refused, cluster.windows, cluster.shed,
+        schedule, scenario, counted.outputs, _traces(schedule, scenario, cluster) if trace else (), cluster.taken,
+        cluster.instances, tuple(_failures(cluster)), cluster.rejected, cluster.windows, cluster.shed,
     )  # fmt: skip
+
+
+def _runtimes(
+    schedule: ChangeSchedule, scenario: Scenario, registry: Registry, world: World, trace: bool, policies: Policies
+) -> "RuntimeCluster":
+    from node_agent.virtual.cluster import runtime_cluster  # loads greenlet
+
+    return runtime_cluster.RuntimeCluster(schedule, scenario, registry, world, CLOCK, trace, policies=policies)
 
 
 def operators_here(
@@ -129,11 +142,12 @@ def operators_here(
         raise BadInputError(error.problem) from None
 
 
-def _traces(schedule: ChangeSchedule, scenario: Scenario, cluster: Cluster) -> tuple[Trace, ...]:
+def _traces(schedule: ChangeSchedule, scenario: Scenario, cluster: "Cluster | RuntimeCluster") -> tuple[Trace, ...]:
     return tuple(
-        Trace(local.node, local.index, _boot(schedule, scenario, local.node), cluster.started_ns, facts.data())
+        Trace(
+            local.node, local.index, _boot(schedule, scenario, local.node), cluster.started_ns, cluster.data(local.node)
+        )
         for local in schedule.last.nodes
-        if isinstance(facts := cluster.facts[local.node], MemoryFacts)
     )
 
 
@@ -151,7 +165,7 @@ def _then(schedule: ChangeSchedule) -> dict[str, Any]:
     return {"then": later} if later else {}
 
 
-def _failures(cluster: Cluster) -> list[str]:
+def _failures(cluster: "Cluster | RuntimeCluster") -> list[str]:
     return [
         f"operator {operator} on node {node} raised {count} times, first: {type(error).__name__}: {error}"
         for (node, operator), (count, error) in sorted(cluster.failures.items(), key=lambda each: each[0])

@@ -15,7 +15,7 @@ from node_agent.core.engine.engine import Commands, Engine, Settings
 from node_agent.core.engine.handover import hand_over, paired
 from node_agent.core.incremental import Incremental, finish
 from node_agent.core.model import CompiledPlan, Job, Step
-from node_agent.core.policies import policy
+from node_agent.core.policies import Policy, policy
 from node_agent.core.shedding.memory_limit import JOB_BYTES
 from node_agent.host.system_disk import SYSTEM_DISK
 from node_agent.operators.hop import UnencodableError
@@ -49,6 +49,7 @@ FACT_STATES = {
     DRAINING: records.STATE_DRAINING,
 }
 
+Policies = Callable[[core.Plan], Policy]  # which one a plan runs under; raises ValueError
 Changed = Callable[[Deployed, str], None]  # the runtime changed a plan's state by itself, and why
 
 
@@ -65,6 +66,7 @@ class Plans:
         self.emulating = False  # every instance is told to the meter
         self.limit_bytes = DEFAULT_BYTES  # of queued payloads of all plans: the most that one of them allows
         self.memory_full: Callable[[], bool] = _never
+        self.policies: Policies = installed
         self.on_plans_changed: Callable[[], None] = (
             _ignore  # called when a plan's state or the set of plans has changed
         )
@@ -295,7 +297,7 @@ class Plans:
         for engine_slot in self.engine_slots:
             if engine_slot.policy == key:
                 return engine_slot
-        chosen = policy(*key)
+        chosen = self.policies(plan)
         settings = Settings(self.shared.lineage_epoch, self.windows, memory_full=self.memory_full)
         engine = Engine(chosen, self.shared.facts, self.commands, settings)
         return EngineSlot(key, engine, Executor(engine, self.shared.now_ns, failed=self._failed))
@@ -341,6 +343,11 @@ class Plans:
         text = "".join(traceback.format_exception(error, limit=-8)).rstrip()
         told = f"operator {name} raised; its tuple is lost\n{text}"
         self.shared.note(f"operator_errors.{name}", told, event="operator_error", operator=name)
+
+
+def installed(plan: core.Plan) -> Policy:
+    """The policy that the plan names. Raises ValueError."""
+    return policy(plan.policy, plan.largest_batch, plan.parameters)
 
 
 def _never() -> bool:

@@ -63,8 +63,8 @@ class NoFacts(Facts):
 class Cluster:
     """Runs trials. Raises BadInputError where an operator of a plan is not installed here.
 
-    facts: the trace so far, by node, or what swallows it. instances: task instances run so far. refused: tuples of
-    sources that the plan of the moment does not have, and such as are too old. failures: errors
+    facts: the trace so far, by node, or what swallows it. instances: task instances run so far. taken: tuples that were
+    admitted. rejected: of sources that the plan of the moment does not have, and such as are too old. failures: errors
     that operators raised, (node, operator) -> (how many, the first). windows: by operator. shed: by policy.
     """
 
@@ -87,7 +87,7 @@ class Cluster:
             (p.epoch, number): name for p in schedule.plans for number, name in p.windows.items()
         }
         self.facts: dict[str, Facts] = {node: MemoryFacts() if trace else NoFacts() for node in self._locals}
-        self.instances = self.admitted = self.refused = 0
+        self.instances = self.taken = self.rejected = 0
         self.busy_ns, self.overhead_ns = dict.fromkeys(self.facts, 0), dict.fromkeys(self.facts, 0)
         self.failures: dict[tuple[str, str], tuple[int, BaseException]] = {}
         self.shed: Counter[str] = Counter()
@@ -103,6 +103,12 @@ class Cluster:
         self._replaced_ns: list[int] = []  # when the world made a new plan of what it admits
         for local, *_ in self._locals.values():
             self._state(local, STATE_COMMITTED)
+
+    def data(self, node: str) -> bytes:
+        """The records of that node."""
+        facts = self.facts[node]
+        assert isinstance(facts, MemoryFacts)
+        return facts.data()
 
     def run(self, trial: int) -> None:
         """One trial, from its first admission until nothing is left to do."""
@@ -305,10 +311,10 @@ class Cluster:
         origin_ns = at_ns - offer.age_ns
         spec = node.offered(at_ns, source.name, origin_ns)
         if spec is None:
-            self.refused += 1
+            self.rejected += 1
             return
         self._seqs[source.id] = seq = self._seqs[source.id] + 1
-        self.admitted += 1
+        self.taken += 1
         lineage = (spec.id, self._trial, seq, 0, origin_ns, origin_ns)
         node.admit(at_ns, spec.id, lineage, offer.payload, payload_bytes(offer.payload))
 
