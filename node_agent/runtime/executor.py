@@ -94,10 +94,10 @@ def _nothing(at_ns: int) -> None:
 class Executor:
     """Runs task instances on the calling thread, one at a time.
 
-    now: the node's clock in ns. spend(step, lineage): called after each run of an operator, whose cost it measures,
-    fills up or simulates. failed(step, error): told of every operator that raised; the tuple is lost, nothing else
-    happens. drain(at_ns): called at the end of the first instance that ends at `due_ns` or later, before the next one
-    is chosen, so that what has arrived by then takes part in the choice; it sets the next `due_ns`.
+    now: the node's clock in ns. spend(step, lineage, raised): called after each run of an operator, whose cost it
+    measures, fills up or simulates. failed(step, error): told of every operator that raised; the tuple is lost, nothing
+    else happens. drain(at_ns): called at the end of the first instance that ends at `due_ns` or later, before the next
+    one is chosen, so that what has arrived by then takes part in the choice; it sets the next `due_ns`.
     """
 
     __slots__ = ("drain", "due_ns", "engine", "failed", "now", "operate", "spend")
@@ -106,7 +106,7 @@ class Executor:
         self,
         engine: Engine,
         now: Callable[[], int],
-        spend: Callable[[Step, Lineage], None] | None = None,
+        spend: Callable[[Step, Lineage, bool], None] | None = None,
         failed: Callable[[Step, BaseException], None] | None = None,
     ) -> None:
         self.engine, self.now, self.spend, self.failed = engine, now, spend, failed
@@ -150,7 +150,7 @@ class Executor:
                 except RAISED as error:
                     return self._raised(unit, step, lineage, payload, start_ns, error)
                 if spend is not None:
-                    spend(step, lineage)
+                    spend(step, lineage, False)
                 if step.policed and payload.__class__ is not Many:
                     payload = self._policed(unit, step, lineage, payload)
                 if payload is None:
@@ -183,7 +183,7 @@ class Executor:
         """An operator has not returned: it raised, or it was not to start on that tuple."""
         if error.__class__ is LateError:
             return self._run_items(unit, [(0, lineage, payload)], unit.chain[unit.chain.index(step) :], start_ns)
-        self._spent(step, lineage)
+        self._spent(step, lineage, True)
         self._within(unit, step, [])
         return self._fail(start_ns, self._cause(step, error))
 
@@ -225,11 +225,11 @@ class Executor:
             try:
                 got = self.operate(run, lineage, payload, start_ns, unit.deadline_ns)
             except RAISED as error:
-                self._spent(run, lineage)
+                self._spent(run, lineage, True)
                 self._within(unit, step, [], slot)
                 failed[slot] = self._cause(step, error)
                 continue
-            self._spent(run, lineage)
+            self._spent(run, lineage, False)
             got = self._within(unit, step, got, slot)
             per_slot[slot] = per_slot.get(slot, 0) + len(got)
             if per_slot[slot] > MOST_OUTPUTS:
@@ -241,10 +241,10 @@ class Executor:
             made += [(slot, *each) for each in got]
         return [item for item in made if item[0] not in failed]
 
-    def _spent(self, step: Step, lineage: Lineage) -> None:
+    def _spent(self, step: Step, lineage: Lineage, raised: bool) -> None:
         """An operator has run, whether or not it returned."""
         if self.spend is not None:
-            self.spend(step, lineage)
+            self.spend(step, lineage, raised)
 
     def _policed(self, unit: Unit, step: Step, lineage: Lineage, payload: Any) -> Any:
         """What passes of the one result of an operator, or of none."""

@@ -99,8 +99,8 @@ class Meter(Protocol):
     def start(self) -> None:
         """The next instance begins now, with its first operator."""
 
-    def spend(self, step: Step, lineage: Lineage) -> None:
-        """The operator has returned."""
+    def spend(self, step: Step, lineage: Lineage, raised: bool) -> None:
+        """The operator has returned, or has raised."""
 
 
 class CostMeter:
@@ -129,15 +129,14 @@ class CostMeter:
         checking.cpu_ns = checking.elapsed_ns = 0
         return taken
 
-    def spend(self, step: Step, lineage: Lineage) -> None:
-        """The operator has returned: take down its CPU time, then use up what is left of its emulated cost."""
+    def spend(self, step: Step, lineage: Lineage, raised: bool) -> None:
+        """The operator has ended: take down its CPU time, unless it raised, then use up what is left of its emulated
+        cost."""
         cost = self.costs[step]
         mark_ns, emulate_ns, cpu_ns = self.mark_ns, cost.emulate_ns, self.clock.cpu_ns
         spent_ns = cpu_ns() - mark_ns
-        if self.checking is None:
-            cost.add(spent_ns, self.clock.now_ns() - self.wall_ns)
-        else:
-            checks_ns, waited_ns = self._checked()
+        checks_ns, waited_ns = self._checked()
+        if not raised:
             cost.add(max(0, spent_ns - checks_ns), max(0, self.clock.now_ns() - self.wall_ns - waited_ns))
         if emulate_ns:
             while spent_ns < emulate_ns:

@@ -144,7 +144,7 @@ class _Meter:
         assert self.runtime is not None
         return any(slot.engine.job is not None and slot.engine.decided for slot in self.runtime.plans.engine_slots)
 
-    def spend(self, step: Step, lineage: Lineage) -> None:
+    def spend(self, step: Step, lineage: Lineage, raised: bool) -> None:
         """The operator has returned: it takes as long as it costs."""
         costs, operator = self.priced[step]
         self.work(costs.cost_ns(operator, lineage))

@@ -65,7 +65,7 @@ class DeclaredCosts:
         """The next instance begins now."""
         self.began_ns = self._clock.now_ns()
 
-    def spend(self, step: Step, lineage: Lineage) -> None:
+    def spend(self, step: Step, lineage: Lineage, raised: bool) -> None:
         """The operator has returned."""
         self._work(step.cost_ns)
 

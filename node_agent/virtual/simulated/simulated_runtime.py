@@ -72,7 +72,7 @@ class SimulatedCosts:
         """The next instance begins now."""
         self.began_ns = self._clock.now_ns()
 
-    def spend(self, step: Step, lineage: Lineage) -> None:
+    def spend(self, step: Step, lineage: Lineage, raised: bool) -> None:
         """The operator has returned: it takes as long as it costs."""
         degraded = self.costs[step].degraded
         self._work(self._costs.cost_ns(-step.operator_id if degraded else step.operator_id, lineage))

@@ -292,7 +292,7 @@ def test_a_change_does_not_overtake_another_deployment(town: Town, monkeypatch: 
         assert all(reply.accepted for reply in replies.values()), replies
     runs, query = town.runs(), str(town.root / "fleet.yaml")
     with monkeypatch.context() as unseen:  # it begins after the look at what is under way
-        unseen.setattr(apply_change, "_alone", lambda *_: None)
+        unseen.setattr(apply_change, "_wait_for_others", lambda *_: None)
         code, _, wrong = town.change("add", query, "--no-sharing")
     assert code == 2 and "another deployment has begun: nothing was changed" in wrong
     assert f"plan {hash_[:8]} is prepared on a, b" in wrong

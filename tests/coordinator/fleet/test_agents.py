@@ -105,7 +105,7 @@ def test_silent_nodes_are_looked_at_once_and_all_at_once(monkeypatch: pytest.Mon
         all_there.wait(30)
         return tls_probe.FINE
 
-    monkeypatch.setattr("coordinator.fleet.agents.probe", look)
+    monkeypatch.setattr("coordinator.fleet.grpc_calls.probe", look)
     with Agents(nobody) as agents:
         told = status_response.ask(agents, 15)
         told["a"] |= {"plans": [{"hash": "00"}]}

@@ -191,7 +191,7 @@ def test_checks_cost_operators_nothing() -> None:
     step: Any = object()
     taken: Any = Taken()
     meter.costs[step] = taken
-    meter.spend(step, (1, 1, 1, 0, 0, 0))
+    meter.spend(step, (1, 1, 1, 0, 0, 0), False)
     assert 0 <= taken.spent_ns < checked_ns and taken.elapsed_ns >= 0
     assert registry.checking.cpu_ns == 0
 

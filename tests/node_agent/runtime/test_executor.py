@@ -120,11 +120,11 @@ def test_an_operator_that_raises_costs_its_tuple_only(policy_name: str, batch: i
 
 
 @pytest.mark.parametrize(("policy_name", "batch"), [("edf", 1), ("edf-op", 1), ("edf", 0)])
-def test_an_operator_that_raises_is_spent_like_one_that_returns(policy_name: str, batch: int) -> None:
-    node, spent = Node(lambda x: 1 // x, policy_name=policy_name, batch=batch), list[int]()
-    node.executor.spend = lambda step, lineage: spent.append(lineage[2])
+def test_an_operator_that_raises_is_told_to_have_run(policy_name: str, batch: int) -> None:
+    node, spent = Node(lambda x: 1 // x, policy_name=policy_name, batch=batch), list[tuple[int, bool]]()
+    node.executor.spend = lambda step, lineage, raised: spent.append((lineage[2], raised))
     node.run(1, 0, 1)
-    assert spent == [1, 2, 3]
+    assert spent == [(1, False), (2, True), (3, False)]
 
 
 def test_a_batch_runs_operator_by_operator() -> None:

@@ -367,7 +367,7 @@ def test_the_commands(tmp_path: Path) -> None:
         gone = wait_for(lambda: (each := cli("status", cwd=tmp_path)).returncode == 1 and each)
         rows = {words[0]: words[1:] for line in gone.stdout.splitlines() if len(words := line.split()) > 1}
         assert "no" in rows["a"] or "yes" in rows["a"], "whether it is in the real-time class"
-        assert rows["b"] == ["no", "answer"] and "node b: the agent at" in gone.stdout
+        assert rows["b"] == ["unknown"] and "node b: the agent at" in gone.stdout
         refused = cli("deploy", "plan.json", cwd=tmp_path)
         assert refused.returncode == 1 and "cannot be reached" in refused.stderr
         partly = cli("collect", "--plan", "plan.json", "--json", cwd=tmp_path)
