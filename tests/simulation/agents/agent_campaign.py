@@ -2,16 +2,17 @@
 
 import traceback
 from collections import Counter
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
 from hashlib import sha256
 from itertools import combinations
 from pathlib import Path
 from random import Random
 from tempfile import TemporaryDirectory
+from typing import NamedTuple, Protocol
 
 from protos import segments
-from tests.simulation.agents.agent_checker import Check
+from tests.simulation.agents.agent_checker import Check, Verdicts
 from tests.simulation.agents.agent_faults import DISK, END_NS, KINDS, begin, drawn, load
 from tests.simulation.agents.agents_line import MS, SECOND, AgentsLine
 
@@ -25,6 +26,13 @@ SMALL_RING = 256  # records, in one seed of eight
 MEMORY = Path("/dev/shm")
 
 
+class Judge(Protocol):
+    """Judges one run."""
+
+    def run(self) -> Verdicts:
+        """All checks."""
+
+
 @dataclass
 class Outcome:
     """What one seed gave. fired: faults that had something to do. digest: of all records, for repetitions."""
@@ -32,6 +40,7 @@ class Outcome:
     seed: int
     kinds: Sequence[str]
     problems: Sequence[str] = ()
+    world: "World | None" = None
     fired: Counter[str] = field(default_factory=Counter)
     counts: Counter[str] = field(default_factory=Counter)
     simulated_ns: int = 0
@@ -42,7 +51,7 @@ class Outcome:
     def command(self) -> str:
         """Repeats it."""
         only = f" --only {','.join(self.kinds)}" if self.kinds else " --only none"
-        return f"python -m tests.simulation.agents {self.seed}{only}"
+        return f"python -m {(self.world or LINE).module} {self.seed}{only}"
 
     @property
     def told(self) -> str:
@@ -57,10 +66,21 @@ def kinds_of(seed: int) -> list[str]:
     return [kind for kind in KINDS if random.random() < share]
 
 
-def run(seed: int, kinds: Sequence[str] | None = None) -> Outcome:
+class World(NamedTuple):
+    """What a campaign is about: a line of machines, what judges its runs, and how a failing seed is repeated."""
+
+    line: type[AgentsLine] = AgentsLine
+    check: Callable[[AgentsLine, int], Judge] = Check
+    module: str = "tests.simulation.agents"
+
+
+LINE = World()
+
+
+def run(seed: int, kinds: Sequence[str] | None = None, world: World = LINE) -> Outcome:
     """One seed, with its own kinds of faults or with these."""
     chosen = kinds_of(seed) if kinds is None else list(kinds)
-    outcome = Outcome(seed, chosen)
+    outcome = Outcome(seed, chosen, world=world)
     with TemporaryDirectory(dir=MEMORY if MEMORY.is_dir() else None) as folder:
         _run(outcome, Path(folder))
     return outcome
@@ -68,7 +88,8 @@ def run(seed: int, kinds: Sequence[str] | None = None) -> Outcome:
 
 def _run(outcome: Outcome, folder: Path) -> None:
     random = Random(outcome.seed ^ 0x5EED)
-    line = AgentsLine(outcome.seed, folder, SMALL_RING if random.randrange(8) == 0 else 4096)
+    world = outcome.world or LINE
+    line = world.line(outcome.seed, folder, SMALL_RING if random.randrange(8) == 0 else 4096)
     faults = drawn(random, line, list(outcome.kinds))
     for name, instants in load(random, faults).items():
         probes = [HEALED_NS + number * 200 * MS for number in range(PROBES)]
@@ -80,7 +101,7 @@ def _run(outcome: Outcome, folder: Path) -> None:
     try:
         line.time.run_until(QUIET_NS)
         _finish(line)
-        verdicts = Check(line, HEALED_NS).run()
+        verdicts = world.check(line, HEALED_NS).run()
         outcome.counts = verdicts.counts
         outcome.problems = [*line.problems, *_failures(line), *_damage(line, outcome.fired), *verdicts.problems]
     except Exception:
@@ -139,7 +160,7 @@ def shrunk(outcome: Outcome) -> Outcome:
     """The fewest kinds of faults with which this seed still fails."""
     for count in range(min(3, len(outcome.kinds))):
         for kinds in combinations(outcome.kinds, count):
-            less = run(outcome.seed, kinds)
+            less = run(outcome.seed, kinds, outcome.world or LINE)
             if less.problems:
                 return less
     return outcome

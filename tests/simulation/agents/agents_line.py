@@ -28,6 +28,7 @@ from node_agent.virtual.simulated.simulated_source import SimulatedSource
 from node_agent.virtual.simulated.virtual_time import VirtualTime
 from protos.plan_document import Plan
 from tests.simulation.agents.coordinator_process import CoordinatorProcess
+from tests.simulation.agents.street import street_operators
 
 MS, SECOND = 1_000_000, 1_000_000_000
 NODES = {"a": "127.0.0.1", "b": "127.0.0.2", "c": "127.0.0.3"}
@@ -77,7 +78,7 @@ def plan(name: str) -> Plan:
 
 @cache
 def _registry() -> Registry:
-    return Registry()
+    return Registry([Path(str(street_operators.__file__))])
 
 
 class AgentsLine:
@@ -99,7 +100,7 @@ class AgentsLine:
         self.machines = {
             name: SimulatedMachine(
                 self.time, name, SimulatedHost(self.wires, address), self.new_clock(name), self.draws, _registry,
-                self._on_result, ring_records,
+                self.on_result, ring_records,
             )
             for name, address in NODES.items()
         }  # fmt: skip
@@ -199,5 +200,6 @@ class AgentsLine:
 
         self.time.after(BOOT_NS, look)
 
-    def _on_result(self, node: str, epoch: int, at_ns: int, lineage: Lineage, payload: Any) -> None:
+    def on_result(self, node: str, epoch: int, at_ns: int, lineage: Lineage, payload: Any) -> None:
+        """A result was delivered."""
         self.seen.append(Seen(node, lineage, payload["n"], at_ns))
