@@ -123,6 +123,17 @@ class SimulatedMachine:
         if host is not None:
             host.die()
 
+    def running(self) -> Process | None:
+        """The process of it that asks."""
+        processes = self.agent.processes() if self.agent is not None else []
+        return next((each for each in processes if each.running), None)
+
+    def spend(self, ns: int) -> None:
+        """The process that asks waits for so long, as for its disk."""
+        process = self.running()
+        if process is not None:
+            process.sleep_until(self.time.now_ns + max(1, ns))
+
     # -- what happens to it
 
     def stop(self) -> None:

@@ -36,7 +36,8 @@ class Fed(NamedTuple):
 
 
 class SimulatedSource:
-    """Sends payloads at given true instants. fed: by number, from 0 on; what is not there has not been offered."""
+    """Sends payloads at given true instants. fed: by number, from 0 on; what is not there has not been offered.
+    offered_ns: true instants, by number: what the client's stamps are of."""
 
     def __init__(
         self, time: VirtualTime, host: SimulatedHost, clock: SimulatedClock, name: str, address: str, boot: int,
@@ -49,6 +50,7 @@ class SimulatedSource:
         self._port = int(port)
         self._tuples, self._offered, self._ages = tuples, 0, ages or {}
         self.fed: dict[int, Fed] = {}
+        self.offered_ns: list[int] = []
         self._numbers: list[int] = []  # by link_seq, from 1 on
         self._known = 0  # outcomes are known up to this link_seq
         self._sender = Sender(self, stall_ns=3 * SECOND_NS)
@@ -105,6 +107,7 @@ class SimulatedSource:
             if not self._sender.offer(at_ns, data, at_ns + GIVE_UP_NS, self._offered):
                 return
             self.fed[self._offered] = Fed(self._offered, Fate.UNKNOWN)
+            self.offered_ns.append(self._time.now_ns)
             self._offered += 1
 
     def _connect(self) -> None:

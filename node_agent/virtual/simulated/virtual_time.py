@@ -53,6 +53,11 @@ class Process:
         """Whether the body has not ended."""
         return not self._stack.dead
 
+    @property
+    def running(self) -> bool:
+        """Whether it is this process that asks."""
+        return getcurrent() is self._stack
+
     def sleep_until(self, at_ns: int, wakeable: bool = False) -> None:
         """Until that true instant, or until `wake` is called."""
         self._wait += 1

@@ -6,14 +6,15 @@ import time
 from collections import Counter
 
 from tests.simulation.agents.agent_campaign import run, shrunk
-from tests.simulation.agents.agent_faults import KINDS
+from tests.simulation.agents.more_faults import EVERY
+from tests.simulation.agents.sometimes import missing
 
 
 def main() -> int:
     """Exit code 1: some seed failed."""
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("seed", type=int, nargs="?", help="this seed alone")
-    parser.add_argument("--only", help=f"these kinds of faults: {', '.join(KINDS)}; or none")
+    parser.add_argument("--only", help=f"these kinds of faults: {', '.join(EVERY)}; or none")
     parser.add_argument("--seeds", type=int, default=100, help="so many seeds")
     parser.add_argument("--first", type=int, default=1, help="beginning with this one")
     parser.add_argument("--log", action="store_true", help="what the agents have logged, of one seed")
@@ -40,6 +41,8 @@ def _campaign(seeds: range) -> int:
         if count % 20 == 0 or count == len(seeds):
             took = (time.monotonic() - began) / count
             print(f"{count} of {len(seeds)} seeds, {failed} failed, {took:.2f} s a seed", flush=True)
+    for text in missing(fired + counts, street=False):
+        print(f"never: {text}")
     print("  ".join(f"{kind} {count}" for kind, count in sorted((fired + counts).items())))
     return bool(failed)
 

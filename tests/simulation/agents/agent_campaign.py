@@ -13,8 +13,12 @@ from typing import NamedTuple, Protocol
 
 from protos import segments
 from tests.simulation.agents.agent_checker import Check, Verdicts
-from tests.simulation.agents.agent_faults import DISK, END_NS, KINDS, begin, drawn, load
-from tests.simulation.agents.agents_line import MS, SECOND, AgentsLine
+from tests.simulation.agents.agent_faults import DISK, END_NS, drawn, load
+from tests.simulation.agents.agents_line import MS, SECOND, AgentsLine, plan
+from tests.simulation.agents.more_faults import ALL, begin
+from tests.simulation.agents.sometimes import seen
+from tests.simulation.agents.stories import read
+from tests.simulation.agents.trace_rules import check_rules
 
 DEPLOY_NS = SECOND
 MENDED_NS = END_NS + 3 * SECOND  # where a deployment was left half done, its user does it again
@@ -63,7 +67,7 @@ def kinds_of(seed: int) -> list[str]:
     """The kinds of faults that a seed has: a random part of all, so that each is also met without the others."""
     random = Random(seed)
     share = random.choice((0.1, 0.2, 0.4))
-    return [kind for kind in KINDS if random.random() < share]
+    return [kind for kind in ALL if random.random() < share]
 
 
 class World(NamedTuple):
@@ -100,8 +104,10 @@ def _run(outcome: Outcome, folder: Path) -> None:
     line.time.at(MENDED_NS, lambda: _mend(line, outcome.fired))
     try:
         line.time.run_until(QUIET_NS)
+        outcome.fired.update(seen(line))
         _finish(line)
         verdicts = world.check(line, HEALED_NS).run()
+        check_rules(read(line.run, {name: plan(name) for name in {each.plan for each in line.deployments}}), verdicts)
         outcome.counts = verdicts.counts
         outcome.problems = [*line.problems, *_failures(line), *_damage(line, outcome.fired), *verdicts.problems]
     except Exception:

@@ -177,6 +177,10 @@ class AgentsLine:
 
     # -- what holds at every boot
 
+    def touch(self, name: str) -> None:
+        """Something has happened to that machine."""
+        self.disturbed[name] = self.time.now_ns
+
     def expect_plan_soon(self, name: str) -> None:
         """A machine has booted: what was committed runs in a while, with the coordinator away."""
         machine, booted_ns = self.machines[name], self.time.now_ns

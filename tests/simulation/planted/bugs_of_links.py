@@ -42,9 +42,12 @@ BUGS = (
         "        return min(early, late), late\n", "        return late, late\n",
     ),
     Bug(
-        "resent_taken_twice", "A tuple that is sent again is taken again.",
+        "resent_taken_twice", "What was taken over is forgotten with its connection, and is taken again.",
         "node_agent/link/receiver.py",
-        "        if old > 0:  # resent", "        if old > len(tuples):  # resent",
+        "        self._acked = self.last\n        self._granted = credit_bytes\n"
+        "        return Acknowledgement(self.last, credit_bytes)\n\n    def resume",
+        "        self._acked = self.last = 0\n        self._granted = credit_bytes\n"
+        "        return Acknowledgement(self.last, credit_bytes)\n\n    def resume",
     ),
     Bug(
         "incarnations_not_compared", "A tuple that two incarnations of a peer have sent is taken twice.",
@@ -60,8 +63,10 @@ BUGS = (
     Bug(
         "acknowledged_early", "A batch is acknowledged by one more than it has.",
         "node_agent/link/receiver.py",
-        "        self._acked = self.last\n        self._granted = credit_bytes\n        return Acknowledgement(self.last, credit_bytes)\n\n\ndef grant",
-        "        self._acked = self.last = self.last + 1\n        self._granted = credit_bytes\n        return Acknowledgement(self.last, credit_bytes)\n\n\ndef grant",
+        "        self._acked = self.last\n        self._granted = credit_bytes\n"
+        "        return Acknowledgement(self.last, credit_bytes)\n\n\ndef grant",
+        "        self._acked = self.last = self.last + 1\n        self._granted = credit_bytes\n"
+        "        return Acknowledgement(self.last, credit_bytes)\n\n\ndef grant",
     ),
     Bug(
         "no_promise", "What runs before it is acknowledged is promised nowhere.",
@@ -73,12 +78,6 @@ BUGS = (
         "node_agent/link/sender.py",
         "        self._again.extendleft(reversed(self._flight))\n",
         "        self.held_bytes -= sum(len(entry[1]) for entry in self._flight)\n",
-    ),
-    Bug(
-        "resume_ignored", "What the peer has taken over already is sent again and never counted as acknowledged.",
-        "node_agent/link/sender.py",
-        "        while self._again and self._again[0][0] <= resume_after:\n",
-        "        while self._again and self._again[0][0] < 0:\n",
     ),
     Bug(
         "credit_ignored", "A sender sends whether or not it has credit.",

@@ -66,7 +66,8 @@ BUGS = (
     Bug(
         "no_hand_over", "A plan begins without the state, windows and side values of the one before.",
         "node_agent/runtime/deployments/lifecycle.py",
-        "            hand_over(deployed.loaded, before.loaded, deployed.inherits if deployed.base is before else None)\n",
+        "            hand_over(deployed.loaded, before.loaded, deployed.inherits if deployed.base is before else None)"
+        "\n",
         "",
     ),
     Bug(
@@ -82,7 +83,8 @@ BUGS = (
     Bug(
         "backoff_never_ends", "Pauses between attempts grow without end.",
         "node_agent/link/backoff.py",
-        "        self._pause_ns = min(2 * self._pause_ns, self._most_ns)\n", "        self._pause_ns = 4 * self._pause_ns\n",
+        "        self._pause_ns = min(2 * self._pause_ns, self._most_ns)\n",
+        "        self._pause_ns = 4 * self._pause_ns\n",
     ),
     Bug(
         "promises_not_inherited", "A new incarnation knows nothing of what dead ones had taken over.",
@@ -97,6 +99,7 @@ BUGS = (
     Bug(
         "crash_is_an_end", "The ring of a killed runtime is not marked as such, nor what it took over read.",
         "node_agent/supervisor/worker.py",
-        "            ring.cells[STATE] = records.STATE_CRASHED\n", "            ring.cells[STATE] = records.STATE_ENDED\n",
+        "            ring.cells[STATE] = records.STATE_CRASHED\n",
+        "            ring.cells[STATE] = records.STATE_ENDED\n",
     ),
 )  # fmt: skip

@@ -13,7 +13,7 @@ from tests.simulation.planted.bug import Bug
 PROJECT = Path(__file__).parents[3]
 PARTS = ("protos", "node_agent", "coordinator", "tests/simulation/agents", "tests/simulation/faults",
          "tests/simulation/planted")  # fmt: skip
-CAMPAIGNS = ("faults", "agents")
+CAMPAIGNS = ("faults", "street", "agents")
 MOST_STEPS = 20_000_000  # of one seed: many times what any needs
 LIMIT = Bug(
     "limit", "A seed with more steps than that never ends.", "node_agent/virtual/simulated/virtual_time.py",
@@ -71,7 +71,9 @@ def seeds(folder: Path, campaigns: Iterable[str], numbers: Iterable[int]) -> Ite
         try:
             for line in process.stdout:
                 told = json.loads(line)
-                ran = Ran(told["campaign"], told["seed"], tuple(told["problems"]), told["seconds"], told["simulated_ns"])
+                ran = Ran(
+                    told["campaign"], told["seed"], tuple(told["problems"]), told["seconds"], told["simulated_ns"]
+                )
                 done += 1
                 yield ran
                 if ran.problems:

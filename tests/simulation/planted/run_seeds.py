@@ -7,7 +7,11 @@ import sys
 import time
 
 MOST_SECONDS = 240  # of CPU time for one seed: one that goes on within a single step never ends
-MODULES = {"faults": "tests.simulation.faults.campaign", "agents": "tests.simulation.agents.agent_campaign"}
+MODULES = {
+    "faults": "tests.simulation.faults.campaign",
+    "agents": "tests.simulation.agents.agent_campaign",
+    "street": "tests.simulation.agents.street.street_campaign",
+}
 
 
 def main(wanted: list[str]) -> None:

@@ -6,7 +6,8 @@ import time
 from collections import Counter
 
 from tests.simulation.agents.agent_campaign import shrunk
-from tests.simulation.agents.agent_faults import KINDS
+from tests.simulation.agents.more_faults import EVERY
+from tests.simulation.agents.sometimes import missing
 from tests.simulation.agents.street.street_campaign import run
 
 
@@ -14,7 +15,7 @@ def main() -> int:
     """Exit code 1: some seed failed."""
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("seed", type=int, nargs="?", help="this seed alone")
-    parser.add_argument("--only", help=f"these kinds of faults: {', '.join(KINDS)}; or none")
+    parser.add_argument("--only", help=f"these kinds of faults: {', '.join(EVERY)}; or none")
     parser.add_argument("--seeds", type=int, default=100, help="so many seeds")
     parser.add_argument("--first", type=int, default=1, help="beginning with this one")
     given = parser.parse_args()
@@ -29,6 +30,8 @@ def main() -> int:
             print((shrunk(outcome) if given.seed is None else outcome).told, flush=True)
     took = (time.process_time() - began) / len(seeds)
     print(f"{len(seeds)} seeds, {failed} failed, {took:.2f} s of CPU time a seed")
+    for text in missing(fired, street=True):
+        print(f"never: {text}")
     print("  ".join(f"{kind} {count}" for kind, count in sorted(fired.items())))
     return bool(failed)
 

@@ -4,7 +4,7 @@ from typing import NamedTuple
 
 from protos import records as rec
 from tests.simulation.agents.agent_checker import Verdicts
-from tests.simulation.agents.street.stories import Library, Story
+from tests.simulation.agents.stories import Library, Story
 
 MOST = 2  # stretches of so many periods are looked at, by the plans
 
@@ -19,9 +19,10 @@ class Curve(NamedTuple):
     def broken(self, passed: list[int], at_ns: int, slack_ns: int, most: int) -> bool:
         """Whether a tuple at that instant after these would break it."""
         for k in range(1, most + 1):
-            if len(passed) >= k * self.tuples:
-                if at_ns - passed[-k * self.tuples] < k * self.period_ns - slack_ns:
-                    return True
+            if k * self.tuples > len(passed):
+                return False
+            if at_ns - passed[-k * self.tuples] < k * self.period_ns - slack_ns:
+                return True
         return False
 
 

@@ -3,7 +3,7 @@
 from protos import records as rec
 from tests.simulation.agents.agent_checker import Verdicts
 from tests.simulation.agents.agents_line import plan
-from tests.simulation.agents.street.stories import Key, Library, Story
+from tests.simulation.agents.stories import Key, Library, Story
 from tests.simulation.agents.street.street_line import STREET_PLANS, StreetLine
 
 NODE, OPERATOR = "b", "near"

@@ -8,7 +8,7 @@ What it holds the system to, besides that results are of tuples that were admitt
 - a side input's value is the latest that had come to the node when the instance began;
 - what is admitted under a policed source conforms to its curve, and what was shed would not have;
 - none is admitted that is older than its source allows, none refused for that which is not;
-- an origin's bounds hold the true one;
+- bounds of an origin and of how long a result took hold the true ones;
 - no more tuples are admitted than were offered.
 """
 
@@ -18,9 +18,10 @@ from node_agent.virtual.simulated.simulated_source import Fate
 from protos import records as rec
 from tests.simulation.agents.agent_checker import Verdicts
 from tests.simulation.agents.agents_line import FED, MS, plan
+from tests.simulation.agents.stories import ENDED, Key, Library, Story, read
+from tests.simulation.agents.street.bounds_check import BoundsCheck
 from tests.simulation.agents.street.police_check import Curve, check_police
 from tests.simulation.agents.street.side_check import SideCheck
-from tests.simulation.agents.street.stories import ENDED, Key, Library, Story, read
 from tests.simulation.agents.street.street_line import MOST_AGE_NS, STREET_PLANS, Given, StreetLine
 from tests.simulation.agents.street.window_check import WindowCheck
 
@@ -46,6 +47,7 @@ class StreetCheck:
         self._conservation()
         self._ages()
         self._offered()
+        BoundsCheck(self.line, library, self.numbers, found).run()
         self._healed()
         WindowCheck(self.line, library, self.numbers, found).run()
         SideCheck(self.line, library, self.numbers, found).run()
@@ -132,27 +134,6 @@ class StreetCheck:
                     self.found.counts["refused as too old"] += record.tuples
                     if record.age_lo_ns <= MOST_AGE_NS:
                         self.found.say(f"t: a tuple that may be {record.age_lo_ns} ns old was refused as too old")
-        for name, (stream, node) in FED.items():
-            for story in self.library.of(node):
-                self._origins(name, stream, story)
-
-    def _origins(self, name: str, stream: int, story: Story) -> None:
-        """The bounds of an origin hold the true one, where the machines' clocks did not stand still."""
-        clock = self.line.clocks.get(story.clock)
-        if clock is None or any(self.line.slept.values()):
-            return
-        ages = self.line.ages[name]
-        for record in story.records:
-            if not isinstance(record, rec.Admitted) or record.source != stream:
-                continue
-            number = self.numbers.get((record.source, record.epoch, record.seq))
-            if number is None or record.origin_lo_ns < 0:
-                continue
-            true_ns = self.line.planned[name][number] - ages.get(number, 0)
-            least_ns, most_ns = clock.true_ns(record.origin_lo_ns), clock.true_ns(record.origin_hi_ns)
-            # An age is counted on the client's clock, which drifts, and tuples are offered a little after their instant.
-            if not least_ns - 100_000 <= true_ns <= most_ns + 100_000:
-                self.found.say(f"{name}: number {number} is of {true_ns}, and recorded as of {least_ns} to {most_ns}")
 
     def _offered(self) -> None:
         """A tuple that was offered once is admitted once, whatever crashes, as long as the records tell."""

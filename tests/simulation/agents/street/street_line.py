@@ -13,6 +13,7 @@ from typing import Any, NamedTuple
 
 from node_agent.core.lineage import Lineage
 from node_agent.virtual.simulated.simulated_clock import SimulatedClock
+from node_agent.virtual.simulated.simulated_disk import Speed
 from node_agent.virtual.simulated.simulated_network import SimulatedHost
 from node_agent.virtual.simulated.simulated_source import SimulatedSource
 from tests.simulation.agents.agents_line import FED, MS, PLANS, AgentsLine
@@ -43,6 +44,14 @@ class StreetLine(AgentsLine):
         self.clocks: dict[str, SimulatedClock] = {}
         self.ages: dict[str, dict[int, int]] = {}
         super().__init__(seed, run, ring_records)
+        self._slow_disks()
+
+    def _slow_disks(self) -> None:
+        """In half of the seeds: then other processes go on while one writes."""
+        if self.random.random() < 0.5:
+            for machine in self.machines.values():
+                machine.disk.speed = Speed(0, self.random.randint(1, 20) * MS)
+                machine.disk.spend = machine.spend
 
     def new_clock(self, name: str) -> SimulatedClock:
         """It is remembered."""

@@ -4,7 +4,7 @@ from collections import Counter, defaultdict
 
 from protos import records as rec
 from tests.simulation.agents.agent_checker import Verdicts
-from tests.simulation.agents.street.stories import ENDED, Key, Library, Story
+from tests.simulation.agents.stories import ENDED, Key, Library, Story
 from tests.simulation.agents.street.street_line import Given, StreetLine
 
 SOURCE, NODE, WINDOWS = 1, "c", 3  # what is counted, where, and as what source windows are admitted
