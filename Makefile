@@ -35,6 +35,7 @@ soak: setup ## whole sweeps of what `make test` samples, for hours; SEEDS=5000: 
 ifdef SEEDS
 	@mkdir -p runs
 	@$(BIN)/python -m tests.simulation.faults --seeds $(SEEDS) --journal runs/faults-$$(git rev-parse --short HEAD 2>/dev/null || echo tree).jsonl
+	@$(BIN)/python -m tests.simulation.agents --seeds $$(( $(SEEDS) / 10 )) --journal runs/agents-$$(git rev-parse --short HEAD 2>/dev/null || echo tree).jsonl
 else
 	@$(BIN)/python -m pytest $(SIDE_BY_SIDE) -m 'soak or hypothesis' --seed random
 endif

@@ -35,6 +35,8 @@ WORDS = {
     "probes_unmatched": "clock probes answered that were not asked",
     "trace_problems": "problems with the trace",
     "files_damaged": "damaged files, set aside",
+    "runtimes_stood_still": "runtimes that stood still, were killed and started again",
+    "controls_stood_still": "control processes that stood still, were killed and started again",
     "figures_left_out": "outputs, sources or units left out of the status, which has room for some hundreds",
 }
 PREFIXES = {

@@ -15,7 +15,7 @@ from pathlib import Path
 from typing import Any
 
 from node_agent.control.deployment import Deployment, Durable, Ran, State
-from node_agent.host.files.durable_files import checked, set_aside, with_check
+from node_agent.host.files.durable_files import SCARCE, checked, set_aside, with_check
 from node_agent.host.files.plan_files import STATE_FILE, local_path, missing_cores, read_locals, whole_path
 from node_agent.host.files.reserve import Reserve
 from node_agent.host.system_disk import SYSTEM_DISK
@@ -42,14 +42,18 @@ class PlanStore:
         self.reserve = Reserve(self.directory, self.disk)
 
     def load(self) -> Durable:
-        """What is on disk and intact; at the start."""
+        """What is on disk and intact; at the start. Raises OSError where this process may not open more files."""
         path = self.directory / STATE_FILE
+        with contextlib.suppress(OSError):  # an earlier process may have been killed between its rename and its sync
+            self.disk.sync((self.directory,))
         try:
             durable = self._parse(self.disk.read(path))
         except FileNotFoundError:
             told = self.told()
             return self._lost(f"{path} is missing", told) if told else Durable()
         except (OSError, ValueError, KeyError, TypeError) as error:
+            if isinstance(error, OSError) and error.errno in SCARCE:
+                raise
             return self._lost(f"{path} is damaged ({error}), set aside as {set_aside(path, self.disk)}", self.told())
         for each in durable.deployments:
             if why := missing_cores(each.places, self.cores, self.node) or self._damage(each.hash):

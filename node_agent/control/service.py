@@ -7,7 +7,7 @@ import time
 from collections import Counter
 from collections.abc import AsyncIterator, Callable, Mapping, Sequence
 from dataclasses import dataclass, field
-from functools import partial
+from functools import cache, partial
 from typing import Any
 
 import grpc
@@ -317,6 +317,7 @@ def _reply(reply: Reply) -> agent_pb2.PlanReply:
     return agent_pb2.PlanReply(accepted=reply.accepted, why=reply.why, state=reply.state.name)
 
 
+@cache
 def version() -> str:
     """Of what is installed here."""
     from importlib import metadata

@@ -18,6 +18,7 @@ from protos.segments import records_in
 ROOT = Path("/var/lib/agent")
 FATES = [(content, entries) for content in (Fate.LOST, Fate.KEPT) for entries in (Fate.LOST, Fate.KEPT)]
 FATES += [(Fate.KEPT, Fate.REORDERED)] * 2 + [(Fate.TORN, Fate.KEPT), (Fate.REORDERED, Fate.KEPT)]
+Fates = tuple[Fate | None, Fate | None] | None  # None: the power stays, and the processes are killed
 DRAWN = 4  # cuts with a fate of its own for each file and folder
 
 
@@ -26,19 +27,24 @@ class PowerCuts:
 
     def __init__(self, check: Callable[[SimulatedDisk], None], drawn: int = DRAWN) -> None:
         self.check, self.disk = check, SimulatedDisk(Draws(1))
-        self.fates = [*FATES, *[(None, None)] * drawn]
+        self.fates: list[Fates] = [*FATES, *[(None, None)] * drawn]
         self.count = 0
+        self.attach()
+
+    def attach(self) -> None:
+        """To the disk."""
         self.disk.before_step = self._before
 
     def cut(self, where: str = "at the end") -> None:
         """Now."""
-        for number, (content, entries) in enumerate(self.fates):
+        for number, fates in enumerate(self.fates):
             copy = self.disk.copy(Draws(key(self.count, number)))
-            copy.lose_power(content, entries)
+            if fates is not None:
+                copy.lose_power(*fates)
             try:
                 self.check(copy)
             except BaseException as error:
-                error.add_note(f"the power went {where} (cut {self.count}.{number}, {content!r} {entries!r})")
+                error.add_note(f"the power went {where} (cut {self.count}.{number}, {fates!r})")
                 error.add_note(f"left: {[str(path) for path in files(copy, Path('/'))]}")
                 raise
         self.count += 1
@@ -58,6 +64,15 @@ def files(disk: SimulatedDisk, folder: Path) -> list[Path]:
     return found
 
 
+def copied(rings: SimulatedRings) -> SimulatedRings:
+    """As they are when an agent is killed."""
+    other = SimulatedRings(rings.capacity_records)
+    for path in rings.paths():
+        ring = rings.open(path)
+        other.create(ring.header).memory[:] = ring.memory[:]
+    return other
+
+
 class Node:
     """An agent without its processes, as it starts: state directory, count of starts, spool, plans."""
 
@@ -72,7 +87,8 @@ class Node:
         self.spool.drain()
         self.plans = PlanStore(self.state.plans, cores=2, told=self.spool.plans, disk=disk)
         self.durable = self.plans.load()
-        self.written: dict[int, int] = {}
+        self.written: dict[int, int] = {}  # by incarnation: what its runtime has published
+        self.started: int | None = None  # the incarnation that runs, or has ended
 
     @property
     def problems(self) -> list[str]:
@@ -83,21 +99,24 @@ class Node:
         count = self.state.starts.count + 1
         header = Header("a", 0, 100 + count, "clock", 50, count, 2, 0, count)
         self.ring = self.rings.create(header)
-        self.state.starts.add(header)
+        try:
+            self.state.starts.add(header)
+        except OSError:
+            self.rings.remove(self.ring.path)
+            raise
         self.facts = RingFacts(self.ring)
-        self.written[header.boot] = 0
+        self.written[header.boot], self.started = 0, header.boot
         return self.ring
 
     def write(self, count: int) -> None:
         """By the runtime, into its ring; control drains it."""
         boot = self.ring.header.boot
-        for _ in range(count):
-            self.facts.write(LOAD, 0, NO_REF, 0, 0, self.written[boot])
-            self.written[boot] += 1
-            if not self.written[boot] % 32:
-                self.facts.publish()
-                self.spool.drain()
-        self.facts.publish()
+        for at in range(0, count, 32):
+            for number in range(at, min(at + 32, count)):
+                self.facts.write(LOAD, 0, NO_REF, 0, 0, self.written[boot] + number - at)
+            self.facts.publish()
+            self.written[boot] += min(32, count - at)
+            self.spool.drain()
         self.spool.drain()
 
     def end(self, state: int) -> None:

@@ -1,15 +1,17 @@
 """Before every step that the disk takes the power goes: what was acknowledged is there, and nothing is torn."""
 
 import hashlib
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 
 import pytest
 
 from node_agent.control.deployment import Deployment, Durable, Ran, State
 from node_agent.control.spool import spool_protocol
 from node_agent.virtual.simulated.simulated_disk import SimulatedDisk
+from node_agent.virtual.simulated.simulated_rings import SimulatedRings
+from node_agent.virtual.simulated.unsynced import Fate
 from protos.records import STATE_CRASHED, STATE_ENDED
-from tests.durability.power_cuts import Node, PowerCuts
+from tests.durability.power_cuts import Node, PowerCuts, copied
 
 ONE, TWO = b'{"plan":1}' * 300, b'{"plan":2}' * 300
 HASHES = {whole: hashlib.sha256(whole).hexdigest() for whole in (ONE, TWO)}
@@ -77,7 +79,7 @@ def test_no_start_is_counted_twice_and_the_headers_of_those_that_were_counted_ar
         assert node.problems == []
         node.start()
         assert node.state.starts.count > counted
-        again = Node(disk.copy(disk._draws))
+        again = Node(disk)
         assert again.state.starts.count == node.state.starts.count and again.problems == []
 
     cuts = PowerCuts(check)
@@ -93,42 +95,126 @@ def small_segments(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(spool_protocol, "SEGMENT_RECORDS", 40)
 
 
+class Spooled:
+    """Two runtimes, one after the other, whose records control drains, syncs and hands over; and what has to be in the
+    spool at each instant: of each incarnation the records that were synced and are not held."""
+
+    def __init__(self) -> None:
+        self.synced, self.held, self.ended = dict[int, int](), dict[int, int](), dict[int, int]()
+        self.quiet = False  # nothing has changed since the last sync
+
+    def live(self, node: Node, cut: Callable[[], None]) -> None:
+        for start, state in ((1, STATE_ENDED), (2, STATE_CRASHED)):
+            boot = node.start().header.boot
+            for upto in (0, 3, 38, 100, 130):
+                node.write(upto - node.written[boot])
+                if upto == 130:
+                    node.end(state)
+                node.sync()
+                self.synced[boot] = upto
+                if upto == 130:
+                    self.ended[boot] = state
+                self.quiet = True
+                cut()
+                if upto == 100 and start == 1:
+                    self.held[boot] = 90
+                    node.spool.hold(self.held)
+                    cut()
+                self.quiet = False
+        self.held = {boot: node.spool.spool.incarnations[boot].total for boot in self.synced}
+        node.spool.hold(self.held)
+        cut()
+
+    def check(self, node: Node) -> None:
+        assert node.problems == []
+        for boot, count in self.synced.items():
+            numbers, incarnation = node.numbers(boot), node.spool.spool.incarnations[boot]
+            assert numbers == sorted(set(numbers)), "none is there twice"
+            assert set(range(self.held.get(boot, 0), count)) <= set(numbers), boot
+            assert incarnation.ended in ({self.ended[boot]} if boot in self.ended else {STATE_CRASHED, STATE_ENDED})
+            *_, last = (each for each in node.spool.chunks(self.held) if each.boot == boot)
+            assert last.ended and last.written == incarnation.total
+        if self.quiet:
+            assert all("has neither an end nor its ring" in each for each in node.spool.problems), node.spool.problems
+
+
 @pytest.mark.usefixtures("small_segments")
 def test_records_that_were_synced_are_in_the_spool_in_order_and_what_is_missing_is_told() -> None:
-    synced, held, ended = dict[int, int](), dict[int, int](), dict[int, int]()
+    spooled = Spooled()
 
     def check(disk: SimulatedDisk) -> None:
-        node = Node(disk)
-        for boot, count in synced.items():
-            numbers = node.numbers(boot)
-            assert numbers == sorted(set(numbers))
-            assert set(range(held.get(boot, 0), count)) <= set(numbers), boot
-            incarnation = node.spool.spool.incarnations[boot]
-            assert incarnation.ended in ({ended[boot]} if boot in ended else {STATE_CRASHED, STATE_ENDED})
-            chunks = list(node.spool.chunks({boot: held.get(boot, 0)}))
-            assert chunks[-1].ended and chunks[-1].boot == max(node.spool.spool.incarnations)
-        again = Node(disk.copy(disk._draws))
+        spooled.check(Node(disk))
+        again = Node(disk)
+        spooled.check(again)
         assert again.spool.problems == [], "it was mended"
 
     cuts = PowerCuts(check, drawn=8)
-    node = Node(cuts.disk)
-    for start in (1, 2):
-        boot = node.start().header.boot
-        for upto in (0, 3, 38, 100, 130):
-            node.write(upto - node.written[boot])
-            if upto == 130:
-                node.end(STATE_ENDED if start == 1 else STATE_CRASHED)
-            node.sync()
-            synced[boot] = upto
-            if upto == 130:
-                ended[boot] = STATE_ENDED if start == 1 else STATE_CRASHED
-            cuts.cut()
-            if upto == 100:
-                held[boot] = 90
-                node.spool.hold(held)
-                cuts.cut()
-    for each in synced:
-        held[each] = node.spool.spool.incarnations[each].total
-    node.spool.hold(held)
-    cuts.cut()
+    spooled.live(Node(cuts.disk), cuts.cut)
     assert cuts.count > 50
+
+
+@pytest.mark.usefixtures("small_segments")
+def test_the_power_may_go_again_while_an_agent_mends_what_it_lost_before() -> None:
+    spooled = Spooled()
+
+    def check(disk: SimulatedDisk) -> None:
+        spooled.quiet = False
+        cuts = PowerCuts(lambda again: spooled.check(Node(again)), drawn=1)
+        cuts.fates, cuts.disk = cuts.fates[-1:], disk
+        cuts.attach()
+        spooled.check(Node(disk))
+
+    cuts = PowerCuts(check, drawn=2)
+    cuts.fates = cuts.fates[-2:]
+    spooled.live(Node(cuts.disk), cuts.cut)
+
+
+@pytest.mark.usefixtures("small_segments")
+def test_an_agent_that_is_killed_loses_nothing_that_was_published() -> None:
+    spooled, rings = Spooled(), SimulatedRings(64)
+    node: Node | None = None
+
+    def check(disk: SimulatedDisk) -> None:
+        after = Node(disk, copied(rings))
+        spooled.check(after)
+        if node is not None and node.started is not None:
+            boot = node.started
+            taken = set(after.numbers(boot)) | set(range(spooled.held.get(boot, 0)))
+            assert taken == set(range(node.written[boot])), "all that the runtime published"
+
+    cuts = PowerCuts(check)
+    cuts.fates = [None]
+    node = Node(cuts.disk, rings)
+    spooled.live(node, cuts.cut)
+
+
+def test_a_state_of_plans_that_was_read_after_a_kill_is_not_taken_back_by_a_loss_of_power() -> None:
+    def check(disk: SimulatedDisk) -> None:
+        found = Node(disk).durable
+        disk.lose_power(Fate.LOST, Fate.LOST)
+        assert same(Node(disk).durable, found)
+
+    cuts = PowerCuts(check)
+    cuts.fates = [None]
+    node = Node(cuts.disk)
+    node.plans.put_plan(HASHES[ONE], ONE, {0: ONE[:700], 1: ONE[700:]})
+    for state in STATES[:2]:
+        node.plans.write(state)
+    cuts.cut()
+
+
+@pytest.mark.usefixtures("small_segments")
+def test_what_a_killed_control_process_had_not_synced_the_next_one_does() -> None:
+    rings = SimulatedRings(64)
+
+    def check(disk: SimulatedDisk) -> None:
+        after = Node(disk, copied(rings))
+        after.sync()
+        found = {boot: after.numbers(boot) for boot in after.spool.spool.incarnations}
+        disk.lose_power(Fate.LOST, Fate.LOST)
+        again = Node(disk)
+        assert {boot: again.numbers(boot) for boot in found} == found
+
+    cuts = PowerCuts(check)
+    cuts.fates = [None]
+    Spooled().live(Node(cuts.disk, rings), cuts.cut)

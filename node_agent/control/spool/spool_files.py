@@ -12,7 +12,6 @@ boot from. What the coordinator is sent is on the disk, so nothing that it holds
 
 import contextlib
 import errno
-import os
 import re
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import replace
@@ -21,7 +20,7 @@ from typing import NamedTuple
 
 from node_agent.control.spool.spool_mending import FREED_FILE, SUFFIX, freed_file, restore, segment_name
 from node_agent.control.spool.spool_protocol import LIMIT_BYTES, Append, Incarnation, Segment, Spool
-from node_agent.host.files.durable_files import DAMAGED, set_aside
+from node_agent.host.files.durable_files import DAMAGED, SCARCE, set_aside
 from node_agent.host.log import WARNING, Log
 from node_agent.host.system_disk import SYSTEM_DISK
 from node_agent.host.trace_ring import DATA, STATE, TAKEN, WRITTEN, Ring
@@ -33,7 +32,6 @@ MOST_AT_ONCE = 1 << 20  # bytes that are copied from a ring in one go
 CHUNK_BYTES = 64 << 10
 MOST_PROBLEMS = 32
 NAME = re.compile("[0-9a-f]{16}")
-SCARCE = {errno.EMFILE, errno.ENFILE, errno.ENOMEM}  # another time there may be more
 
 
 class Chunk(NamedTuple):
@@ -166,7 +164,7 @@ class SpoolFiles:
     def _end(self, boot: int, state: int) -> None:
         """Raises OSError where the end cannot be written."""
         if (append := self.spool.end(boot)) and not self._append(boot, append, b""):
-            raise OSError(errno.ENOSPC, os.strerror(errno.ENOSPC))
+            raise OSError(errno.ENOSPC, "No space left on device")
         incarnation = self.spool.incarnations[boot]
         if not incarnation.segments:
             self._write_freed(incarnation, state)
@@ -339,6 +337,8 @@ class SpoolFiles:
             try:
                 self._restore_one(directory, int(directory.name, 16))
             except (OSError, ValueError) as error:
+                if isinstance(error, OSError) and error.errno in SCARCE:
+                    raise
                 aside = set_aside(directory, self.disk)
                 self.note(f"{directory} cannot be read as a trace ({error}); it was set aside as {aside}")
         for boot, header in self._headers.copy().items():
@@ -356,6 +356,8 @@ class SpoolFiles:
         for problem in found.problems:
             self.note(problem)
         self._headers[boot] = found.header
+        # An earlier control process may have been killed before it brought them to the disk.
+        self._unsynced.update((self.root, directory, *self.disk.entries(directory)))
         shift = found.position - found.chain.end
         incarnation = Incarnation(found.chain, told.started_ns, found.segments, shift, 0, found.sealed, told.starts)
         self.spool.restore(incarnation)

@@ -1,15 +1,17 @@
 """Reads an incarnation's files at the start and mends what is damaged, so that all that follows meets sound blocks.
 
-A file with a flaw is set aside as *.damaged; its sound blocks are written anew. Where records are missing between sound
-ones, a MISSING block says how many. What is missing at the end cannot be counted here.
+Of a file with a flaw a copy is kept as *.damaged, and it is replaced by its sound blocks: a crash meanwhile loses none.
+Where records are missing between sound ones, a MISSING block says how many. What is missing at the end cannot be
+counted here.
 """
 
-from collections.abc import Iterator
+import contextlib
+from collections.abc import Iterator, Set
 from dataclasses import dataclass, field
 from pathlib import Path
 
 from node_agent.control.spool.spool_protocol import Segment
-from node_agent.host.files.durable_files import set_aside
+from node_agent.host.files.durable_files import keep_copy
 from node_agent.ports import Disk
 from protos.records import pack_header, unpack_header
 from protos.segments import MISSING, SEAL, Block, Chain, Trail
@@ -34,6 +36,7 @@ class _File:
     path: Path
     blocks: list[Block]
     flaws: list[str]
+    data: bytes = b""  # as it was found, where it has flaws
 
 
 def restore(disk: Disk, directory: Path, boot: int, spare: bytes | None, until: Chain | None = None) -> Restored:
@@ -53,12 +56,15 @@ def restore(disk: Disk, directory: Path, boot: int, spare: bytes | None, until: 
     for block in freed.blocks:
         chain.end, chain.name = block.first, block.previous
     start = Chain(boot, chain.name, chain.end)
-    segments = [segment for each in files if (segment := _mend(disk, each, header, chain)) is not None]
+    segments: list[Segment] = []
+    for each in files:
+        segments += _mend(disk, each, header, chain, {directory / segment_name(segment.first) for segment in segments})
     if until is not None and chain.end < until.end:
         segments.append(_fill_end(disk, directory, header, chain, until))
     problems = [f"{each.path} was damaged: {'; '.join(each.flaws[:3])}" for each in (freed, *files) if each.flaws]
     if freed.flaws:
-        set_aside(freed.path, disk)
+        if freed.data:
+            keep_copy(freed.path, freed.data, disk)
         disk.replace(freed.path, freed_file(header, start, 0, 0))
     return Restored(header, chain, segments, trail.position, trail.sealed, problems)
 
@@ -83,20 +89,25 @@ def _read(disk: Disk, path: Path, trail: Trail) -> _File:
     except FileNotFoundError:
         return _File(path, [], ["it is missing"])
     blocks = trail.follow(data)
-    return _File(path, blocks, [flaw.text for flaw in trail.flaws])
+    return _File(path, blocks, [flaw.text for flaw in trail.flaws], data if trail.flaws else b"")
 
 
-def _mend(disk: Disk, file: _File, header: bytes, chain: Chain) -> Segment | None:
-    """Its segment, whole; None where nothing of it is left. chain: moved on to its end."""
+def _mend(disk: Disk, file: _File, header: bytes, chain: Chain, mended: Set[Path]) -> list[Segment]:
+    """Its segment, whole; nothing where nothing of it is left. chain: moved on to its end; mended: files of segments
+    before it, one of which may have taken its name."""
     start, name = chain.end, chain.name
     blocks = list(_without_holes(file.blocks, chain))
     packed = b"".join(block.packed() for block in blocks)
     path = file.path.with_name(segment_name(start))
     if file.flaws or path != file.path:
-        set_aside(file.path, disk)
+        if file.data:
+            keep_copy(file.path, file.data, disk)
         if blocks:
             disk.replace(path, header + packed)
-    return Segment(start, chain.end, len(packed), name) if blocks else None
+        if not (blocks and path == file.path) and file.path not in mended:
+            with contextlib.suppress(FileNotFoundError):
+                disk.remove(file.path)
+    return [Segment(start, chain.end, len(packed), name)] if blocks else []
 
 
 def _without_holes(blocks: list[Block], chain: Chain) -> Iterator[Block]:

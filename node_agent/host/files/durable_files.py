@@ -1,5 +1,6 @@
 """Files with a check of their content, and damaged ones out of the way."""
 
+import contextlib
 import errno
 import hashlib
 import json
@@ -11,6 +12,7 @@ from node_agent.host.system_disk import SYSTEM_DISK
 from node_agent.ports import Disk
 
 DAMAGED = ".damaged"
+SCARCE = {errno.EMFILE, errno.ENFILE, errno.ENOMEM}  # another time there may be more: nothing is damaged
 TAKEN = {errno.ENOTEMPTY, errno.EEXIST}  # by a folder
 
 
@@ -32,6 +34,13 @@ def checked(data: bytes) -> dict[str, Any]:
 
 def _check(values: Mapping[str, Any]) -> str:
     return hashlib.sha256(json.dumps(values, sort_keys=True).encode()).hexdigest()
+
+
+def keep_copy(path: Path, data: bytes, disk: Disk) -> None:
+    """As `set_aside`, of a file that is going to be replaced: there is no instant without it. Where there is no room,
+    no copy is kept."""
+    with contextlib.suppress(OSError):
+        disk.replace(path.with_name(path.name + DAMAGED), data)
 
 
 def set_aside(path: Path, disk: Disk = SYSTEM_DISK) -> str:

@@ -17,9 +17,10 @@ from node_agent.virtual.simulated.simulated_network import SimulatedHost
 from node_agent.virtual.simulated.simulated_processes import SimulatedProcessHost, Surroundings
 from node_agent.virtual.simulated.simulated_rings import SimulatedRings
 from node_agent.virtual.simulated.simulated_runtime import Told
-from node_agent.virtual.simulated.virtual_time import Process, VirtualTime
+from node_agent.virtual.simulated.virtual_time import Killed, Process, VirtualTime
 
 WATCH_NS = 20_000_000
+WATCHDOG_NS = 10_000_000_000  # as the unit file has it
 AGAIN_NS = 2_000_000_000  # until systemd starts an agent that has failed again
 CONTROL_PORT, DATA_PORT = 7700, 7701
 STATE = Path("/state")
@@ -120,19 +121,15 @@ class SimulatedMachine:
 
     def _end(self) -> None:
         host, self.agent, self._ended = self.agent, None, True
+        self.disk.before_step = _dead
         if host is not None:
             host.die()
-
-    def running(self) -> Process | None:
-        """The process of it that asks."""
-        processes = self.agent.processes() if self.agent is not None else []
-        return next((each for each in processes if each.running), None)
+        self.disk.before_step = _alive
 
     def spend(self, ns: int) -> None:
-        """The process that asks waits for so long, as for its disk."""
-        process = self.running()
-        if process is not None:
-            process.sleep_until(self.time.now_ns + max(1, ns))
+        """The process that runs now waits for so long, as for its disk."""
+        if self.agent is not None:
+            self.agent.spend(ns)
 
     # -- what happens to it
 
@@ -165,6 +162,26 @@ class SimulatedMachine:
         self.time.after(AGAIN_NS, self.start)
         return True
 
+    def at_step(self, number: int, do: Callable[[], object]) -> None:
+        """Do it in the middle of what a process of the agent does on the disk: before its step of that number from now
+        on, 0 for the next one. It has to kill that process, which does nothing more until then."""
+        left = number
+
+        def look(step: str, path: Path) -> None:
+            nonlocal left
+            left -= 1
+            if left >= 0 or self.agent is None:
+                return
+            self.disk.before_step = _alive
+            self.time.after(0, do)  # type: ignore[arg-type]
+            self.agent.park()
+
+        self.disk.before_step = look
+
+    def forget_step(self) -> None:
+        """What was to be done at a step, and was not, is not done."""
+        self.disk.before_step = _alive
+
     def freeze(self, which: str) -> Callable[[], None] | None:
         """Stop the supervisor, the runtime or control as SIGSTOP does. Returns what lets it go on."""
         if self.agent is None:
@@ -178,7 +195,23 @@ class SimulatedMachine:
         if process is None or not process.alive:
             return None
         process.pause()
+        if which == "supervisor":
+            self._watch(self._agents)
         return lambda: None if self.asleep else process.go_on()
+
+    def _watch(self, agent: int) -> None:
+        """The service manager gives up a supervisor that says nothing for a while."""
+
+        def look() -> None:
+            host = self.agent
+            if agent == self._agents and host is not None and host.supervisor is not None and host.supervisor.paused:
+                if self.asleep:
+                    self._watch(agent)
+                else:
+                    self.counts["supervisor_stood_still"] += 1
+                    self.kill_supervisor()
+
+        self.time.after(WATCHDOG_NS, look)
 
     def power_off(self) -> None:
         """Everything that is not on the disk is gone."""
@@ -217,3 +250,11 @@ class SimulatedMachine:
             if other != own:
                 for way in (wires.way(own, other), wires.way(other, own)):
                     way.cut() if cut else way.heal()
+
+
+def _dead(step: str, path: Path) -> None:
+    raise Killed
+
+
+def _alive(step: str, path: Path) -> None:
+    """Nothing happens."""

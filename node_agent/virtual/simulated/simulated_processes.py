@@ -4,9 +4,12 @@ from __future__ import annotations
 
 import asyncio
 import traceback
+from asyncio import events
 from collections import Counter
 from collections.abc import Callable
 from typing import Any, NamedTuple, cast
+
+from greenlet import GreenletExit
 
 from node_agent.control.server import Control
 from node_agent.core.lineage import Lineage
@@ -26,10 +29,11 @@ from node_agent.virtual.simulated.simulated_clock import SimulatedClock
 from node_agent.virtual.simulated.simulated_loop import SimulatedLoop
 from node_agent.virtual.simulated.simulated_network import SimulatedHost, SimulatedListener, SimulatedNetwork
 from node_agent.virtual.simulated.simulated_runtime import AmpleMachine, Telling, Told
-from node_agent.virtual.simulated.virtual_time import Process, VirtualTime
+from node_agent.virtual.simulated.virtual_time import Killed, Process, VirtualTime
 
 MS = 1_000_000
 RUNTIME_BEGINS_NS = 30 * MS  # from the fork, until what it imports is there
+NEVER_NS = 1 << 62
 CONTROL_BEGINS_NS = 300 * MS  # gRPC is large
 
 
@@ -93,6 +97,7 @@ class SimulatedChild:
     def __init__(self, around: Surroundings, begins_ns: int, on_end: Callable[[], None]) -> None:
         self.around, self._begins_ns, self._on_end = around, begins_ns, on_end
         self._ended: Ended | None = None
+        self.killed_by: type[BaseException] = GreenletExit
         self.working = False  # an operator runs
         self._stuck_ns = 0
         self.network = SimulatedNetwork(around.host, around.clock.now_ns, self._wait_until)
@@ -115,7 +120,7 @@ class SimulatedChild:
 
     def kill(self) -> None:
         """The kernel closes what it had."""
-        self.process.kill()
+        self.process.kill(self.killed_by)
         self.network.end()
         self._ended = None
 
@@ -206,6 +211,7 @@ class ControlChild(SimulatedChild):
         self, around: Surroundings, channels: Channels, what: Start, channel: ChannelEnd, on_end: Callable[[], None]
     ) -> None:
         super().__init__(around, CONTROL_BEGINS_NS, on_end)
+        self.killed_by = Killed
         self._what, self._channels = what, channels
         self._supervisor = self.adopt(channels.again(cast("SimulatedEnd", channel)))
 
@@ -284,6 +290,22 @@ class SimulatedProcessHost:
         """As SIGCHLD does."""
         if self.supervisor is not None:
             self.supervisor.wake()
+
+    def park(self) -> None:
+        """The process that runs now runs no more; it is to be killed."""
+        events._set_running_loop(None)
+        for process in self.processes():
+            if process.current:
+                process.sleep_until(NEVER_NS)
+
+    def spend(self, ns: int) -> None:
+        """The process that runs now waits for so long in a call, whatever else it has to do."""
+        loop = events._get_running_loop()
+        for process in self.processes():
+            if process.current:
+                events._set_running_loop(None)
+                process.sleep_until(self._around.time.now_ns + max(1, ns))
+                events._set_running_loop(loop)
 
     def processes(self) -> list[Process]:
         """Those that live."""

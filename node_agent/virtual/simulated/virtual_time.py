@@ -38,6 +38,10 @@ class VirtualTime:
         self.now_ns = at_ns
 
 
+class Killed(GreenletExit, SystemExit):
+    """The process is killed in the middle of something. asyncio lets that through, as what ends a program."""
+
+
 class Process:
     """Runs `body`, which may wait: `sleep_until` is called by the body, everything else from outside of it."""
 
@@ -52,11 +56,6 @@ class Process:
     def alive(self) -> bool:
         """Whether the body has not ended."""
         return not self._stack.dead
-
-    @property
-    def running(self) -> bool:
-        """Whether it is this process that asks."""
-        return getcurrent() is self._stack
 
     def sleep_until(self, at_ns: int, wakeable: bool = False) -> None:
         """Until that true instant, or until `wake` is called."""
@@ -85,12 +84,26 @@ class Process:
             number = self._wait
             self._time.after(0, lambda: self._resume(number))
 
-    def kill(self) -> None:
-        """As SIGKILL does: nothing of the body runs any more."""
+    @property
+    def paused(self) -> bool:
+        """Whether it stands still."""
+        return self._paused
+
+    @property
+    def current(self) -> bool:
+        """Whether this is the process that runs now."""
+        return getcurrent() is self._stack
+
+    def kill(self, by: type[BaseException] = GreenletExit) -> None:
+        """As SIGKILL does: nothing of the body runs any more, but for what it does on its way out. by: what is raised
+        where it waits."""
         if self.alive:
             self._wait += 1  # nothing that was asked for wakes it
             self._stack.parent = getcurrent()  # it may be another process that does this, which goes on then
-            self._stack.throw(GreenletExit)
+            try:
+                self._stack.throw(by)
+            except SystemExit:
+                return
 
     def _resume(self, number: int) -> None:
         if number != self._wait or not self.alive:

@@ -4,10 +4,12 @@ import argparse
 import sys
 import time
 from collections import Counter
+from pathlib import Path
 
 from tests.simulation.agents.agent_campaign import run, shrunk
 from tests.simulation.agents.more_faults import EVERY
 from tests.simulation.agents.sometimes import missing
+from tests.simulation.faults.campaign import Journal
 
 
 def main() -> int:
@@ -17,10 +19,11 @@ def main() -> int:
     parser.add_argument("--only", help=f"these kinds of faults: {', '.join(EVERY)}; or none")
     parser.add_argument("--seeds", type=int, default=100, help="so many seeds")
     parser.add_argument("--first", type=int, default=1, help="beginning with this one")
+    parser.add_argument("--journal", type=Path, help="go on where this file ends")
     parser.add_argument("--log", action="store_true", help="what the agents have logged, of one seed")
     given = parser.parse_args()
     if given.seed is None:
-        return _campaign(range(given.first, given.first + given.seeds))
+        return _campaign(range(given.first, given.first + given.seeds), Journal(given.journal))
     kinds = None if given.only is None else [each for each in given.only.split(",") if each != "none"]
     outcome = run(given.seed, kinds)
     print(outcome.told, dict(outcome.fired), dict(outcome.counts), sep="\n")
@@ -29,21 +32,26 @@ def main() -> int:
     return bool(outcome.problems)
 
 
-def _campaign(seeds: range) -> int:
-    fired, counts, failed, began = Counter[str](), Counter[str](), 0, time.monotonic()
-    for count, seed in enumerate(seeds, 1):
+def _campaign(seeds: range, journal: Journal) -> int:
+    done = {int(str(each["seed"])): each for each in journal.done()}
+    fired, failed, began = Counter[str](), sum(bool(each["problems"]) for each in done.values()), time.monotonic()
+    for each in done.values():
+        fired.update(each["fired"])  # type: ignore[arg-type]
+    wanted = [seed for seed in seeds if seed not in done]
+    for count, seed in enumerate(wanted, 1):
         outcome = run(seed)
+        outcome.fired.update(outcome.counts)
+        journal.add(outcome)
         fired.update(outcome.fired)
-        counts.update(outcome.counts)
         if outcome.problems:
             failed += 1
             print(shrunk(outcome).told, flush=True)
-        if count % 20 == 0 or count == len(seeds):
+        if count % 20 == 0 or count == len(wanted):
             took = (time.monotonic() - began) / count
-            print(f"{count} of {len(seeds)} seeds, {failed} failed, {took:.2f} s a seed", flush=True)
-    for text in missing(fired + counts, street=False):
+            print(f"{count + len(done)} of {len(seeds)} seeds, {failed} failed, {took:.2f} s a seed", flush=True)
+    for text in missing(fired, street=False):
         print(f"never: {text}")
-    print("  ".join(f"{kind} {count}" for kind, count in sorted((fired + counts).items())))
+    print("  ".join(f"{kind} {count}" for kind, count in sorted(fired.items())))
     return bool(failed)
 
 

@@ -13,9 +13,9 @@ from typing import NamedTuple, Protocol
 
 from protos import segments
 from tests.simulation.agents.agent_checker import Check, Verdicts
-from tests.simulation.agents.agent_faults import DISK, END_NS, drawn, load
+from tests.simulation.agents.agent_faults import DISK, END_NS, KINDS, drawn, load
 from tests.simulation.agents.agents_line import MS, SECOND, AgentsLine, plan
-from tests.simulation.agents.more_faults import ALL, begin
+from tests.simulation.agents.more_faults import begin
 from tests.simulation.agents.sometimes import seen
 from tests.simulation.agents.stories import read
 from tests.simulation.agents.trace_rules import check_rules
@@ -63,11 +63,11 @@ class Outcome:
         return "\n".join([self.command, *(f"  {each}" for each in self.problems)])
 
 
-def kinds_of(seed: int) -> list[str]:
+def kinds_of(seed: int, kinds: Sequence[str] = tuple(KINDS)) -> list[str]:
     """The kinds of faults that a seed has: a random part of all, so that each is also met without the others."""
     random = Random(seed)
     share = random.choice((0.1, 0.2, 0.4))
-    return [kind for kind in ALL if random.random() < share]
+    return [kind for kind in kinds if random.random() < share]
 
 
 class World(NamedTuple):
@@ -76,25 +76,26 @@ class World(NamedTuple):
     line: type[AgentsLine] = AgentsLine
     check: Callable[[AgentsLine, int], Judge] = Check
     module: str = "tests.simulation.agents"
+    kinds: Sequence[str] = tuple(KINDS)
 
 
 LINE = World()
 
 
-def run(seed: int, kinds: Sequence[str] | None = None, world: World = LINE) -> Outcome:
-    """One seed, with its own kinds of faults or with these."""
-    chosen = kinds_of(seed) if kinds is None else list(kinds)
+def run(seed: int, kinds: Sequence[str] | None = None, once: bool = False, world: World = LINE) -> Outcome:
+    """One seed, with its own kinds of faults or with these. once: each kind once, and not drawn."""
+    chosen = kinds_of(seed, world.kinds) if kinds is None else list(kinds)
     outcome = Outcome(seed, chosen, world=world)
     with TemporaryDirectory(dir=MEMORY if MEMORY.is_dir() else None) as folder:
-        _run(outcome, Path(folder))
+        _run(outcome, Path(folder), once)
     return outcome
 
 
-def _run(outcome: Outcome, folder: Path) -> None:
+def _run(outcome: Outcome, folder: Path, once: bool) -> None:
     random = Random(outcome.seed ^ 0x5EED)
     world = outcome.world or LINE
     line = world.line(outcome.seed, folder, SMALL_RING if random.randrange(8) == 0 else 4096)
-    faults = drawn(random, line, list(outcome.kinds))
+    faults = drawn(random, line, list(outcome.kinds), once)
     for name, instants in load(random, faults).items():
         probes = [HEALED_NS + number * 200 * MS for number in range(PROBES)]
         line.feed(name, instants + probes)
@@ -166,7 +167,7 @@ def shrunk(outcome: Outcome) -> Outcome:
     """The fewest kinds of faults with which this seed still fails."""
     for count in range(min(3, len(outcome.kinds))):
         for kinds in combinations(outcome.kinds, count):
-            less = run(outcome.seed, kinds, outcome.world or LINE)
+            less = run(outcome.seed, kinds, world=outcome.world or LINE)
             if less.problems:
                 return less
     return outcome

@@ -157,8 +157,8 @@ class Check:
         for key in {key for each in self.written for key in each.by_key}:
             epochs = self._plan_epochs(key)
             plans = {self.plan_of.get(epoch, "") for epoch in epochs} - {""}
-            if len(epochs) > 1:
-                self.found.say(f"tuple {key} ran under the epochs {sorted(epochs)}, of {sorted(plans)}")
+            if len(plans) > 1:
+                self.found.say(f"tuple {key} ran under the plans {sorted(plans)}, of the epochs {sorted(epochs)}")
 
     def _conservation(self) -> None:
         came = {(_output(seen), seen.lineage[:3]) for seen in self.line.seen}

@@ -46,6 +46,7 @@ def _crash_control(line: AgentsLine, fault: Fault, fired: Counter[str]) -> None:
 
 
 def _crash_supervisor(line: AgentsLine, fault: Fault, fired: Counter[str]) -> None:
+    line.disturbed[fault.node] = line.time.now_ns
     fired[fault.kind] += line.machines[fault.node].kill_supervisor()
 
 
@@ -55,6 +56,7 @@ def _power_cut(line: AgentsLine, fault: Fault, fired: Counter[str]) -> None:
         return
     fired[fault.kind] += 1
     machine.power_off()
+    line.expect_accepted(fault.node, fired["bit_rot"] > 0)
 
     def on() -> None:
         machine.power_on(line.new_clock(fault.node))
@@ -63,13 +65,28 @@ def _power_cut(line: AgentsLine, fault: Fault, fired: Counter[str]) -> None:
     line.time.after(fault.for_ns, on)
 
 
+def _power_cut_at_step(line: AgentsLine, fault: Fault, fired: Counter[str]) -> None:
+    """In the middle of what a process writes."""
+    machine = line.machines[fault.node]
+    machine.at_step(fault.size % 12, lambda: _power_cut(line, fault, fired))
+    line.time.after(fault.for_ns, machine.forget_step)
+
+
+def _crash_at_step(line: AgentsLine, fault: Fault, fired: Counter[str]) -> None:
+    """The whole agent, in the middle of what a process writes."""
+    machine = line.machines[fault.node]
+    machine.at_step(fault.size % 12, lambda: _crash_supervisor(line, fault, fired))
+    line.time.after(fault.for_ns, machine.forget_step)
+
+
 def _freeze(which: str) -> Begin:
     def freeze(line: AgentsLine, fault: Fault, fired: Counter[str]) -> None:
         machine = line.machines[fault.node]
         if machine.asleep or (go_on := machine.freeze(which)) is None:
             return
         fired[fault.kind] += 1
-        line.time.after(fault.for_ns * (1 + fault.size % 3), go_on)
+        if fault.size % 4:  # else for ever: it has to be replaced
+            line.time.after(fault.for_ns * (1 + fault.size % 3), go_on)
 
     return freeze
 
@@ -199,7 +216,8 @@ def _coordinator_killed(line: AgentsLine, fault: Fault, fired: Counter[str]) -> 
 
 KINDS: dict[str, Begin] = {
     "crash_runtime": _crash_runtime, "crash_running": _crash_running, "crash_control": _crash_control,
-    "crash_supervisor": _crash_supervisor, "power_cut": _power_cut, "freeze_runtime": _freeze("runtime"),
+    "crash_supervisor": _crash_supervisor, "power_cut": _power_cut, "power_cut_at_step": _power_cut_at_step,
+    "crash_at_step": _crash_at_step, "freeze_runtime": _freeze("runtime"),
     "freeze_control": _freeze("control"), "freeze_supervisor": _freeze("supervisor"), "suspend": _suspend, "cut": _cut,
     "reset": _reset, "lossy": _lossy, "slow": _slow, "burst": _burst, "disk_full": _disk_full, "read_only": _read_only,
     "disk_error": _disk_error, "bit_rot": _bit_rot, "redeploy": _redeploy, "two_coordinators": _two_coordinators,
@@ -214,15 +232,16 @@ def begin(line: AgentsLine, fault: Fault, fired: Counter[str]) -> None:
     KINDS[fault.kind](line, fault, fired)
 
 
-def drawn(random: Random, line: AgentsLine, kinds: list[str]) -> list[Fault]:
-    """The faults of one seed."""
+def drawn(random: Random, line: AgentsLine, kinds: list[str], once: bool = False) -> list[Fault]:
+    """The faults of one seed. once: one of each kind."""
     ways = sorted(set(line.ways()))
+    chosen = kinds if once else [random.choice(kinds) for _ in range(random.randint(1, 6) if kinds else 0)]
     return [
         Fault(
-            random.choice(kinds), random.randrange(FIRST_NS, LAST_NS), random.randrange(MS, LONGEST_NS),
+            kind, random.randrange(FIRST_NS, LAST_NS), random.randrange(MS, LONGEST_NS),
             random.choice(sorted(NODES)), random.choice(ways), random.randrange(1000),
         )
-        for _ in range(random.randint(1, 6) if kinds else 0)
+        for kind in chosen
     ]  # fmt: skip
 
 

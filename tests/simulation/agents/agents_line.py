@@ -18,6 +18,7 @@ from coordinator.fleet.collection import collect
 from coordinator.fleet.deployment import deploy
 from coordinator.plan import plan_file
 from node_agent.core.lineage import Lineage
+from node_agent.core.plan import Identity
 from node_agent.host.files import plan_files
 from node_agent.operators.registry import Registry
 from node_agent.virtual.random_draws import Draws
@@ -27,7 +28,7 @@ from node_agent.virtual.simulated.simulated_network import SimulatedHost, Wires
 from node_agent.virtual.simulated.simulated_source import SimulatedSource
 from node_agent.virtual.simulated.virtual_time import VirtualTime
 from protos.plan_document import Plan
-from tests.simulation.agents.coordinator_process import CoordinatorProcess
+from tests.simulation.agents.coordinator_process import Asked, CoordinatorProcess
 from tests.simulation.agents.street import street_operators
 
 MS, SECOND = 1_000_000, 1_000_000_000
@@ -76,9 +77,22 @@ def plan(name: str) -> Plan:
     return plan_file.read(Path(__file__).parent / "plans" / f"{name}.json")
 
 
+class _StillRegistry(Registry):
+    """Whose files do not change, so that nobody has to look at them."""
+
+    def loaded(self) -> list[tuple[Identity, dict[Path, str]]]:
+        """As it was the first time."""
+        return _loaded()
+
+
 @cache
 def _registry() -> Registry:
-    return Registry([Path(str(street_operators.__file__))])
+    return _StillRegistry([Path(str(street_operators.__file__))])
+
+
+@cache
+def _loaded() -> list[tuple[Identity, dict[Path, str]]]:
+    return Registry.loaded(_registry())
 
 
 class AgentsLine:
@@ -94,6 +108,7 @@ class AgentsLine:
         self.problems: list[str] = []
         self.deployments: list[Deployment] = []
         self.coordinators: list[CoordinatorProcess] = []
+        self.asked: dict[str, list[Asked]] = {name: [] for name in NODES}
         self.disturbed: dict[str, int] = dict.fromkeys(NODES, 0)  # the last instant at which something happened to it
         self._clocks = 0
         self._coordinator_host = SimulatedHost(self.wires, COORDINATOR)
@@ -142,7 +157,7 @@ class AgentsLine:
     def coordinate(self, body: Callable[[Agents, CoordinatorProcess], None]) -> CoordinatorProcess:
         """A coordinator that does this."""
         clock = self.new_clock("coordinator")
-        made = CoordinatorProcess(self.time, self._coordinator_host, clock, self.machines, body)
+        made = CoordinatorProcess(self.time, self._coordinator_host, clock, self.machines, body, self.asked)
         self.coordinators.append(made)
         return made
 
@@ -180,6 +195,17 @@ class AgentsLine:
     def touch(self, name: str) -> None:
         """Something has happened to that machine."""
         self.disturbed[name] = self.time.now_ns
+
+    def expect_accepted(self, name: str, damaged: bool) -> None:
+        """A machine has lost its power: what it answered last is on its disk. damaged: a disk has lost more."""
+        if damaged or not self.asked[name] or not self.asked[name][-1].accepted:
+            return
+        last = self.asked[name][-1]
+        state = plan_files.read_state(STATE / "plans", self.machines[name].disk)
+        found = next((each.state for each in state.plans if each.hash == last.hash), 0)
+        least = {"Prepare": plan_files.PREPARED, "Commit": plan_files.COMMITTED}.get(last.method, 0)
+        if found < least or (not least and state.epoch < last.epoch):
+            self.problems.append(f"{name}: {last} was answered and has not survived: {state}")
 
     def expect_plan_soon(self, name: str) -> None:
         """A machine has booted: what was committed runs in a while, with the coordinator away."""

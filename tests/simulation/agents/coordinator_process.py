@@ -1,6 +1,7 @@
 """A coordinator in virtual time: its own functions, on a machine of the wires, in a process that can be killed."""
 
 from collections.abc import Callable, Iterator, Mapping
+from dataclasses import dataclass
 from typing import Any
 
 from google.protobuf.message_factory import GetMessageClass
@@ -13,6 +14,18 @@ from node_agent.virtual.simulated.simulated_clock import SimulatedClock
 from node_agent.virtual.simulated.simulated_machine import SimulatedMachine
 from node_agent.virtual.simulated.simulated_network import SimulatedHost, SimulatedNetwork
 from node_agent.virtual.simulated.virtual_time import Process, VirtualTime
+
+CHANGING = {"Prepare", "Commit", "Abort", "Stop"}
+
+
+@dataclass
+class Asked:
+    """What a node was asked of a plan. accepted: it has answered so."""
+
+    method: str
+    hash: str = ""
+    epoch: int = 0
+    accepted: bool = False
 
 
 class WireCalls:
@@ -29,10 +42,14 @@ class WireCalls:
     def all(self, method: str, requests: Mapping[str, Any], seconds: float) -> dict[str, Any | CallError]:
         """At once."""
         reply = GetMessageClass(METHODS[method].output_type)
-        return {
+        asked = {name: self._process.asked(name, method, request) for name, request in requests.items()}
+        found = {
             name: CallError(*call.failure) if call.failure else reply.FromString(call.replies[0])
             for name, call in self._call(method, requests, seconds).items()
         }
+        for name, answer in found.items():
+            asked[name].accepted = getattr(answer, "accepted", False)
+        return found
 
     def stream(self, method: str, node: str, request: Any, seconds: float) -> Iterator[Any]:
         """As they came."""
@@ -64,13 +81,21 @@ class CoordinatorProcess:
 
     def __init__(
         self, time: VirtualTime, host: SimulatedHost, clock: SimulatedClock, machines: Mapping[str, SimulatedMachine],
-        body: Callable[[Agents, "CoordinatorProcess"], None],
+        body: Callable[[Agents, "CoordinatorProcess"], None], remembered: Mapping[str, list[Asked]],
     ) -> None:  # fmt: skip
-        self._time, self.clock = time, clock
+        self._time, self.clock, self._remembered = time, clock, remembered
         self.network = SimulatedNetwork(host, clock.now_ns, self._wait_until)
         places = {name: AgentAddress(name, each.control, each.data) for name, each in machines.items()}
         agents = Agents(places, WireCalls(self, {name: each.control for name, each in machines.items()}))
         self.process = self.network.process = Process(time, lambda: body(agents, self))
+
+    def asked(self, node: str, method: str, request: Any) -> Asked:
+        """A call begins; those that change something are remembered."""
+        one = Asked(method)
+        if method in CHANGING:
+            one = Asked(method, request.hash.hex(), request.epoch)
+            self._remembered[node].append(one)
+        return one
 
     def kill(self) -> bool:
         """Whether it was still at it."""

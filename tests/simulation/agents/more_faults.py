@@ -2,7 +2,6 @@
 times."""
 
 from collections import Counter
-from pathlib import Path
 
 from node_agent.host.files import plan_files
 from node_agent.virtual.simulated.simulated_machine import STATE, SimulatedMachine
@@ -32,7 +31,7 @@ def _crash_sending(line: AgentsLine, fault: Fault, fired: Counter[str]) -> None:
     def sent() -> None:
         agent = machine.agent
         runtime = agent.runtime if agent is not None else None
-        if runtime is None or not runtime.process.running:
+        if runtime is None or not runtime.process.current:
             return
         left[0] -= 1
         if not left[0]:
@@ -47,26 +46,16 @@ def _crash_sending(line: AgentsLine, fault: Fault, fired: Counter[str]) -> None:
 
 
 def _power_cut_writing(line: AgentsLine, fault: Fault, fired: Counter[str]) -> None:
-    """While something is on its way to the disk."""
-    machine, left = line.machines[fault.node], [1 + fault.size % 12]
+    """While something is on its way to the disk, if that takes its time."""
+    machine = line.machines[fault.node]
 
-    def step(name: str, path: Path) -> None:
-        left[0] -= 1
-        if left[0] or not machine.host.on or machine.asleep:
-            return
-        machine.disk.before_step = _nothing
+    def cut() -> None:
         fired[fault.kind] += 1
-        line.time.after(0, lambda: _cut_power(line, machine, fault))
-        if (process := machine.running()) is not None:
-            process.sleep_until(NEVER_NS)
+        _cut_power(line, machine, fault)
 
-    machine.disk.before_step = step
-    line.time.after(fault.for_ns, lambda: line.deploy(("first", "second")[fault.size % 2]))
-    line.time.after(5 * SECOND, lambda: setattr(machine.disk, "before_step", _nothing))
-
-
-def _nothing(name: str, path: Path) -> None:
-    """The disk goes on."""
+    machine.at_step(fault.size % 12, cut)
+    line.deploy(("first", "second")[fault.size % 2])
+    line.time.after(5 * SECOND, machine.forget_step)
 
 
 def _cut_power(line: AgentsLine, machine: SimulatedMachine, fault: Fault) -> None:

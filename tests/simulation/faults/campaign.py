@@ -9,6 +9,7 @@ from hashlib import sha256
 from itertools import combinations
 from pathlib import Path
 from random import Random
+from typing import Protocol
 
 from protos.records import STATE_ENDED
 from tests.simulation.faults.checker import check
@@ -104,6 +105,15 @@ def shrunk(outcome: Outcome) -> Outcome:
     return outcome
 
 
+class Journalled(Protocol):
+    """What a campaign writes down of a seed."""
+
+    seed: int
+    problems: Sequence[str]
+    fired: Counter[str]
+    simulated_ns: int
+
+
 @dataclass
 class Journal:
     """What a campaign has done so far, a line for each seed; it goes on where it ended."""
@@ -119,7 +129,7 @@ class Journal:
                 except json.JSONDecodeError:
                     continue  # it was killed while it wrote
 
-    def add(self, outcome: Outcome) -> None:
+    def add(self, outcome: Journalled) -> None:
         """One more."""
         if self.path is not None:
             entry = {

@@ -31,8 +31,8 @@ BUGS = (
     Bug(
         "start_not_counted", "A start of a runtime is not counted on the disk.",
         "node_agent/host/files/starts.py",
-        "            del self.headers[next(iter(self.headers))]\n        self._write()\n",
-        "            del self.headers[next(iter(self.headers))]\n",
+        "        try:\n            self._write()\n        except OSError:\n",
+        "        try:\n            pass\n        except OSError:\n",
     ),
     Bug(
         "plan_without_files", "The state names a plan whose local part was never stored.",

@@ -1,0 +1,45 @@
+"""Whole agents under faults, in virtual time, with the coordinator's own deployment and collection."""
+
+from collections import Counter
+
+import pytest
+
+from tests.simulation.agents.agent_campaign import run
+from tests.simulation.agents.agent_faults import KINDS
+
+SEEDS = 5
+SEED_OF_PART = (2, 2, 0, 0)  # with which each kind of fault finds something to do
+
+
+@pytest.mark.parametrize("seed", range(1, 1 + SEEDS))
+def test_seeds_hold(seed: int) -> None:
+    outcome = run(seed)
+    assert not outcome.problems, outcome.told
+    assert outcome.counts["met"] > 0, outcome.told
+
+
+def test_each_kind_of_fault_fires_and_what_mends_it_as_well() -> None:
+    """A kind that never happens would prove nothing."""
+    fired, counts, kinds = Counter[str](), Counter[str](), list(KINDS)
+    for part, seed in enumerate(SEED_OF_PART):
+        outcome = run(seed, kinds[part :: len(SEED_OF_PART)], once=True)
+        assert not outcome.problems, outcome.told
+        fired.update(outcome.fired)
+        counts.update(outcome.counts)
+    fired["cut"] += fired["cut_one_way"]
+    assert not [kind for kind in KINDS if not fired[kind]], fired
+    branches = {event for event, count in counts.items() if event.startswith("log ") and count}
+    assert {"log stood_still", "log crashed", "log not_started", "log trace_problem", "log agents"} <= branches
+
+
+def test_a_seed_gives_the_same_bytes_again() -> None:
+    first, again = run(3), run(3)
+    assert first.digest == again.digest and first.counts == again.counts and first.lines == again.lines
+
+
+def test_without_faults_every_result_is_met_and_there_is_one_of_each() -> None:
+    outcome = run(5, [])
+    assert not outcome.problems, outcome.told
+    assert not outcome.counts["tuples unknown"] + outcome.counts["tuples refused"] + outcome.counts["duplicates"]
+    assert outcome.counts["met"] == outcome.counts["results"] > outcome.counts["tuples admitted"]
+    assert not outcome.counts["late"] and not outcome.counts["log crashed"] + outcome.counts["log stood_still"]
