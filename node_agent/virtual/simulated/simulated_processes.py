@@ -299,8 +299,11 @@ class SimulatedProcessHost:
                 process.sleep_until(NEVER_NS)
 
     def spend(self, ns: int) -> None:
-        """The process that runs now waits for so long in a call, whatever else it has to do."""
-        loop = events._get_running_loop()
+        """The process that runs now waits for so long in a call, and does nothing else."""
+        try:
+            loop: asyncio.AbstractEventLoop | None = asyncio.get_running_loop()
+        except RuntimeError:
+            loop = None
         for process in self.processes():
             if process.current:
                 events._set_running_loop(None)

@@ -1,4 +1,4 @@
-"""Rules that the records of every incarnation keep, whatever happens to it and whichever query runs.
+"""Rules that the records of every incarnation keep, under any query and any fault.
 
 - A tuple is admitted under a plan that is committed here then, and one plan is at a time.
 - A tuple that came from a peer under a plan has committed it.
