@@ -2,6 +2,7 @@
 times."""
 
 from collections import Counter
+from collections.abc import Callable
 
 from node_agent.host.files import plan_files
 from node_agent.virtual.simulated.simulated_machine import STATE, SimulatedMachine
@@ -26,6 +27,26 @@ def _hang(line: AgentsLine, fault: Fault, fired: Counter[str]) -> None:
 
 def _crash_sending(line: AgentsLine, fault: Fault, fired: Counter[str]) -> None:
     """The runtime is killed right after it has sent something, the one or the other thing."""
+    machine = line.machines[fault.node]
+
+    def kill() -> None:
+        fired[fault.kind] += machine.kill_runtime()
+
+    _at_send(line, fault, kill)
+
+
+def _power_cut_sending(line: AgentsLine, fault: Fault, fired: Counter[str]) -> None:
+    """The same, and the trace ring is gone with the power."""
+    machine = line.machines[fault.node]
+
+    def cut() -> None:
+        fired[fault.kind] += 1
+        _cut_power(line, machine, fault)
+
+    _at_send(line, fault, cut)
+
+
+def _at_send(line: AgentsLine, fault: Fault, do: Callable[[], None]) -> None:
     machine, left = line.machines[fault.node], [1 + fault.size % 8]
 
     def sent() -> None:
@@ -36,9 +57,8 @@ def _crash_sending(line: AgentsLine, fault: Fault, fired: Counter[str]) -> None:
         left[0] -= 1
         if not left[0]:
             machine.host.on_send(None)
-            fired[fault.kind] += 1
             line.touch(fault.node)
-            line.time.after(0, machine.kill_runtime)
+            line.time.after(0, do)
             runtime.process.sleep_until(NEVER_NS)
 
     machine.host.on_send(sent)
@@ -113,8 +133,8 @@ def _memory_gone(line: AgentsLine, fault: Fault, fired: Counter[str]) -> None:
 
 
 MORE: dict[str, Begin] = {
-    "hang": _hang, "crash_sending": _crash_sending, "power_cut_writing": _power_cut_writing,
-    "cut_and_crash": _cut_and_crash,
+    "hang": _hang, "crash_sending": _crash_sending, "power_cut_sending": _power_cut_sending,
+    "power_cut_writing": _power_cut_writing, "cut_and_crash": _cut_and_crash,
 }  # fmt: skip
 OUTSIDE: dict[str, Begin] = {"memory_gone": _memory_gone}  # by name only: what they break is known and told
 ALL: dict[str, Begin] = {**FIRST_KINDS, **MORE}

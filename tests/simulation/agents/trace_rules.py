@@ -1,7 +1,7 @@
 """Rules that the records of every incarnation keep, under any query and any fault.
 
 - A tuple is admitted under a plan that is committed here then, and one plan is at a time.
-- A tuple that came from a peer under a plan has committed it.
+- A tuple that came from a peer under a plan has committed it, and is taken over once.
 - What LOAD adds up is what the records before it say.
 - An incarnation begins with a count of its own.
 """
@@ -30,6 +30,7 @@ class _Rules:
         self.story, self.found = story, found
         self.states: dict[int, int] = {}  # by epoch of the plan, modulo 128
         self.admitted = self.refused = 0
+        self.received: set[tuple[int, ...]] = set()
         # Sources that no client feeds.
         self.windows = {each.source for each in story.records if isinstance(each, rec.Window)}
 
@@ -71,6 +72,10 @@ class _Rules:
         state = self.states.get(record.flags & rec.PLAN_EPOCH_MASK, 0)
         if state not in {rec.STATE_COMMITTED, rec.STATE_DRAINING}:
             self._say(f"{record[3:6]} came under a plan that is {rec.STATES[state]}")
+        key = (record.source, record.epoch, record.seq, record.ordinal, record.stream)
+        if key in self.received:
+            self._say(f"{key} was taken over twice")
+        self.received.add(key)
 
     def _load(self, index: int, record: rec.Load) -> None:
         if record.records_before != index:

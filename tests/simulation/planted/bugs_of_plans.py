@@ -42,7 +42,7 @@ BUGS = (
         "            self._set(before, DRAINING)\n", "            before.arrived_ns = self.shared.now_ns()\n",
     ),
     Bug(
-        "stamp_ignored", "A tuple runs under the plan that is committed here, whatever its stamp says.",
+        "stamp_ignored", "A tuple runs under the plan that is committed here, and not under the one of its stamp.",
         "node_agent/runtime/links/roles.py",
         "        deployed = context.plans.stamped(arrived.plan)\n",
         "        deployed = context.plans.committed or context.plans.stamped(arrived.plan)\n",

@@ -136,7 +136,7 @@ class StreetCheck:
                         self.found.say(f"t: a tuple that may be {record.age_lo_ns} ns old was refused as too old")
 
     def _offered(self) -> None:
-        """A tuple that was offered once has a record of its admission, also after a crash, as far as records are here."""
+        """A tuple that was offered once has a record of it, also after a crash, as far as records are here."""
         for name, (stream, node) in FED.items():
             stories = self.library.of(node)
             admitted = sum(

@@ -31,8 +31,20 @@ class WindowCheck:
                 after = windows.get(number + 1)
                 if after is not None:
                     self._no_hole([*given.value["result"], *after.value["result"]], f"windows {number} and the next")
+            self._shared(windows)
         for story in self.library.of(NODE):
             self._ends(story)
+
+    def _shared(self, windows: dict[int, Given]) -> None:
+        """A window is two hops long: each of its tuples is in the one before it or in the one after it, not in both."""
+        for number, given in windows.items():
+            if number - 1 in windows and number + 1 in windows:
+                before, after = (set(windows[number + by].value["result"]) for by in (-1, 1))
+                here = set(given.value["result"])
+                if here - before - after:
+                    self.found.say(f"window {number} has {here - before - after}, and no window beside it")
+                if before & after:
+                    self.found.say(f"windows {number - 1} and {number + 1} both have {before & after}")
 
     def _alone(self, given: Given) -> None:
         numbers, name = given.value["result"], f"window {given.value['window']} of {given.lineage[1]}"
