@@ -40,10 +40,10 @@ BUGS = (
         "    if certain or (counted and at_ns - lo_ns > source.max_age_ns + 1_000_000):\n",
     ),
     Bug(
-        "window_closed_early", "A window is closed 20 ms before its end is certain.",
+        "window_closed_early", "A window is closed 450 ms before its end is certain.",
         "node_agent/core/windows/open_windows.py",
         "        while ends and ends[0][0] <= watermark:\n",
-        "        while ends and ends[0][0] <= watermark + 20_000_000:\n",
+        "        while ends and ends[0][0] <= watermark + 450_000_000:\n",
     ),
     Bug(
         "join_forgets", "A join gives up what waits while its partner is on the way.",

@@ -29,10 +29,17 @@ class BoundsCheck:
         given: dict[tuple[str, Key], list[Given]] = defaultdict(list)
         for each in self.line.given:
             given[each.of, each.lineage[:3]].append(each)
+        recorded = set[tuple[str, Key]]()
         for record, key, node in self._outputs():
+            recorded.add((OUTPUTS.get(record.ref, ""), key))
             of = OUTPUTS.get(record.ref, "")
             if key in self.numbers and len(given[of, key]) == 1:
                 self._latency(record, key, node, given[of, key][0])
+
+        for of, key in given.keys() - recorded:
+            node = given[of, key][0].node if given[of, key] else ""
+            if of != "counted" and node and not any(story.holed for story in self.library.of(node)):
+                self.found.say(f"{of}: a result of {key} was given, and no record says so")
 
     def _outputs(self) -> Iterator[tuple[rec.Output, Key, str]]:
         for story in self.library.stories:
