@@ -16,7 +16,7 @@ from node_agent.virtual.simulated.simulated_clock import SimulatedClock
 from node_agent.virtual.simulated.simulated_disk import Speed
 from node_agent.virtual.simulated.simulated_network import SimulatedHost
 from node_agent.virtual.simulated.simulated_source import SimulatedSource
-from tests.simulation.agents.agents_line import FED, MS, PLANS, AgentsLine
+from tests.simulation.agents.agents_line import FED, MS, PLANS, SECOND, AgentsLine
 from tests.simulation.agents.coordinator_process import CoordinatorProcess
 
 STREET_PLANS = ("street_first", "street_second")
@@ -45,6 +45,8 @@ class StreetLine(AgentsLine):
         self.ages: dict[str, dict[int, int]] = {}
         super().__init__(seed, run, ring_records)
         self._slow_disks()
+        if self.random.random() < 0.5:  # else it is left to the faults
+            self.time.at(self.random.randrange(4, 12) * SECOND, lambda: self.deploy("second"))
 
     def _slow_disks(self) -> None:
         """In half of the seeds: then other processes go on while one writes."""
