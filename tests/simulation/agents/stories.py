@@ -16,7 +16,8 @@ ENDED = (rec.LOST, rec.SHED, rec.GAVE_UP)
 @dataclass
 class Story:
     """One incarnation. clock: its domain; holed: records that it wrote may be missing; crashed: it did not end in
-    order, so that tuples are gone which it had taken over; last: no later one of its node is known."""
+    order, so that tuples are gone which it had taken over; last: no later one of its node is known; sealed: the state
+    that closed it, 0 where it still ran or lost its memory."""
 
     node: str
     starts: int
@@ -24,6 +25,7 @@ class Story:
     holed: bool = False
     crashed: bool = False
     last: bool = False
+    sealed: int = 0
     records: list[rec.Record] = field(default_factory=list)
     by_key: dict[Key, list[rec.Record]] = field(default_factory=lambda: defaultdict(list))
 
@@ -66,7 +68,8 @@ def read(run: Path, known: Mapping[str, Plan]) -> Library:
     for node in {each.node for each in library.stories}:
         max(library.of(node), key=lambda each: each.starts).last = True
     for story in library.stories:
-        story.crashed = story.crashed or (not story.last and not _ended(story))
+        story.crashed = story.sealed != rec.STATE_ENDED and not story.last  # the last one still ran
+        story.holed = story.holed or not (story.sealed or story.last)
         for record in story.records:
             if isinstance(record, rec.Plan):
                 epoch = record.plan_epoch & rec.PLAN_EPOCH_MASK
@@ -74,10 +77,6 @@ def read(run: Path, known: Mapping[str, Plan]) -> Library:
                 if record.state != rec.STATE_PREPARED:
                     library.plans[epoch] = stamps.get(record.stamp, "")
     return library
-
-
-def _ended(story: Story) -> bool:
-    return any(isinstance(each, rec.Plan) and each.state == rec.STATE_ENDED for each in story.records[-64:])
 
 
 def _story(folder: Path) -> Story:
@@ -94,6 +93,5 @@ def _story(folder: Path) -> Story:
             story.records.append(record)
             story.by_key[record.source, record.epoch, record.seq].append(record)
             story.holed = story.holed or record.kind == rec.GAP
-    story.crashed = ended != rec.STATE_ENDED
-    story.holed = story.holed or not ended
+    story.sealed = ended
     return story
