@@ -36,6 +36,7 @@ ifdef SEEDS
 	@mkdir -p runs
 	@$(BIN)/python -m tests.simulation.faults --seeds $(SEEDS) --journal runs/faults-$$(git rev-parse --short HEAD 2>/dev/null || echo tree).jsonl
 	@$(BIN)/python -m tests.simulation.agents --seeds $$(( $(SEEDS) / 10 )) --journal runs/agents-$$(git rev-parse --short HEAD 2>/dev/null || echo tree).jsonl
+	@$(BIN)/python -m tests.simulation.agents.street --seeds $$(( $(SEEDS) / 10 ))
 else
 	@$(BIN)/python -m pytest $(SIDE_BY_SIDE) -m 'soak or hypothesis' --seed random
 endif

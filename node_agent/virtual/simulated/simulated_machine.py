@@ -126,6 +126,11 @@ class SimulatedMachine:
             host.die()
         self.disk.before_step = _alive
 
+    def spend(self, ns: int) -> None:
+        """The process that runs now waits for so long, as for its disk."""
+        if self.agent is not None:
+            self.agent.spend(ns)
+
     # -- what happens to it
 
     def stop(self) -> None:

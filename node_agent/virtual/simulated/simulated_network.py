@@ -150,6 +150,7 @@ class SimulatedHost:
         self.wires, self.name = wires, name
         self.on = True
         self._listeners: dict[int, SimulatedListener] = {}
+        self._on_send: Callable[[], None] | None = None
         wires.hosts[name] = self
 
     def listen(self, port: int) -> "SimulatedListener":
@@ -164,6 +165,15 @@ class SimulatedHost:
     def forget(self, port: int) -> None:
         """Nobody accepts there any more."""
         self._listeners.pop(port, None)
+
+    def on_send(self, call: Callable[[], None] | None) -> None:
+        """Call this, in the process that sends, whenever something was sent from here; None: nothing."""
+        self._on_send = call
+
+    def sent(self) -> None:
+        """A stream of this host has sent something."""
+        if self._on_send is not None:
+            self._on_send()
 
     def power_off(self) -> None:
         """Every stream is gone, and nobody is told."""
@@ -286,6 +296,7 @@ class SimulatedStream:
         self._under_way += len(taken)
         assert self._out is not None
         self._out.put(_DATA, taken)
+        self.host.sent()
         return len(taken)
 
     def taken(self, count: int) -> None:

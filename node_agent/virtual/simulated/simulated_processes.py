@@ -99,6 +99,7 @@ class SimulatedChild:
         self._ended: Ended | None = None
         self.killed_by: type[BaseException] = GreenletExit
         self.working = False  # an operator runs
+        self._stuck_ns = 0
         self.network = SimulatedNetwork(around.host, around.clock.now_ns, self._wait_until)
         self.process = self.network.process = Process(around.time, self._run)
 
@@ -148,10 +149,15 @@ class SimulatedChild:
         time = self.around.time
         self.process.sleep_until(max(self.around.clock.true_ns(shown_ns), time.now_ns + 1), wakeable=True)
 
+    def get_stuck(self, ns: int) -> None:
+        """The next operator takes so much more."""
+        self._stuck_ns = ns
+
     def work(self, ns: int) -> None:
         """Let so much CPU time go by."""
         clock, time = self.around.clock, self.around.time
-        until_ns = clock.now_ns() + ns
+        until_ns = clock.now_ns() + ns + self._stuck_ns
+        self._stuck_ns = 0
         self.working = True
         while clock.now_ns() < until_ns:
             self.process.sleep_until(max(clock.true_ns(until_ns), time.now_ns + 1))
@@ -176,6 +182,7 @@ class RuntimeChild(SimulatedChild):
         what, around = self._what, self.around
         listener = cast("SimulatedListener", what.listener)
         self.network.listen(listener)
+        around.counts["taken_over"] += len(what.taken_over)
         ring = what.settings.state.rings.open(what.ring.path)
         world = runtime_process.World(
             Ports(around.clock, self.network, AmpleMachine()),
@@ -290,6 +297,18 @@ class SimulatedProcessHost:
         for process in self.processes():
             if process.current:
                 process.sleep_until(NEVER_NS)
+
+    def spend(self, ns: int) -> None:
+        """The process that runs now waits for so long in a call, and does nothing else."""
+        try:
+            loop: asyncio.AbstractEventLoop | None = asyncio.get_running_loop()
+        except RuntimeError:
+            loop = None
+        for process in self.processes():
+            if process.current:
+                events._set_running_loop(None)
+                process.sleep_until(self._around.time.now_ns + max(1, ns))
+                events._set_running_loop(loop)
 
     def processes(self) -> list[Process]:
         """Those that live."""

@@ -1,6 +1,6 @@
 """A client that feeds a source, in virtual time: it sends until each tuple is admitted, refused, or of unknown fate."""
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from enum import Enum
 from typing import NamedTuple
 
@@ -36,18 +36,21 @@ class Fed(NamedTuple):
 
 
 class SimulatedSource:
-    """Sends payloads at given true instants. fed: by number, from 0 on; what is not there has not been offered."""
+    """Sends payloads at given true instants. fed: by number, from 0 on; what is not there has not been offered.
+    offered_ns: true instants, by number: what the client's stamps are of."""
 
     def __init__(
         self, time: VirtualTime, host: SimulatedHost, clock: SimulatedClock, name: str, address: str, boot: int,
-        stream: int, tuples: Sequence[tuple[int, bytes]],
+        stream: int, tuples: Sequence[tuple[int, bytes]], ages: Mapping[int, int] | None = None,
     ) -> None:  # fmt: skip
-        """address: of the node's data port. tuples: when, and an encoded payload, in that order."""
+        """address: of the node's data port. tuples: when, and an encoded payload, in that order. ages: how old some of
+        them are by then [ns], by number."""
         self._time, self._clock, self._name, self._boot, self._stream = time, clock, name, boot, stream
         self._host_name, _, port = address.rpartition(":")
         self._port = int(port)
-        self._tuples, self._offered = tuples, 0
+        self._tuples, self._offered, self._ages = tuples, 0, ages or {}
         self.fed: dict[int, Fed] = {}
+        self.offered_ns: list[int] = []
         self._numbers: list[int] = []  # by link_seq, from 1 on
         self._known = 0  # outcomes are known up to this link_seq
         self._sender = Sender(self, stall_ns=3 * SECOND_NS)
@@ -99,10 +102,12 @@ class SimulatedSource:
     def _offer(self) -> None:
         while self._offered < len(self._tuples) and self._tuples[self._offered][0] <= self._time.now_ns:
             at_ns, payload = self._clock.now_ns(), self._tuples[self._offered][1]
-            data = frames.encode_tuple((0, 0, 0, 0, at_ns, at_ns), self._stream, 0, payload)
+            origin_ns = at_ns - self._ages.get(self._offered, 0)
+            data = frames.encode_tuple((0, 0, 0, 0, origin_ns, origin_ns), self._stream, 0, payload)
             if not self._sender.offer(at_ns, data, at_ns + GIVE_UP_NS, self._offered):
                 return
             self.fed[self._offered] = Fed(self._offered, Fate.UNKNOWN)
+            self.offered_ns.append(self._time.now_ns)
             self._offered += 1
 
     def _connect(self) -> None:

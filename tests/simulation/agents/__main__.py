@@ -7,7 +7,8 @@ from collections import Counter
 from pathlib import Path
 
 from tests.simulation.agents.agent_campaign import run, shrunk
-from tests.simulation.agents.agent_faults import KINDS
+from tests.simulation.agents.more_faults import EVERY
+from tests.simulation.agents.sometimes import missing
 from tests.simulation.faults.campaign import Journal
 
 
@@ -15,7 +16,7 @@ def main() -> int:
     """Exit code 1: some seed failed."""
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("seed", type=int, nargs="?", help="this seed alone")
-    parser.add_argument("--only", help=f"these kinds of faults: {', '.join(KINDS)}; or none")
+    parser.add_argument("--only", help=f"these kinds of faults: {', '.join(EVERY)}; or none")
     parser.add_argument("--seeds", type=int, default=100, help="so many seeds")
     parser.add_argument("--first", type=int, default=1, help="beginning with this one")
     parser.add_argument("--journal", type=Path, help="go on where this file ends")
@@ -39,7 +40,7 @@ def _campaign(seeds: range, journal: Journal) -> int:
     wanted = [seed for seed in seeds if seed not in done]
     for count, seed in enumerate(wanted, 1):
         outcome = run(seed)
-        outcome.fired.update({name: n for name, n in outcome.counts.items() if name.startswith("log ")})
+        outcome.fired.update(outcome.counts)
         journal.add(outcome)
         fired.update(outcome.fired)
         if outcome.problems:
@@ -48,6 +49,8 @@ def _campaign(seeds: range, journal: Journal) -> int:
         if count % 20 == 0 or count == len(wanted):
             took = (time.monotonic() - began) / count
             print(f"{count + len(done)} of {len(seeds)} seeds, {failed} failed, {took:.2f} s a seed", flush=True)
+    for text in missing(fired, street=False):
+        print(f"never: {text}")
     print("  ".join(f"{kind} {count}" for kind, count in sorted(fired.items())))
     return bool(failed)
 

@@ -2,18 +2,23 @@
 
 import traceback
 from collections import Counter
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
 from hashlib import sha256
 from itertools import combinations
 from pathlib import Path
 from random import Random
 from tempfile import TemporaryDirectory
+from typing import NamedTuple, Protocol
 
 from protos import segments
-from tests.simulation.agents.agent_checker import Check
-from tests.simulation.agents.agent_faults import DISK, END_NS, KINDS, begin, drawn, load
-from tests.simulation.agents.agents_line import MS, SECOND, AgentsLine
+from tests.simulation.agents.agent_checker import Check, Verdicts
+from tests.simulation.agents.agent_faults import DISK, END_NS, KINDS, drawn, load
+from tests.simulation.agents.agents_line import MS, SECOND, AgentsLine, plan
+from tests.simulation.agents.more_faults import begin
+from tests.simulation.agents.sometimes import seen
+from tests.simulation.agents.stories import read
+from tests.simulation.agents.trace_rules import check_rules
 
 DEPLOY_NS = SECOND
 MENDED_NS = END_NS + 3 * SECOND  # where a deployment was left half done, its user does it again
@@ -25,6 +30,13 @@ SMALL_RING = 256  # records, in one seed of eight
 MEMORY = Path("/dev/shm")
 
 
+class Judge(Protocol):
+    """Judges one run."""
+
+    def run(self) -> Verdicts:
+        """All checks."""
+
+
 @dataclass
 class Outcome:
     """What one seed gave. fired: faults that had something to do. digest: of all records, for repetitions."""
@@ -32,6 +44,7 @@ class Outcome:
     seed: int
     kinds: Sequence[str]
     problems: Sequence[str] = ()
+    world: "World | None" = None
     fired: Counter[str] = field(default_factory=Counter)
     counts: Counter[str] = field(default_factory=Counter)
     simulated_ns: int = 0
@@ -42,7 +55,7 @@ class Outcome:
     def command(self) -> str:
         """Repeats it."""
         only = f" --only {','.join(self.kinds)}" if self.kinds else " --only none"
-        return f"python -m tests.simulation.agents {self.seed}{only}"
+        return f"python -m {(self.world or LINE).module} {self.seed}{only}"
 
     @property
     def told(self) -> str:
@@ -50,17 +63,29 @@ class Outcome:
         return "\n".join([self.command, *(f"  {each}" for each in self.problems)])
 
 
-def kinds_of(seed: int) -> list[str]:
+def kinds_of(seed: int, kinds: Sequence[str] = tuple(KINDS)) -> list[str]:
     """The kinds of faults that a seed has: a random part of all, so that each is also met without the others."""
     random = Random(seed)
     share = random.choice((0.1, 0.2, 0.4))
-    return [kind for kind in KINDS if random.random() < share]
+    return [kind for kind in kinds if random.random() < share]
 
 
-def run(seed: int, kinds: Sequence[str] | None = None, once: bool = False) -> Outcome:
+class World(NamedTuple):
+    """What a campaign is about: a line of machines, what judges its runs, and how a failing seed is repeated."""
+
+    line: type[AgentsLine] = AgentsLine
+    check: Callable[[AgentsLine, int], Judge] = Check
+    module: str = "tests.simulation.agents"
+    kinds: Sequence[str] = tuple(KINDS)
+
+
+LINE = World()
+
+
+def run(seed: int, kinds: Sequence[str] | None = None, once: bool = False, world: World = LINE) -> Outcome:
     """One seed, with its own kinds of faults or with these. once: each kind once, and not drawn."""
-    chosen = kinds_of(seed) if kinds is None else list(kinds)
-    outcome = Outcome(seed, chosen)
+    chosen = kinds_of(seed, world.kinds) if kinds is None else list(kinds)
+    outcome = Outcome(seed, chosen, world=world)
     with TemporaryDirectory(dir=MEMORY if MEMORY.is_dir() else None) as folder:
         _run(outcome, Path(folder), once)
     return outcome
@@ -68,7 +93,8 @@ def run(seed: int, kinds: Sequence[str] | None = None, once: bool = False) -> Ou
 
 def _run(outcome: Outcome, folder: Path, once: bool) -> None:
     random = Random(outcome.seed ^ 0x5EED)
-    line = AgentsLine(outcome.seed, folder, SMALL_RING if random.randrange(8) == 0 else 4096)
+    world = outcome.world or LINE
+    line = world.line(outcome.seed, folder, SMALL_RING if random.randrange(8) == 0 else 4096)
     faults = drawn(random, line, list(outcome.kinds), once)
     for name, instants in load(random, faults).items():
         probes = [HEALED_NS + number * 200 * MS for number in range(PROBES)]
@@ -79,8 +105,10 @@ def _run(outcome: Outcome, folder: Path, once: bool) -> None:
     line.time.at(MENDED_NS, lambda: _mend(line, outcome.fired))
     try:
         line.time.run_until(QUIET_NS)
+        outcome.fired.update(seen(line))
         _finish(line)
-        verdicts = Check(line, HEALED_NS).run()
+        verdicts = world.check(line, HEALED_NS).run()
+        check_rules(read(line.run, {name: plan(name) for name in {each.plan for each in line.deployments}}), verdicts)
         outcome.counts = verdicts.counts
         outcome.problems = [*line.problems, *_failures(line), *_damage(line, outcome.fired), *verdicts.problems]
     except Exception:
@@ -139,7 +167,7 @@ def shrunk(outcome: Outcome) -> Outcome:
     """The fewest kinds of faults with which this seed still fails."""
     for count in range(min(3, len(outcome.kinds))):
         for kinds in combinations(outcome.kinds, count):
-            less = run(outcome.seed, kinds)
+            less = run(outcome.seed, kinds, world=outcome.world or LINE)
             if less.problems:
                 return less
     return outcome

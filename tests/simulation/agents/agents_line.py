@@ -29,6 +29,7 @@ from node_agent.virtual.simulated.simulated_source import SimulatedSource
 from node_agent.virtual.simulated.virtual_time import VirtualTime
 from protos.plan_document import Plan
 from tests.simulation.agents.coordinator_process import Asked, CoordinatorProcess
+from tests.simulation.agents.street import street_operators
 
 MS, SECOND = 1_000_000, 1_000_000_000
 NODES = {"a": "127.0.0.1", "b": "127.0.0.2", "c": "127.0.0.3"}
@@ -86,7 +87,7 @@ class _StillRegistry(Registry):
 
 @cache
 def _registry() -> Registry:
-    return _StillRegistry()
+    return _StillRegistry([Path(str(street_operators.__file__))])
 
 
 @cache
@@ -114,7 +115,7 @@ class AgentsLine:
         self.machines = {
             name: SimulatedMachine(
                 self.time, name, SimulatedHost(self.wires, address), self.new_clock(name), self.draws, _registry,
-                self._on_result, ring_records,
+                self.on_result, ring_records,
             )
             for name, address in NODES.items()
         }  # fmt: skip
@@ -191,6 +192,10 @@ class AgentsLine:
 
     # -- what holds at every boot
 
+    def touch(self, name: str) -> None:
+        """Something has happened to that machine."""
+        self.disturbed[name] = self.time.now_ns
+
     def expect_accepted(self, name: str, damaged: bool) -> None:
         """A machine has lost its power: what it answered last is on its disk. damaged: a disk has lost more."""
         if damaged or not self.asked[name] or not self.asked[name][-1].accepted:
@@ -225,5 +230,6 @@ class AgentsLine:
 
         self.time.after(BOOT_NS, look)
 
-    def _on_result(self, node: str, epoch: int, at_ns: int, lineage: Lineage, payload: Any) -> None:
+    def on_result(self, node: str, epoch: int, at_ns: int, lineage: Lineage, payload: Any) -> None:
+        """A result was delivered."""
         self.seen.append(Seen(node, lineage, payload["n"], at_ns))

@@ -1,0 +1,147 @@
+"""Further kinds of faults of whole agents: at the worst instant, at several places at once, with what is left of old
+times."""
+
+from collections import Counter
+from collections.abc import Callable
+
+from node_agent.host.files import plan_files
+from node_agent.virtual.simulated.simulated_machine import STATE, SimulatedMachine
+from tests.simulation.agents.agent_faults import KINDS as FIRST_KINDS
+from tests.simulation.agents.agent_faults import Begin, Fault
+from tests.simulation.agents.agents_line import SECOND, AgentsLine
+
+NEVER_NS = 1 << 60
+HUNG_NS = 5 * SECOND
+ALONE = "a"  # no peer sends to it under the plans of the line: none proves to it that a plan was committed
+
+
+def _hang(line: AgentsLine, fault: Fault, fired: Counter[str]) -> None:
+    """The next operator does not return; only the supervisor can end that."""
+    agent = line.machines[fault.node].agent
+    if agent is not None and agent.runtime is not None and agent.runtime.process.alive:
+        fired[fault.kind] += 1
+        agent.runtime.get_stuck(HUNG_NS)
+        for later in range(1, 16):  # it may begin much later
+            line.time.after(later * SECOND, lambda: line.touch(fault.node))
+
+
+def _crash_sending(line: AgentsLine, fault: Fault, fired: Counter[str]) -> None:
+    """The runtime is killed right after it has sent something, the one or the other thing."""
+    machine = line.machines[fault.node]
+
+    def kill() -> None:
+        fired[fault.kind] += machine.kill_runtime()
+
+    _at_send(line, fault, kill)
+
+
+def _power_cut_sending(line: AgentsLine, fault: Fault, fired: Counter[str]) -> None:
+    """The same, and the trace ring is gone with the power."""
+    machine = line.machines[fault.node]
+
+    def cut() -> None:
+        fired[fault.kind] += 1
+        _cut_power(line, machine, fault)
+
+    _at_send(line, fault, cut)
+
+
+def _at_send(line: AgentsLine, fault: Fault, do: Callable[[], None]) -> None:
+    machine, left = line.machines[fault.node], [1 + fault.size % 8]
+
+    def sent() -> None:
+        agent = machine.agent
+        runtime = agent.runtime if agent is not None else None
+        if runtime is None or not runtime.process.current:
+            return
+        left[0] -= 1
+        if not left[0]:
+            machine.host.on_send(None)
+            line.touch(fault.node)
+            line.time.after(0, do)
+            runtime.process.sleep_until(NEVER_NS)
+
+    machine.host.on_send(sent)
+    line.time.after(4 * SECOND, lambda: machine.host.on_send(None))
+
+
+def _power_cut_writing(line: AgentsLine, fault: Fault, fired: Counter[str]) -> None:
+    """While something is on its way to the disk, if that takes its time."""
+    machine = line.machines[fault.node]
+
+    def cut() -> None:
+        fired[fault.kind] += 1
+        _cut_power(line, machine, fault)
+
+    machine.at_step(fault.size % 12, cut)
+    line.deploy(("first", "second")[fault.size % 2])
+    line.time.after(5 * SECOND, machine.forget_step)
+
+
+def _cut_power(line: AgentsLine, machine: SimulatedMachine, fault: Fault) -> None:
+    if not machine.host.on:
+        return
+    runtime = machine.agent.runtime.runtime if machine.agent is not None and machine.agent.runtime is not None else None
+    admits = runtime.plans.committed if runtime is not None and machine.agent.runtime.process.alive else None
+    machine.power_off()
+    if admits is not None and machine.name == ALONE:
+        _expect_durable(line, machine, admits.hash)
+
+    def on() -> None:
+        machine.power_on(line.new_clock(machine.name))
+        line.expect_plan_soon(machine.name)
+
+    line.time.after(fault.for_ns, on)
+
+
+def _expect_durable(line: AgentsLine, machine: SimulatedMachine, hash_: str) -> None:
+    """The plan that admitted as the power went is committed on the disk, or was and is being ended."""
+    try:
+        stored = plan_files.read_state(STATE / "plans", machine.disk).plans
+    except ValueError as error:
+        line.problems.append(f"{machine.name}: a power cut has left no state of plans: {error}")
+        return
+    states = {each.hash: each.state for each in stored}
+    if states.get(hash_, 0) not in {plan_files.COMMITTED, plan_files.DRAINING}:
+        line.problems.append(
+            f"{machine.name}: plan {hash_[:8]} admitted, and on the disk it has state {states.get(hash_)}"
+        )
+
+
+def _cut_and_crash(line: AgentsLine, fault: Fault, fired: Counter[str]) -> None:
+    """While nothing passes a runtime dies and is started again: what the dead one had sent comes late."""
+    from_, to = fault.way
+    node = next((each.name for each in line.machines.values() if each.host.name == from_), fault.node)
+    way = line.wires.way(from_, to)
+    way.cut()
+    line.time.after(fault.for_ns, way.heal)
+
+    def crash() -> None:
+        fired[fault.kind] += line.machines[node].kill_runtime()
+        line.touch(node)
+
+    line.time.after(fault.for_ns // 2, crash)
+
+
+def _memory_gone(line: AgentsLine, fault: Fault, fired: Counter[str]) -> None:
+    """Somebody empties /dev/shm while the agent runs: the rings have no names any more."""
+    machine = line.machines[fault.node]
+    if machine.agent is not None:
+        fired[fault.kind] += 1
+        machine.rings.lose_power()
+        line.time.after(fault.for_ns, machine.kill_control)
+
+
+MORE: dict[str, Begin] = {
+    "hang": _hang, "crash_sending": _crash_sending, "power_cut_sending": _power_cut_sending,
+    "power_cut_writing": _power_cut_writing, "cut_and_crash": _cut_and_crash,
+}  # fmt: skip
+OUTSIDE: dict[str, Begin] = {"memory_gone": _memory_gone}  # by name only: what they break is known and told
+ALL: dict[str, Begin] = {**FIRST_KINDS, **MORE}
+EVERY: dict[str, Begin] = {**ALL, **OUTSIDE}
+
+
+def begin(line: AgentsLine, fault: Fault, fired: Counter[str]) -> None:
+    """It happens now."""
+    line.touch(fault.node)
+    EVERY[fault.kind](line, fault, fired)

@@ -1,0 +1,109 @@
+"""Bugs in links and clocks."""
+
+from tests.simulation.planted.bug import Bug
+
+BUGS = (
+    Bug(
+        "no_peer_fence", "An incarnation of a peer that has been replaced is let in again.",
+        "node_agent/link/receiver.py",
+        "                receiver.superseded = True\n                memory.new_incarnation()\n"
+        "                self._fenced[peer, living] = None\n",
+        "                memory.new_incarnation()\n",
+    ),
+    Bug(
+        "offset_ignored", "A peer's instants are taken for this node's.",
+        "node_agent/link/clock_offset.py",
+        "        early, late = lo_ns + self._lo_ns, hi_ns + self._hi_ns\n", "        early, late = lo_ns, hi_ns\n",
+    ),
+    Bug(
+        "drift_ignored", "An offset that was found counts for ever as it was.",
+        "node_agent/link/clock_offset.py",
+        "        return -(-(elapsed_ns + 1) * self._rate // self._per)\n", "        return 0\n",
+    ),
+    Bug(
+        "own_suspension_ignored", "What was known of others' clocks holds on after this machine was suspended.",
+        "node_agent/runtime/links/acceptor.py",
+        "        for clock in self.context.clocks.values():\n            clock.suspended(at_ns)\n", "",
+    ),
+    Bug(
+        "old_era_counts", "An offset of after a suspension counts for instants of before.",
+        "node_agent/link/clock_offset.py",
+        "        if early < self._since_ns:\n", "        if early < -FAR_NS:\n",
+    ),
+    Bug(
+        "suspension_not_seen", "Nobody looks whether the machine was suspended.",
+        "node_agent/runtime/loop.py",
+        "        found = self.shared.clock.suspended()\n        if found is None:\n",
+        "        found = self.shared.clock.suspended()\n        if found is None or found.slept_ns:\n",
+    ),
+    Bug(
+        "upper_bound_forgotten", "The youngest that a tuple may be counts as its age.",
+        "node_agent/link/clock_offset.py",
+        "        return min(early, late), late\n", "        return late, late\n",
+    ),
+    Bug(
+        "resent_taken_twice", "What was taken over is forgotten with its connection, and is taken again.",
+        "node_agent/link/receiver.py",
+        "        self._acked = self.last\n        self._granted = credit_bytes\n"
+        "        return Acknowledgement(self.last, credit_bytes)\n\n    def resume",
+        "        self._acked = self.last = 0\n        self._granted = credit_bytes\n"
+        "        return Acknowledgement(self.last, credit_bytes)\n\n    def resume",
+    ),
+    Bug(
+        "incarnations_not_compared", "A tuple that two incarnations of a peer have sent is taken twice.",
+        "node_agent/link/receiver.py",
+        "            return not left\n", "            return True\n",
+    ),
+    Bug(
+        "acknowledged_first", "Tuples are acknowledged before their records are published.",
+        "node_agent/runtime/links/acceptor.py",
+        "            role.on_batch(at_ns, frame)\n",
+        "            role.on_batch(at_ns, frame)\n            role.acknowledge(drained=True)\n",
+    ),
+    Bug(
+        "acknowledged_early", "A batch is acknowledged by one more than it has.",
+        "node_agent/link/receiver.py",
+        "        self._acked = self.last\n        self._granted = credit_bytes\n"
+        "        return Acknowledgement(self.last, credit_bytes)\n\n\ndef grant",
+        "        self._acked = self.last = self.last + 1\n        self._granted = credit_bytes\n"
+        "        return Acknowledgement(self.last, credit_bytes)\n\n\ndef grant",
+    ),
+    Bug(
+        "no_promise", "What runs before it is acknowledged is promised nowhere.",
+        "node_agent/runtime/links/acceptor.py",
+        "        return self._ring.promise(taken)\n", "        return True\n",
+    ),
+    Bug(
+        "flight_not_resent", "What was under way on a connection that ended is not sent again.",
+        "node_agent/link/sender.py",
+        "        self._again.extendleft(reversed(self._flight))\n",
+        "        self.held_bytes -= sum(len(entry[1]) for entry in self._flight)\n",
+    ),
+    Bug(
+        "credit_ignored", "A sender sends whether or not it has credit.",
+        "node_agent/link/sender.py",
+        "            if self.connected and self._credit > 0:\n", "            if self.connected:\n",
+    ),
+    Bug(
+        "stall_not_seen", "A connection over which nothing is acknowledged is kept.",
+        "node_agent/link/sender.py",
+        "        return bool(self._flight) and at_ns - self._progress_ns > self._stall_ns\n", "        return False\n",
+    ),
+    Bug(
+        "outcomes_not_recalled", "A client that connects again is not told of outcomes that it may have missed.",
+        "node_agent/link/outcomes.py",
+        "        self._new[:0] = again\n", "",
+    ),
+    Bug(
+        "given_up_untold", "A tuple that a link gave up has no record.",
+        "node_agent/runtime/links/peer_link.py",
+        "        if mark is None:\n            self.shared.facts.write(\n                GAVE_UP,",
+        "        if mark is not None:\n            self.shared.facts.write(\n                GAVE_UP,",
+    ),
+    Bug(
+        "loss_not_told", "The peer is not told of numbers that a link has lost.",
+        "node_agent/runtime/links/peer_link.py",
+        "            self.pending.lost(key, mark.first if isinstance(mark, Removal) else lineage[2], lineage)\n",
+        "            pass\n",
+    ),
+)  # fmt: skip
