@@ -5,12 +5,12 @@ from tests.simulation.planted.bug import Bug
 BUGS = (
     Bug(
         "unsynced_file", "A file gets its name before its content is on the disk.",
-        "node_agent/host/files/replacing.py",
+        "node_agent/host/replacing.py",
         "        disk.sync((temporary,))\n", "",
     ),
     Bug(
         "unsynced_folder", "A file's new name is not on the disk when its replacement counts as done.",
-        "node_agent/host/files/replacing.py",
+        "node_agent/host/replacing.py",
         "    disk.sync((path.parent,))\n", "",
     ),
     Bug(

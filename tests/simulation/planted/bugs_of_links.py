@@ -4,11 +4,10 @@ from tests.simulation.planted.bug import Bug
 
 BUGS = (
     Bug(
-        "no_peer_fence", "An incarnation of a peer that has been replaced is let in again.",
-        "node_agent/link/receiver.py",
-        "                receiver.superseded = True\n                memory.new_incarnation()\n"
-        "                self._fenced[peer, living] = None\n",
-        "                memory.new_incarnation()\n",
+        "no_peer_fence", "The last one to come under a node's name is taken for it.",
+        "node_agent/link/fence.py",
+        "    return incarnation > living or not (incarnation or living)\n",
+        "    return True\n",
     ),
     Bug(
         "offset_ignored", "A peer's instants are taken for this node's.",
