@@ -7,7 +7,7 @@ import pytest
 from tests.simulation.agents.agent_campaign import run
 from tests.simulation.agents.agent_faults import KINDS
 
-SEEDS = 5
+SEEDS = 2
 SEED_OF_PART = (2, 2, 0, 0)  # with which each kind of fault finds something to do
 
 

@@ -8,7 +8,7 @@ from tests.simulation.agents.more_faults import MORE
 from tests.simulation.agents.sometimes import OF_THE_STREET
 from tests.simulation.agents.street.street_campaign import run
 
-SEEDS = 4
+SEEDS = 2
 
 
 @pytest.mark.parametrize("seed", range(1, 1 + SEEDS))
@@ -23,7 +23,8 @@ def test_without_faults_every_tuple_gives_its_results() -> None:
     assert not outcome.problems, outcome.told
     counts = outcome.counts
     assert not counts["late"] + counts["undecidable"] + counts["duplicates"] + counts["log crashed"]
-    assert counts["results of near"] == counts["results of pair"] == counts["results with a side value"]
+    assert counts["results of near"] == counts["results of pair"]
+    assert counts["results of near"] - 5 <= counts["results with a side value"], "the first come before any side value"
     assert counts["policed"] and counts["refused as too old"] and counts["windows with tuples"]
 
 
