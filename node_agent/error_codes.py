@@ -25,8 +25,21 @@ Code = Literal[
     # testing
     "not_a_list", "not_planned", "side_input_as_input", "tuples_never_come", "unknown_input",
     "unknown_side_input", "windows_mixed",
+    "infeasible", "not_installed", "out_of_time", "planning_failed",
+    # host
+    "in_use", "not_usable",
+    # client
+    "no_addresses", "no_nodes", "not_an_address", "unknown_node",
     # tools
-    "no_core", "no_overlap", "not_connected",
+    "cut_off", "damaged", "no_core", "no_header", "no_identity", "no_name", "no_overlap", "no_payload", "no_time",
+    "not_allowed", "not_connected", "not_csv", "not_mcap", "not_repeatable", "not_serial", "not_utf8",
+    "nothing_to_repeat", "option_apart", "other_file", "other_separator", "several_topics", "unknown_encoding",
+    "unknown_format", "unknown_speed", "unknown_topic", "unknown_user",
+    # wire: the local plan
+    "bad_identity", "bad_ids", "closes_no_windows", "deadlines_in_wrong_order", "idle_service_with_period", "no_input",
+    "no_service", "no_windows", "not_a_chain", "not_admitted", "not_described", "not_in_batches", "not_in_one_unit",
+    "not_its_own", "same_stamp", "too_many", "two_sheddings", "unknown_on_full", "unknown_shedding",
+    "unknown_window_kind", "value_not_computed", "wrong_keys", "wrong_number_of_sources",
     # virtual
     "arrivals_not_simulated", "barrier_of_several_operators", "burst_of_single_tuples", "changes_too_close",
     "empty_file", "factors_in_wrong_order", "given_twice", "negative", "no_duration", "no_factor", "no_unit",

@@ -9,7 +9,8 @@ from typing import Any, NamedTuple
 from node_agent.control.deployment import Route
 from node_agent.host.files.plan_files import missing_cores
 from node_agent.host.settings import place_name
-from node_agent.wire.plan_message import PlanError, core_plan
+from node_agent.wire.plan_error import PlanError
+from node_agent.wire.plan_message import core_plan
 from protos import agent_pb2, plan_pb2
 from protos.records import stamp_of
 

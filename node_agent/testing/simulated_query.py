@@ -12,6 +12,7 @@ from hashlib import sha256
 from pathlib import Path
 from tempfile import TemporaryDirectory
 
+from node_agent.problems import ProblemError
 from node_agent.testing import simulated_plan
 from node_agent.testing.plan_choices import Choices
 from node_agent.testing.simulated_plan import Operators, Simulated, Tuples
@@ -30,7 +31,7 @@ _NO_ROOM = "No module named coordinator"  # Python's own words
 _plans: dict[str, bytes] = {}  # plan.json by the hash of what it was made of
 
 
-class PlanningError(Exception):
+class PlanningError(ProblemError):
     """The coordinator made no plan; its own sentences, a line each."""
 
 
@@ -121,14 +122,15 @@ def _error(code: int, said: str) -> Exception:
         return bad_input("not_planned", said)
     if code == INFEASIBLE:
         reasons = [line.removeprefix(REASON) for line in said.splitlines() if line.startswith(REASON)]
-        return InfeasibleError("\n".join(reasons))
+        return InfeasibleError("infeasible", "\n".join(reasons))
     if code == OPEN:
-        return OutOfTimeError(said)
+        return OutOfTimeError("out_of_time", said)
     if _NO_ROOM in said:
-        return NoCoordinatorError(f"planning needs the coordinator, which is not installed: {_EXTRA}coordinator]'")
+        text = f"planning needs the coordinator, which is not installed: {_EXTRA}coordinator]'"
+        return NoCoordinatorError("not_installed", text, subject="coordinator")
     if _EXTRA in said:
-        return NoCoordinatorError(said)
-    return PlanningError(said or f"the coordinator ended with exit code {code}")
+        return NoCoordinatorError("not_installed", said, subject="coordinator")
+    return PlanningError("planning_failed", said or f"the coordinator ended with exit code {code}")
 
 
 __all__ = [

@@ -10,6 +10,7 @@ from collections.abc import Sequence
 from pathlib import Path
 from typing import NoReturn
 
+from node_agent.problems import ProblemError
 from node_agent.tools import client_options, shell_completion, simulate
 from node_agent.tools.doctor import command as doctor
 
@@ -155,7 +156,7 @@ def command_line() -> argparse.ArgumentParser:
     return parser
 
 
-class _InputError(Exception):
+class _InputError(ProblemError):
     """Bad arguments: exit code 2."""
 
 
@@ -171,16 +172,22 @@ def _run(parsed: argparse.Namespace) -> int:
     try:
         name = parsed.name
         if not re.fullmatch(r"[A-Za-z0-9_.-]{1,32}", name):
-            raise _InputError(f"--name {name!r}: use letters, digits, _, . and -, at most 32")
+            raise _InputError(
+                "other_name", f"--name {name!r}: use letters, digits, _, . and -, at most 32", subject="--name"
+            )
         for file in parsed.operators:
             if not file.is_file():
-                raise _InputError(f"--operators {file}: no such file")
+                raise _InputError("no_file", f"--operators {file}: no such file", subject="--operators")
         if not 0 <= parsed.drift_ppm <= 100_000:
-            raise _InputError(f"--drift-ppm {parsed.drift_ppm}: between 0 and 100000")
+            raise _InputError(
+                "out_of_range", f"--drift-ppm {parsed.drift_ppm}: between 0 and 100000", subject="--drift-ppm"
+            )
         if not 0.01 <= parsed.sync <= 3600:
-            raise _InputError(f"--sync {parsed.sync:g}: between 0.01 and 3600 seconds")
+            raise _InputError(
+                "out_of_range", f"--sync {parsed.sync:g}: between 0.01 and 3600 seconds", subject="--sync"
+            )
         if len(parsed.clock_domain) > 40:
-            raise _InputError("--clock-domain: at most 40 characters")
+            raise _InputError("too_large", "--clock-domain: at most 40 characters", subject="--clock-domain")
         tls = parsed.tls
         control, data = _address("--control", parsed.control, tls), _address("--data", parsed.data, tls)
         metrics = _address("--metrics", parsed.metrics, tls) if parsed.metrics else None
@@ -203,13 +210,15 @@ def _run(parsed: argparse.Namespace) -> int:
 
 def _check_cores(name: str, cores: int, port: int) -> None:
     if not 1 <= cores <= MOST_CORES:
-        raise _InputError(f"--cores {cores}: between 1 and {MOST_CORES}")
+        raise _InputError("out_of_range", f"--cores {cores}: between 1 and {MOST_CORES}", subject="--cores")
     if cores == 1:
         return
     if "." in name or len(name) > 29:
-        raise _InputError(f"--name {name!r}: with several cores at most 29 characters and no '.', which names places")
+        text = f"--name {name!r}: with several cores at most 29 characters and no '.', which names places"
+        raise _InputError("other_name", text, subject="--name")
     if port and port + cores - 1 > 65535:
-        raise _InputError(f"--data: {cores} cores take the ports from {port} on; give one up to {65536 - cores}")
+        text = f"--data: {cores} cores take the ports from {port} on"
+        raise _InputError("out_of_range", text, f"give one up to {65536 - cores}", subject="--data")
 
 
 def _check_identity(folder: Path, name: str, log_json: bool) -> None:
@@ -220,7 +229,7 @@ def _check_identity(folder: Path, name: str, log_json: bool) -> None:
     try:
         found = identity.load(folder, name)
     except TlsError as error:
-        raise _InputError(f"--tls {error}") from None
+        raise _InputError("no_identity", f"--tls {error}", subject="--tls") from None
     log = Log(name, "supervisor", log_json)
     if found.days_left < identity.SOON_DAYS:
         log.say("certificate_ends", f"{found.told}: run `coordinator certs CLUSTER.yaml --renew` before", WARNING)
@@ -235,18 +244,22 @@ def _address(option: str, text: str, tls: Path | None = None) -> tuple[str, int]
     host, _, port = text.rpartition(":")
     host = host.strip("[]")
     if not host or not port.isdigit() or int(port) > 65535:
-        raise _InputError(f"{option} {text!r}: write HOST:PORT, such as 127.0.0.1:7700 or [::1]:7700")
+        told = f"{option} {text!r}: write HOST:PORT, such as 127.0.0.1:7700 or [::1]:7700"
+        raise _InputError("not_an_address", told, subject=option)
     if host == "localhost":
         host = "127.0.0.1"
     try:
         loopback = ipaddress.ip_address(host).is_loopback
     except ValueError:
-        raise _InputError(f"{option} {text!r}: give an IP address") from None
+        raise _InputError("not_an_address", f"{option} {text!r}: give an IP address", subject=option) from None
     if not loopback and tls is None:
         raise _InputError(
+            "no_identity",
             f"{option} {text}: this address can be reached from other machines, and without an identity nothing is"
-            " encrypted and everybody is believed; make identities with `coordinator certs CLUSTER.yaml` and give"
-            " --tls certs/NAME, or use a loopback address such as 127.0.0.1"
+            " encrypted and everybody is believed",
+            "make identities with `coordinator certs CLUSTER.yaml` and give --tls certs/NAME, or use a loopback"
+            " address such as 127.0.0.1",
+            subject=option,
         )
     return host, int(port)
 
@@ -277,15 +290,17 @@ def _charges(parsed: argparse.Namespace) -> int:
 
     try:
         if not 0.2 <= parsed.seconds <= 600:
-            raise _InputError(f"--seconds {parsed.seconds:g}: between 0.2 and 600")
+            raise _InputError("out_of_range", f"--seconds {parsed.seconds:g}: between 0.2 and 600", subject="--seconds")
         if parsed.type != "json" and parsed.payload is None:
-            raise _InputError(f"--type {parsed.type}: give a typical value with --payload FILE.json")
+            text = f"--type {parsed.type}: give a typical value with --payload FILE.json"
+            raise _InputError("no_payload", text, subject="--type")
         if not 1 <= parsed.burst <= 1000:
-            raise _InputError(f"--burst {parsed.burst}: between 1 and 1000")
+            raise _InputError("out_of_range", f"--burst {parsed.burst}: between 1 and 1000", subject="--burst")
         cores = sorted(os.sched_getaffinity(0))
         if parsed.cpu >= 0 and parsed.cpu not in cores:
             there = ", ".join(map(str, cores))
-            raise _InputError(f"--cpu {parsed.cpu}: there is no such core here; there are {there}")
+            text = f"--cpu {parsed.cpu}: there is no such core here"
+            raise _InputError("no_core", text, f"there are {there}", subject="--cpu")
         value = overhead.TYPICAL if parsed.payload is None else _payload(parsed.payload)
         rt, tls = not parsed.no_rt, parsed.tls
         found = overhead.measure(parsed.seconds, parsed.type, value, rt, parsed.cpu, parsed.burst, tls)
@@ -311,13 +326,14 @@ def _doctor(parsed: argparse.Namespace) -> int:
 
 
 def _payload(path: Path) -> object:
+    mend = "give a file with one value in JSON"
     try:
         return json.loads(path.read_bytes())
     except OSError as error:
-        text = f"--payload {path}: cannot be read ({error.strerror}); give a file with one value in JSON"
-        raise _InputError(text) from error
+        text = f"--payload {path}: cannot be read ({error.strerror})"
+        raise _InputError("unreadable", text, mend, subject="--payload") from error
     except ValueError as error:
-        raise _InputError(f"--payload {path}: is not JSON ({error}); give a file with one value in JSON") from error
+        raise _InputError("not_json", f"--payload {path}: is not JSON ({error})", mend, subject="--payload") from error
 
 
 def _say(text: str, code: int) -> int:

@@ -172,7 +172,8 @@ def _feed(parsed: argparse.Namespace, account: Account) -> None:
     address, tls = data_address(parsed.node, addresses), identity_folder(parsed.tls, addresses)
     with contextlib.closing(_input(parsed, kind)) as given:
         if parsed.repeat and given.live:
-            raise InputError(f"--repeat: {given.name} cannot be read again; give a file")
+            text = f"--repeat: {given.name} cannot be read again"
+            raise InputError("not_repeatable", text, "give a file", subject="--repeat")
         codecs = client_codecs(parsed.operators)
         waits = {"timeout": parsed.patience, "outage": parsed.outage}
         with Source(address, parsed.source, **waits, on_outage=_say, codecs=codecs, tls=tls) as source:
@@ -185,13 +186,15 @@ def _feed(parsed: argparse.Namespace, account: Account) -> None:
 def _check(parsed: argparse.Namespace, kind: str) -> None:
     """Options that do not go together. Raises InputError."""
     if parsed.unit and (parsed.by is None or kind == "mcap"):
-        raise InputError(f"--unit {parsed.unit}: is of the field that --by FIELD names")
+        raise InputError(
+            "option_apart", f"--unit {parsed.unit}: is of the field that --by FIELD names", subject="--unit"
+        )
     if parsed.topic is not None and kind != "mcap":
-        raise InputError(f"--topic {parsed.topic}: is of an MCAP file")
+        raise InputError("option_apart", f"--topic {parsed.topic}: is of an MCAP file", subject="--topic")
     if parsed.baud is not None and kind == "mcap":
-        raise InputError(f"--baud: {parsed.input} is not a serial device")
+        raise InputError("not_serial", f"--baud: {parsed.input} is not a serial device", subject="--baud")
     if parsed.steady and parsed.rate is None and parsed.by is None and kind != "mcap":
-        raise InputError("--steady: keeps the gaps that --rate or --by gives")
+        raise InputError("option_apart", "--steady: keeps the gaps that --rate or --by gives", subject="--steady")
 
 
 def _input(parsed: argparse.Namespace, kind: str) -> Lines | Recording:
@@ -215,7 +218,8 @@ def _rounds(parsed: argparse.Namespace, account: Account, feeder: Feeder, given:
             if not parsed.repeat:
                 break
             if not account.sent:
-                raise InputError(f"{given.name}: has no line that can be sent, so there is nothing to repeat")
+                text = "has no line that can be sent, so there is nothing to repeat"
+                raise InputError("nothing_to_repeat", text, subject="--repeat", file=given.name)
             given.rewind()
             if pace is not None:
                 pace.again()
@@ -239,12 +243,11 @@ def _round(
                 value = next(rows)
             except StopIteration:
                 break
-            where = f"{lines.name}:{rows.number}"
             try:
                 typed, size = feeder.check(value)
                 gap_ns = pace.gap_ns(value) if pace is not None else None
             except (CodecError, ValueError) as error:
-                raise LineError(f"{where}: {error}") from None
+                raise _unsent(error, lines.name, rows.number) from None
         except LineError:
             if not skip_bad:
                 raise
@@ -252,6 +255,13 @@ def _round(
             continue
         feeder.put(typed, size, gap_ns, lines.arrived_ns)
     feeder.send()
+
+
+def _unsent(error: CodecError | ValueError, name: str, number: int) -> LineError:
+    """What keeps a line from being sent: a value that is none of the stream's type, or that has no time."""
+    if isinstance(error, CodecError):
+        return LineError(error.code, str(error), subject=error.mistake.subject, file=name, line=number)
+    return LineError("no_time", str(error), subject="--by", file=name, line=number)
 
 
 def _from_json(codec: Codec, value: Any) -> Any:

@@ -12,6 +12,7 @@ from collections.abc import Callable, Iterator
 from typing import Any, Protocol
 
 from node_agent.client.address_book import InputError
+from node_agent.error_codes import Code
 from node_agent.host.clock import now_ns
 from node_agent.operators.codecs import CodecError, decode_json
 
@@ -48,7 +49,8 @@ class Lines:
             self.live = not stat.S_ISREG(os.fstat(self._fd).st_mode)
         except (OSError, ValueError) as error:
             why = f"cannot be opened ({getattr(error, 'strerror', error)})"
-            raise InputError(f"{self.name}: {why}; give a file, a device, or - for standard input") from error
+            mend = "give a file, a device, or - for standard input"
+            raise InputError("unreadable", why, mend, file=self.name) from error
         try:
             if baud is not None:
                 self._set_speed(baud)
@@ -67,7 +69,8 @@ class Lines:
         self.number += 1
         line = self._lines.popleft()
         if len(line) > MOST_LINE_BYTES:
-            raise LineError(f"{self.name}:{self.number}: a line of more than {MOST_LINE_BYTES} bytes")
+            text = f"a line of more than {MOST_LINE_BYTES} bytes"
+            raise LineError("too_large", text, file=self.name, line=self.number)
         return line.removeprefix(_BOM) if self.number == 1 else line
 
     def rewind(self) -> None:
@@ -93,7 +96,7 @@ class Lines:
             data = os.read(self._fd, _CHUNK)
         except OSError as error:
             if error.errno != errno.EIO or not self.live:
-                raise InputError(f"{self.name}: cannot be read ({error.strerror})") from error
+                raise InputError("unreadable", f"cannot be read ({error.strerror})", file=self.name) from error
             data = b""  # the other end of a terminal has gone
         if self.live:
             self.arrived_ns = now_ns()
@@ -107,9 +110,10 @@ class Lines:
     def _set_speed(self, baud: int) -> None:
         speeds = {int(each[1:]): getattr(termios, each) for each in dir(termios) if re.fullmatch(r"B[1-9]\d*", each)}
         if baud not in speeds:
-            raise InputError(f"--baud {baud}: one of {', '.join(map(str, sorted(speeds)))}")
+            text = f"--baud {baud}: one of {', '.join(map(str, sorted(speeds)))}"
+            raise InputError("unknown_speed", text, subject="--baud")
         if not os.isatty(self._fd):
-            raise InputError(f"--baud: {self.name} is not a serial device")
+            raise InputError("not_serial", f"--baud: {self.name} is not a serial device", subject="--baud")
         try:
             self._settings = termios.tcgetattr(self._fd)
             raw = termios.tcgetattr(self._fd)
@@ -119,7 +123,8 @@ class Lines:
             raw[_CC][termios.VMIN], raw[_CC][termios.VTIME] = 1, 0
             termios.tcsetattr(self._fd, termios.TCSANOW, raw)
         except termios.error as error:
-            raise InputError(f"--baud {baud}: {self.name} does not take it ({error.args[-1]})") from error
+            text = f"--baud {baud}: {self.name} does not take it ({error.args[-1]})"
+            raise InputError("unknown_speed", text, subject="--baud") from error
 
 
 def _open(path: str) -> int:
@@ -159,7 +164,8 @@ class JsonRows:
         try:
             return decode_json(data)
         except CodecError as error:
-            raise LineError(f"{self._lines.name}:{self.number}: {error}; write one JSON value per line") from None
+            name, text, mend = self._lines.name, str(error), "write one JSON value per line"
+            raise LineError(error.code, text, mend, file=name, line=self.number) from None
 
 
 class CsvRows:
@@ -180,27 +186,29 @@ class CsvRows:
         cells = self._cells()
         if len(cells) != len(self._header):
             what = f"{len(cells)} cells under a header of {len(self._header)}"
-            raise self._error(f"{what}; leave a cell empty where there is no value")
+            raise self._error("wrong_shape", what, "leave a cell empty where there is no value")
         try:
             return {name: _cell(cell) for name, cell in zip(self._header, cells, strict=True)}
         except CodecError as error:
-            raise self._error(str(error)) from None
+            raise self._error(error.code, str(error)) from None
 
     def _names(self) -> list[str]:
         try:
             names = [name.strip() for name in self._cells()]
         except LineError as error:
-            raise InputError(str(error)) from error
+            told, problem = error.mistake, error.problem
+            raise InputError(error.code, told.text, told.mend, file=problem.file, line=problem.line) from error
         if all(map(_number, names)):
             what = f"a row of numbers ({', '.join(names)}), not a header; put one above it that names the columns"
-            raise InputError(f"{self._lines.name}:{self.number}: {what[:200]}")
+            raise self._unfit("no_header", what[:200])
         if len(names) == 1 and (marks := {";", "\t", "|"} & set(names[0])):
             what = f"one column called {names[0][:80]!r}; columns are parted by commas, not by {min(marks)!r}"
-            raise InputError(f"{self._lines.name}:{self.number}: {what}")
+            raise self._unfit("other_separator", what, subject=names[0])
         for name in names:
             if not name or names.count(name) > 1:
                 what = f"two columns are called {name!r}" if name else "a column without a name"
-                raise InputError(f"{self._lines.name}:{self.number}: {what}; the first line names the columns")
+                code: Code = "given_twice" if name else "no_name"
+                raise self._unfit(code, what, "the first line names the columns", subject=name)
         return names
 
     def _cells(self) -> list[str]:
@@ -210,17 +218,20 @@ class CsvRows:
             try:
                 cells = next(self._reader)
             except csv.Error as error:
-                raise self._error(f"not CSV: {error}") from None
+                raise self._error("not_csv", f"not CSV: {error}") from None
         return cells
 
     def _text(self, line: bytes) -> str:
         try:
             return line.decode() + "\n"
         except UnicodeDecodeError as error:
-            raise self._error(f"not UTF-8: {error.reason}") from None
+            raise self._error("not_utf8", f"not UTF-8: {error.reason}") from None
 
-    def _error(self, what: str) -> LineError:
-        return LineError(f"{self._lines.name}:{self.number}: {what}")
+    def _unfit(self, code: Code, what: str, mend: str = "", *, subject: str = "") -> InputError:
+        return InputError(code, what, mend, subject=subject, file=self._lines.name, line=self.number)
+
+    def _error(self, code: Code, what: str, mend: str = "") -> LineError:
+        return LineError(code, what, mend, file=self._lines.name, line=self.number)
 
 
 def _cell(text: str) -> Any:
@@ -236,5 +247,7 @@ def format_of(path: str, given: str | None) -> str:
     if given or suffix in {".csv", ".mcap"}:
         return given or suffix[1:]
     if path != "-" and not path.startswith("/dev/") and suffix not in {".jsonl", ".ndjson", ".json"}:
-        raise InputError(f"{path}: say what it is with --format jsonl, csv or mcap")
+        raise InputError(
+            "unknown_format", "say what it is with --format jsonl, csv or mcap", subject="--format", file=path
+        )
     return "jsonl"

@@ -54,7 +54,7 @@ class Recording:
         try:
             self._file: BinaryIO = Path(path).open("rb")  # noqa: SIM115  # `close` closes it
         except OSError as error:
-            raise InputError(f"{path}: cannot be opened ({error.strerror})") from error
+            raise InputError("unreadable", f"cannot be opened ({error.strerror})", file=path) from error
         try:
             self._channels = self._chosen(topic)
             self.rewind()
@@ -106,18 +106,19 @@ class Recording:
         topics = sorted({each.topic for each in found.values()})
         listed = ", ".join(topics)
         if not topics:
-            raise InputError(f"{self.name}: has no messages")
+            raise InputError("empty_file", "has no messages", file=self.name)
         if topic is None and len(topics) > 1:
-            raise InputError(f"{self.name}: has several topics, choose one with --topic: {listed}")
+            text = f"has several topics, choose one with --topic: {listed}"
+            raise InputError("several_topics", text, subject="--topic", file=self.name)
         if topic is not None and topic not in topics:
-            raise InputError(f"{self.name}: has no topic {topic}; there are: {listed}")
+            there = f"there are: {listed}"
+            raise InputError("unknown_topic", f"has no topic {topic}", there, subject=topic, file=self.name)
         chosen = {number: each for number, each in found.items() if topic in (None, each.topic)}
         for each in chosen.values():
             if each.encoding not in _ENCODINGS:
-                text = (
-                    f"topic {each.topic} is encoded as {each.encoding or 'nothing known'}; json and protobuf are read"
-                )
-                raise InputError(f"{self.name}: {text}")
+                text = f"topic {each.topic} is encoded as {each.encoding or 'nothing known'}"
+                mend = "json and protobuf are read"
+                raise InputError("unknown_encoding", text, mend, subject=each.topic, file=self.name)
         return chosen
 
     def _all_channels(self) -> dict[int, Channel]:
@@ -172,15 +173,19 @@ class _Told:
         from mcap.exceptions import EndOfFile, InvalidMagic, McapError
 
         name, after = self._recording.name, self._recording.number
-        where = f"{name}:{after}" if after else name
         if isinstance(error, InvalidMagic):
-            raise InputError(f"{name}: is not MCAP, or was not written to its end; try `mcap recover`") from error
+            text = "is not MCAP, or was not written to its end"
+            raise InputError("not_mcap", text, "try `mcap recover`", file=name) from error
         if isinstance(error, (EndOfFile, struct.error)):
-            raise InputError(f"{where}: the file ends in the middle; `mcap recover` mends it") from error
+            mend = "`mcap recover` mends it"
+            raise InputError("cut_off", "the file ends in the middle", mend, file=name, line=after) from error
         if isinstance(error, OSError):
-            raise InputError(f"{where}: cannot be read ({error.strerror or error})") from error
+            raise InputError(
+                "unreadable", f"cannot be read ({error.strerror or error})", file=name, line=after
+            ) from error
         if isinstance(error, (McapError, _DamagedError, ValueError, KeyError, MemoryError, OverflowError)):
-            raise InputError(f"{where}: the file is damaged ({error}); `mcap recover` may mend it") from error
+            text, mend = f"the file is damaged ({error})", "`mcap recover` may mend it"
+            raise InputError("damaged", text, mend, file=name, line=after) from error
 
 
 class _DamagedError(Exception):
@@ -226,9 +231,10 @@ def _plain(compression: str, data: bytes) -> bytes:
 def opened(path: str, topic: str | None, by: str | None) -> Recording:
     """The recording. by: None: `log`. Raises InputError, also where mcap is not installed."""
     if find_spec("mcap") is None:
-        raise InputError(_MISSING)
+        raise InputError("not_installed", _MISSING, subject="mcap")
     if by not in (None, LOG, PUBLISH):
-        raise InputError(f"--by {by}: of an MCAP file it is log or publish, the time that counts")
+        text = f"--by {by}: of an MCAP file it is log or publish, the time that counts"
+        raise InputError("unknown_word", text, subject="--by")
     return Recording(path, topic, by or LOG)
 
 

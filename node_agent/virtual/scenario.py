@@ -10,7 +10,7 @@ from node_agent.core.policies import POLICIES
 from node_agent.virtual.cost_model import NO_JITTER, Jitter
 from node_agent.virtual.durations import duration_ns
 from node_agent.virtual.errors import BadInputError, bad_input
-from node_agent.wire.plan_message import MOST_K, PlanError, core_plan
+from node_agent.wire.plan_message import MOST_K, core_plan
 from protos.plan_document import Arrival, Plan
 from protos.policies import Chosen, PolicyError, chosen
 from protos.records import stamp_of
@@ -136,7 +136,7 @@ def virtual_plan(made: Plan, epoch: int = PLAN_EPOCH) -> VirtualPlan:
     """The plan as it is simulated under that epoch. Raises BadInputError."""
     try:
         return _virtual(made, epoch)
-    except (KeyError, ValueError, PlanError) as error:
+    except (KeyError, ValueError) as error:
         what = f"{error} is missing" if isinstance(error, KeyError) else str(error)
         raise bad_input(
             "not_simulated", f"not a plan that can be simulated: {what}", "make it with `coordinator plan`"

@@ -9,6 +9,7 @@ from node_agent.core import plan as core
 from node_agent.core.incremental import Incremental, finish
 from node_agent.core.policies import POLICIES, policy
 from node_agent.wire import overload_message
+from node_agent.wire.plan_error import PlanError
 from protos import plan_pb2
 from protos.policies import refused
 
@@ -34,10 +35,6 @@ Message = TypeVar("Message")
 Made = TypeVar("Made")
 
 
-class PlanError(ValueError):
-    """A local plan that this agent cannot run; the text says why."""
-
-
 def core_plan(message: plan_pb2.LocalPlan, plan_hash: int, epoch: int) -> core.Plan:
     """The local plan in the core's terms. Raises PlanError where it breaks a limit or refers to what is not there."""
     return finish(reading(message, plan_hash, epoch))
@@ -46,15 +43,24 @@ def core_plan(message: plan_pb2.LocalPlan, plan_hash: int, epoch: int) -> core.P
 def reading(message: plan_pb2.LocalPlan, plan_hash: int, epoch: int) -> Incremental[core.Plan]:
     """`core_plan`, an operator or a unit at a time."""
     if message.version != FORMAT:
-        raise PlanError(f"local plan of version {message.version}, this agent knows {FORMAT}: install the same release")
+        raise PlanError(
+            "other_version",
+            f"local plan of version {message.version}, this agent knows {FORMAT}: install the same release",
+        )
     if reason := refused(message.policy.name):
-        raise PlanError(reason)
+        raise PlanError("policy_never_live", reason, subject=message.policy.name)
     if message.policy.name not in POLICIES:
-        raise PlanError(f"unknown policy {message.policy.name!r}: this agent has {', '.join(sorted(POLICIES))}")
+        raise PlanError(
+            "unknown_policy",
+            f"unknown policy {message.policy.name!r}: this agent has {', '.join(sorted(POLICIES))}",
+            subject=message.policy.name,
+        )
     try:
         policy(message.policy.name, message.policy.largest_batch)
     except ValueError as error:
-        raise PlanError(f"policy {message.policy.name!r} with batches: {error}") from None
+        raise PlanError(
+            "not_in_batches", f"policy {message.policy.name!r} with batches: {error}", subject=message.policy.name
+        ) from None
     plan = core.Plan(
         query=message.query,
         node=message.node,
@@ -74,23 +80,12 @@ def reading(message: plan_pb2.LocalPlan, plan_hash: int, epoch: int) -> Incremen
         emulate_cost_ns=message.emulate_cost_ns,
         cpu=message.cpu,
         parameters=_parameters(message.policy),
-        sheddings=(yield from _each(_shedding, message.sheddings)),
+        sheddings=(yield from _each(overload_message.shedding, message.sheddings)),
         installed=tuple(_installed(each) for each in message.installed),
     )
     yield from _check(plan)
-    _overload(lambda: overload_message.check(plan))
+    overload_message.check(plan)
     return plan
-
-
-def _overload(read: Callable[[], Made]) -> Made:
-    try:
-        return read()
-    except overload_message.OverloadError as error:
-        raise PlanError(str(error)) from None
-
-
-def _shedding(s: plan_pb2.Shedding) -> core.Shedding:
-    return _overload(lambda: overload_message.shedding(s))
 
 
 def _each(make: Callable[[Message], Made], messages: Iterable[Message]) -> Incremental[tuple[Made, ...]]:
@@ -108,8 +103,9 @@ def _stream(s: plan_pb2.Stream) -> core.Stream:
 
 
 def _parameters(given: plan_pb2.Policy) -> core.Parameters:
-    _duration(f"policy {given.name}: phi", given.phi_ns)
-    _duration(f"policy {given.name}: phi of hops", given.hop_phi_ns)
+    what = f"policy {given.name}"
+    _duration(what, "phi", given.phi_ns)
+    _duration(what, "phi of hops", given.hop_phi_ns)
     found = core.Parameters(
         phi_ns=given.phi_ns,
         hop_phi_ns=given.hop_phi_ns,
@@ -117,26 +113,35 @@ def _parameters(given: plan_pb2.Policy) -> core.Parameters:
         first_k=given.first_k or core.DEFAULTS.first_k,
     )
     if found.share_ppm >= 1_000_000 or found.first_k > MOST_K:
-        raise PlanError(f"policy {given.name}: share_ppm must be below 1000000 and first_k at most {MOST_K}")
+        raise PlanError(
+            "out_of_range", f"{what}: share_ppm must be below 1000000 and first_k at most {MOST_K}", subject=what
+        )
     return found
 
 
 def _unit(u: plan_pb2.Unit) -> core.Unit:
+    what = f"unit {u.id}"
     if len(u.service) > MOST_CURVES or len(u.arrivals) > MOST_CURVES:
-        raise PlanError(f"unit {u.id} has more than {MOST_CURVES} service or arrival curves")
+        raise PlanError("too_many", f"{what} has more than {MOST_CURVES} service or arrival curves", subject=what)
     for service in u.service:
-        _duration(f"unit {u.id}: latency of its service", service.latency_ns)
-        _duration(f"unit {u.id}: period of its service", service.period_ns)
+        _duration(what, "latency of its service", service.latency_ns)
+        _duration(what, "period of its service", service.period_ns)
         if service.period_ns and not 0 < service.tuples <= MOST_INPUTS:
-            raise PlanError(f"unit {u.id}: a service with a period needs 1 to {MOST_INPUTS} tuples")
+            raise PlanError(
+                "out_of_range", f"{what}: a service with a period needs 1 to {MOST_INPUTS} tuples", subject=what
+            )
         if service.period_ns and service.first:
-            raise PlanError(f"unit {u.id}: a service for what finds it idle has no period")
+            raise PlanError(
+                "idle_service_with_period", f"{what}: a service for what finds it idle has no period", subject=what
+            )
     if u.service and all(service.first for service in u.service):
-        raise PlanError(f"unit {u.id} has no service for tuples that do not find it idle")
+        raise PlanError("no_service", f"{what} has no service for tuples that do not find it idle", subject=what)
     for arrivals in u.arrivals:
-        _duration(f"unit {u.id}: arrivals ahead", arrivals.ahead_ns)
+        _duration(what, "arrivals ahead", arrivals.ahead_ns)
         if not 0 < arrivals.period_ns <= LONGEST_NS:
-            raise PlanError(f"unit {u.id}: the period of its arrivals must be between 1 and {LONGEST_NS}")
+            raise PlanError(
+                "out_of_range", f"{what}: the period of its arrivals must be between 1 and {LONGEST_NS}", subject=what
+            )
     return core.Unit(
         id=u.id,
         operators=tuple(u.operators),
@@ -147,7 +152,7 @@ def _unit(u: plan_pb2.Unit) -> core.Unit:
         arrivals=tuple(core.Arrivals(each.ahead_ns, each.period_ns) for each in u.arrivals),
         last_deadline_ns=u.last_deadline_ns,
         queue_bytes=u.queue_bytes,
-        on_full=_overload(lambda: overload_message.on_full(f"unit {u.id}", u.on_full, refuses=False)),
+        on_full=overload_message.on_full(what, u.on_full, refuses=False),
     )
 
 
@@ -160,8 +165,8 @@ def _source(s: plan_pb2.Source) -> core.Source:
         tuple(core.Pace(p.tuples, p.interval, p.slack, p.parts, p.most) for p in s.paces),
         tuple((span.tuples, span.span_ns) for span in s.spans),
         s.window,
-        _overload(lambda: overload_message.limit(s.name, s.limit)) if s.HasField("limit") else None,
-        _overload(lambda: overload_message.on_full(f"source {s.name}", s.on_full, refuses=True)),
+        overload_message.limit(s.name, s.limit) if s.HasField("limit") else None,
+        overload_message.on_full(f"source {s.name}", s.on_full, refuses=True),
         s.beat_ns,
     )
 
@@ -182,15 +187,19 @@ def _operator(o: plan_pb2.Operator) -> core.Operator:
         at_most=tuple((pair.inputs, pair.results) for pair in o.at_most),
         fresh=o.fresh,
         called=tuple(o.called),
-        window=_overload(lambda: overload_message.window(o.name, o.window)) if o.HasField("window") else None,
+        window=overload_message.window(o.name, o.window) if o.HasField("window") else None,
         closes=o.closes,
-        late=_overload(lambda: overload_message.late(o.name, o.late)) if o.HasField("late") else None,
+        late=overload_message.late(o.name, o.late) if o.HasField("late") else None,
     )
 
 
 def _installed(i: plan_pb2.Installed) -> core.Identity:
     if not i.run or len(i.version) > LONGEST_VERSION or not CODE.fullmatch(i.code):
-        raise PlanError(f"{i.run or 'an operator'} is planned with a version or a hash of its code that is none")
+        raise PlanError(
+            "bad_identity",
+            f"{i.run or 'an operator'} is planned with a version or a hash of its code that is none",
+            subject=i.run,
+        )
     return core.Identity(i.run, i.version, i.code)
 
 
@@ -199,7 +208,7 @@ def _check(plan: core.Plan) -> Incremental[None]:
     operators = _ids("operator", [o.id for o in plan.operators])
     peers = {peer.index for peer in plan.peers}
     if any(not 0 <= index < ID_LIMIT for index in (plan.index, *peers)):
-        raise PlanError(f"node numbers must be between 0 and {ID_LIMIT - 1}")
+        raise PlanError("out_of_range", f"node numbers must be between 0 and {ID_LIMIT - 1}")
     _ids("source", [s.id for s in plan.sources])
     _ids("output", [o.id for o in plan.outputs])
     _ids("unit", [u.id for u in plan.units])
@@ -207,7 +216,7 @@ def _check(plan: core.Plan) -> Incremental[None]:
     for stream in plan.streams:
         _deadlines(f"stream {stream.name}", stream)
     for output in plan.outputs:
-        _duration(f"output {output.name}: deadline", output.deadline_ns)
+        _duration(f"output {output.name}", "deadline", output.deadline_ns)
     yield
     for source in plan.sources:
         _arrivals(source)
@@ -216,57 +225,78 @@ def _check(plan: core.Plan) -> Incremental[None]:
         yield
         _selectivity(operator)
         used |= {operator.output, *operator.inputs, *(stream for _, stream in operator.sides)}
-        _duration(f"operator {operator.name}: hang", operator.hang_ns)
+        _duration(f"operator {operator.name}", "hang", operator.hang_ns)
         if not operator.inputs:
-            raise PlanError(f"operator {operator.name} has no input")
+            raise PlanError("no_input", f"operator {operator.name} has no input", subject=f"operator {operator.name}")
     if missing := used - streams:
-        raise PlanError(f"streams {sorted(missing)} are used but not described")
+        raise PlanError("not_described", f"streams {sorted(missing)} are used but not described")
     if missing := {peer for _, peer in plan.sends} - peers:
-        raise PlanError(f"peers {sorted(missing)} are sent to but not described")
+        raise PlanError("not_described", f"peers {sorted(missing)} are sent to but not described")
     seen: list[int] = []
     for unit in plan.units:
         yield
-        _duration(f"unit {unit.id}: sub-deadline", unit.sub_deadline_ns)
-        _deadlines(f"unit {unit.id}", unit)
+        what = f"unit {unit.id}"
+        _duration(what, "sub-deadline", unit.sub_deadline_ns)
+        _deadlines(what, unit)
         made = {plan.operator_by_id[each].output for each in unit.operators if each in operators}
         if not unit.operators or not set(unit.operators) <= operators or not set(unit.exits) <= made:
-            raise PlanError(f"unit {unit.id} names operators or exits that are not its own")
+            raise PlanError("not_its_own", f"{what} names operators or exits that are not its own", subject=what)
         _chain(plan, unit)
         if len(unit.exits) > MOST_EXITS:
-            raise PlanError(f"unit {unit.id} has {len(unit.exits)} exits, at most {MOST_EXITS} fit in a trace record")
+            raise PlanError(
+                "too_many",
+                f"{what} has {len(unit.exits)} exits, at most {MOST_EXITS} fit in a trace record",
+                subject=what,
+            )
         seen += unit.operators
     if sorted(seen) != sorted(operators):
-        raise PlanError("every operator must be in exactly one unit")
+        raise PlanError("not_in_one_unit", "every operator must be in exactly one unit")
 
 
 def _arrivals(source: core.Source) -> None:
     """What is policed has to be something, and to fit in the memory that policing may have."""
     what = f"source {source.name}"
     if source.beat_ns and source.beat_ns < LEAST_BEAT_NS:
-        raise PlanError(f"{what}: a heartbeat every {source.beat_ns} ns; {LEAST_BEAT_NS} ns or more")
-    _duration(f"{what}: beat", source.beat_ns)
+        raise PlanError(
+            "out_of_range", f"{what}: a heartbeat every {source.beat_ns} ns; {LEAST_BEAT_NS} ns or more", subject=what
+        )
+    _duration(what, "beat", source.beat_ns)
     if len(source.paces) > MOST_PACES or len(source.spans) > MOST_SPANS:
-        raise PlanError(f"{what} has more than {MOST_PACES} paces or {MOST_SPANS} spans")
+        raise PlanError("too_many", f"{what} has more than {MOST_PACES} paces or {MOST_SPANS} spans", subject=what)
     for pace in source.paces:
         if not 1 <= pace.tuples <= MOST_INPUTS or not 1 <= pace.parts <= MOST_PARTS:
-            raise PlanError(f"{what}: a pace of {pace.tuples} tuples in 1/{pace.parts} ns is none")
+            raise PlanError(
+                "out_of_range", f"{what}: a pace of {pace.tuples} tuples in 1/{pace.parts} ns is none", subject=what
+            )
         if not 0 < pace.interval <= LARGEST or not 0 <= pace.slack <= LARGEST:
-            raise PlanError(f"{what}: a pace with interval {pace.interval} and slack {pace.slack} is none")
+            raise PlanError(
+                "out_of_range",
+                f"{what}: a pace with interval {pace.interval} and slack {pace.slack} is none",
+                subject=what,
+            )
     for tuples, span_ns in source.spans:
         if not 2 <= tuples <= MOST_TUPLES:
-            raise PlanError(f"{what}: a span of {tuples} tuples: must be of 2 to {MOST_TUPLES}")
-        _duration(f"{what}: a span", span_ns)
+            raise PlanError(
+                "out_of_range", f"{what}: a span of {tuples} tuples: must be of 2 to {MOST_TUPLES}", subject=what
+            )
+        _duration(what, "a span", span_ns)
 
 
 def _selectivity(operator: core.Operator) -> None:
     what = f"operator {operator.name}"
     if len(operator.called) not in (0, len(operator.inputs)):
-        raise PlanError(f"{what}: {len(operator.called)} names for {len(operator.inputs)} inputs")
+        raise PlanError(
+            "wrong_number_of_inputs",
+            f"{what}: {len(operator.called)} names for {len(operator.inputs)} inputs",
+            subject=what,
+        )
     if len(operator.at_most) > MOST_PAIRS:
-        raise PlanError(f"{what} has more than {MOST_PAIRS} pairs of inputs and results")
+        raise PlanError("too_many", f"{what} has more than {MOST_PAIRS} pairs of inputs and results", subject=what)
     for inputs, results in operator.at_most:
         if not 1 <= inputs <= MOST_INPUTS or not 0 <= results < 1 << 32:
-            raise PlanError(f"{what}: at most {results} results of {inputs} inputs cannot be policed")
+            raise PlanError(
+                "out_of_range", f"{what}: at most {results} results of {inputs} inputs cannot be policed", subject=what
+            )
 
 
 def _chain(plan: core.Plan, unit: core.Unit) -> None:
@@ -274,24 +304,36 @@ def _chain(plan: core.Plan, unit: core.Unit) -> None:
     members = [plan.operator_by_id[each] for each in unit.operators]
     for before, after in pairwise(members):
         if after.inputs != (before.output,) or after.join:
-            raise PlanError(f"unit {unit.id}: operator {after.name} does not follow {before.name} alone")
+            raise PlanError(
+                "not_a_chain",
+                f"unit {unit.id}: operator {after.name} does not follow {before.name} alone",
+                subject=f"unit {unit.id}",
+            )
 
 
 def _ids(kind: str, ids: list[int]) -> set[int]:
     if len(set(ids)) != len(ids) or any(not 0 < each < ID_LIMIT for each in ids):
-        raise PlanError(f"{kind} ids must be unique and between 1 and {ID_LIMIT - 1}")
+        raise PlanError("bad_ids", f"{kind} ids must be unique and between 1 and {ID_LIMIT - 1}", subject=kind)
     return set(ids)
 
 
 def _deadlines(what: str, leads: core.Stream | core.Unit) -> None:
     """The least and the greatest deadline of the outputs that something leads to."""
     least_ns, last_ns = leads.deadline_ns, leads.last_deadline_ns
-    _duration(f"{what}: deadline", least_ns)
-    _duration(f"{what}: last deadline", last_ns)
+    _duration(what, "deadline", least_ns)
+    _duration(what, "last deadline", last_ns)
     if last_ns and not 0 < least_ns <= last_ns:
-        raise PlanError(f"{what}: last deadline {last_ns} ns is not from its least one, {least_ns} ns, on")
+        raise PlanError(
+            "deadlines_in_wrong_order",
+            f"{what}: last deadline {last_ns} ns is not from its least one, {least_ns} ns, on",
+            subject=what,
+        )
 
 
-def _duration(what: str, value_ns: int) -> None:
+def _duration(what: str, duration: str, value_ns: int) -> None:
     if not 0 <= value_ns <= LONGEST_NS:
-        raise PlanError(f"{what} is {value_ns} ns: must be between 0 and {LONGEST_NS}")
+        raise PlanError(
+            "out_of_range",
+            f"{what}: {duration} is {value_ns} ns: must be between 0 and {LONGEST_NS}",
+            subject=what,
+        )

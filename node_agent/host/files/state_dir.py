@@ -15,7 +15,7 @@ from pathlib import Path
 
 from node_agent.host.files.reserve import Reserve
 from node_agent.host.files.starts import Starts
-from node_agent.host.files.state_lock import LOCK_FILE, StateError, StateLock
+from node_agent.host.files.state_lock import LOCK_FILE, OPTION, StateError, StateLock
 from node_agent.host.ring_directory import RingDirectory
 from node_agent.host.system_disk import SYSTEM_DISK
 from node_agent.host.trace_ring import Ring
@@ -45,7 +45,8 @@ class StateDir:
                 disk.make_folder(directory)
         except OSError as error:
             why = "it is a file" if isinstance(error, FileExistsError) else error.strerror
-            raise StateError(f"cannot use the state directory {root}: {why}; give another with --state") from None
+            text = f"cannot use the state directory {root}: {why}"
+            raise StateError("not_usable", text, f"give another with {OPTION}", subject=OPTION) from None
 
     def lock(self) -> None:
         """Take the lock for the life of this process. Raises StateError where another agent holds it, OSError where the

@@ -5,12 +5,16 @@ import os
 from pathlib import Path
 
 from node_agent.host.files.reserve import Reserve
+from node_agent.problems import ProblemError
 
 LOCK_FILE = "lock"
 
 
-class StateError(Exception):
-    """The state directory cannot be used; one sentence with the mend."""
+OPTION = "--state"
+
+
+class StateError(ProblemError):
+    """The state directory cannot be used."""
 
 
 class StateLock:
@@ -29,9 +33,8 @@ class StateLock:
         except BlockingIOError:
             pid = os.pread(descriptor, 32, 0).decode(errors="replace").strip() or "unknown"
             os.close(descriptor)
-            raise StateError(
-                f"another agent (pid {pid}) uses the state directory {self._root}; stop it or give another with --state"
-            ) from None
+            text = f"another agent (pid {pid}) uses the state directory {self._root}"
+            raise StateError("in_use", text, f"stop it or give another with {OPTION}", subject=OPTION) from None
         self._descriptor = descriptor
         return os.fstat(descriptor).st_size > 0
 

@@ -36,7 +36,7 @@ from node_agent.runtime.deployments.deployed_plan import (
     EngineSlot,
 )
 from node_agent.runtime.executor import Executor
-from node_agent.wire.plan_message import PlanError
+from node_agent.wire.plan_error import PlanError
 from node_agent.wire.punctuation_frames import feeding
 from protos import records
 
@@ -102,7 +102,7 @@ class Plans:
     def loading(self, plan: core.Plan, plan_hash: str) -> Incremental[Deployed]:
         """Make the operators that the committed plan does not have, compile the plan. Raises PlanError."""
         if plan.hash in self.by_stamp:
-            raise PlanError("another plan has the same first eight bytes of its hash")
+            raise PlanError("same_stamp", "another plan has the same first eight bytes of its hash")
         base = self.committed
         parts = yield from loading.make(plan, self.registry, base.loaded if base else None)
         engine_slot = self._engine_slot(plan)

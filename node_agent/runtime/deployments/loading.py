@@ -24,7 +24,8 @@ from node_agent.operators.codecs import Codec, UnknownCodecError
 from node_agent.operators.registry import Registry
 from node_agent.operators.signature import OperatorError
 from node_agent.ports import Disk
-from node_agent.wire.plan_message import PlanError, reading
+from node_agent.wire.plan_error import PlanError
+from node_agent.wire.plan_message import reading
 from protos import plan_pb2
 from protos.records import stamp_of
 
@@ -49,11 +50,13 @@ def read(
         yield
         plan = yield from reading(message, stamp_of(plan_hash), epoch)
     except OSError as error:
-        raise PlanError(f"the plan file cannot be read: {error.strerror}") from None
+        raise PlanError("unreadable", f"the plan file cannot be read: {error.strerror}") from None
+    except PlanError as error:
+        raise PlanError.within(error, f"node {name} cannot run this plan") from None
     except (DecodeError, ValueError, KeyError) as error:
-        raise PlanError(f"node {name} cannot run this plan: {error}") from None
+        raise PlanError("not_a_plan", f"node {name} cannot run this plan: {error}", subject=name) from None
     if plan.node != name:
-        raise PlanError(f"the plan is for node {plan.node!r}, this agent is {name!r}")
+        raise PlanError("other_nodes", f"the plan is for node {plan.node!r}, this agent is {name!r}", subject=plan.node)
     return plan
 
 
@@ -66,7 +69,7 @@ def make(plan: core.Plan, registry: Registry, base: CompiledPlan | None) -> Incr
             registry.check(identity)
             yield
     except OperatorError as error:
-        raise PlanError(str(error)) from None
+        raise PlanError.within(error) from None
     if base is not None:
         yield from _inherit(parts, plan, base)
     try:
@@ -74,7 +77,7 @@ def make(plan: core.Plan, registry: Registry, base: CompiledPlan | None) -> Incr
             parts.codecs[stream.id] = registry.codecs.get(stream.codec)
             yield
     except UnknownCodecError as error:
-        raise PlanError(str(error)) from None
+        raise PlanError.within(error) from None
     names = {stream.id: stream.name for stream in plan.streams}
     for operator in plan.operators:
         if operator.id not in parts.calls:
@@ -82,14 +85,14 @@ def make(plan: core.Plan, registry: Registry, base: CompiledPlan | None) -> Incr
                 given = operator.called or [names[each] for each in operator.inputs]
                 parts.calls[operator.id] = registry.calls(operator, given, parts.codecs[operator.output])
             except OperatorError as error:
-                raise PlanError(f"{operator.name}: {error}") from None
+                raise PlanError.within(error, operator.name) from None
             yield
         if operator.late is not None and operator.late.run and -operator.id not in parts.calls:
             try:
                 given = operator.called or [names[each] for each in operator.inputs]
                 parts.calls[-operator.id] = registry.variant(operator, given, parts.codecs[operator.output])
             except OperatorError as error:
-                raise PlanError(f"{operator.name}, where it is late: {error}") from None
+                raise PlanError.within(error, f"{operator.name}, where it is late") from None
             yield
     return parts
 

@@ -86,13 +86,15 @@ def _grant(parsed: argparse.Namespace) -> int:
     try:
         granting.check_user(user)
         if parsed.limits_dir and not limits.is_dir():
-            raise granting.GrantError(f"--limits-dir {limits}: no such directory", 2)
+            text = f"--limits-dir {limits}: no such directory"
+            raise granting.GrantOptionError("no_file", text, subject="--limits-dir")
         if not parsed.limits_dir and not known(user):
-            raise granting.GrantError(f"--user {user}: there is no such user here", 2)
+            text = f"--user {user}: there is no such user here"
+            raise granting.GrantOptionError("unknown_user", text, subject="--user")
         if parsed.apply:
             return _show(granting.apply(grant))
     except granting.GrantError as error:
-        return _say(f"node-agent: {error}", error.code)
+        return _say(f"node-agent: {error}", error.exit_code)
     allowed = readers.real_time(Path("/proc/self/status")).highest >= SUPERVISOR_PRIORITY
     return _show(granting.told(grant, allowed))
 

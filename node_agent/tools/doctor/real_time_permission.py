@@ -8,17 +8,22 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from node_agent.host.scheduling import SUPERVISOR_PRIORITY
+from node_agent.problems import ProblemError
 
 LIMITS = Path("/etc/security/limits.d")
 _OURS = "# Written by `node-agent grant-rt --apply`."
 
 
-class GrantError(Exception):
-    """It cannot be granted; one or two lines with the mend."""
+class GrantError(ProblemError):
+    """It cannot be granted. `exit_code`: 2 where an option is at fault."""
 
-    def __init__(self, text: str, code: int = 1) -> None:
-        super().__init__(text)
-        self.code = code
+    exit_code = 1
+
+
+class GrantOptionError(GrantError):
+    """An option cannot be used."""
+
+    exit_code = 2
 
 
 @dataclass(frozen=True)
@@ -47,7 +52,7 @@ class Grant:
 def check_user(user: str) -> None:
     """Raises GrantError for what is no user's name: it becomes part of a path and of a line."""
     if not re.fullmatch(r"[A-Za-z_][A-Za-z0-9_.-]{0,31}", user):
-        raise GrantError(f"--user {user!r}: give the name of a user, such as pi", 2)
+        raise GrantOptionError("other_name", f"--user {user!r}: give the name of a user, such as pi", subject="--user")
 
 
 def told(grant: Grant, allowed: bool) -> str:
@@ -95,12 +100,15 @@ def apply(grant: Grant) -> str:
             return f"{path} is as it should be: nothing written.\n{after}"
         if there and not there.startswith(_OURS):
             line = f"{grant.user} - rtprio {SUPERVISOR_PRIORITY}"
-            raise GrantError(f"{path} was not written by this command: left as it is; add the line `{line}`")
+            text = f"{path} was not written by this command: left as it is"
+            raise GrantError("other_file", text, f"add the line `{line}`", subject=str(path))
         _write(path, content)
     except OSError as error:
         if isinstance(error, PermissionError):
-            raise GrantError(f"{grant.limits}: not allowed to write there; as root: {grant.again}") from None
-        raise GrantError(f"{path}: cannot be written ({error.strerror}); is PAM's limits.d elsewhere?") from None
+            mend = f"as root: {grant.again}"
+            raise GrantError("not_allowed", "not allowed to write there", mend, file=grant.limits) from None
+        text, mend = f"cannot be written ({error.strerror})", "is PAM's limits.d elsewhere?"
+        raise GrantError("unwritable", text, mend, file=path) from None
     return f"{path}: written\n     {content.splitlines()[-1]}\n{after}"
 
 

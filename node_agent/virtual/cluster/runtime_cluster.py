@@ -28,7 +28,7 @@ from node_agent.virtual.event_queue import ADMITTED, CHANGED, Events
 from node_agent.virtual.scenario import Scenario
 from node_agent.virtual.summary import WindowSummary
 from node_agent.virtual.world import Admission, Delivery, Offer, World
-from node_agent.wire.plan_message import PlanError
+from node_agent.wire.plan_error import PlanError
 from protos.records import SHED_POLICIES, VIRTUAL, Header
 
 SECOND_NS = 1_000_000_000

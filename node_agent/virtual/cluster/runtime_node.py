@@ -26,7 +26,7 @@ from node_agent.virtual.cluster.hooked_executors import HookedExecutor
 from node_agent.virtual.cluster.ideal_network import IdealListener, IdealNetwork, Reach, Traffic
 from node_agent.virtual.cluster.loop_stack import LoopStack
 from node_agent.virtual.cost_model import Costs
-from node_agent.wire.plan_message import PlanError
+from node_agent.wire.plan_error import PlanError
 from protos.records import Header, pack_header
 
 RING_RECORDS = 1 << 17
@@ -204,7 +204,7 @@ class RuntimeNode:
         self._hook(deployed)
         why = runtime.add_plan(deployed, routes)
         if why:
-            raise PlanError(why)
+            raise PlanError("not_connected", why)
         self._stack.wake()
 
     def _hook(self, deployed: Deployed) -> None:

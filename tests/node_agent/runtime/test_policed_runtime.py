@@ -6,7 +6,8 @@ import pytest
 
 from node_agent.core import plan as core
 from node_agent.runtime.in_process import in_process
-from node_agent.wire.plan_message import PlanError, core_plan
+from node_agent.wire.plan_error import PlanError
+from node_agent.wire.plan_message import core_plan
 from protos import plan_pb2
 from tests.node_agent.live import chain_plan
 

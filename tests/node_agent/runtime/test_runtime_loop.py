@@ -11,7 +11,7 @@ from node_agent.host.trace_ring import TAKEN, WRITTEN
 from node_agent.runtime.deployments.deployed_plan import COMMITTED, DRAINING
 from node_agent.runtime.in_process import in_process, run_queued
 from node_agent.runtime.loop import Runtime
-from node_agent.wire.plan_message import PlanError
+from node_agent.wire.plan_error import PlanError
 from protos import records
 
 SECOND = 10**9

@@ -4,7 +4,8 @@ from collections.abc import Callable
 
 import pytest
 
-from node_agent.wire.plan_message import PlanError, core_plan
+from node_agent.wire.plan_error import PlanError
+from node_agent.wire.plan_message import core_plan
 from protos import plan_pb2
 
 

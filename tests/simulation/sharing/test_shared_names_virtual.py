@@ -14,7 +14,8 @@ from coordinator.spec.runtime_charges import NOTHING
 from node_agent.virtual.run import simulate
 from node_agent.virtual.scenario import Scenario
 from node_agent.virtual.world import Admission, Delivery, Offer
-from node_agent.wire.plan_message import PlanError, core_plan
+from node_agent.wire.plan_error import PlanError
+from node_agent.wire.plan_message import core_plan
 from protos.plan_document import Plan
 
 CLUSTER = """

@@ -15,8 +15,8 @@ from node_agent.core.engine.compiler import compile_plan
 from node_agent.core.engine.handover import hand_over
 from node_agent.core.policies import policy as named
 from node_agent.core.shedding.shedding_policies import draw
-from node_agent.wire.overload_message import OverloadError
 from node_agent.wire.overload_message import check as check_plan
+from node_agent.wire.plan_error import PlanError
 from protos.records import (
     LOST,
     POLICY_DROP_TAIL,
@@ -237,7 +237,7 @@ def test_a_door_has_one_shedder() -> None:
     plan = plan_of(Setting((WINDOW,), "front", filter_ns=MS))
     twice = replace(plan, sheddings=(*plan.sheddings, replace(plan.sheddings[0], policy="random", units=(ADDS,))))
     check_plan(plan)
-    with pytest.raises(OverloadError, match="two sheddings stand at the door of one unit"):
+    with pytest.raises(PlanError, match="two sheddings stand at the door of one unit"):
         check_plan(twice)
     calls = {each.operator_id: (each.call, each.plain) for each in Node(Setting((WINDOW,), None)).run.loaded.steps}
     with pytest.raises(ValueError, match=f"unit {ADDS}"):
