@@ -78,12 +78,14 @@ def test_a_protobuf_message_is_a_codec() -> None:
     for wrong in (pb.Ack(), {"id": 4}, None):
         with SAID.refuses("other_type t.Probe"):
             codec.encode(wrong)
-    with SAID.refuses("not_decoded t.Probe"):
+    with pytest.raises(CodecError) as refused:  # in words of the library, which differ from version to version
         codec.decode(b"\xff\xff")
+    assert (refused.value.code, refused.value.mistake.subject) == ("not_decoded", "t.Probe")
     with SAID.refuses("too_large t.Probe"):
         codec.decode(bytes(MAX_PAYLOAD_BYTES + 1))
-    with SAID.refuses("not_decoded t.Probe"):
+    with pytest.raises(CodecError) as refused:
         codec.from_json({"unknown": 1})
+    assert (refused.value.code, refused.value.mistake.subject) == ("not_decoded", "t.Probe")
     with pytest.raises(TypeError):
         protobuf("t.Dict", dict)
 
