@@ -8,6 +8,7 @@ from node_agent.host import ipc
 from node_agent.host.files import plan_files
 from node_agent.host.files.plan_files import StoredState
 from node_agent.host.files.state_dir import StateDir, StateError
+from tests.sentences import fault
 
 EXAMPLES = [
     ipc.RuntimeStarted(5, 2, "/dev/shm/x.ring"),
@@ -76,7 +77,8 @@ def test_a_state_that_is_missing_is_empty_and_a_damaged_one_is_refused(tmp_path)
 def test_the_state_directory_has_one_owner(tmp_path) -> None:
     state = StateDir(tmp_path / "s")
     state.lock()
-    with pytest.raises(StateError, match=f"pid {os.getpid()}"):
+    with pytest.raises(StateError) as refused:
         StateDir(tmp_path / "s").lock()
+    assert fault(refused.value.problem) == "in_use --state" and f"(pid {os.getpid()})" in str(refused.value)
     state.rings.tidy()
     state.unlock()

@@ -32,6 +32,9 @@ from node_agent.tools.doctor.machine import MIB, RealTime
 from node_agent.tools.doctor.software import Port, WallClock
 from node_agent.tools.doctor.storage import Storage
 from protos import requirements
+from tests.sentences import Wording
+
+SAID = Wording("grant-rt", "permission")
 
 ROOT = Path(__file__).parents[3]
 SOME = Storage("/state", "", free=10_000 * MIB, bytes_per_s=50_000_000, sync_ns=4_000_000)
@@ -391,11 +394,12 @@ def test_grant_rt_without_the_right_says_how_to_get_it(tmp_path: Path, monkeypat
         raise PermissionError(errno.EACCES, "Permission denied")
 
     monkeypatch.setattr(real_time_permission, "_write", refused)
-    with pytest.raises(real_time_permission.GrantError, match="as root: sudo x grant-rt --apply"):
+    limits = tmp_path / "limits.d"
+    with SAID.refuses("limits.d not_allowed"):
         real_time_permission.apply(
-            real_time_permission.Grant("pi", Path("/usr/bin/python3"), tmp_path, "sudo x grant-rt --apply")
+            real_time_permission.Grant("pi", Path("/usr/bin/python3"), limits, "sudo x grant-rt --apply")
         )
-    with pytest.raises(real_time_permission.GrantError, match=r"limits\.d elsewhere"):
+    with SAID.refuses("shimekiri-pi.conf unwritable"):
         monkeypatch.undo()
         real_time_permission.apply(real_time_permission.Grant("pi", Path("/usr/bin/python3"), tmp_path / "none"))
 

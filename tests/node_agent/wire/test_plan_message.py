@@ -4,9 +4,11 @@ from collections.abc import Callable
 
 import pytest
 
-from node_agent.wire.plan_error import PlanError
 from node_agent.wire.plan_message import core_plan
 from protos import plan_pb2
+from tests.sentences import Wording
+
+SAID = Wording("deploy", "local plan")
 
 
 def good() -> plan_pb2.LocalPlan:
@@ -57,35 +59,35 @@ def _no_unit(message: plan_pb2.LocalPlan) -> None:
 
 
 BREAKS: list[tuple[Callable[[plan_pb2.LocalPlan], object], str]] = [
-    (lambda m: setattr(m, "version", 2), "version 2"),
-    (lambda m: setattr(m.policy, "name", "edff"), "unknown policy 'edff'"),
-    (lambda m: m.policy.MergeFrom(plan_pb2.Policy(name="edf-e2e", largest_batch=2)), "batches need an order"),
-    (lambda m: m.policy.MergeFrom(plan_pb2.Policy(name="bts", largest_batch=2)), "bts forms its own"),
-    (lambda m: setattr(m.policy, "phi_ns", -1), "policy edf: phi"),
-    (lambda m: setattr(m.policy, "share_ppm", 1_000_000), "share_ppm"),
-    (lambda m: setattr(m.policy, "first_k", 1_000_001), "first_k"),
-    (lambda m: m.units[0].service.add(latency_ns=-1), "latency of its service"),
-    (lambda m: m.units[0].service.add(period_ns=5), "needs 1 to"),
-    (lambda m: m.units[0].arrivals.add(ahead_ns=5), "period of its arrivals"),
-    (lambda m: m.units[0].service.extend([plan_pb2.Service()] * 17), "more than 16"),
-    (lambda m: setattr(m, "index", 70_000), "node numbers"),
-    (lambda m: m.peers.add(index=65_535, name="b"), "node numbers"),
-    (lambda m: setattr(m.streams[0], "deadline_ns", -1), "stream in: deadline"),
-    (lambda m: setattr(m.outputs[0], "deadline_ns", 2 * 10**18), "output out: deadline"),
-    (lambda m: setattr(m.streams[0], "last_deadline_ns", 2 * 10**18), "stream in: last deadline"),
-    (lambda m: setattr(m.streams[0], "last_deadline_ns", 9), "stream in: last deadline 9 ns is not from its least"),
-    (lambda m: setattr(m.units[0], "last_deadline_ns", -1), "unit 1: last deadline"),
-    (lambda m: setattr(m.units[0], "last_deadline_ns", 8), "unit 1: last deadline 8 ns is not from its least"),
-    (_apart, "O2 does not follow O1 alone"),
-    (lambda m: setattr(m.streams[1], "id", 1), "unique"),
-    (lambda m: setattr(m.streams[1], "id", 70_000), "between 1 and"),
-    (lambda m: setattr(m.operators[0], "output", 9), "not described"),
-    (lambda m: m.operators[0].ClearField("inputs"), "has no input"),
-    (lambda m: m.sends.add(stream=2, peer=4), "peers"),
-    (lambda m: setattr(m.units[0], "sub_deadline_ns", -1), "sub-deadline"),
-    (lambda m: m.units[0].operators.extend([8]), "not its own"),
-    (_exits, "not its own"),
-    (_no_unit, "exactly one unit"),
+    (lambda m: setattr(m, "version", 2), "other_version"),
+    (lambda m: setattr(m.policy, "name", "edff"), "unknown_policy edff"),
+    (lambda m: m.policy.MergeFrom(plan_pb2.Policy(name="edf-e2e", largest_batch=2)), "not_in_batches edf-e2e"),
+    (lambda m: m.policy.MergeFrom(plan_pb2.Policy(name="bts", largest_batch=2)), "not_in_batches bts"),
+    (lambda m: setattr(m.policy, "phi_ns", -1), "out_of_range policy edf"),
+    (lambda m: setattr(m.policy, "share_ppm", 1_000_000), "out_of_range policy edf"),
+    (lambda m: setattr(m.policy, "first_k", 1_000_001), "out_of_range policy edf"),
+    (lambda m: m.units[0].service.add(latency_ns=-1), "out_of_range unit 1"),
+    (lambda m: m.units[0].service.add(period_ns=5), "out_of_range unit 1"),
+    (lambda m: m.units[0].arrivals.add(ahead_ns=5), "out_of_range unit 1"),
+    (lambda m: m.units[0].service.extend([plan_pb2.Service()] * 17), "too_many unit 1"),
+    (lambda m: setattr(m, "index", 70_000), "out_of_range"),
+    (lambda m: m.peers.add(index=65_535, name="b"), "out_of_range"),
+    (lambda m: setattr(m.streams[0], "deadline_ns", -1), "out_of_range stream in"),
+    (lambda m: setattr(m.outputs[0], "deadline_ns", 2 * 10**18), "out_of_range output out"),
+    (lambda m: setattr(m.streams[0], "last_deadline_ns", 2 * 10**18), "out_of_range stream in"),
+    (lambda m: setattr(m.streams[0], "last_deadline_ns", 9), "deadlines_in_wrong_order stream in"),
+    (lambda m: setattr(m.units[0], "last_deadline_ns", -1), "out_of_range unit 1"),
+    (lambda m: setattr(m.units[0], "last_deadline_ns", 8), "deadlines_in_wrong_order unit 1"),
+    (_apart, "not_a_chain unit 1"),
+    (lambda m: setattr(m.streams[1], "id", 1), "bad_ids stream"),
+    (lambda m: setattr(m.streams[1], "id", 70_000), "bad_ids stream"),
+    (lambda m: setattr(m.operators[0], "output", 9), "not_described"),
+    (lambda m: m.operators[0].ClearField("inputs"), "no_input operator O1"),
+    (lambda m: m.sends.add(stream=2, peer=4), "not_described"),
+    (lambda m: setattr(m.units[0], "sub_deadline_ns", -1), "out_of_range unit 1"),
+    (lambda m: m.units[0].operators.extend([8]), "not_its_own unit 1"),
+    (_exits, "not_its_own unit 1"),
+    (_no_unit, "not_in_one_unit"),
 ]
 
 
@@ -93,5 +95,5 @@ BREAKS: list[tuple[Callable[[plan_pb2.LocalPlan], object], str]] = [
 def test_a_broken_plan_is_refused_with_the_reason(break_it: Callable[[plan_pb2.LocalPlan], object], why: str) -> None:
     message = good()
     break_it(message)
-    with pytest.raises(PlanError, match=why):
+    with SAID.refuses(why):
         core_plan(message, 1, 1)

@@ -8,12 +8,14 @@ import pytest
 from ruamel.yaml import YAML
 
 from node_agent.operators.registry import Registry
-from node_agent.operators.signature import OperatorError
 from protos.vehicle_pb2 import Cpm, Warning
 from sim_vehicles.inputs.feed import Feed
 from sim_vehicles.inputs.stimuli import Stimuli, StimulusOptions
 from sim_vehicles.operators.chain import NO_DEADLINE_NS, WARNING_QUERY, Chain
 from sim_vehicles.readers.scenarios import load_scenario
+from tests.sentences import Wording
+
+SAID = Wording("operators", "chain")
 
 QUERY = Path(__file__).resolve().parents[3] / "sim_vehicles" / "queries" / "collision_warning.yaml"
 OPERATORS = """
@@ -129,7 +131,7 @@ def test_a_graph_that_cannot_run_is_refused(registry: Registry, operators: dict[
 
 
 def test_what_a_node_refuses_is_refused(registry: Registry) -> None:
-    with pytest.raises(OperatorError, match="has no parameter"):
+    with SAID.refuses("unknown_parameter speed"):
         Chain(graph({"W": {"run": "t.with_side", "in": "a", "with": {"speed": 2}}}, {}), registry)
     with pytest.raises(ValueError, match="no operator of the query"):
         Chain(graph({}, {}), registry, parameters={"W": {}})

@@ -14,7 +14,6 @@ from sim_vehicles.closed_loop.closed_loop import ClosedLoop
 from sim_vehicles.closed_loop.lap import Lap
 from sim_vehicles.closed_loop.replay_record import record
 from sim_vehicles.encounter.brake import AUTO
-from sim_vehicles.errors import BadInputError
 from sim_vehicles.inputs.feed import Feed
 from sim_vehicles.inputs.stimuli import Stimuli, StimulusOptions
 from sim_vehicles.readers.scenarios import load_scenario
@@ -23,7 +22,10 @@ from sim_vehicles.story.page.run_story import read_story
 from sim_vehicles.story.page.scene_html import page, write
 from sim_vehicles.story.page.stopping_profile import Line
 from sim_vehicles.story.page.wording import beside, outcome
+from tests.sentences import Wording
 from tests.simulation.planned_queries import MS, paper
+
+SAID = Wording("explain", "page")
 
 FEEDS = (Feed("v2v", "a", "vehicle.Cpm", 20, 500 * MS), Feed("sensor", "a", "vehicle.Sensor", 10, 500 * MS))
 PHASES = 4
@@ -252,15 +254,15 @@ def test_what_stands_in_files_cannot_become_markup(run: Path) -> None:
     ],
 )
 def test_what_is_no_number_ends_in_one_sentence(run: Path, path: str, value: Any) -> None:
-    with pytest.raises(BadInputError, match=r"replay.json: is not complete: .*; make it again"):
+    with SAID.refuses("replay.json not_complete", worded=False):
         page(changed(run, **{path: value}))
 
 
 def test_a_replay_without_a_verdict_is_refused(run: Path) -> None:
-    with pytest.raises(BadInputError, match="has no verdict or no scene"):
+    with SAID.refuses("replay.json no_verdict"):
         page(changed(run, verdict=None))
     (run / "replay.json").unlink()
-    with pytest.raises(BadInputError, match="cannot be read"):
+    with SAID.refuses("replay.json unreadable"):
         page(run)
 
 

@@ -13,14 +13,16 @@ from node_agent.virtual.scenario import Scenario
 from protos import records as rec
 from protos.plan_document import Plan
 from protos.records import RECORD_BYTES, Record
-from sim_vehicles.errors import BadInputError
 from sim_vehicles.story.timeline.gantt import gantt
 from sim_vehicles.story.timeline.lineage_trace import MissingRecordError, shares
 from sim_vehicles.story.timeline.run_trace import read_trace
 from sim_vehicles.story.timeline.stage_times import explain, explain_in, stage_times
 from tests import traces
+from tests.sentences import Wording
 from tests.simulation.planned_queries import MS, paper, planned
 from tests.simulation.random_plans import documents, registry
+
+SAID = Wording("explain", "timeline")
 
 AGES = {"v2v": 100 * MS}
 CHAIN = ("O3", "O4", *(f"O{n}" for n in range(7, 22)))
@@ -296,7 +298,7 @@ def test_damage_is_left_out_and_a_run_without_a_plan_is_refused(tmp_path: Path) 
     with pytest.raises(MissingRecordError, match="no lineage"):
         explain(run, {"source": "nobody", "epoch": 1, "seq": 1}, 0)
     (run / "plan.json").write_text("{")
-    with pytest.raises(BadInputError, match=r"plan.json:1: is not JSON"):
+    with SAID.refuses("plan.json:1 not_json"):
         stage_times(run, told(2), 0)
 
 

@@ -12,12 +12,14 @@ from typer.testing import CliRunner
 
 from node_agent.operators.registry import Registry
 from sim_vehicles.cli.app import app
-from sim_vehicles.errors import BadInputError
 from sim_vehicles.readers.table import write_motion
 from sim_vehicles.traffic import measures
 from sim_vehicles.traffic.ego_runs import EgoRun, FileRun, IssuedWarning, Options, messages, run_ego, run_file
 from sim_vehicles.traffic.truth import Conflict, Limits, conflicts
 from sim_vehicles.world.motion import Motion, State, Track, wrap
+from tests.sentences import Wording
+
+SAID = Wording("replay", "ego runs")
 
 LANKERSHIM = Path(__file__).resolve().parents[4] / "shared" / "data" / "ngsim_lankershim"
 LIMITS = Limits()
@@ -223,5 +225,5 @@ def test_bad_input_ends_with_2_and_a_reason(tmp_path: Path, arguments: list[str]
 
 
 def test_an_ego_that_is_not_there_is_refused_before_anything_runs(tmp_path: Path) -> None:
-    with pytest.raises(BadInputError, match="it has a, b"):
+    with SAID.refuses("made.csv.gz unknown_vehicle c"):
         run_file(crossing_csv(tmp_path), Options(), ("c",))

@@ -13,9 +13,11 @@ from node_agent.virtual.scenario import Scenario
 from protos import records
 from protos.plan_document import Plan
 from sim_vehicles.cli.app import app
-from sim_vehicles.errors import BadInputError
+from tests.sentences import Wording
 from tests.simulation.planned_queries import MS, planned
 from tests.simulation.policies.paper_policies import OWN, handed
+
+SAID = Wording("simulate", "policies")
 
 ONE_NODE = """
 shimekiri: 1
@@ -67,7 +69,7 @@ def test_what_only_the_papers_have_is_handed_in_and_no_scenario_names_it(name: s
     (trace,) = simulate(plan(), Scenario(), policies=handed(OWN[name])).traces
     found = [each for each in records.unpack_records(trace.records) if isinstance(each, records.Ran)]
     assert len(found) == 100 and len({each.start_ns for each in found}) == 100, "tuple by tuple, not in batches"
-    with pytest.raises(BadInputError, match=f"policy {name} is for the papers' reproductions alone"):
+    with SAID.refuses("policy_never_live --policy"):
         simulate(plan(), Scenario(policy=name))
 
 
@@ -83,11 +85,18 @@ def test_without_a_decision_cost_nothing_changes_and_run_json_says_nothing_of_it
 
 
 @pytest.mark.parametrize(
-    "wrong",
-    [{"decision_ns": -1}, {"phi_ns": 0}, {"first_k": 0}, {"first_k": 10**7}, {"share_ppm": 0}, {"share_ppm": 10**6}],
+    ("wrong", "called"),
+    [
+        ({"decision_ns": -1}, "negative --decision-cost"),
+        ({"phi_ns": 0}, "out_of_range --phi"),
+        ({"first_k": 0}, "out_of_range --first-k"),
+        ({"first_k": 10**7}, "out_of_range --first-k"),
+        ({"share_ppm": 0}, "out_of_range --share"),
+        ({"share_ppm": 10**6}, "out_of_range --share"),
+    ],
 )
-def test_parameters_that_cannot_be_meant_are_refused(wrong: dict[str, int]) -> None:
-    with pytest.raises(BadInputError, match=r"--decision-cost|--phi|--first-k|--share"):
+def test_parameters_that_cannot_be_meant_are_refused(wrong: dict[str, int], called: str) -> None:
+    with SAID.refuses(called):
         simulate(plan(), Scenario(**wrong))  # type: ignore[arg-type]
 
 

@@ -6,17 +6,17 @@ from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
-import pytest
-
 from coordinator.model.choices import Choices
 from coordinator.solve import planner
 from coordinator.spec.runtime_charges import NOTHING
 from node_agent.virtual.run import simulate
 from node_agent.virtual.scenario import Scenario
 from node_agent.virtual.world import Admission, Delivery, Offer
-from node_agent.wire.plan_error import PlanError
 from node_agent.wire.plan_message import core_plan
 from protos.plan_document import Plan
+from tests.sentences import Wording
+
+SAID = Wording("deploy", "names of inputs")
 
 CLUSTER = """
 shimekiri: 1
@@ -99,5 +99,5 @@ def test_as_many_names_as_inputs(tmp_path: Path) -> None:
     plan, _ = results(tmp_path, FIRST)
     message = plan.nodes["b"]
     message.operators[-1].called.append("left")
-    with pytest.raises(PlanError, match="operator both: 1 names for 2 inputs"):
+    with SAID.refuses("wrong_number_of_inputs operator both"):
         core_plan(message, plan_hash=1, epoch=1)

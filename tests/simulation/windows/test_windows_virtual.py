@@ -11,7 +11,6 @@ from pathlib import Path
 from tempfile import TemporaryDirectory
 from typing import Any
 
-import pytest
 from hypothesis import HealthCheck, given, note, settings
 from hypothesis import strategies as st
 
@@ -24,10 +23,12 @@ from node_agent.virtual.run import Simulation, simulate, write_run
 from node_agent.virtual.scenario import Scenario
 from node_agent.virtual.world import Admission
 from protos import records
-from sim_vehicles.errors import BadInputError
+from tests.sentences import Wording
 from tests.simulation.policies.paper_policies import OWN, handed
 from tests.simulation.windows.window_exact import Ran, check, missing
 from tests.simulation.windows.window_queries import MOST_AGE_MS, MS, Planned, Query, Source, Windows, queries, registry
+
+SAID = Wording("simulate", "windows")
 
 CASES = int(os.environ.get("SHIMEKIRI_CASES", "12"))
 EXAMPLES = settings(max_examples=CASES, deadline=None, suppress_health_check=list(HealthCheck), print_blob=True)
@@ -141,5 +142,5 @@ def test_a_tuple_older_than_was_promised_is_refused() -> None:
 
 
 def test_regret_says_that_windows_cannot_be_compared() -> None:
-    with pytest.raises(BadInputError, match="windows"):
+    with SAID.refuses("regret_of_windows --regret"):
         regret(one().plan(), Scenario(), registry(), ["fifo"])

@@ -16,7 +16,6 @@ from node_agent.core.engine.handover import hand_over
 from node_agent.core.policies import policy as named
 from node_agent.core.shedding.shedding_policies import draw
 from node_agent.wire.overload_message import check as check_plan
-from node_agent.wire.plan_error import PlanError
 from protos.records import (
     LOST,
     POLICY_DROP_TAIL,
@@ -42,7 +41,10 @@ from tests.node_agent.core.simulated.shedding_node import (
     plan_of,
     share,
 )
+from tests.sentences import Wording
 from tests.traces import of
+
+SAID = Wording("deploy", "sheddings")
 
 WINDOW = plans.Window("time", SECOND, SECOND, 0, ((1, 0),), useful_ns=SECOND, wait_ns=SECOND)
 
@@ -237,7 +239,7 @@ def test_a_door_has_one_shedder() -> None:
     plan = plan_of(Setting((WINDOW,), "front", filter_ns=MS))
     twice = replace(plan, sheddings=(*plan.sheddings, replace(plan.sheddings[0], policy="random", units=(ADDS,))))
     check_plan(plan)
-    with pytest.raises(PlanError, match="two sheddings stand at the door of one unit"):
+    with SAID.refuses("two_sheddings q"):
         check_plan(twice)
     calls = {each.operator_id: (each.call, each.plain) for each in Node(Setting((WINDOW,), None)).run.loaded.steps}
     with pytest.raises(ValueError, match=f"unit {ADDS}"):

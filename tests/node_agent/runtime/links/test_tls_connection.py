@@ -14,7 +14,7 @@ import pytest
 from cryptography import x509
 from cryptography.x509.oid import ExtensionOID
 
-from node_agent.client.address_book import InputError, identity_folder
+from node_agent.client.address_book import identity_folder
 from node_agent.control.plan_check import RefusalError, checked_prepare
 from node_agent.host.clock import clock_domain, new_boot, now_ns
 from node_agent.host.files.state_dir import StateDir
@@ -34,7 +34,10 @@ from node_agent.tools.doctor import agent_certificate as doctor
 from node_agent.wire import frames
 from protos import agent_pb2, records
 from tests.node_agent.live import ROOT
+from tests.sentences import Wording
 from tests.tls_identities import OTHERS, Authority
+
+SAID = Wording("feed", "identities")
 
 
 @pytest.fixture(scope="module")
@@ -409,7 +412,7 @@ def test_the_identity_of_clients_comes_from_the_addresses(tmp_path: Path) -> Non
     file.write_text('{"nodes": {}}')
     assert identity_folder(None, file) is None is identity_folder(None, None)
     file.write_text('{"tls": 1}')
-    with pytest.raises(InputError, match="'tls' is not the folder"):
+    with SAID.refuses("addresses.json wrong_shape tls"):
         identity_folder(None, file)
 
 

@@ -16,9 +16,11 @@ from node_agent.virtual.run import simulate
 from node_agent.virtual.scenario import Scenario
 from protos.plan_document import Plan
 from sim_vehicles.cli.app import app
-from sim_vehicles.errors import BadInputError
+from tests.sentences import Wording
 from tests.simulation.planned_queries import MS, paper
 from tests.simulation.random_plans import documents, registry
+
+SAID = Wording("simulate", "regret")
 
 EXAMPLES = settings(max_examples=10, deadline=None, suppress_health_check=[HealthCheck.too_slow], print_blob=True)
 
@@ -78,7 +80,7 @@ def test_outputs_may_be_counted_alone() -> None:
 
 
 def test_batches_are_refused() -> None:
-    with pytest.raises(BadInputError, match="--batch"):
+    with SAID.refuses("regret_in_batches --regret"):
         regret(paper(15), Scenario(batch="burst"))
 
 
