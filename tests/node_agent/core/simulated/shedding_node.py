@@ -227,7 +227,7 @@ class Node:
         self.run.ended_ns = self.now_ns
         return self.run
 
-    def _spend(self, step: Step, lineage: Lineage) -> None:
+    def _spend(self, step: Step, lineage: Lineage, raised: bool) -> None:
         self.now_ns += self.costs[step.operator_id]
         self.run.busy_ns += self.costs[step.operator_id]
 
