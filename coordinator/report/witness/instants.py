@@ -52,8 +52,10 @@ def instances(found: Rows) -> Instances:
     at = np.flatnonzero(is_ran | began)
     rows = found.where(at)
     ran = rows.kind == rec.RAN
-    start = np.where(ran, rows[Ran.start_ns], rows[Lost.start_ns])
     end = np.where(ran, rows[Ran.end_ns], rows[Lost.at_ns])
+    # Of one that hung, only the end of the instance before is known: what was drained after that has later instants.
+    hung = ~ran & (rows[Lost.cause] == rec.CAUSE_OPERATOR_HUNG)
+    start = np.where(ran, rows[Ran.start_ns], np.where(hung, end, rows[Lost.start_ns]))
     since = start - np.where(ran, rows[Ran.decision_ns], 0)
     new = np.ones(len(at), np.bool_)
     new[1:] = (np.diff(start) != 0) | (np.diff(end) != 0) | (np.diff(rows.inc) != 0)

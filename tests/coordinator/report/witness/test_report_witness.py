@@ -264,6 +264,24 @@ def test_a_tuple_of_which_all_records_are_taken_leaves_a_gap_in_its_sources_numb
     assert books["problems"][0].endswith("ADMITTED does not follow the tuple that its source admitted before it")
 
 
+def test_what_was_drained_before_an_operator_hung_is_in_order(tmp_path: Path) -> None:
+    """The hang cell names the end of the instance before as the start of one that hangs: what was drained in between
+    has a later instant and stands before both."""
+    ops = [{"name": "x", "at": "a", "in": ["s"]}]
+    cluster = Cluster(plan_document(["a"], {"s": "a"}, ops, {"out": ("x", "a", 50 * MS)}), 0, 0, 0)
+    (a,) = cluster.all
+    a.records = [each for each in a.records if each[0] == rec.PLAN]
+    first, second = Lineage(1, 1, 1, 0, 0, 0), Lineage(1, 1, 2, 0, 3 * MS, 3 * MS)
+    a.write(rec.ADMITTED, 3, 1, first, MS, 0, 0)
+    a.write(rec.OUTPUT, 3, 1, first, 3 * MS, 0, 0, 50 * MS, 0)
+    a.write(rec.ADMITTED, 3, 1, second, 4 * MS, 3 * MS, 3 * MS)
+    a.write(rec.RAN, 3, 1, first, MS, 2 * MS, 3 * MS, 0, 0, last=1)
+    a.write(rec.LOST, 3, 1, second, 1100 * MS, rec.CAUSE_OPERATOR_HUNG, 0, 0, 3 * MS)
+    cluster.finish()
+    books = verdict(read_run(cluster.save(tmp_path / "run")))["conservation"]
+    assert books["balanced"], books["problems"]
+
+
 def test_load_counts_tuples_that_no_other_record_knows_of(tmp_path: Path) -> None:
     """The last refusals of a source, and all records of its last tuple, are taken: their numbers leave no gap."""
     cluster = play(everything(), seed=2, tuples=6)
