@@ -76,7 +76,8 @@ def written(intention: Intention) -> Iterator[None]:
         try:
             yield
         finally:
-            path.unlink(missing_ok=True)
+            if not intention.waiting.exists():  # else it was decided and not put in step, as on a full disk
+                path.unlink(missing_ok=True)
 
 
 def left(path: Path) -> Intention | None:

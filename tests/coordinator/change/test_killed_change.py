@@ -94,3 +94,16 @@ def test_a_change_that_is_under_way_is_left_to_its_command(tmp_path: Path) -> No
     intention.file_of(path).write_text('{"path": 1}')
     assert intention.left(path) is None, "it was cut off while it was written: nobody had been told"
     assert os.listdir(tmp_path) == ["plan.json.changing"]
+
+
+@pytest.mark.parametrize("decided", [True, False])
+def test_an_intention_stays_where_the_files_could_not_be_put_in_step(tmp_path: Path, decided: bool) -> None:
+    """As on a full disk, after the agents had committed."""
+    path = tmp_path / "plan.json"
+    meant = intention.Intention(str(path), str(path), "a" * 64, "b" * 64)
+    meant.waiting.write_text("the next plan")
+    with pytest.raises(OSError, match="full"), intention.written(meant):
+        if not decided:
+            meant.waiting.unlink()
+        raise OSError("full")
+    assert intention.left(path) == (meant if decided else None)
