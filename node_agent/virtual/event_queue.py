@@ -1,15 +1,14 @@
 """The event queue of virtual time. Its order is total: instant, class, then the order in which events were made.
 
-At one instant: first plans change, then operators and instances end, then sources admit tuples, then they say how far
-they are, then tuples arrive over links, then what nodes have waited for is overdue, then nodes take in what has come,
-and only when all of this is in does a node choose what to run next.
+At one instant: first plans change, then operators and instances end, then sources admit tuples, then tuples arrive over
+links, then nodes take in what has come, and only when all of this is in does a node choose what to run next.
 """
 
 from collections.abc import Callable
 from heapq import heappop, heappush
 from typing import Any
 
-CHANGED, ENDED, ADMITTED, BEAT, ARRIVED, EXPIRED, TAKEN, DISPATCHED = range(8)
+CHANGED, ENDED, ADMITTED, ARRIVED, TAKEN, DISPATCHED = range(6)
 
 Call = Callable[[int, Any], None]  # instant, argument
 Entry = tuple[int, int, int, Call, Any]
@@ -51,8 +50,3 @@ class Events:
             return False
         self.now_ns = at_ns
         return True
-
-    def pass_until(self, at_ns: int) -> None:
-        """It is that instant, at which something happens that is in no queue."""
-        assert at_ns >= self.now_ns and not self._heap, "time goes forwards, past no event"
-        self.now_ns = at_ns

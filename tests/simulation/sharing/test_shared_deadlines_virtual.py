@@ -14,7 +14,7 @@ import pytest
 from coordinator.model.choices import Choices
 from coordinator.solve import planner
 from node_agent.operators.registry import Registry
-from node_agent.virtual.cluster.node import installed
+from node_agent.runtime.deployments.lifecycle import installed
 from node_agent.virtual.run import Simulation, operators_here, simulate
 from node_agent.virtual.scenario import Scenario
 from protos import plan_document, records
