@@ -17,13 +17,12 @@ Entry = tuple[int, int, int, Call, Any]
 class Events:
     """A queue of calls in virtual time."""
 
-    __slots__ = ("_count", "_heap", "done", "now_ns", "stopped")
+    __slots__ = ("_count", "_heap", "now_ns", "stopped")
 
     def __init__(self, now_ns: int = 0) -> None:
         self._heap: list[Entry] = []
         self._count = 0
         self.now_ns = now_ns
-        self.done = 0
         self.stopped = False  # `run` ends, also where something is left
 
     def at(self, at_ns: int, kind: int, call: Call, argument: Any = None) -> None:
@@ -35,13 +34,10 @@ class Events:
     def run(self) -> None:
         """Until nothing is left, or until it is `stopped`."""
         heap = self._heap
-        done = 0
         while heap and not self.stopped:
             at_ns, _, _, call, argument = heappop(heap)
             self.now_ns = at_ns
             call(at_ns, argument)
-            done += 1
-        self.done += done
 
     def skip_to(self, at_ns: int, kind: int) -> bool:
         """It is that instant now, and the turn of that kind. False: something else happens before."""

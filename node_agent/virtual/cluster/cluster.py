@@ -204,7 +204,7 @@ class Cluster:
         try:
             self._nodes[local.node].prepare(local, plan.hash, routes, costs)
         except PlanError as error:
-            raise bad_input("not_a_plan", f"node {local.node}: {error}", subject=local.node) from None
+            raise bad_input(error.code, f"node {local.node}: {error}", subject=local.node) from None
 
     def _commit_first(self, at_ns: int, _: Any) -> None:
         for node in self._nodes.values():
