@@ -21,7 +21,7 @@ from node_agent.virtual.change_schedule import ChangeSchedule
 from node_agent.virtual.cluster.ideal_network import Cable, IdealListener, Traffic
 from node_agent.virtual.cluster.node import DRIFT_PPM, NodeSettings, VirtualNode, VirtualTrace
 from node_agent.virtual.cluster.source_client import ClientSettings, SourceClient
-from node_agent.virtual.cluster.window_tail import tail_ns
+from node_agent.virtual.cluster.window_tail import seldom_ns, tail_ns, thinned
 from node_agent.virtual.cost_model import Costs
 from node_agent.virtual.errors import bad_input
 from node_agent.virtual.event_queue import ADMITTED, CHANGED, Events
@@ -66,7 +66,14 @@ class Cluster:
         parts = [local for locals_ in self._locals.values() for local in locals_]
         counted = any(operator.window is not None for part in parts for operator in part.operators)
         self._tail_ns = tail_ns(parts, scenario.latency_ns, oldest_ns) if counted else 0
-        self._beat_ns = max(source.beat_ns for part in parts for source in part.sources) if counted else 0
+        self._locals = {
+            name: tuple(thinned(local, seldom_ns(self._tail_ns)) for local in locals_)
+            for name, locals_ in self._locals.items()
+        }
+        beats_ns = (
+            source.beat_ns for locals_ in self._locals.values() for local in locals_ for source in local.sources
+        )
+        self._beat_ns = max(beats_ns, default=0) if counted else 0
         self._now_ns = _next_second(oldest_ns)
         self.started_ns = self._now_ns - SET_UP_NS
         self._traces = {
@@ -175,7 +182,7 @@ class Cluster:
         for name, (local, *_) in self._locals.items():
             settings = NodeSettings(
                 self._domain, local.index + 1, trial, self._policies, scenario.decision_ns, self._operate,
-                scenario.batch == "barrier",
+                scenario.batch == "barrier", seldom_ns(self._tail_ns),
             )  # fmt: skip
             reach = _Reach(self, local.index)
             self._nodes[name] = VirtualNode(

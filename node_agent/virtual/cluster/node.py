@@ -49,7 +49,8 @@ class Observer(Protocol):
 
 class NodeSettings(NamedTuple):
     """domain: of the clock. decision_ns: what a decision costs. operate: runs operators in place of `executor.apply`;
-    None: that. barrier: outputs wait for the rest of their burst."""
+    None: that. barrier: outputs wait for the rest of their burst. seldom_ns: how far looks at timers are apart at most,
+    where that is more than PACE says."""
 
     domain: str
     boot: int
@@ -58,6 +59,7 @@ class NodeSettings(NamedTuple):
     decision_ns: int = 0
     operate: Operate | None = None
     barrier: bool = False
+    seldom_ns: int = 0
 
 
 class VirtualTrace:
@@ -179,7 +181,8 @@ class VirtualNode:
         self._listens = True  # not while a batch runs: that keeps an agent from its sockets
         self._timed = False  # some plan has windows, or feeds them
         self._events = traffic.events
-        runtime = self._runtime = Runtime(shared, trace.facts, registry, self._changed, None, self._meter, PACE)
+        pace = PACE._replace(most_tick_ns=max(PACE.most_tick_ns, settings.seldom_ns))
+        runtime = self._runtime = Runtime(shared, trace.facts, registry, self._changed, None, self._meter, pace)
         runtime.plans.commands = _Telling(runtime, observer)
         runtime.plans.policies = settings.policies
         self.listener = IdealListener(traffic, self.name)

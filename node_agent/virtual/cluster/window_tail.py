@@ -1,8 +1,11 @@
 """How long after an admission windows may have to do with it: a trial ends only when that time has passed."""
 
 from collections.abc import Iterable
+from dataclasses import replace
 
 from node_agent.core import plan as core
+
+MOST_BEATS = 100_000  # of one source in that time
 
 
 def tail_ns(plans: Iterable[core.Plan], latency_ns: int | None, oldest_ns: int) -> int:
@@ -25,4 +28,15 @@ def tail_ns(plans: Iterable[core.Plan], latency_ns: int | None, oldest_ns: int) 
     return windows + joins + 2 * beats + max(ages, oldest_ns) + links
 
 
-__all__ = ["tail_ns"]
+def seldom_ns(tail_ns: int) -> int:
+    """How far timers are apart at least where that time is very long, so that a trial ends all the same."""
+    return tail_ns // MOST_BEATS
+
+
+def thinned(plan: core.Plan, least_ns: int) -> core.Plan:
+    """The plan with heartbeats that far apart at least."""
+    sources = (replace(each, beat_ns=max(each.beat_ns, least_ns) if each.beat_ns else 0) for each in plan.sources)
+    return replace(plan, sources=tuple(sources))
+
+
+__all__ = ["MOST_BEATS", "seldom_ns", "tail_ns", "thinned"]

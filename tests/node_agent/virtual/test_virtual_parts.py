@@ -111,7 +111,7 @@ def test_a_link_takes_its_latency_and_sends_one_tuple_after_the_other() -> None:
 
 
 def test_a_lost_tuple_never_arrives_and_the_ledgers_balance(tmp_path: Path) -> None:
-    """A link that hears of a later tuple takes the lost one for acknowledged; the last ones it resends, then gives up."""
+    """A later tuple acknowledges the lost one with it; the last ones are resent, then given up."""
     done = simulate(planned(HOP, TWO_NODES), Scenario(trials=20, loss=0.4))
     write_run(done, tmp_path / "run")
     found = verdict(read_run(tmp_path / "run"))

@@ -66,9 +66,7 @@ class FromAdmission(Stub):
 
     def longest_ns(self, output: str, waited_ns: dict[tuple[str, int], int]) -> int:
         """waited_ns: from the origin of each tuple to its admission."""
-        took = [
-            each.latency_ns - waited_ns[each.source, each.seq] for each in self.results if each.output == output
-        ]
+        took = [each.latency_ns - waited_ns[each.source, each.seq] for each in self.results if each.output == output]
         return max(took, default=0)
 
 
