@@ -9,11 +9,11 @@ from typing import Literal
 
 Code = Literal[
     # several rooms
-    "bad_name", "insecure_off_loopback", "no_file", "no_key", "no_node", "no_source", "not_a_tuple", "not_json",
+    "bad_name", "insecure_off_loopback", "no_file", "no_node", "no_source", "not_a_tuple", "not_json",
     "not_ready", "not_tls", "other_node", "other_type", "parameters_not_json", "refused", "unknown_output",
     "unknown_source", "wrong_number_of_inputs", "wrong_shape",
     # core
-    "no_field", "no_side", "not_by_ranks",
+    "no_side", "not_by_ranks",
     # tls
     "encrypted", "expired", "no_certificate", "no_tls13", "not_pem", "not_tls13", "not_valid_yet", "not_verified",
     "of_another_ca", "open_to_all", "other_key", "other_purpose",

@@ -83,7 +83,7 @@ def problem_of(error: Exception) -> Problem | None:
         return problem
     if isinstance(mistake := getattr(error, "mistake", None), Mistake):
         return Problem(mistake)
-    code = getattr(error, "code", None)
+    code = getattr(error, "code", None) or getattr(error, "cause", None)
     return Problem(Mistake(code, str(error), subject=getattr(error, "subject", ""))) if isinstance(code, str) else None
 
 

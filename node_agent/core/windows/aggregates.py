@@ -9,7 +9,6 @@ from math import isfinite
 from typing import Any, Protocol
 
 from node_agent.core.windows.open_windows import Cause, UnfitError
-from node_agent.problems import UnusableValueError
 
 PPM = 1_000_000
 _BITS = 1074  # every float is a multiple of 2 ** -1074
@@ -60,14 +59,14 @@ def field(path: str) -> Callable[[Any], Any]:
     """A reader of `speed` or `car.speed`, by key in mappings, else by attribute; UnfitError where there is none."""
     names = path.split(".")
     if not all(names):
-        raise UnusableValueError("no_name", f"'{path}' names no field", subject=path)
+        raise ValueError(f"'{path}' names no field")
 
     def read(payload: Any) -> Any:
         for name in names:
             try:
                 payload = payload[name] if isinstance(payload, Mapping) else getattr(payload, name)
             except (KeyError, AttributeError):
-                raise UnfitError(Cause.VALUE, "no_field", f"a tuple without {path}", path) from None
+                raise UnfitError(Cause.VALUE, f"a tuple without {path}") from None
         return payload
 
     return read
@@ -81,7 +80,7 @@ def number(value: Any) -> Number:
         return float(value) + 0.0
     if isinstance(value, int) and not isinstance(value, bool):
         return int(value)
-    raise UnfitError(Cause.VALUE, "not_finite", f"{value!r:.60} is no finite number")
+    raise UnfitError(Cause.VALUE, f"{value!r:.60} is no finite number")
 
 
 class _Sum:
@@ -111,7 +110,7 @@ class _Sum:
         try:
             return (self.scaled + (self.integers << _BITS)) / (divisor << _BITS)
         except OverflowError:
-            raise UnfitError(Cause.VALUE, "too_large", "a sum beyond what a float holds") from None
+            raise UnfitError(Cause.VALUE, "a sum beyond what a float holds") from None
 
 
 class Count:
@@ -182,7 +181,7 @@ class Quantile:
 
     def __init__(self, ppm: int, most: int = 65_536) -> None:
         if not 0 < ppm <= PPM:
-            raise UnusableValueError("out_of_range", f"a quantile of {ppm} ppm: above 0 and at most {PPM}")
+            raise ValueError(f"a quantile of {ppm} ppm: above 0 and at most {PPM}")
         self._ppm, self._most = ppm, most
 
     def start(self) -> list[Number]:
@@ -192,7 +191,7 @@ class Quantile:
     def add(self, state: list[Number], value: Any) -> None:
         """One more; UnfitError beyond `most`."""
         if len(state) >= self._most:
-            raise UnfitError(Cause.MEMORY, "too_many", f"more than {self._most} values for a quantile")
+            raise UnfitError(Cause.MEMORY, f"more than {self._most} values for a quantile")
         state.append(number(value))
 
     def result(self, state: list[Number]) -> Number | None:
@@ -242,7 +241,7 @@ class Grouped:
         key = text(self._by(payload))
         if key not in state:
             if len(state) >= self._most:
-                raise UnfitError(Cause.MEMORY, "too_many", f"more than {self._most} groups")
+                raise UnfitError(Cause.MEMORY, f"more than {self._most} groups")
             state[key] = self._inner.start()
         self._inner.add(state[key], source, payload)
 
@@ -259,7 +258,7 @@ def text(key: Any) -> str:
         return "true" if key else "false"
     if isinstance(key, int):
         return str(key)
-    raise UnfitError(Cause.VALUE, "no_key", f"{key!r:.60} is no key: a text or an integer is")
+    raise UnfitError(Cause.VALUE, f"{key!r:.60} is no key: a text or an integer is")
 
 
 class Users:
@@ -280,7 +279,7 @@ class Users:
             state[0] = self._own.add(state[0], payload)
             return
         if state[0] >= self._most:
-            raise UnfitError(Cause.MEMORY, "too_many", f"more than {self._most} tuples are kept")
+            raise UnfitError(Cause.MEMORY, f"more than {self._most} tuples are kept")
         state[0] += 1
         state[source + 1].append(payload)
 

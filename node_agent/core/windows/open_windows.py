@@ -9,12 +9,7 @@ from bisect import bisect_left
 from dataclasses import dataclass, field
 from enum import StrEnum
 from heapq import heapify, heappop, heappush
-from typing import TYPE_CHECKING, Any
-
-from node_agent.problems import UnusableValueError
-
-if TYPE_CHECKING:
-    from node_agent.error_codes import Code
+from typing import Any
 
 
 class Cause(StrEnum):
@@ -29,11 +24,11 @@ class Cause(StrEnum):
 
 
 class UnfitError(ValueError):
-    """A tuple or a state that a window cannot go on with. subject: the field it is about."""
+    """A tuple or a state that a window cannot go on with."""
 
-    def __init__(self, cause: Cause, code: "Code", why: str, subject: str = "") -> None:
+    def __init__(self, cause: Cause, why: str) -> None:
         super().__init__(why)
-        self.cause, self.code, self.subject = cause, code, subject
+        self.cause = cause
 
 
 @dataclass(slots=True, eq=False)
@@ -94,7 +89,7 @@ class OpenWindows:
 
     def __init__(self, most: int, first: int) -> None:
         if most < 1:
-            raise UnusableValueError("out_of_range", f"at most {most} open windows are none")
+            raise ValueError(f"at most {most} open windows are none")
         self.most, self.next = most, first
         self.open: dict[int, Window] = {}
         self.commands: list[Command] = []

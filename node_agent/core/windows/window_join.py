@@ -42,7 +42,7 @@ class Join:
         pairs = sum(len(kept[each].get(key, ())) for each in range(self._sources) if (each in self._right) != right)
         if sizes[0] >= self._most or sizes[1] + pairs > self._most_pairs:
             why = f"more than {self._most} tuples or {self._most_pairs} pairs"
-            raise UnfitError(Cause.MEMORY, "too_many", why)
+            raise UnfitError(Cause.MEMORY, why)
         sizes[0] += 1
         sizes[1] += pairs
         kept[source].setdefault(key, []).append(payload)

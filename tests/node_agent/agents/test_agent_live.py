@@ -20,6 +20,7 @@ OPERATORS = """
 import signal
 import time
 from node_agent.sdk import operator
+from tests.sentences import refused
 
 @operator("t.moody", inputs={"value": "json"}, output="json")
 def moody(value):
@@ -157,7 +158,7 @@ def test_frames_that_are_none_close_their_connection_and_nothing_else(tmp_path: 
         with socket.create_connection(("127.0.0.1", agent.ready["data"])) as end:
             end.sendall(HELLO[:-3])  # truncated, then gone
         assert isinstance(source.send(1), Admitted)
-        with pytest.raises(NotAcceptedError, match="nothing"):
+        with refused("refused source:nothing", NotAcceptedError):
             Source(agent.data, "nothing")
 
 

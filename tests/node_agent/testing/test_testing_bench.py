@@ -239,7 +239,7 @@ def test_windows() -> None:
         window(Sum, [], with_={"fields": "g"})
     with SAID.refuses("windows_mixed t.mixing"):
         window(Mixing, tuples)
-    with SAID.refuses("no_field lane", kind=UnfitError):
+    with SAID.refuses("value", kind=UnfitError):
         window(Sum, [{"kg": 1}], by="lane")
 
 
