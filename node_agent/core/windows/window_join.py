@@ -5,7 +5,6 @@ from typing import Any
 
 from node_agent.core.windows.aggregates import text
 from node_agent.core.windows.open_windows import Cause, UnfitError
-from node_agent.problems import UnusableValueError
 
 Kept = list[dict[str, list[Any]]]  # per source: tuples by key, in the order of their numbers
 
@@ -24,9 +23,7 @@ class Join:
         most: int = 65_536, most_pairs: int = 65_536, names: tuple[str, str] = ("left", "right"),
     ) -> None:  # fmt: skip
         if not right or not right < frozenset(range(sources)):
-            raise UnusableValueError(
-                "no_side", f"sources {sorted(right)} of {sources} are no right side: each side needs one"
-            )
+            raise ValueError(f"sources {sorted(right)} of {sources} are no right side: each side needs one")
         self._on, self._sources, self._right = on, sources, right
         self._most, self._most_pairs, self._names = most, most_pairs, names
 
@@ -41,8 +38,7 @@ class Join:
         key = text(self._on[right](payload))
         pairs = sum(len(kept[each].get(key, ())) for each in range(self._sources) if (each in self._right) != right)
         if sizes[0] >= self._most or sizes[1] + pairs > self._most_pairs:
-            why = f"more than {self._most} tuples or {self._most_pairs} pairs"
-            raise UnfitError(Cause.MEMORY, why)
+            raise UnfitError(Cause.MEMORY, f"more than {self._most} tuples or {self._most_pairs} pairs")
         sizes[0] += 1
         sizes[1] += pairs
         kept[source].setdefault(key, []).append(payload)

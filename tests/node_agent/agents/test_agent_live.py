@@ -15,12 +15,12 @@ from node_agent.link.limits import MAX_FRAME_BYTES
 from node_agent.wire import frames
 from protos import records
 from tests.node_agent.live import HASH, ROOT, Agent, alive, chain_plan, kinds, spooled, store, until
+from tests.sentences import refused
 
 OPERATORS = """
 import signal
 import time
 from node_agent.sdk import operator
-from tests.sentences import refused
 
 @operator("t.moody", inputs={"value": "json"}, output="json")
 def moody(value):
