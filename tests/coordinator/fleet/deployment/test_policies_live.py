@@ -87,13 +87,13 @@ def test_a_policy_of_the_papers_comparisons_is_refused_with_its_reason(
     name: str, tmp_path: Path, addresses: Addresses
 ) -> None:
     """No plan is made for it; and a plan that was made elsewhere is refused by the agent."""
-    with pytest.raises(CoordinatorError, check=has(("policy_never_live", "TODO"))):
+    with pytest.raises(CoordinatorError, check=has(("policy_never_live", "nodes.a.policy"))):
         plan(tmp_path, name)
     values = plan(tmp_path, "edf").to_json()
     values["nodes"]["a"]["policy"]["name"] = name
     made = hashed(values)
     with (
         Agents(addresses.of_plan(made)) as agents,
-        pytest.raises(deploy.DeployError, check=has(("not_ready", "TODO"), ("refused_by_agent", "a"))),
+        pytest.raises(deploy.DeployError, check=has(("not_deployed", made.hash), ("refused_by_agent", "a"))),
     ):
         deploy.deploy(made, agents)
