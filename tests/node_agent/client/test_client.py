@@ -282,7 +282,7 @@ def test_an_agent_without_credit_refuses_by_time(agent: Agent) -> None:
 
 def test_a_stream_of_an_unknown_type_is_refused(agent: Agent) -> None:
     agent.codec = "none.Such"
-    with SAID.refuses("unknown_codec none.Such", kind=UnknownCodecError):
+    with SAID.refuses("unknown_codec none.Such", False, UnknownCodecError):
         Source(agent.address, "s")
 
 
