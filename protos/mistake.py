@@ -35,7 +35,7 @@ class Problem:
     line: int = 0
 
     def __str__(self) -> str:
-        return self._placed(str(self.mistake))
+        return self._with_place(str(self.mistake))
 
     @property
     def subject(self) -> str:
@@ -45,8 +45,8 @@ class Problem:
     @property
     def without_mend(self) -> str:
         """Where and what, for a reader that has the mend beside it."""
-        return self._placed(self.mistake.text)
+        return self._with_place(self.mistake.text)
 
-    def _placed(self, sentence: str) -> str:
+    def _with_place(self, sentence: str) -> str:
         place = f"{self.file}:{self.line}" if self.line else self.file
         return f"{place}: {sentence}" if place else sentence

@@ -69,7 +69,7 @@ class Wording:
 
 @contextmanager
 def refused(expected: str, kind: type[Exception] = Exception) -> Iterator[pytest.ExceptionInfo[Exception]]:
-    """That what is within fails with a mistake that `fault` writes so, whatever its words. kind: of the error."""
+    """That what is within fails with a mistake that `fault` writes so, in any words. kind: of the error."""
     with pytest.raises(kind, check=lambda error: problem_of(error) is not None) as raised:
         yield raised
     problem = problem_of(raised.value)
