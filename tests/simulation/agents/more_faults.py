@@ -9,6 +9,8 @@ from node_agent.virtual.simulated.simulated_machine import STATE, SimulatedMachi
 from tests.simulation.agents.agent_faults import KINDS as FIRST_KINDS
 from tests.simulation.agents.agent_faults import Begin, Fault
 from tests.simulation.agents.agents_line import SECOND, AgentsLine
+from tests.simulation.agents.deploy_faults import DEPLOY_KINDS
+from tests.simulation.agents.paired_faults import PAIRED_KINDS
 
 NEVER_NS = 1 << 60
 HUNG_NS = 5 * SECOND
@@ -137,7 +139,7 @@ MORE: dict[str, Begin] = {
     "power_cut_writing": _power_cut_writing, "cut_and_crash": _cut_and_crash,
 }  # fmt: skip
 OUTSIDE: dict[str, Begin] = {"memory_gone": _memory_gone}  # by name only: what they break is known and told
-ALL: dict[str, Begin] = {**FIRST_KINDS, **MORE}
+ALL: dict[str, Begin] = {**FIRST_KINDS, **MORE, **DEPLOY_KINDS, **PAIRED_KINDS}
 EVERY: dict[str, Begin] = {**ALL, **OUTSIDE}
 
 

@@ -53,13 +53,20 @@ def kinds_of(seed: int) -> list[str]:
     return [kind for kind in KINDS if random.random() < share]
 
 
+def kinds_drawn(seed: int) -> set[str]:
+    """Of which a seed has a fault at all: it is told without running it."""
+    random = Random(seed ^ 0x5EED)
+    random.randrange(8)
+    return {fault.kind for fault in drawn(random, kinds_of(seed))}
+
+
 def run(seed: int, kinds: Sequence[str] | None = None) -> Outcome:
     """One seed, with its own kinds of faults or with these."""
     chosen = kinds_of(seed) if kinds is None else list(kinds)
     outcome = Outcome(seed, chosen)
     random = Random(seed ^ 0x5EED)
     line = FaultyLine(seed, SMALL_RING if random.randrange(8) == 0 else 4096)
-    faults = drawn(random, line, chosen)
+    faults = drawn(random, chosen)
     for name, instants in load(random, faults).items():
         probes = [HEALED_NS + number * 200 * MS for number in range(PROBES)]
         line.feed(name, instants + probes)

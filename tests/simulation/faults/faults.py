@@ -145,9 +145,9 @@ KINDS: dict[str, Begin] = {
 }  # fmt: skip
 
 
-def drawn(random: Random, line: FaultyLine, kinds: list[str]) -> list[Fault]:
+def drawn(random: Random, kinds: list[str]) -> list[Fault]:
     """The faults of one seed."""
-    ways = sorted(set(line.ways()))
+    ways = sorted(set(FaultyLine.ways()))
     return [
         Fault(
             random.choice(kinds), random.randrange(FIRST_NS, LAST_NS), random.randrange(MS, LONGEST_NS),

@@ -130,7 +130,8 @@ class FaultyLine:
             self.random.getrandbits(63) | 1, stream, tuples,
         )  # fmt: skip
 
-    def ways(self) -> Iterator[tuple[str, str]]:
+    @staticmethod
+    def ways() -> Iterator[tuple[str, str]]:
         """Which carry something."""
         pairs = [("a", "b"), ("b", "c"), ("client-s", "a"), ("client-t", "b")]
         for from_, to in pairs:

@@ -21,3 +21,8 @@ STREET = World(StreetLine, _check, "tests.simulation.agents.street", tuple(ALL))
 def run(seed: int, kinds: Sequence[str] | None = None) -> Outcome:
     """One seed, with its own kinds of faults or with these."""
     return agent_campaign.run(seed, kinds, world=STREET)
+
+
+def kinds_drawn(seed: int) -> set[str]:
+    """Of which a seed has a fault at all."""
+    return agent_campaign.kinds_drawn(seed, STREET)
