@@ -77,6 +77,7 @@ class World(NamedTuple):
     check: Callable[[AgentsLine, int], Judge] = Check
     module: str = "tests.simulation.agents"
     kinds: Sequence[str] = tuple(ALL)
+    street: bool = False  # what only the richer query has is to happen as well
 
 
 LINE = World()
@@ -113,9 +114,12 @@ def _run(outcome: Outcome, folder: Path, once: bool) -> None:
     try:
         line.time.run_until(QUIET_NS)
         outcome.fired.update(seen(line))
+        if not any(outcome.fired[kind] for kind in DISK):
+            line.expect_fences()
         _finish(line)
         verdicts = world.check(line, HEALED_NS).run()
-        check_rules(read(line.run, {name: plan(name) for name in {each.plan for each in line.deployments}}), verdicts)
+        library = read(line.run, {name: plan(name) for name in {each.plan for each in line.deployments}})
+        check_rules(library, line.hung, verdicts)
         outcome.counts = verdicts.counts
         outcome.problems = [*line.problems, *_failures(line), *_damage(line, outcome.fired), *verdicts.problems]
     except Exception:
@@ -131,7 +135,12 @@ def _run(outcome: Outcome, folder: Path, once: bool) -> None:
 def _mend(line: AgentsLine, fired: Counter[str]) -> None:
     """Deploy again where a deployment has not told that it is done, or where a disk has lost what was committed."""
     later = line.deployments[1:]
-    if fired["bit_rot"] or fired["moved"] or any(each.result != "committed" for each in line.deployments) or len(later) > 1:
+    if (
+        fired["bit_rot"]
+        or fired["moved"]
+        or any(each.result != "committed" for each in line.deployments)
+        or len(later) > 1
+    ):
         for process in line.coordinators:
             process.kill()
         line.deploy(line.deployments[-1].plan, tries=5)

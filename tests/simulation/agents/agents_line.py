@@ -106,6 +106,7 @@ class AgentsLine:
         self.seen: list[Seen] = []
         self.slept: dict[str, list[tuple[int, int]]] = {name: [] for name in NODES}
         self.problems: list[str] = []
+        self.hung: list[tuple[str, str]] = []  # node and boot of runtimes whose operator was killed, as was said
         self.deployments: list[Deployment] = []
         self.coordinators: list[CoordinatorProcess] = []
         self.asked: dict[str, list[Asked]] = {name: [] for name in NODES}
@@ -252,6 +253,33 @@ class AgentsLine:
                 self.problems.append(f"{name}: plan {committed.hash[:8]} admits, and is only prepared on the disk")
 
         self.time.after(SECOND, look)
+
+    def expect_fences(self) -> None:
+        """A node accepts no plan of an epoch that is older than one it had accepted before, nor one of an aborted one,
+        and forgets what was aborted."""
+        for name, asked in self.asked.items():
+            prepared = [each for each in asked if each.method == "Prepare" and each.accepted]
+            for one in prepared:
+                for other in asked:
+                    before = other.accepted and other.ended_ns <= one.began_ns
+                    newer = other.method == "Prepare" and other.epoch > one.epoch
+                    aborted = other.method == "Abort" and other.epoch >= one.epoch
+                    if before and (newer or aborted) and not self._committed(asked, one):
+                        self.problems.append(f"{name}: has prepared epoch {one.epoch} after {other}")
+            last = asked[-1] if asked else None
+            if last is None or last.method != "Abort" or not last.accepted:
+                continue
+            if any(not each.answered or each.ended_ns > last.began_ns for each in asked[:-1]):
+                continue
+            state = plan_files.read_state(STATE / "plans", self.machines[name].disk)
+            if any(each.hash == last.hash and each.state == plan_files.PREPARED for each in state.plans):
+                self.problems.append(f"{name}: {last} was accepted, and the plan is prepared")
+
+    def _committed(self, asked: list[Asked], one: Asked) -> bool:
+        """Whether that plan may have been committed before: then its address book alone was new."""
+        return any(
+            other.method == "Commit" and other.hash == one.hash and other.began_ns < one.began_ns for other in asked
+        )
 
     # -- what holds at every boot
 

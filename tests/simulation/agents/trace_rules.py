@@ -3,6 +3,7 @@
 - A tuple is admitted under a plan that is committed here then, and one plan is at a time.
 - A tuple that came from a peer under a plan has committed it, and is taken over once.
 - What LOAD adds up is what the records before it say.
+- An operator that was killed since it hung has a record of its tuple.
 - An incarnation begins with a count of its own.
 """
 
@@ -13,8 +14,12 @@ from tests.simulation.agents.agent_checker import Verdicts
 from tests.simulation.agents.stories import Library, Story
 
 
-def check_rules(library: Library, found: Verdicts) -> None:
-    """All incarnations."""
+def check_rules(library: Library, hung: list[tuple[str, str]], found: Verdicts) -> None:
+    """All incarnations. hung: node and boot of those that were killed since an operator hung."""
+    for story in library.stories:
+        causes = {each.cause for each in story.records if isinstance(each, rec.Lost) and not each.never_left}
+        if (story.node, story.boot) in hung and not story.holed and rec.CAUSE_OPERATOR_HUNG not in causes:
+            found.say(f"{story.node} {story.epoch}: its operator hung and was killed, and no record says which tuple")
     counts = Counter((story.node, story.epoch) for story in library.stories)
     for (node, epoch), count in counts.items():
         if count > 1:

@@ -84,9 +84,9 @@ def _check_written(line: FaultyLine, numbers: dict[Key, int], written: list[Writ
     for key in numbers:
         node = next(node for stream, node in FED.values() if stream == key[0])
         there = [each for each in written if each.node == node and each.incarnation.header.starts & 0xFFFF == key[1]]
-        if there and not any(each.dropped or not each.incarnation.state for each in there):
-            if not any(_has(each, key, rec.ADMITTED) for each in there):
-                found.say(f"{key} was admitted at {node}, as its client knows, and no record says so")
+        whole = there and not any(each.dropped or not each.incarnation.state for each in there)
+        if whole and not any(_has(each, key, rec.ADMITTED) for each in there):
+            found.say(f"{key} was admitted at {node}, as its client knows, and no record says so")
 
 
 def _check_taken_over(line: FaultyLine, written: list[Written], found: Verdicts) -> None:

@@ -46,7 +46,8 @@ class Seen(NamedTuple):
 
 class Load(NamedTuple):
     """What the nodes have to do. work: how much longer an operator takes than its plan says, which says less for it
-    then; last_work: the same of those of the last node, besides; memory_bytes: of that node's queues; 0: enough; limit: of what one source admits."""
+    then; last_work: the same of those of the last node, besides; memory_bytes: of that node's queues, 0: enough; limit:
+    of what one source admits."""
 
     work: int = 1
     last_work: int = 1
@@ -54,7 +55,10 @@ class Load(NamedTuple):
     limit: core.Limit | None = None
 
 
-def plans(load: Load = Load()) -> dict[str, core.Plan]:
+EASY = Load()
+
+
+def plans(load: Load = EASY) -> dict[str, core.Plan]:
     """The nodes' parts of the plan."""
 
     def stream(id_: int, *producers: int) -> core.Stream:
@@ -76,8 +80,8 @@ def plans(load: Load = Load()) -> dict[str, core.Plan]:
 
     return {
         "a": plan(
-            "a", streams=(stream(S), stream(X)), sources=(core.Source(S, "s", S, limit=load.limit),), operators=(operator(X, S),),
-            units=(unit(X, DEADLINES["mid"]),), sends=((X, 1),),
+            "a", streams=(stream(S), stream(X)), sources=(core.Source(S, "s", S, limit=load.limit),),
+            operators=(operator(X, S),), units=(unit(X, DEADLINES["mid"]),), sends=((X, 1),),
         ),
         "b": plan(
             "b", streams=(stream(X, 0), stream(T), stream(Y), stream(W)), sources=(core.Source(T, "t", T),),
@@ -100,7 +104,7 @@ def _registry() -> Registry:
 class FaultyLine:
     """The world of one seed. seen: all results; slept: true spans of suspensions, by node."""
 
-    def __init__(self, seed: int, ring_records: int = 4096, load: Load = Load()) -> None:
+    def __init__(self, seed: int, ring_records: int = 4096, load: Load = EASY) -> None:
         self.load = load
         self.random = Random(seed)
         self.time = VirtualTime()

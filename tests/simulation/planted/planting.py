@@ -62,9 +62,7 @@ def uproot(folder: Path, bug: Bug) -> None:
         plant(folder, LIMIT)
 
 
-def seeds(
-    folder: Path, campaigns: Iterable[str], numbers: Iterable[int], kinds: Collection[str] = ()
-) -> Iterator[Ran]:
+def seeds(folder: Path, campaigns: Iterable[str], numbers: Iterable[int], kinds: Collection[str] = ()) -> Iterator[Ran]:
     """Runs them one after the other, of each number all campaigns, until nobody asks for more or one fails.
 
     kinds: only seeds that have a fault of one of these kinds; none: all seeds."""
