@@ -3,6 +3,7 @@
 - A tuple is admitted under a plan that is committed here then, and one plan is at a time.
 - A tuple that came from a peer under a plan has committed it, and is taken over once.
 - What LOAD adds up is what the records before it say.
+- Nothing is written of a tuple under a plan that has drained.
 - An operator that was killed since it hung has a record of its tuple.
 - An incarnation begins with a count of its own.
 """
@@ -10,7 +11,7 @@
 from collections import Counter
 
 from protos import records as rec
-from tests.simulation.agents.agent_checker import Verdicts
+from tests.simulation.agents.agent_checker import ABOUT_TUPLES, Verdicts
 from tests.simulation.agents.stories import Library, Story
 
 
@@ -47,6 +48,8 @@ class _Rules:
                 self.found.counts["proven commit"] += before.state == rec.STATE_COMMITTED
             before = record
             self.found.counts["record GAVE_UP"] += record.kind == rec.GAVE_UP
+            if record.kind in ABOUT_TUPLES and self.states.get(record.flags & rec.PLAN_EPOCH_MASK) == rec.STATE_DRAINED:
+                self._say(f"{record[3:6]} has a record of kind {record.kind} under a plan that had drained")
             if isinstance(record, rec.Plan):
                 self._plan(record)
             elif isinstance(record, rec.Admitted):
