@@ -40,8 +40,8 @@ _LOSS = 3  # what a draw is for
 class Cluster:
     """Runs trials. Raises BadInputError where an operator of a plan is not installed here.
 
-    instances: task instances run so far. admitted, refused: tuples that were offered. failures: errors that operators
-    raised, (node, operator) -> (how many, the first). windows: by operator. shed: by policy.
+    instances: task instances run so far. taken, rejected: tuples that were admitted, and that were not. failures: those
+    of operators, (node, operator) -> (how many, the first). windows: by operator. shed: by policy.
     """
 
     def __init__(
