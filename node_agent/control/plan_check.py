@@ -32,7 +32,7 @@ class Checked(NamedTuple):
     epoch: int
     query: str
     whole: bytes
-    parts: dict[int, bytes]
+    local_plans: dict[int, bytes]
     routes: tuple[Route, ...]
 
 
@@ -54,7 +54,7 @@ def checked_prepare(request: agent_pb2.PrepareRequest, node: str, cores: int = 1
     if hashlib.sha256(request.plan).digest() != request.hash:
         raise RefusalError("the plan does not have the hash that came with it; plan again")
     routes = _routes(request, tls)
-    parts, queries = dict[int, bytes](), set[str]()
+    local_plans, queries = dict[int, bytes](), set[str]()
     for core, message in _local_plans(request.plan, node, cores).items():
         try:
             plan = core_plan(message, stamp_of(hash_), request.epoch)
@@ -66,11 +66,11 @@ def checked_prepare(request: agent_pb2.PrepareRequest, node: str, cores: int = 1
                 f" {', '.join(sorted(unknown))[:200]} it is for; plan again with this release"
             )
         _check_peers(message, routes)
-        parts[core] = message.SerializeToString(deterministic=True)
+        local_plans[core] = message.SerializeToString(deterministic=True)
         queries.add(message.query)
     if len(queries) > 1:
         raise RefusalError(f"the parts of node {node} are of several queries: {', '.join(sorted(queries))}; plan again")
-    return Checked(hash_, request.epoch, queries.pop(), request.plan, parts, routes)
+    return Checked(hash_, request.epoch, queries.pop(), request.plan, local_plans, routes)
 
 
 def _check_peers(message: plan_pb2.LocalPlan, routes: tuple[Route, ...]) -> None:

@@ -202,7 +202,7 @@ class Shedding(Protocol):
     def counts(self) -> dict[str, int]:
         """Its counters, by window."""
 
-    def dissolve(self) -> None:
+    def release_resources(self) -> None:
         """Release all references to units."""
 
 
@@ -296,7 +296,7 @@ class WindowPort(Protocol):
     def drains(self) -> None:
         """Nothing more is admitted under the plan."""
 
-    def dissolve(self) -> None:
+    def release_resources(self) -> None:
         """Release all references to the windows."""
 
 
@@ -309,19 +309,19 @@ class SideSlot:
     heir: the slot of a newer plan, which gets the value as well until it has one of its own (`own`).
     """
 
-    __slots__ = ("heir", "operator_id", "own", "port", "value")
+    __slots__ = ("operator_id", "own", "port", "successor", "value")
 
     def __init__(self, operator_id: int, port: str) -> None:
         self.operator_id, self.port = operator_id, port
         self.value: Any = None
-        self.heir: SideSlot | None = None
+        self.successor: SideSlot | None = None
         self.own = False
 
     def put(self, value: Any) -> None:
         """It has arrived."""
-        self.value, self.own, heir = value, True, self.heir
-        while heir is not None and not heir.own:
-            heir.value, heir = value, heir.heir
+        self.value, self.own, successor = value, True, self.successor
+        while successor is not None and not successor.own:
+            successor.value, successor = value, successor.successor
 
 
 class Exit:
@@ -566,13 +566,13 @@ class CompiledPlan:
         """Join results that wait for a contributor."""
         return sum(len(join.waiting) for join in self.joins)
 
-    def dissolve(self) -> None:
+    def release_resources(self) -> None:
         """Release all references within an unloaded plan, so that it is freed without the garbage collector, which
         leaves alone all that was there when it was frozen."""
         for windowed in self.windows:
-            windowed.dissolve()
+            windowed.release_resources()
         for shedder in self.shedders:
-            shedder.dissolve()
+            shedder.release_resources()
         self.shedders = ()
         self.units.clear()
         self.joins.clear()

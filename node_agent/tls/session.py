@@ -11,7 +11,7 @@ from pathlib import Path
 from node_agent.link.limits import LinkError
 from node_agent.tls.diagnosis import alert_text, verify_text
 from node_agent.tls.identity import name_in
-from node_agent.tls.names import told
+from node_agent.tls.names import holder
 
 RECORD_BYTES = 1 << 14  # plain bytes of a record at most
 # Of the other end's half of a handshake; with identities of `coordinator certs` it has 1.1 KB. A list of certificates
@@ -76,7 +76,7 @@ class Session:
         except UnicodeDecodeError:  # some name in it is no text: it is nobody's
             self.name = ""
         if self._expected not in {None, self.name}:  # OpenSSL compares without regard to case
-            raise SessionError("tls_refused", f"its certificate is of {told(self.name)}, not of {self._expected}")
+            raise SessionError("tls_refused", f"its certificate is of {holder(self.name)}, not of {self._expected}")
         self.done = True
         self._from.write(rest)
         return self._to.read()

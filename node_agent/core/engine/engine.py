@@ -52,7 +52,7 @@ from node_agent.core.punctuation import (
     Removal,
     removal_of,
 )
-from node_agent.core.shedding.memory_limit import FRONT, JOB_BYTES, weight
+from node_agent.core.shedding.memory_limit import FRONT, JOB_BYTES, size_estimate
 from node_agent.core.windows.window_operator import WindowOperator
 from protos.records import (
     CAUSE_JOIN_EXPIRED,
@@ -132,7 +132,7 @@ class Engine:
         self._batching = self.ready.batching
         self._measures = self._batching or policy.measured  # it does not end by the usual path
         self._slow = self._measures
-        self._look_at_choice()
+        self._select_dispatch()
 
     # -- plans
 
@@ -149,7 +149,7 @@ class Engine:
             for unit in loaded.units:
                 for exit_ in unit.exits:
                     exit_.only = _only(exit_)
-        self._look_at_choice()
+        self._select_dispatch()
         return loaded
 
     def unload(self, loaded: CompiledPlan, at_ns: int) -> None:
@@ -165,13 +165,13 @@ class Engine:
         self.windows.forget(loaded)
         self.loaded.remove(loaded)
         self.ready.unload(loaded, self.loaded)
-        self._look_at_choice()
+        self._select_dispatch()
 
     def limit_to(self, jobs: int) -> None:
         """At most so many are queued from now on."""
         self._limit_jobs = jobs
 
-    def _look_at_choice(self) -> None:
+    def _select_dispatch(self) -> None:
         """How the next instance is chosen under what is loaded now."""
         ready = self.ready
         self._plain = ready.direct and self.simple and not ready.selects  # `step` does what `pop` would do
@@ -253,16 +253,16 @@ class Engine:
         self._forward(at_ns, route, lineage, Removal(lineage[2]))
 
     def heartbeat(
-        self, at_ns: int, loaded: CompiledPlan, source: int, epoch: int, upto: int, first: int, origin_ns: int
+        self, at_ns: int, loaded: CompiledPlan, source: int, epoch: int, number: int, first: int, origin_ns: int
     ) -> None:
-        """Of a source that leads to windows: its numbers below `upto` were admitted (`first`: the lowest of them under
-        this plan, or `upto`), and what comes is not older than origin_ns, an instant on this node's clock."""
+        """A source that leads to windows: numbers below `number` were admitted (`first`: the lowest of them under
+        this plan, or `number`), and what comes is not older than origin_ns, an instant on this node's clock."""
         route = loaded.source_routes[source]
         if not route.counted:
             return
         if route.delayed_removal is not None:
             self._forward_delayed(at_ns, route)
-        self._forward(at_ns, route, (source, epoch, upto, 0, origin_ns, max(origin_ns, at_ns)), Progress(first))
+        self._forward(at_ns, route, (source, epoch, number, 0, origin_ns, max(origin_ns, at_ns)), Progress(first))
 
     def expire(self, at_ns: int) -> None:
         """Give up join results whose contributors have not come in time; of windows, what is past its deadline and
@@ -294,7 +294,7 @@ class Engine:
 
     def release(self, at_ns: int, unit: Unit, lineage: Lineage, payload: Any) -> None:
         """Create a task instance (p, T) at its release r ([P] 5.4)."""
-        if unit.gate is None or self._let_in(at_ns, unit, lineage, payload):
+        if unit.gate is None or self._fits_in_queue(at_ns, unit, lineage, payload):
             self.ready.release(at_ns, unit, lineage, payload)
 
     def next(self, at_ns: int) -> Job | None:
@@ -565,11 +565,11 @@ class Engine:
                 made = True
         return made
 
-    def _let_in(self, at_ns: int, unit: Unit, lineage: Lineage, payload: Any) -> bool:
+    def _fits_in_queue(self, at_ns: int, unit: Unit, lineage: Lineage, payload: Any) -> bool:
         """Whether a job may enter the queue of a unit with a limit; with `front` the oldest go first."""
         gate = unit.gate
         assert gate is not None
-        size = JOB_BYTES + weight(payload)
+        size = JOB_BYTES + size_estimate(payload)
         while not gate.fits(unit.queue, size):
             oldest = self.ready.take_oldest(unit, 1) if gate.front and size <= gate.most_bytes else []
             if not oldest:
@@ -637,31 +637,31 @@ class Engine:
     def _apply_joins(self, at_ns: int, ends: Iterable[JoinEnd]) -> None:
         for unit, entry, complete in ends:
             if complete:
-                self._joined(at_ns, unit, entry)
+                self._complete_join(at_ns, unit, entry)
             else:
                 self._give_up(at_ns, unit, entry)
 
-    def _joined(self, at_ns: int, unit: Unit, entry: Waiting) -> None:
+    def _complete_join(self, at_ns: int, unit: Unit, entry: Waiting) -> None:
         present = [lineage for lineage in entry.lineages if lineage is not None]
         if not present:  # nothing is left to account for
-            self._without(at_ns, unit, entry)
+            self._end_without_result(at_ns, unit, entry)
             return
         parent = present[0]
         for lineage in present if entry.absent else present[1:]:
             self.ledger.merged(at_ns, unit, lineage, parent, entry.absent > 0)
         if entry.absent:
-            self._without(at_ns, unit, entry)
+            self._end_without_result(at_ns, unit, entry)
         elif unit.join_shedder is None or self._passes(at_ns, unit.join_shedder, merged(present)):
             self.release(at_ns, unit, merged(present), tuple(entry.values))
 
     def _give_up(self, at_ns: int, unit: Unit, entry: Waiting) -> None:
         if entry.absent & Waiting.FILTERED:
-            self._without(at_ns, unit, entry)
+            self._end_without_result(at_ns, unit, entry)
         for lineage in entry.lineages:
             if lineage is not None:
                 self._lose(at_ns, unit, lineage, CAUSE_JOIN_EXPIRED)
 
-    def _without(self, at_ns: int, unit: Unit, entry: Waiting) -> None:
+    def _end_without_result(self, at_ns: int, unit: Unit, entry: Waiting) -> None:
         """A join gives no result. One branch that was filtered is enough for there to be none, though others were shed;
         if not, a result is missing."""
         if unit.punctuated_exits and entry.punctuation is not None:

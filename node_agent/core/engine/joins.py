@@ -38,7 +38,7 @@ def arrive(at_ns: int, join: Join, port: int, lineage: Lineage, payload: Any) ->
     while entry.taken >> port & 1:
         row += 1
         if row == Join.IN_A_ROW:
-            return ends if absent else [*ends, JoinEnd(join.unit, _alone(lineage), complete=False)]
+            return ends if absent else [*ends, JoinEnd(join.unit, _single_entry(lineage), complete=False)]
         if entry.after is None:
             entry.after = Waiting(join.ports, at_ns + join.wait_ns)
         entry = entry.after
@@ -101,7 +101,7 @@ def _given_up(join: Join, entry: Waiting) -> Iterator[JoinEnd]:
         row = row.after
 
 
-def _alone(lineage: Lineage) -> Waiting:
+def _single_entry(lineage: Lineage) -> Waiting:
     entry = Waiting(1, 0)
     entry.lineages[0] = lineage
     return entry

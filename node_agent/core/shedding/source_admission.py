@@ -178,14 +178,14 @@ class SourceAdmission:
             self.police.inherit(other.police)
 
 
-def stand(source: plans.Source, route: Route) -> None:
+def install_admission(source: plans.Source, route: Route) -> None:
     """Put before a route what its source asks for; when the route is settled."""
     police = arrival_police(source)
     if police is not None or source.limit is not None or source.on_full != REFUSE:
         route.admission = SourceAdmission(source, route, police)
 
 
-def hand_over(new: CompiledPlan, old: CompiledPlan) -> None:
+def inherit_admission(new: CompiledPlan, old: CompiledPlan) -> None:
     """The new plan is admitted to in place of the old one: sources of both go on where they were."""
     before = {entry.name: entry for entry in _entries(old)}
     plans_ = (new.plan, old.plan)
@@ -199,4 +199,4 @@ def _entries(loaded: CompiledPlan) -> list[SourceAdmission]:
     return [entry for route in loaded.source_routes.values() if isinstance(entry := route.admission, SourceAdmission)]
 
 
-__all__ = ["RateLimit", "SourceAdmission", "hand_over", "implied", "stand"]
+__all__ = ["RateLimit", "SourceAdmission", "implied", "inherit_admission", "install_admission"]

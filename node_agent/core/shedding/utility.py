@@ -99,7 +99,7 @@ class _Tree:
     def _operation(self, operation: str, arguments: list[object], needed: str, depth: int) -> Part:
         if operation == CHOICE:
             condition = self.part(arguments[0], _CONDITION, depth)
-            return _choice(condition, *(self.part(one, needed, depth) for one in arguments[1:]))
+            return _conditional(condition, *(self.part(one, needed, depth) for one in arguments[1:]))
         inner = _NUMBER if operation in ARITHMETIC else _CONDITION if operation in LOGIC else _ANY
         parts = [self.part(one, inner, depth) for one in arguments]
         if operation in ARITHMETIC:
@@ -140,10 +140,10 @@ def _field(path: list[object], needed: str) -> Part:
         if not isinstance(name, str) or len(name) > LONGEST_TEXT or not _NAME.fullmatch(name):
             raise ValueError(f"{str(name)[:40]!r} is no name of a field of a value expression")
         names.append(name)
-    return _checked(_looked_up(names), needed)
+    return _checked(_field_of_payload(names), needed)
 
 
-def _looked_up(names: list[str]) -> Part:
+def _field_of_payload(names: list[str]) -> Part:
     """The value of a field as it stands in the payload."""
     fields: dict[type, frozenset[str]] = {}
 
@@ -206,7 +206,7 @@ def _checked(field: Part, needed: str) -> Part:
     return {_NUMBER: number, _CONDITION: condition, _ANY: anything}[needed]
 
 
-def _choice(condition: Part, one: Part, other: Part) -> Part:
+def _conditional(condition: Part, one: Part, other: Part) -> Part:
     return lambda payload: one(payload) if condition(payload) else other(payload)
 
 

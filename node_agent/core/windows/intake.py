@@ -77,10 +77,10 @@ class Intake(ABC):
         self._clean(at_ns)
         self.sources[source].lost(at_ns, epoch, *numbers, *origins, exact)
 
-    def quiet(self, source: int, at_ns: int, epoch: int, upto: int, origin_ns: int) -> None:
-        """Numbers below `upto` were admitted; what comes later is not older than this."""
+    def progress(self, source: int, at_ns: int, epoch: int, next_number: int, origin_ns: int) -> None:
+        """Numbers below `next_number` were admitted; what comes later is not older than this."""
         self._clean(at_ns)
-        self.sources[source].quiet(at_ns, epoch, upto, origin_ns)
+        self.sources[source].progress(at_ns, epoch, next_number, origin_ns)
 
     def expire(self, at_ns: int) -> None:
         """Time has passed; of use at `due_ns` and after."""

@@ -11,7 +11,7 @@ from typing import Any
 from node_agent.core import plan as core
 from node_agent.core.engine.compiler import Calls
 from node_agent.core.engine.engine import Engine, Settings
-from node_agent.core.engine.handover import hand_over
+from node_agent.core.engine.handover import inherit_state
 from node_agent.core.facts import Facts
 from node_agent.core.lineage import Lineage
 from node_agent.core.model import CompiledPlan, Exit, Job, Step, Unit
@@ -122,7 +122,7 @@ class VirtualNode:
         if deployed.state is not State.PREPARED:
             return
         if before is not None:
-            hand_over(deployed.loaded, before.loaded)
+            inherit_state(deployed.loaded, before.loaded)
             before.state = State.DRAINING
             self.tell(at_ns, before, before.state)
         self.committed = deployed
