@@ -83,13 +83,13 @@ def operator(
     declaration = Declaration(name, version, inputs, dict(side or {}), output)
     _check(declaration)
 
-    def declare(implementation: Implementation) -> Implementation:
+    def mark(implementation: Implementation) -> Implementation:
         if not callable(implementation):
             raise TypeError(f"operator {name!r} must be a class or a function, not {type(implementation).__name__}")
         setattr(implementation, DECLARATION, declaration)
         return implementation
 
-    return declare
+    return mark
 
 
 def aggregate(
@@ -110,13 +110,13 @@ def aggregate(
     if output != "json":
         raise ValueError(f"aggregate {name!r}: the result of a window is json, not {output!r}")
 
-    def declare(implementation: Implementation) -> Implementation:
+    def mark(implementation: Implementation) -> Implementation:
         if not isinstance(implementation, type):
             raise TypeError(f"aggregate {name!r} must be a class with start, add and result")
         setattr(implementation, DECLARATION, declaration)
         return implementation
 
-    return declare
+    return mark
 
 
 def _check(declaration: Declaration) -> None:

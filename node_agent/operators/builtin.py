@@ -11,11 +11,11 @@ from node_agent.operators.api import DECLARATION, Declaration, Implementation
 def _builtin(
     name: str, inputs: dict[str, str], output: str, *, variadic: bool = False, union: bool = False
 ) -> Callable[[Implementation], Implementation]:
-    def declare(implementation: Implementation) -> Implementation:
+    def mark(implementation: Implementation) -> Implementation:
         setattr(implementation, DECLARATION, Declaration(name, "1", inputs, {}, output, variadic, union))
         return implementation
 
-    return declare
+    return mark
 
 
 @_builtin("pass", {"in": "any"}, "same")

@@ -127,29 +127,29 @@ class OpenWindows:
             heap[:] = [(key, number) for number, key in best.items()]
             heapify(heap)
 
-    def free(self, end: int) -> bool:
-        """Whether window `next` may open; windows below `end` begin now. Those that may not are skipped."""
-        while self.next < end:
+    def free(self, upto: int) -> bool:
+        """Whether window `next` may open; windows below `upto` begin now. Those that may not are skipped."""
+        while self.next < upto:
             doomed = self._doomed
             if doomed and doomed[0][0] <= self.next:
                 last = doomed[0][1]
                 if last >= self.next:
-                    self.skip(min(last + 1, end), Cause.REMOVED)
+                    self.skip(min(last + 1, upto), Cause.REMOVED)
                 if last < self.next:
                     doomed.pop(0)
-            elif end - self.next > self.most:
-                self.skip(min(end - self.most, doomed[0][0] if doomed else end), Cause.CROWDED)
+            elif upto - self.next > self.most:
+                self.skip(min(upto - self.most, doomed[0][0] if doomed else upto), Cause.CROWDED)
             elif len(self.open) >= self.most:
-                self.skip(min(end, doomed[0][0] if doomed else end), Cause.CROWDED)
+                self.skip(min(upto, doomed[0][0] if doomed else upto), Cause.CROWDED)
             else:
                 return True
         return False
 
-    def skip(self, end: int, cause: Cause) -> None:
+    def skip(self, upto: int, cause: Cause) -> None:
         """Windows next..upto - 1 never open."""
-        if end > self.next:
-            self.commands.append(Skipped(self.next, end - 1, cause))
-            self.next = end
+        if upto > self.next:
+            self.commands.append(Skipped(self.next, upto - 1, cause))
+            self.next = upto
 
     def close(self, watermark: int) -> None:
         """Everything that ends at or before it."""
@@ -190,9 +190,9 @@ class OpenWindows:
             if number in begun and number in self.open and self.open[number].end > least:
                 self.abandon(number, cause, why)
         if numbers[-1] >= self.next:
-            self._add_doomed(max(numbers[0], self.next), numbers[-1])
+            self._mark(max(numbers[0], self.next), numbers[-1])
 
-    def _add_doomed(self, first: int, last: int) -> None:
+    def _mark(self, first: int, last: int) -> None:
         doomed = self._doomed
         low = bisect_left(doomed, (first, first))
         if low and doomed[low - 1][1] >= first - 1:

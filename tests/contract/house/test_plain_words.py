@@ -39,7 +39,7 @@ HOMONYMS = {  # retired words that are terms of another thing there, by the pack
         "alone",  # a plan that no change follows
         "carry",  # bytes over a simulated wire
         "draws",  # pseudo-random draws
-        "mark",  # a field of tuple.proto
+        "mark",  # a field of tuple.proto; and the built-in operators are in plans by the hash of their code
         "mend",  # of a finding: what its user does
         "needs",  # tasks that a result depends on
         "parts",  # of a nanosecond, a field of plan.proto
