@@ -138,7 +138,7 @@ def test_the_crossing_in_virtual_time_phase_by_phase(tmp_path: Path) -> None:
     assert [(lap.phase, lap.phases, lap.phase_ns) for lap in laps] == [(0, 2, 0), (1, 2, 250 * MS)]
     assert laps[0].inputs_hash != laps[1].inputs_hash
     for number, lap in enumerate(laps):
-        found = lap.verdict
+        found = lap.verdict.document()
         assert (found["outcome"], found["valid"], found["burst_phase_ns"]) == ("AVOIDED", True, 250 * MS * number)
         assert found["warnings"]["false"] > 0, "this query warns of everybody"
         deciding = found["deciding"]
