@@ -40,7 +40,7 @@ class Job:
     number: int
     unit: Unit
     lineage: Lineage
-    payload: Any
+    payload: object
 
     def __lt__(self, other: Job) -> bool:
         """The order in which jobs run: total, since no two have the same number."""
@@ -50,7 +50,7 @@ class Job:
         return f"Job({self.key_ns}, {self.release_ns}, {self.number}, unit {self.unit.id}, {self.lineage})"
 
 
-def new_job(key_ns: int, release_ns: int, number: int, unit: Unit, lineage: Lineage, payload: Any) -> Job:
+def new_job(key_ns: int, release_ns: int, number: int, unit: Unit, lineage: Lineage, payload: object) -> Job:
     """A job with these fields."""
     job = Job()
     job.key_ns, job.release_ns, job.number = key_ns, release_ns, number
@@ -242,7 +242,7 @@ class SourceControl(Protocol):
     def policed(self) -> int:
         """The count of tuples refused by policing so far."""
 
-    def decide(self, at_ns: int, payload: Any, memory_full: Callable[[], bool]) -> Decision:
+    def decide(self, at_ns: int, payload: object, memory_full: Callable[[], bool]) -> Decision:
         """On an admitted tuple."""
 
     def settle(self, first: int, route: Route, lineage: Lineage, policy: int) -> None:
@@ -281,7 +281,7 @@ class LateRule(Protocol):
 class WindowPort(Protocol):
     """Takes tuples and punctuation to the windows of an operator."""
 
-    def present(self, at_ns: int, lineage: Lineage, payload: Any) -> None:
+    def present(self, at_ns: int, lineage: Lineage, payload: object) -> None:
         """A tuple. Raises KeyError for one of a source that the plan does not have."""
 
     def on_punctuation(self, at_ns: int, lineage: Lineage, punctuation: Punctuation) -> None:

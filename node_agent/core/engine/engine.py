@@ -12,7 +12,7 @@ the engine applies it: releases, sheds, loses, forwards punctuation, writes fact
 from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass, field
 from heapq import heappop, heappush, heapreplace
-from typing import Any, Protocol
+from typing import Protocol
 
 from node_agent.core import plan as plans
 from node_agent.core.engine import joins
@@ -78,10 +78,12 @@ pack = HEADED.pack_into
 class Commands(Protocol):
     """Commands of the engine to its driver."""
 
-    def send(self, at_ns: int, loaded: CompiledPlan, peer: int, stream: int, lineage: Lineage, payload: Any) -> None:
+    def send(self, at_ns: int, loaded: CompiledPlan, peer: int, stream: int, lineage: Lineage, payload: object) -> None:
         """Send a tuple or punctuation to a peer."""
 
-    def deliver(self, at_ns: int, loaded: CompiledPlan, output: plans.Output, lineage: Lineage, payload: Any) -> None:
+    def deliver(
+        self, at_ns: int, loaded: CompiledPlan, output: plans.Output, lineage: Lineage, payload: object
+    ) -> None:
         """Deliver a result."""
 
 
@@ -228,7 +230,14 @@ class Engine:
     # -- arrivals
 
     def admit(
-        self, at_ns: int, loaded: CompiledPlan, source: int, lineage: Lineage, payload: Any, size: int, sent_ns: int = 0
+        self,
+        at_ns: int,
+        loaded: CompiledPlan,
+        source: int,
+        lineage: Lineage,
+        payload: object,
+        size: int,
+        sent_ns: int = 0,
     ) -> None:
         """A tuple enters the system here. size: payload bytes. sent_ns: its client's stamp, on the client's clock."""
         route = loaded.source_routes[source]
@@ -238,7 +247,7 @@ class Engine:
         else:
             self._enter(at_ns, route, lineage, payload)
 
-    def receive(self, at_ns: int, loaded: CompiledPlan, stream: int, lineage: Lineage, payload: Any) -> None:
+    def receive(self, at_ns: int, loaded: CompiledPlan, stream: int, lineage: Lineage, payload: object) -> None:
         """A tuple or punctuation arrives from a peer."""
         route = loaded.routes[stream]
         if payload.__class__ in PUNCTUATION:
@@ -280,7 +289,7 @@ class Engine:
         for job in gone:
             self._shed(at_ns, job.unit, job.lineage, POLICY_MEMORY)
 
-    def _arrive(self, at_ns: int, route: Route, lineage: Lineage, payload: Any) -> None:
+    def _arrive(self, at_ns: int, route: Route, lineage: Lineage, payload: object) -> None:
         ready = self.ready
         if ready.released - ready.dispatched >= self._limit_jobs:
             self.lose(at_ns, route.loaded, route.stream, lineage, CAUSE_QUEUE_FULL)
@@ -292,7 +301,7 @@ class Engine:
 
     # -- the hot path
 
-    def release(self, at_ns: int, unit: Unit, lineage: Lineage, payload: Any) -> None:
+    def release(self, at_ns: int, unit: Unit, lineage: Lineage, payload: object) -> None:
         """Create a task instance (p, T) at its release r ([P] 5.4)."""
         if unit.gate is None or self._fits_in_queue(at_ns, unit, lineage, payload):
             self.ready.release(at_ns, unit, lineage, payload)
@@ -303,7 +312,7 @@ class Engine:
         self.ended_ns = at_ns
         return self._next(at_ns)
 
-    def emit(self, at_ns: int, exit_: Exit, lineage: Lineage, payload: Any, slot: int = 0) -> None:
+    def emit(self, at_ns: int, exit_: Exit, lineage: Lineage, payload: object, slot: int = 0) -> None:
         """An operator of the running instance has ended with this output; slot: which job of a batch."""
         unit = exit_.only
         if unit is not None:  # `ready.release`, without the call
@@ -383,7 +392,7 @@ class Engine:
         self.ended_ns = at_ns
         self.ready.resume(at_ns)
 
-    def suspend(self, payload: Any) -> None:
+    def suspend(self, payload: object) -> None:
         """Under a policy that yields: the running instance goes on with `unit.rest` later, its deadline unchanged."""
         job = self.ready.running
         assert job is not None and job.unit.rest is not None
@@ -512,7 +521,7 @@ class Engine:
 
     # -- what a stream triggers besides units
 
-    def _spread(self, at_ns: int, route: Route, lineage: Lineage, payload: Any) -> None:
+    def _spread(self, at_ns: int, route: Route, lineage: Lineage, payload: object) -> None:
         for side in route.sides:  # before any release of the same instant
             side.put(payload)
             self.ledger.absorbed(at_ns, route, side, lineage)
@@ -528,7 +537,7 @@ class Engine:
 
     # -- admission control
 
-    def _enter(self, at_ns: int, route: Route, lineage: Lineage, payload: Any) -> None:
+    def _enter(self, at_ns: int, route: Route, lineage: Lineage, payload: object) -> None:
         """An admitted tuple of a source with an entry."""
         entry = route.admission
         assert entry is not None
@@ -565,7 +574,7 @@ class Engine:
                 made = True
         return made
 
-    def _fits_in_queue(self, at_ns: int, unit: Unit, lineage: Lineage, payload: Any) -> bool:
+    def _fits_in_queue(self, at_ns: int, unit: Unit, lineage: Lineage, payload: object) -> bool:
         """Whether a job may enter the queue of a unit with a limit; with `front` the oldest go first."""
         gate = unit.gate
         assert gate is not None

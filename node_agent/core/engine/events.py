@@ -25,7 +25,7 @@ class Admitted:
     at_ns: int
     source: int
     lineage: Lineage
-    payload: Any = None
+    payload: object = None
     size: int = 0
     plan: int = 0
 
@@ -37,7 +37,7 @@ class Received:
     at_ns: int
     stream: int
     lineage: Lineage
-    payload: Any = None
+    payload: object = None
     plan: int = 0
 
 
@@ -79,7 +79,7 @@ class Released:
     at_ns: int
     unit: int
     lineage: Lineage
-    payload: Any = None
+    payload: object = None
     plan: int = 0
 
 
@@ -132,7 +132,7 @@ class Ended:
 
     at_ns: int
     exit: int
-    payload: Any = None
+    payload: object = None
     lineage: Lineage | None = None  # None: the instance's own
     slot: int = 0
     counted_only: bool = False
@@ -163,7 +163,7 @@ class Yielded:
     """The running instance goes on later, with what follows in its unit."""
 
     at_ns: int
-    payload: Any = None
+    payload: object = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -204,7 +204,7 @@ class Start:
     unit: int
     lineage: Lineage
     key: int
-    payload: Any = None
+    payload: object = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -215,7 +215,7 @@ class Send:
     peer: int
     stream: int
     lineage: Lineage
-    payload: Any = None
+    payload: object = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -225,7 +225,7 @@ class Deliver:
     at_ns: int
     output: int
     lineage: Lineage
-    payload: Any = None
+    payload: object = None
 
 
 Command = Start | Send | Deliver
@@ -246,11 +246,13 @@ class ScenarioRunner:
         self.by_hash = {plan.hash: self.loaded}
         self.commands: list[Command] = []
 
-    def send(self, at_ns: int, loaded: CompiledPlan, peer: int, stream: int, lineage: Lineage, payload: Any) -> None:
+    def send(self, at_ns: int, loaded: CompiledPlan, peer: int, stream: int, lineage: Lineage, payload: object) -> None:
         """The engine's command, kept."""
         self.commands.append(Send(at_ns, peer, stream, lineage, payload))
 
-    def deliver(self, at_ns: int, loaded: CompiledPlan, output: plans.Output, lineage: Lineage, payload: Any) -> None:
+    def deliver(
+        self, at_ns: int, loaded: CompiledPlan, output: plans.Output, lineage: Lineage, payload: object
+    ) -> None:
         """The engine's command, kept."""
         self.commands.append(Deliver(at_ns, output.id, lineage, payload))
 

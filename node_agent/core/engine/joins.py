@@ -6,7 +6,7 @@ partners of its own, in a row.
 """
 
 from collections.abc import Iterator, Sequence
-from typing import Any, NamedTuple
+from typing import NamedTuple
 
 from node_agent.core.lineage import Lineage
 from node_agent.core.model import Join, Unit, Waiting
@@ -23,7 +23,7 @@ class JoinEnd(NamedTuple):
     complete: bool
 
 
-def arrive(at_ns: int, join: Join, port: int, lineage: Lineage, payload: Any) -> Sequence[JoinEnd]:
+def arrive(at_ns: int, join: Join, port: int, lineage: Lineage, payload: object) -> Sequence[JoinEnd]:
     """A tuple, ABSENT or GONE at a port of a join. Returns what no longer waits, in order: the oldest entry where there
     were too many, a tuple that is one too many of its lineage, and the result that is complete."""
     ends: list[JoinEnd] = []

@@ -23,7 +23,7 @@ FIXED = {float: 32, int: 32, bool: 0, type(None): 0}  # nothing is made for the 
 REFUSE, DROP_TAIL, FRONT = "refuse", "drop-tail", "front"
 
 
-def size_estimate(payload: Any) -> int:
+def size_estimate(payload: object) -> int:
     """Bytes that a payload occupies, about: of large containers a part is looked at."""
     return 0 if payload is None else _size_estimate(payload, DEEPEST)
 
@@ -134,7 +134,7 @@ class Memory:
         self.most_bytes, self._jobs = most_bytes, jobs
         self._weight_16 = 0
 
-    def came(self, payload: Any) -> None:
+    def came(self, payload: object) -> None:
         """A tuple is about to be admitted."""
         size = size_estimate(payload)
         self._weight_16 = self._weight_16 + size - (self._weight_16 >> 4) if self._weight_16 else size << 4

@@ -58,7 +58,7 @@ def compiled(tree: object) -> Value:
     """payload -> value, of a tree that nobody has checked. Raises ValueError."""
     part = _Tree().part(tree, _NUMBER, DEEPEST)
 
-    def value(payload: Any) -> float:
+    def value(payload: object) -> float:
         try:
             return float(part(payload))
         except Exception:  # a payload may be of any class, and it has no right to stop a node
@@ -122,7 +122,7 @@ def _constant(value: object, needed: str) -> Part:
     if not fits:
         raise ValueError(f"a {kind.__name__} where a value expression needs a {needed}, or one that is too large")
 
-    def constant(payload: Any) -> Any:
+    def constant(payload: object) -> Any:
         return value
 
     return constant
@@ -161,12 +161,12 @@ def _field_of_payload(names: list[str]) -> Part:
     if len(names) == 1:
         (only,) = names
 
-        def field(payload: Any) -> Any:
+        def field(payload: object) -> Any:
             return payload[only] if payload.__class__ is dict else of_message(payload, only)
 
         return field
 
-    def path(payload: Any) -> Any:
+    def path(payload: object) -> Any:
         for name in names:
             payload = payload[name] if payload.__class__ is dict else of_message(payload, name)
         return payload
@@ -177,7 +177,7 @@ def _field_of_payload(names: list[str]) -> Part:
 def _checked(field: Part, needed: str) -> Part:
     """What is needed, or an exception: numbers are finite and within 64 bits, so no sum of them grows without end."""
 
-    def number(payload: Any) -> Any:
+    def number(payload: object) -> Any:
         value = field(payload)
         kind = value.__class__
         if (
@@ -188,13 +188,13 @@ def _checked(field: Part, needed: str) -> Part:
             return value
         raise _UnjudgedError
 
-    def condition(payload: Any) -> Any:
+    def condition(payload: object) -> Any:
         value = field(payload)
         if value.__class__ is bool:
             return value
         raise _UnjudgedError
 
-    def anything(payload: Any) -> Any:
+    def anything(payload: object) -> Any:
         value = field(payload)
         kind = value.__class__
         if kind is str or value is None or kind is bool:
@@ -217,7 +217,7 @@ def _arithmetic(operation: str, parts: list[Part]) -> Part:
         return lambda payload: _bounded(sum([part(payload) for part in parts]))
     if operation == "*" and len(parts) > 2:
 
-        def product(payload: Any) -> Any:
+        def product(payload: object) -> Any:
             found = first(payload)
             for part in rest:
                 found *= part(payload)
@@ -249,7 +249,7 @@ def _logic(operation: str, parts: list[Part]) -> Part:
         return lambda payload: not first(payload)
     stop = operation == "or"
 
-    def row(payload: Any) -> Any:
+    def row(payload: object) -> Any:
         for part in parts:
             if part(payload) is stop:
                 return stop

@@ -2,7 +2,6 @@
 
 from abc import ABC, abstractmethod
 from dataclasses import dataclass
-from typing import Any
 
 from node_agent.core.windows.aggregates import Aggregate
 from node_agent.core.windows.allocator import Grid
@@ -59,7 +58,7 @@ class Intake(ABC):
         Without this call each window that begins before the first report was heard of is skipped."""
         self.sources[source].begin(epoch, number)
 
-    def present(self, source: int, at_ns: int, epoch: int, number: int, origin_ns: int, payload: Any) -> None:
+    def present(self, source: int, at_ns: int, epoch: int, number: int, origin_ns: int, payload: object) -> None:
         """A tuple has come."""
         self._clean(at_ns)
         self.sources[source].present(at_ns, epoch, number, origin_ns, payload)
@@ -117,7 +116,7 @@ class Intake(ABC):
         if failed is not None:
             self.live.abandon(number, Cause.ERROR, f"{type(failed).__name__}: {failed}")
 
-    def _put(self, window: Window, source: int, origin_ns: int, payload: Any) -> None:
+    def _put(self, window: Window, source: int, origin_ns: int, payload: object) -> None:
         try:
             self.aggregate.add(window.state, source, payload)
         except UnfitError as unfit:
@@ -141,7 +140,7 @@ class Intake(ABC):
             self.live.clean(self._at_ns)
 
     @abstractmethod
-    def add(self, source: int, number: int, origin_ns: int, payload: Any) -> None:
+    def add(self, source: int, number: int, origin_ns: int, payload: object) -> None:
         """As the sequences tell it."""
 
     @abstractmethod

@@ -14,7 +14,7 @@ from collections import deque
 from collections.abc import Callable
 from dataclasses import dataclass
 from heapq import heappop, heappush
-from typing import Any, Protocol
+from typing import Protocol
 
 NEVER = -(1 << 62)  # before any instant
 SHORTEST_NS = 1_000_000  # between two looks at what is queued
@@ -28,13 +28,13 @@ class _Report:
     greatest_ns: int
     exact: bool = False
     passes: bool = False
-    payload: Any = None
+    payload: object = None
 
 
 class Sink(Protocol):
     """Receives what was settled, at once and in order."""
 
-    def add(self, source: int, number: int, origin_ns: int, payload: Any) -> None:
+    def add(self, source: int, number: int, origin_ns: int, payload: object) -> None:
         """A tuple that is not late."""
 
     def span(self, source: int, first: int, last: int, least_ns: int, greatest_ns: int) -> None:
@@ -103,7 +103,7 @@ class Sequence:
             raise ValueError(f"source {self.source} has begun already, with incarnation {self.epoch}")
         self.epoch, self.next = epoch, number
 
-    def present(self, at_ns: int, epoch: int, number: int, origin_ns: int, payload: Any) -> None:
+    def present(self, at_ns: int, epoch: int, number: int, origin_ns: int, payload: object) -> None:
         """A tuple has come."""
         self._single(at_ns, epoch, number, _Report(number, origin_ns, origin_ns, passes=True, payload=payload))
 

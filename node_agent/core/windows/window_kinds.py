@@ -28,7 +28,7 @@ class TimeWindows(Intake):
         super().__init__(grid, aggregate, sources, limits, deadline, grid.from_(from_ns))
         self.watermark_ns = NEVER
 
-    def add(self, source: int, number: int, origin_ns: int, payload: Any) -> None:
+    def add(self, source: int, number: int, origin_ns: int, payload: object) -> None:
         """Close what ends with it, open what begins, add it to what is open."""
         self.advanced(source)
         end = self.grid.last(origin_ns) + 1
@@ -87,7 +87,7 @@ class SizedWindows(TimeWindows):
         self._size = size
         self._first: tuple[int, int] = NEVER, 0  # origin and size of the tuple that opens windows
 
-    def add(self, source: int, number: int, origin_ns: int, payload: Any) -> None:
+    def add(self, source: int, number: int, origin_ns: int, payload: object) -> None:
         """Ask it for a length where it is a window's first."""
         self.advanced(source)  # before it is the first of anything
         if self.grid.last(origin_ns) >= self.live.next:
@@ -132,7 +132,7 @@ class CountWindows(Intake):
         super().begin(source, epoch, number)
         self.live.next = self.grid.from_(number)
 
-    def add(self, source: int, number: int, origin_ns: int, payload: Any) -> None:
+    def add(self, source: int, number: int, origin_ns: int, payload: object) -> None:
         """By its number."""
         position = self._base + number
         self._reach(self.grid.last(position) + 1)

@@ -10,7 +10,7 @@ not younger than this instant, so a window that begins later needs only n and la
 from bisect import bisect_right
 from collections.abc import Callable, Iterator, Mapping
 from functools import partial
-from typing import Any, Protocol
+from typing import Protocol
 
 from node_agent.core import plan as plans
 from node_agent.core.lineage import Lineage
@@ -175,7 +175,7 @@ class WindowOperator:
         else:
             self.filtered(at_ns, lineage)
 
-    def present(self, at_ns: int, lineage: Lineage, payload: Any) -> None:
+    def present(self, at_ns: int, lineage: Lineage, payload: object) -> None:
         """A tuple, as the work of an instance. Raises KeyError for one of a source that the plan does not tell of."""
         source, epoch, number, ordinal, origin_ns, _ = lineage
         state, index = self.state, self.index[source]
