@@ -72,7 +72,7 @@ def change_ns(operators: int = OPERATORS, changes: int = CHANGES) -> Held:
             first = core_plan(local_plan(operators, 0), 1 << 60, 1)
             with in_process(first, folder / "ring") as runtime:
                 # CPU time: what others do with this core meanwhile is not the runtime's.
-                runtime.sliced = BackgroundWork(lambda: runtime.plans.running, thread_time_ns)
+                runtime.sliced = BackgroundWork(lambda: runtime.plans.carries_tuples, thread_time_ns)
                 for version in range(1, changes + 1):
                     _change(runtime, folder, operators, version, held)
     finally:
@@ -108,7 +108,7 @@ def _change(runtime: Runtime, folder: Path, operators: int, version: int, held: 
     sliced.longest_ns = 0
     while before.ready:
         runtime.step(wait=False)
-    sliced.watch(lambda: plans.unload_drained(now_ns() + MOST_QUIET_NS))
+    sliced.timed(lambda: plans.unload_drained(now_ns() + MOST_QUIET_NS))
     held.unloads.append(sliced.longest_ns)
 
 

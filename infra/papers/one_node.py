@@ -10,7 +10,7 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
-from typing import Any
+from typing import Any, cast
 
 from infra.papers.policies.ideal import IDEAL
 from node_agent.core import plan as plans
@@ -166,7 +166,7 @@ def run(policy: Policy, workload: Workload, decision_ns: int = 0) -> Outcome:
             start += decision
             done.decisions += 1
             together = 0
-        batch = [each.payload for each in engine.jobs]
+        batch = cast("list[int]", [each.payload for each in engine.jobs])  # as released above
         now = start + work(batch)
         done.busy_ns += now - start
         ran += len(batch)

@@ -7,7 +7,7 @@ from pathlib import Path
 from node_agent.client.connection import SECOND, Connection, Greet, LostError, NotTrustedError
 from node_agent.host.clock import now_ns
 from node_agent.tls import identity
-from node_agent.tls.names import node_name, node_of, told
+from node_agent.tls.names import holder, node_name, node_of
 from node_agent.tls.session import PlainError, Session, SessionError
 from node_agent.wire import frames
 
@@ -38,7 +38,7 @@ class TlsConnection(Connection):
         self._greeted = True
         place = self.hello.peer.removeprefix("node:")
         if node_of(place) != node_name(session.name):
-            why = f"it says that it is node {place}, and its certificate is of {told(session.name)}"
+            why = f"it says that it is node {place}, and its certificate is of {holder(session.name)}"
             raise NotTrustedError("other_node", why, subject=place)
 
     def write(self, data: bytes, until_ns: int) -> None:
@@ -96,4 +96,4 @@ def _shake(sock: socket.socket, session: Session, until_ns: int) -> None:
     except OSError as error:
         raise LostError(str(error)) from error
     if not node_name(session.name):
-        raise NotTrustedError("no_node", f"its certificate is of {told(session.name)}, not of a node")
+        raise NotTrustedError("no_node", f"its certificate is of {holder(session.name)}, not of a node")

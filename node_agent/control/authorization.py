@@ -6,7 +6,7 @@ from typing import Any
 
 import grpc
 
-from node_agent.tls.names import CA, CERTIFICATE, COORDINATOR, KEY, pem, told
+from node_agent.tls.names import CA, CERTIFICATE, COORDINATOR, KEY, holder, pem
 
 Context = grpc.aio.ServicerContext[Any, Any]
 
@@ -59,6 +59,6 @@ async def _check(context: Context) -> None:
     names = [name.decode(errors="replace") for name in context.auth_context().get("x509_subject_alternative_name", ())]
     if names == [COORDINATOR]:
         return
-    whose = told(names[0]) if len(names) == 1 else "nobody"
+    whose = holder(names[0]) if len(names) == 1 else "nobody"
     why = f"only the coordinator may call an agent, and this certificate is of {whose}: use certs/coordinator"
     await context.abort(grpc.StatusCode.PERMISSION_DENIED, why)

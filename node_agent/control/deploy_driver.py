@@ -8,13 +8,13 @@ from typing import Any
 
 from node_agent.control.deploy_protocol import Deployments
 from node_agent.control.deployment import (
+    AnswerRequest,
     Commands,
     CommitInRuntime,
     Deployment,
     DrainInRuntime,
     Durable,
     LoadInRuntime,
-    Reply,
     State,
     UnloadInRuntime,
     WriteDurably,
@@ -40,27 +40,27 @@ class DeployDriver:
         self.store, self.log = store, log or Log("", "control")
         self.machine = Deployments(store.load())
         self.unresumed = list(store.problems)  # why what ran does not run, until another plan does or it is collected
-        self._told: dict[str, Deployment] = {}  # as the log last had them
+        self._logged: dict[str, Deployment] = {}  # as the log last had them
         self._tell_changes(self.machine.durable, "on disk: ")
         self.links: dict[int, RuntimeLink] = {}  # by place: the runtimes that are running
         self.restarts: dict[int, int] = {}  # by place: runtimes beyond the first, since this process began
-        self._requests: dict[int, asyncio.Future[Reply]] = {}
+        self._requests: dict[int, asyncio.Future[AnswerRequest]] = {}
         self._tokens = 0
         self._preparing: dict[int, str] = {}  # plans whose files are there before a state names them
         self._tasks: set[asyncio.Task[None]] = set()
 
     # -- requests
 
-    async def prepare(self, plan: Checked) -> Reply:
+    async def prepare(self, plan: Checked) -> AnswerRequest:
         """Store the plan's files, then let the machine decide."""
         token = self._token()
         self._preparing[token] = plan.hash
         try:
-            self.store.put_plan(plan.hash, plan.whole, plan.parts)
+            self.store.put_plan(plan.hash, plan.whole, plan.local_plans)
         except OSError as error:
             del self._preparing[token]
-            return Reply(token, False, f"the plan cannot be stored ({error.strerror}); make room", State.NONE)
-        places, size = tuple(sorted(plan.parts)), len(plan.whole)
+            return AnswerRequest(token, False, f"the plan cannot be stored ({error.strerror}); make room", State.NONE)
+        places, size = tuple(sorted(plan.local_plans)), len(plan.whole)
         wanted = Deployment(plan.hash, plan.epoch, State.NONE, plan.query, plan.routes, places, size)
         try:
             return await self._request(token, lambda: self.machine.prepare(token, wanted))
@@ -68,22 +68,22 @@ class DeployDriver:
             del self._preparing[token]
             self.store.remove_left_overs(self.machine.durable, frozenset(self._preparing.values()))
 
-    async def commit(self, hash_: str, epoch: int) -> Reply:
+    async def commit(self, hash_: str, epoch: int) -> AnswerRequest:
         """Commit; the answer comes when the runtime admits, or after a while without it."""
         token = self._token()
         return await self._request(token, lambda: self.machine.commit(token, hash_, epoch))
 
-    async def abort(self, hash_: str, epoch: int) -> Reply:
+    async def abort(self, hash_: str, epoch: int) -> AnswerRequest:
         """Give a prepared plan up."""
         token = self._token()
         return await self._request(token, lambda: self.machine.abort(token, hash_, epoch))
 
-    async def stop(self, hash_: str, epoch: int) -> Reply:
+    async def stop(self, hash_: str, epoch: int) -> AnswerRequest:
         """Admit no more, drain, forget."""
         token = self._token()
         return await self._request(token, lambda: self.machine.stop(token, hash_, epoch))
 
-    async def collected(self, hashes: frozenset[str]) -> Reply:
+    async def collected(self, hashes: frozenset[str]) -> AnswerRequest:
         """A coordinator holds all that these plans have left here: they may go where they run no more."""
         token = self._token()
         self.unresumed.clear()
@@ -121,14 +121,14 @@ class DeployDriver:
         self._tokens += 1
         return self._tokens
 
-    async def _request(self, token: int, event: Callable[[], Commands]) -> Reply:
-        answer: asyncio.Future[Reply] = asyncio.get_running_loop().create_future()
+    async def _request(self, token: int, event: Callable[[], Commands]) -> AnswerRequest:
+        answer: asyncio.Future[AnswerRequest] = asyncio.get_running_loop().create_future()
         self._requests[token] = answer
         self._do(event())
         return await answer
 
     def _do(self, commands: Commands) -> None:
-        queue, told = deque(commands), list[Answered]()
+        queue, answers = deque(commands), list[Answered]()
         while queue:
             match queue.popleft():
                 case WriteDurably(durable):
@@ -136,13 +136,13 @@ class DeployDriver:
                 case LoadInRuntime(deployment, again, place):
                     self._start(self._load(place, deployment, again))
                 case CommitInRuntime(hash_, epoch, place):
-                    told.append(self._tell(place, partial(ipc.Commit, hash=hash_, epoch=epoch)))
+                    answers.append(self._tell(place, partial(ipc.Commit, hash=hash_, epoch=epoch)))
                 case DrainInRuntime(hash_, place):
-                    told.append(self._tell(place, partial(ipc.Drain, hash=hash_)))
+                    answers.append(self._tell(place, partial(ipc.Drain, hash=hash_)))
                 case UnloadInRuntime(hash_, place):
-                    told.append(self._tell(place, partial(ipc.Abort, hash=hash_)))
-                case Reply() as reply:
-                    self._start(self._reply(reply, tuple(told)))
+                    answers.append(self._tell(place, partial(ipc.Abort, hash=hash_)))
+                case AnswerRequest() as reply:
+                    self._start(self._answer_request(reply, tuple(answers)))
 
     def _write(self, durable: Durable) -> str:
         try:
@@ -161,14 +161,14 @@ class DeployDriver:
 
     def _tell_changes(self, durable: Durable, before: str = "") -> None:
         now = {each.hash: each for each in durable.deployments}
-        for hash_, each in (self._told | now).items():
-            known, state = self._told.get(hash_), each.state if hash_ in now else State.ENDED
+        for hash_, each in (self._logged | now).items():
+            known, state = self._logged.get(hash_), each.state if hash_ in now else State.ENDED
             if known is None or known.state != state:
                 text = f"{before}plan {hash_[:8]} of {each.query} is {state.name.lower()}"
                 self.log.say(f"plan_{state.name.lower()}", text, plan=hash_, query=each.query, epoch=each.epoch)
             if state is State.COMMITTED:
                 self.unresumed.clear()
-        self._told = now
+        self._logged = now
 
     def _tell(self, place: int, question: Callable[[int], ipc.Message]) -> Answered:
         if (link := self.links.get(place)) is not None:
@@ -177,10 +177,10 @@ class DeployDriver:
         nobody.set_result(None)
         return nobody
 
-    async def _reply(self, reply: Reply, told: tuple[Answered, ...]) -> None:
+    async def _answer_request(self, reply: AnswerRequest, answers: tuple[Answered, ...]) -> None:
         """Answer when the runtime has obeyed: who hears of a commit may send tuples at once."""
-        if told:
-            await asyncio.wait(told, timeout=TELL_S)
+        if answers:
+            await asyncio.wait(answers, timeout=TELL_S)
         answer = self._requests.pop(reply.token)
         if not answer.done():
             answer.set_result(reply)

@@ -23,13 +23,13 @@ from collections.abc import Callable
 from dataclasses import dataclass, replace
 
 from node_agent.control.deployment import (
+    AnswerRequest,
     Commands,
     CommitInRuntime,
     Deployment,
     DrainInRuntime,
     Durable,
     LoadInRuntime,
-    Reply,
     State,
     UnloadInRuntime,
     WriteDurably,
@@ -197,7 +197,7 @@ class Deployments:
 
     def _answer(self, token: int, hash_: str, why: str = "") -> Commands:
         known = self.durable.get(hash_)
-        return [Reply(token, not why, why, known.state if known else State.NONE)]
+        return [AnswerRequest(token, not why, why, known.state if known else State.NONE)]
 
     # -- the events, when their turn has come
 
@@ -319,8 +319,8 @@ class Deployments:
 
         def written(why: str) -> Commands:
             # A plan that is only prepared here may be committed elsewhere: what is under way to this node still runs.
-            told: Commands = [] if why else _drain(known)
-            return told + self._answer(token, hash_, why)
+            drains: Commands = [] if why else _drain(known)
+            return drains + self._answer(token, hash_, why)
 
         return self._write(self.durable.put(replace(known, state=State.DRAINING)), written)
 

@@ -129,7 +129,7 @@ class UnloadInRuntime:
 
 
 @dataclass(frozen=True, slots=True)
-class Reply:
+class AnswerRequest:
     """Answer to the request that came with this token."""
 
     token: int
@@ -138,5 +138,5 @@ class Reply:
     state: State
 
 
-Command = WriteDurably | LoadInRuntime | CommitInRuntime | DrainInRuntime | UnloadInRuntime | Reply
+Command = WriteDurably | LoadInRuntime | CommitInRuntime | DrainInRuntime | UnloadInRuntime | AnswerRequest
 Commands = list[Command]

@@ -11,26 +11,26 @@ class Identities:
     """By place, as its runtime told them last. Files are read again only where they look changed."""
 
     def __init__(self) -> None:
-        self._told: dict[int, tuple[object, ipc.Operators]] = {}  # by place: when, and what
+        self._answers: dict[int, tuple[object, ipc.Operators]] = {}  # by place: when, and what
         self._seen: dict[str, tuple[tuple[int, int, int], str]] = {}  # by file: how it looked, and its hash
 
     def stale(self, place: int, when: object) -> bool:
         """Whether the runtime has to be asked; when: what differs as soon as the answer may."""
-        return place not in self._told or self._told[place][0] != when
+        return place not in self._answers or self._answers[place][0] != when
 
-    def put(self, place: int, when: object, told: ipc.Operators) -> None:
+    def put(self, place: int, when: object, answer: ipc.Operators) -> None:
         """What it has answered."""
-        self._told[place] = when, told
+        self._answers[place] = when, answer
 
     def of(self, place: int) -> list[agent_pb2.OperatorIdentity]:
         """Nothing where it has not answered yet."""
-        if place not in self._told:
+        if place not in self._answers:
             return []
-        told = self._told[place][1]
-        edited = [self._hash(path) != sha256 for path, sha256 in told.files]
+        answer = self._answers[place][1]
+        edited = [self._hash(path) != sha256 for path, sha256 in answer.files]
         return [
             agent_pb2.OperatorIdentity(run=run, version=version, code=code, edited=any(edited[each] for each in files))
-            for run, version, code, files in told.operators
+            for run, version, code, files in answer.operators
         ]
 
     def _hash(self, path: str) -> str:

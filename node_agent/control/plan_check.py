@@ -33,7 +33,7 @@ class Checked(NamedTuple):
     epoch: int
     query: str
     whole: bytes
-    parts: dict[int, bytes]
+    local_plans: dict[int, bytes]
     routes: tuple[Route, ...]
 
 
@@ -56,7 +56,7 @@ def checked_prepare(request: agent_pb2.PrepareRequest, node: str, cores: int = 1
     if hashlib.sha256(request.plan).digest() != request.hash:
         raise RefusalError("changed", "the plan does not have the hash that came with it", "plan again")
     routes = _routes(request, tls)
-    parts, queries = dict[int, bytes](), set[str]()
+    local_plans, queries = dict[int, bytes](), set[str]()
     for core, message in _local_plans(request.plan, node, cores).items():
         try:
             plan = core_plan(message, stamp_of(hash_), request.epoch)
@@ -73,12 +73,12 @@ def checked_prepare(request: agent_pb2.PrepareRequest, node: str, cores: int = 1
                 subject=message.node,
             )
         _check_peers(message, routes)
-        parts[core] = message.SerializeToString(deterministic=True)
+        local_plans[core] = message.SerializeToString(deterministic=True)
         queries.add(message.query)
     if len(queries) > 1:
         text = f"the parts of node {node} are of several queries: {', '.join(sorted(queries))}"
         raise RefusalError("several_queries", text, "plan again", subject=node)
-    return Checked(hash_, request.epoch, queries.pop(), request.plan, parts, routes)
+    return Checked(hash_, request.epoch, queries.pop(), request.plan, local_plans, routes)
 
 
 def _check_peers(message: plan_pb2.LocalPlan, routes: tuple[Route, ...]) -> None:

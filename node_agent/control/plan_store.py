@@ -33,7 +33,7 @@ class PlanStore:
     problems: list[str] = field(default_factory=list)
     node: str = ""
     cores: int = 1  # of the agent: a plan that needs more is not resumed
-    told: Callable[[], Mapping[str, int]] = dict
+    epochs_in_spool: Callable[[], Mapping[str, int]] = dict
     disk: Disk = SYSTEM_DISK
     reserve: Reserve = field(init=False)
     _locals: dict[str, dict[int, str]] = field(default_factory=dict)  # plan -> core -> SHA-256 of the .local file
@@ -49,24 +49,26 @@ class PlanStore:
         try:
             durable = self._parse(self.disk.read(path))
         except FileNotFoundError:
-            told = self.told()
-            return self._lost(f"{path} is missing", told) if told else Durable()
+            epochs_in_spool = self.epochs_in_spool()
+            return self._lost(f"{path} is missing", epochs_in_spool) if epochs_in_spool else Durable()
         except (OSError, ValueError, KeyError, TypeError) as error:
             if isinstance(error, OSError) and error.errno in SCARCE:
                 raise
-            return self._lost(f"{path} is damaged ({error}), set aside as {set_aside(path, self.disk)}", self.told())
+            return self._lost(
+                f"{path} is damaged ({error}), set aside as {set_aside(path, self.disk)}", self.epochs_in_spool()
+            )
         for each in durable.deployments:
             if why := missing_cores(each.places, self.cores, self.node) or self._damage(each.hash):
                 durable = durable.without(each.hash)
                 self.problems.append(f"plan {each.hash[:8]} is not resumed: {why}; deploy it again")
         return durable
 
-    def put_plan(self, hash_: str, whole: bytes, parts: Mapping[int, bytes]) -> None:
+    def put_plan(self, hash_: str, whole: bytes, local_plans: Mapping[int, bytes]) -> None:
         """Store a plan's files; parts: the local plan of each core. They count only once a state names them. Raises
         OSError."""
-        self._locals[hash_] = {core: hashlib.sha256(local).hexdigest() for core, local in parts.items()}
+        self._locals[hash_] = {core: hashlib.sha256(local).hexdigest() for core, local in local_plans.items()}
         self.disk.replace(whole_path(self.directory, hash_), whole)
-        for core, local in parts.items():
+        for core, local in local_plans.items():
             self.disk.replace(local_path(self.directory, hash_, core), local)
 
     def write(self, durable: Durable, keep: frozenset[str] = frozenset()) -> None:
@@ -110,8 +112,8 @@ class PlanStore:
         return "" if found == self._locals.get(hash_, {}).get(core) else f"{path.name} is damaged; deploy it again"
 
     def _entry(self, plan: Deployment) -> dict[str, Any]:
-        parts = self._locals.get(plan.hash, {})
-        others = {str(core): sha for core, sha in parts.items() if core}
+        local_plans = self._locals.get(plan.hash, {})
+        others = {str(core): sha for core, sha in local_plans.items() if core}
         entry: dict[str, Any] = {
             "hash": plan.hash,
             "epoch": plan.epoch,
@@ -119,7 +121,7 @@ class PlanStore:
             "query": plan.query,
             "routes": plan.routes,
             "bytes": plan.bytes,
-            "local": parts.get(0, ""),
+            "local": local_plans.get(0, ""),
         }
         return entry | {"locals": others} if others else entry
 
@@ -128,11 +130,11 @@ class PlanStore:
         deployments = []
         for each in values["plans"]:
             routes = tuple((int(index), str(node), str(address)) for index, node, address in each["routes"])
-            hash_, state, parts = str(each["hash"]), State(each["state"]), read_locals(each)
-            places = tuple(sorted(parts))
+            hash_, state, local_plans = str(each["hash"]), State(each["state"]), read_locals(each)
+            places = tuple(sorted(local_plans))
             size = int(each.get("bytes", 0))
             deployments.append(Deployment(hash_, int(each["epoch"]), state, str(each["query"]), routes, places, size))
-            self._locals[hash_] = parts
+            self._locals[hash_] = local_plans
         ran = tuple(Ran(str(hash_), int(size)) for hash_, size in values.get("ran", ()))
         return Durable(int(values["epoch"]), int(values["fence"]), tuple(deployments), ran)
 
@@ -149,15 +151,19 @@ class PlanStore:
             return f"{file.name} is damaged, set aside as {set_aside(file, self.disk)}"
         return ""
 
-    def _lost(self, why: str, told: Mapping[str, int]) -> Durable:
+    def _lost(self, why: str, epochs_in_spool: Mapping[str, int]) -> Durable:
         """Without the states of the plans: their documents are here, and the traces tell how far the epochs were."""
         self.problems.append(f"{why}: the states of all plans are lost; collect what ran, then deploy again")
         found = sorted(
-            (told.get(path.stem[:STAMP], 0), self.disk.modified_ns(path), Ran(path.stem, self.disk.size(path)))
+            (
+                epochs_in_spool.get(path.stem[:STAMP], 0),
+                self.disk.modified_ns(path),
+                Ran(path.stem, self.disk.size(path)),
+            )
             for path in self.disk.entries(self.directory)
             if path.suffix == ".json" and self._is_document(path)
         )
-        return Durable(seen=max(told.values(), default=0), ran=tuple(ran for _, _, ran in found))
+        return Durable(seen=max(epochs_in_spool.values(), default=0), ran=tuple(ran for _, _, ran in found))
 
     def _is_document(self, path: Path) -> bool:
         try:

@@ -65,7 +65,7 @@ class Control:
         self.spool = SpoolFiles(state.spool, state.rings, log=self.log, headers=state.starts.headers, disk=state.disk)
         name, cores = self.settings.name, self.settings.cores
         self.spool.drain()  # what the rings tell of plans counts as well
-        store = PlanStore(state.plans, node=name, cores=cores, told=self.spool.plans, disk=state.disk)
+        store = PlanStore(state.plans, node=name, cores=cores, epochs_in_spool=self.spool.plans, disk=state.disk)
         self.deployments = DeployDriver(store, self.log)
         for problem in self.deployments.store.problems:
             self.log.say("plans_damaged", problem, WARNING)

@@ -13,12 +13,12 @@ from typing import Any
 import grpc
 
 from node_agent.control.deploy_driver import DeployDriver
-from node_agent.control.deployment import Deployment, Reply
+from node_agent.control.deployment import AnswerRequest, Deployment
 from node_agent.control.identities import Identities
 from node_agent.control.plan_check import RefusalError, checked_hash, checked_prepare
 from node_agent.control.runtime_channel import Question
 from node_agent.control.spool.spool_files import SpoolFiles
-from node_agent.control.spool.spool_gauge import Fullness, SpoolGauge
+from node_agent.control.spool.spool_gauge import SpoolGauge, SpoolLevel
 from node_agent.host import ipc
 from node_agent.host.settings import Settings, place_name
 from protos import agent_pb2, agent_pb2_grpc, trace_pb2
@@ -57,7 +57,7 @@ class Agent(agent_pb2_grpc.AgentServicer):
             plan = checked_prepare(request, self.settings.name, self.settings.cores, self.settings.tls is not None)
         except RefusalError as refusal:
             return agent_pb2.PlanReply(accepted=False, why=str(refusal))
-        return _reply(await self.deployments.prepare(plan))
+        return _plan_reply(await self.deployments.prepare(plan))
 
     async def Commit(self, request: agent_pb2.CommitRequest, context: Context) -> agent_pb2.PlanReply:  # noqa: N802
         """Run a prepared plan."""
@@ -73,7 +73,7 @@ class Agent(agent_pb2_grpc.AgentServicer):
 
     async def _on_plan(self, what: Callable[[str, int], Any], hash_: bytes, epoch: int) -> agent_pb2.PlanReply:
         try:
-            return _reply(await what(checked_hash(hash_, epoch), epoch))
+            return _plan_reply(await what(checked_hash(hash_, epoch), epoch))
         except RefusalError as refusal:
             return agent_pb2.PlanReply(accepted=False, why=str(refusal))
 
@@ -197,10 +197,10 @@ class Agent(agent_pb2_grpc.AgentServicer):
         except OSError as error:  # a full disk hands over all the same
             self.spool.note(f"records that the coordinator holds cannot be freed ({error.strerror})")
         self.spool.drain()  # on a full disk there is room for it now
-        upto = self.spool.totals()
+        until = self.spool.totals()
         self.spool.seal(held)
         await self.spool_sync()
-        for chunk in self.spool.chunks(held, upto):
+        for chunk in self.spool.chunks(held, until):
             yield trace_pb2.TraceChunk(**chunk._asdict())
             await asyncio.sleep(0)
 
@@ -319,7 +319,7 @@ def _figures(reply: agent_pb2.StatusReply, alive: Sequence[ipc.Status]) -> None:
                 )  # fmt: skip
 
 
-def _spool(now: Fullness, dropped: int) -> agent_pb2.SpoolStatus:
+def _spool(now: SpoolLevel, dropped: int) -> agent_pb2.SpoolStatus:
     found = agent_pb2.SpoolStatus(
         bytes=now.bytes, limit_bytes=now.limit_bytes, oldest_ns=now.oldest_ns, dropped=dropped
     )
@@ -328,7 +328,7 @@ def _spool(now: Fullness, dropped: int) -> agent_pb2.SpoolStatus:
     return found
 
 
-def _reply(reply: Reply) -> agent_pb2.PlanReply:
+def _plan_reply(reply: AnswerRequest) -> agent_pb2.PlanReply:
     return agent_pb2.PlanReply(accepted=reply.accepted, why=reply.why, state=reply.state.name)
 
 

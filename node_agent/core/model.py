@@ -40,7 +40,7 @@ class Job:
     number: int
     unit: Unit
     lineage: Lineage
-    payload: Any
+    payload: object
 
     def __lt__(self, other: Job) -> bool:
         """The order in which jobs run: total, since no two have the same number."""
@@ -50,7 +50,7 @@ class Job:
         return f"Job({self.key_ns}, {self.release_ns}, {self.number}, unit {self.unit.id}, {self.lineage})"
 
 
-def new_job(key_ns: int, release_ns: int, number: int, unit: Unit, lineage: Lineage, payload: Any) -> Job:
+def new_job(key_ns: int, release_ns: int, number: int, unit: Unit, lineage: Lineage, payload: object) -> Job:
     """A job with these fields."""
     job = Job()
     job.key_ns, job.release_ns, job.number = key_ns, release_ns, number
@@ -202,7 +202,7 @@ class Shedding(Protocol):
     def counts(self) -> dict[str, int]:
         """Its counters, by window."""
 
-    def dissolve(self) -> None:
+    def release_resources(self) -> None:
         """Release all references to units."""
 
 
@@ -242,7 +242,7 @@ class SourceControl(Protocol):
     def policed(self) -> int:
         """The count of tuples refused by policing so far."""
 
-    def decide(self, at_ns: int, payload: Any, memory_full: Callable[[], bool]) -> Decision:
+    def decide(self, at_ns: int, payload: object, memory_full: Callable[[], bool]) -> Decision:
         """On an admitted tuple."""
 
     def settle(self, first: int, route: Route, lineage: Lineage, policy: int) -> None:
@@ -281,7 +281,7 @@ class LateRule(Protocol):
 class WindowPort(Protocol):
     """Takes tuples and punctuation to the windows of an operator."""
 
-    def present(self, at_ns: int, lineage: Lineage, payload: Any) -> None:
+    def present(self, at_ns: int, lineage: Lineage, payload: object) -> None:
         """A tuple. Raises KeyError for one of a source that the plan does not have."""
 
     def on_punctuation(self, at_ns: int, lineage: Lineage, punctuation: Punctuation) -> None:
@@ -296,7 +296,7 @@ class WindowPort(Protocol):
     def drains(self) -> None:
         """Nothing more is admitted under the plan."""
 
-    def dissolve(self) -> None:
+    def release_resources(self) -> None:
         """Release all references to the windows."""
 
 
@@ -309,19 +309,19 @@ class SideSlot:
     heir: the slot of a newer plan, which gets the value as well until it has one of its own (`own`).
     """
 
-    __slots__ = ("heir", "operator_id", "own", "port", "value")
+    __slots__ = ("operator_id", "own", "port", "successor", "value")
 
     def __init__(self, operator_id: int, port: str) -> None:
         self.operator_id, self.port = operator_id, port
         self.value: Any = None
-        self.heir: SideSlot | None = None
+        self.successor: SideSlot | None = None
         self.own = False
 
     def put(self, value: Any) -> None:
         """It has arrived."""
-        self.value, self.own, heir = value, True, self.heir
-        while heir is not None and not heir.own:
-            heir.value, heir = value, heir.heir
+        self.value, self.own, successor = value, True, self.successor
+        while successor is not None and not successor.own:
+            successor.value, successor = value, successor.successor
 
 
 class Exit:
@@ -566,13 +566,13 @@ class CompiledPlan:
         """Join results that wait for a contributor."""
         return sum(len(join.waiting) for join in self.joins)
 
-    def dissolve(self) -> None:
+    def release_resources(self) -> None:
         """Release all references within an unloaded plan, so that it is freed without the garbage collector, which
         leaves alone all that was there when it was frozen."""
         for windowed in self.windows:
-            windowed.dissolve()
+            windowed.release_resources()
         for shedder in self.shedders:
-            shedder.dissolve()
+            shedder.release_resources()
         self.shedders = ()
         self.units.clear()
         self.joins.clear()

@@ -111,11 +111,11 @@ class Log:
             if len(self._kinds) >= MOST_KINDS:
                 self._kinds.clear()
             known = self._kinds[kind] = [0, 0, 0]
-        told, due_ns, left_out = known
-        if told >= FEW and at_ns < due_ns:
+        reported, due_ns, left_out = known
+        if reported >= FEW and at_ns < due_ns:
             known[2] += 1
             return -1
-        known[:] = told + 1, at_ns + AGAIN_NS, 0
+        known[:] = reported + 1, at_ns + AGAIN_NS, 0
         return left_out
 
 
@@ -126,8 +126,8 @@ def _instant(at_ns: int) -> str:
 
 def _plain(text: str) -> str:
     """Further lines indented, so that no text from outside looks like a line of its own; no control characters."""
-    told = "".join(each if each.isprintable() or each == "\n" else f"\\x{ord(each):02x}" for each in text)
-    return told.replace("\n", "\n    ")
+    escaped = "".join(each if each.isprintable() or each == "\n" else f"\\x{ord(each):02x}" for each in text)
+    return escaped.replace("\n", "\n    ")
 
 
 def _writer(descriptor: int) -> Write:

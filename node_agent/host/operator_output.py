@@ -8,7 +8,7 @@ from node_agent.host.log import Log
 MOST_CHARACTERS = 1 << 12  # of a line that does not end
 
 
-class Printed(io.TextIOBase):
+class OperatorOutput(io.TextIOBase):
     """In the place of sys.stdout in a runtime: each line is told with time and place, empty ones are not."""
 
     def __init__(self, log: Log) -> None:
@@ -36,6 +36,6 @@ class Printed(io.TextIOBase):
             self._log.say("printed", line.rstrip())
 
 
-def printed(log: Log) -> TextIO:
+def operator_output(log: Log) -> TextIO:
     """As sys.stdout has to be typed."""
-    return Printed(log)  # type: ignore[return-value]
+    return OperatorOutput(log)  # type: ignore[return-value]

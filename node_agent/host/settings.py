@@ -31,7 +31,7 @@ class Settings:
     cores: int = 1  # runtimes of this agent
     core: int = 0
     tls: Path | None = None  # folder of the identity; None: plain, on loopback only
-    checks: bool = False  # of what operators change; see `intact`
+    checks: bool = False  # of what operators change; see `with_mutation_check`
     log_json: bool = False  # lines on stderr are JSON objects
     metrics: Address | None = None  # where they are served; None: nowhere
     sync_s: float = 1.0  # how often the trace is brought to the disk

@@ -78,7 +78,7 @@ def peer_key(name: str) -> int:
     return int.from_bytes(hashlib.blake2b(name.encode(), digest_size=8).digest(), "big")
 
 
-class Running(NamedTuple):
+class RunningInstance(NamedTuple):
     """The hang cell: which instance runs since when, and how long it may."""
 
     start_ns: int
@@ -166,14 +166,14 @@ class Ring:
 
     # -- the cell that names the running tuple
 
-    def running(self) -> "Running | None":
+    def running_instance(self) -> "RunningInstance | None":
         """The task instance that runs, or None while idle. Read it twice: the writer may be in the middle of it."""
-        cell = Running._make(HANG.unpack_from(self.memory, HANG_AT))
+        cell = RunningInstance._make(HANG.unpack_from(self.memory, HANG_AT))
         return cell if cell.start_ns else None
 
     # -- what has been taken over
 
-    def promise(self, taken: Sequence[TakenOver]) -> bool:
+    def promise_acknowledgements(self, taken: Sequence[TakenOver]) -> bool:
         """Write down that these count as acknowledged if the runtime is killed. False where they are too many."""
         if len(taken) > MOST_TAKEN_OVER:
             return False

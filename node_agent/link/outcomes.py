@@ -15,12 +15,12 @@ class OutcomeLog:
     """Outcomes of one source's incarnation. Remembers the latest `keep`; a source has fewer tuples unanswered."""
 
     def __init__(self, keep: int = 16_384) -> None:
-        self._told: deque[Outcome] = deque(maxlen=keep)
+        self._sent: deque[Outcome] = deque(maxlen=keep)
         self._new: list[Outcome] = []
 
     def __len__(self) -> int:
         """Outcomes that are remembered or not told yet."""
-        return len(self._told) + len(self._new)
+        return len(self._sent) + len(self._new)
 
     def admitted(self, link_seq: int, epoch: int, seq: int) -> None:
         """The tuple was given this lineage."""
@@ -42,18 +42,18 @@ class OutcomeLog:
 
     def recall(self, outcomes: Iterable[Outcome]) -> None:
         """Outcomes that an earlier incarnation of the admitting side had and may not have told."""
-        self._told.extend(outcomes)
+        self._sent.extend(outcomes)
 
     def on_hello(self, resume_after: int) -> None:
         """The source is (again) connected and knows the outcomes up to this link_seq."""
-        again = [outcome for outcome in self._told if outcome[0] > resume_after]
+        again = [outcome for outcome in self._sent if outcome[0] > resume_after]
         self._new[:0] = again
         for _ in again:
-            self._told.pop()
+            self._sent.pop()
 
     def take(self, most: int = 4096) -> list[Outcome]:
         """The outcomes to write now, oldest first. Write them with or before the Ack that covers them."""
         taken = self._new[:most]
         del self._new[:most]
-        self._told.extend(taken)
+        self._sent.extend(taken)
         return taken

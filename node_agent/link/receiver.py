@@ -144,7 +144,7 @@ class Receiver:
         return Acknowledgement(self.last, credit_bytes)
 
 
-def grant(free_bytes: int, senders: int, most: int = 1 << 20, least: int = 4096) -> int:
+def share_credit(free_bytes: int, senders: int, most: int = 1 << 20, least: int = 4096) -> int:
     """Credit for one sender: its share of the free queue bytes; 0 below `least`: credit comes in useful pieces."""
     share = free_bytes // max(1, senders)
     return 0 if share < least else min(share, most)

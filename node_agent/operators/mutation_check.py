@@ -23,7 +23,7 @@ class ChangedError(ProblemError):
         super().__init__(code, text, subject=operator)
 
 
-def intact(
+def with_mutation_check(
     name: str, call: Callable[..., Any], plain: bool, timed: Callable[[Callable[[Any], Any]], Callable[[Any], Any]]
 ) -> Callable[..., Any]:
     """The call of an operator, which then raises ChangedError where it changes
@@ -34,7 +34,7 @@ def intact(
     A value that is no JSON and no protobuf message is told by its `repr`. Costs a copy per call. timed: takes down the
     time of that.
     """
-    told = timed(_told)
+    comparable = timed(_comparable)
     given: list[Any] = []  # the results of the last call
 
     def checked(*arguments: Any) -> Any:
@@ -42,10 +42,10 @@ def intact(
         values: list[tuple[Code, str, Any]] = [("input_changed", "its input", each) for each in inputs]
         values += [("side_input_changed", f"its side input {port!r}", value) for port, value in sides.items()]
         values += [("result_changed", "a result that it gave before", each) for each in given]
-        before = [told(value) for _, _, value in values]
+        before = [comparable(value) for _, _, value in values]
         result = call(*arguments)
         for (code, what, value), was in zip(values, before, strict=True):
-            if told(value) != was:
+            if comparable(value) != was:
                 raise ChangedError(code, name, what)
         given[:] = _results(result)
         return result
@@ -53,7 +53,7 @@ def intact(
     return checked
 
 
-class IntactAggregate:
+class MutationCheckedAggregate:
     """A user's aggregate, which then costs its window where it changes a tuple: other windows have it as well."""
 
     def __init__(self, name: str, own: Own) -> None:
@@ -62,9 +62,9 @@ class IntactAggregate:
 
     def add(self, state: Any, payload: Any) -> Any:
         """Raises ChangedError."""
-        before = _told(payload)
+        before = _comparable(payload)
         state = self._own.add(state, payload)
-        if _told(payload) != before:
+        if _comparable(payload) != before:
             raise ChangedError("input_changed", self._name, "its input")
         return state
 
@@ -73,7 +73,7 @@ def _results(result: Any) -> Sequence[Any]:
     return result.values if isinstance(result, Many) else () if result is None else (result,)
 
 
-def _told(value: Any) -> Any:
+def _comparable(value: Any) -> Any:
     """Equal as long as the value is."""
     serialize = getattr(value, "SerializeToString", None)
     return serialize(deterministic=True) if serialize is not None else repr(value)

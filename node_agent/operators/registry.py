@@ -25,8 +25,8 @@ from node_agent.operators.builtin import BUILTIN, HANDS_ON
 from node_agent.operators.codecs import JSON, Codec, Codecs
 from node_agent.operators.entry_points import Discover, Offers, installed
 from node_agent.operators.hop import Checking, fitting
-from node_agent.operators.mutation_check import IntactAggregate, intact
-from node_agent.operators.signature import Bound, OperatorError, Shape, shape_of
+from node_agent.operators.mutation_check import MutationCheckedAggregate, with_mutation_check
+from node_agent.operators.signature import Bound, OperatorError, Signature, signature_of
 from node_agent.operators.source_code import Sources
 
 GROUP = "shimekiri.operators"
@@ -37,9 +37,9 @@ class Registry:
     """The operators and codecs of this machine.
 
     files: Python files with operators (`--operators`). Raises OperatorError (file:line: what is wrong) for a bad one.
-    checks: operators that change their input, or what they gave out, raise (see `intact`), and all that a plan's
-    operators give is encoded and decoded (see `hop`); `checking` tells what that takes. operators: further classes and
-    functions under `@operator`.
+    checks: operators that change their input, or what they gave out, raise (see `with_mutation_check`), and all that a
+    plan's operators give is encoded and decoded (see `hop`); `checking` tells what that takes. operators: further
+    classes and functions under `@operator`.
     """
 
     def __init__(
@@ -52,7 +52,7 @@ class Registry:
         self._discover = discover
         self.checking = Checking() if checks else None
         self._offers: Offers | None = None
-        self._shapes: dict[str, Shape] = {}
+        self._signatures: dict[str, Signature] = {}
         self._broken: dict[str, str] = {}
         self._identities: dict[str, plans.Identity] = {}
         self._sources = Sources()
@@ -64,13 +64,13 @@ class Registry:
 
     def names(self) -> list[str]:
         """Every operator, available or not, sorted."""
-        return sorted({*self._shapes, *self._offered()})
+        return sorted({*self._signatures, *self._offered()})
 
-    def shape(self, run: str) -> Shape:
+    def signature(self, run: str) -> Signature:
         """What the operator looks like. Raises OperatorError where it is unknown or cannot be loaded."""
-        shape = self._shapes.get(run)
-        if shape is not None:
-            return shape
+        signature = self._signatures.get(run)
+        if signature is not None:
+            return signature
         if run in self._broken:
             raise OperatorError("not_loaded", self._broken[run], subject=run)
         offer = self._offered().get(run)
@@ -85,18 +85,18 @@ class Registry:
             )
         try:
             implementation = offer[1]()
-            shape = shape_of(implementation)
-            if shape.name != run:
-                raise OperatorError("other_name", f"it calls itself {shape.name!r}", subject=shape.name)
+            signature = signature_of(implementation)
+            if signature.name != run:
+                raise OperatorError("other_name", f"it calls itself {signature.name!r}", subject=signature.name)
         except (Exception, SystemExit) as error:  # a foreign module may raise anything while it is imported
             self._broken[run] = f"operator {run!r} ({offer[0]}) cannot be loaded: {_describe(error)}"
             raise OperatorError("not_loaded", self._broken[run], subject=run) from error
-        self._keep(shape)
-        return shape
+        self._keep(signature)
+        return signature
 
     def identity(self, run: str) -> plans.Identity:
-        """Of what is loaded, even if its file has changed since. Raises OperatorError, as `shape`."""
-        self.shape(run)
+        """Of what is loaded, even if its file has changed since. Raises OperatorError, as `signature`."""
+        self.signature(run)
         return self._identities[run]
 
     def check(self, planned: plans.Identity) -> None:
@@ -112,41 +112,43 @@ class Registry:
 
     def loaded(self) -> list[tuple[plans.Identity, dict[Path, str]]]:
         """What is loaded so far, and the files that it is made of, with the hashes that they had."""
-        shapes = ((self._identities[name], shape.implementation) for name, shape in self._shapes.items())
-        return [(identity, self._sources.files(made, _beside(made))) for identity, made in shapes]
+        signatures = (
+            (self._identities[name], signature.implementation) for name, signature in self._signatures.items()
+        )
+        return [(identity, self._sources.files(made, _beside(made))) for identity, made in signatures]
 
     def keeps_state(self, run: str) -> bool:
-        """Whether an instance may remember what it was called with. Raises OperatorError, as `shape`."""
-        return isinstance(self.shape(run).implementation, type)
+        """Whether an instance may remember what it was called with. Raises OperatorError, as `signature`."""
+        return isinstance(self.signature(run).implementation, type)
 
     def create(self, run: str, with_json: str = "{}", inputs: Sequence[str] = ()) -> Any:
         """A fresh instance. with_json: its parameters, a JSON object; inputs: names of its input streams, in order.
 
         Raises OperatorError: unknown operator, wrong parameters, wrong number of inputs, or a constructor that raises.
         """
-        shape = self.shape(run)
+        signature = self.signature(run)
         try:
             given = json.loads(with_json or "{}")
         except ValueError as error:
             raise OperatorError(
                 "parameters_not_json", f"{run}: the parameters are not JSON: {error}", subject=run
             ) from None
-        return shape.create(given, tuple(inputs))
+        return signature.create(given, tuple(inputs))
 
     def make(self, run: str, with_json: str = "{}", inputs: Sequence[str] = ()) -> Bound:
         """A fresh instance with what the engine calls: `create` and then `bind`."""
-        shape = self.shape(run)
-        if shape.kind == "aggregate":
+        signature = self.signature(run)
+        if signature.kind == "aggregate":
             raise OperatorError(
                 "aggregate_without_window",
                 f"{run} is an aggregate, which needs a window",
                 "write 'window: {time: 5 s}'",
                 subject=run,
             )
-        bound = shape.bind(self.create(run, with_json, inputs))
+        bound = signature.bind(self.create(run, with_json, inputs))
         if self.checking is None:
             return bound
-        return bound._replace(call=intact(run, bound.call, bound.plain, self.checking.timed))
+        return bound._replace(call=with_mutation_check(run, bound.call, bound.plain, self.checking.timed))
 
     def calls(
         self, operator: plans.Operator, inputs: Sequence[str], codec: Codec = JSON
@@ -164,7 +166,7 @@ class Registry:
         return self._fitted(operator.run, self.make(operator.run, operator.with_json, inputs), codec)
 
     def _fitted(self, run: str, bound: Bound, codec: Codec) -> tuple[Callable[..., Any], bool]:
-        if self.checking is None and self.shape(run).implementation in HANDS_ON:
+        if self.checking is None and self.signature(run).implementation in HANDS_ON:
             return bound.call, bound.plain
         return fitting(run, bound.call, bound.plain, codec, self.checking), bound.plain
 
@@ -192,7 +194,7 @@ class Registry:
         size = None
         if window.size:
             bound = self.make(window.size)
-            if not bound.plain or self.shape(window.size).kind != "map":
+            if not bound.plain or self.signature(window.size).kind != "map":
                 raise OperatorError(
                     "wrong_window_length",
                     f"{window.size}: what says how long a window is takes one tuple and nothing else",
@@ -216,7 +218,7 @@ class Registry:
                 of_right = frozenset(i for i, (_, number) in enumerate(window.feeds) if number)
                 one, two = inputs
                 inner = Join((left, right), len(window.feeds), of_right, names=(one, two))
-            elif self.shape(run).kind != "aggregate":
+            elif self.signature(run).kind != "aggregate":
                 raise OperatorError(
                     "no_aggregate",
                     f"{run} is no aggregate, and a window needs one",
@@ -228,7 +230,7 @@ class Registry:
                 if isinstance(own, Together):
                     inner = own
                 else:
-                    inner = Users(IntactAggregate(run, own) if self.checking else own, len(window.feeds))
+                    inner = Users(MutationCheckedAggregate(run, own) if self.checking else own, len(window.feeds))
             return Grouped(field(window.by), inner) if window.by else inner
         except ValueError as error:
             raise OperatorError("wrong_window", f"{run}: {error}", subject=run) from None
@@ -240,7 +242,7 @@ class Registry:
         for name in self.names():
             try:
                 own = self.identity(name)
-                operators[name] = {"version": own.version, "code": own.code, **self.shape(name).describe()}
+                operators[name] = {"version": own.version, "code": own.code, **self.signature(name).describe()}
             except OperatorError as error:
                 unavailable[name] = str(error)
         described: dict[str, Any] = {
@@ -259,23 +261,23 @@ class Registry:
         return self._offers
 
     def _add(self, implementation: Callable[..., Any]) -> None:
-        shape = shape_of(implementation)
-        known = self._shapes.get(shape.name)
+        signature = signature_of(implementation)
+        known = self._signatures.get(signature.name)
         if known is not None and known.implementation is not implementation:
-            both = f"{_where(known)} and {_where(shape)}"
+            both = f"{_where(known)} and {_where(signature)}"
             raise OperatorError(
                 "operator_twice",
-                f"two operators are called {shape.name!r}: {both}",
+                f"two operators are called {signature.name!r}: {both}",
                 "give one of them another name",
-                subject=shape.name,
+                subject=signature.name,
             )
-        self._keep(shape)
+        self._keep(signature)
 
-    def _keep(self, shape: Shape) -> None:
-        name, made = shape.name, shape.implementation
-        self._shapes[name] = shape
+    def _keep(self, signature: Signature) -> None:
+        name, made = signature.name, signature.implementation
+        self._signatures[name] = signature
         self._identities[name] = plans.Identity(
-            name, shape.declaration.version, self._sources.code(made, _beside(made))
+            name, signature.declaration.version, self._sources.code(made, _beside(made))
         )
 
     def _load_file(self, path: Path) -> None:
@@ -349,9 +351,9 @@ def _why(error: Exception) -> str:
     return _describe(error)
 
 
-def _where(shape: Shape) -> str:
+def _where(signature: Signature) -> str:
     """Its name in the code, with the file, and the line where it is a function; classes do not know theirs."""
-    made = shape.implementation
+    made = signature.implementation
     module, code = sys.modules.get(made.__module__), getattr(made, "__code__", None)
     line = f":{code.co_firstlineno}" if code is not None else ""
     return f"{getattr(made, '__qualname__', '?')} of {getattr(module, '__file__', made.__module__)}{line}"

@@ -41,7 +41,7 @@ class Bound(NamedTuple):
     instance: Any
 
 
-class Shape(NamedTuple):
+class Signature(NamedTuple):
     """An operator's declaration together with what its code accepts."""
 
     declaration: Declaration
@@ -182,7 +182,7 @@ def _adapt(call: Callable[..., Any], wants_at: bool, sides: tuple[str, ...]) -> 
     return lambda inputs, given, at: call(*inputs)
 
 
-def shape_of(implementation: Any) -> Shape:
+def signature_of(implementation: Any) -> Signature:
     """Check a class or function against its declaration. Raises OperatorError where the two do not fit."""
     declared = getattr(implementation, "__dict__", {}).get(DECLARATION)
     if not isinstance(declared, Declaration):
@@ -223,12 +223,12 @@ def shape_of(implementation: Any) -> Shape:
         extra = _parameters(implementation.__init__, declared.name)[1:] if own else []
         if declared.variadic:
             extra = extra[1:]  # the names of the input streams
-    return Shape(declared, implementation, wants_at, _with(declared.name, extra))
+    return Signature(declared, implementation, wants_at, _with(declared.name, extra))
 
 
-def _aggregate(declared: Declaration, implementation: Any) -> Shape:
+def _aggregate(declared: Declaration, implementation: Any) -> Signature:
     if declared.open:  # the built-in one, which is told of the source as well
-        return Shape(declared, implementation, False, {})
+        return Signature(declared, implementation, False, {})
     for method, count in (("start", 0), ("add", 2), ("result", 1)):
         function = getattr(implementation, method, None)
         if not callable(function) or inspect.iscoroutinefunction(function) or inspect.isgeneratorfunction(function):
@@ -244,7 +244,7 @@ def _aggregate(declared: Declaration, implementation: Any) -> Shape:
             )
     own = implementation.__init__ is not object.__init__
     extra = _parameters(implementation.__init__, declared.name)[1:] if own else []
-    return Shape(declared, implementation, False, _with(declared.name, extra))
+    return Signature(declared, implementation, False, _with(declared.name, extra))
 
 
 def _parameters(function: Callable[..., Any], name: str) -> list[inspect.Parameter]:

@@ -130,14 +130,14 @@ class _Folder(NamedTuple):
 
 def _named(module: _Module, source: _Source | None) -> Iterator[str]:
     """Absolute names of modules that a module may import."""
-    for told, names in source.imports if source else ():
-        dots = len(told) - len(told.lstrip("."))
-        base = told
+    for imported, names in source.imports if source else ():
+        dots = len(imported) - len(imported.lstrip("."))
+        base = imported
         if dots:
             parts = module.package.split(".")
             if not module.package or dots > len(parts):
                 continue
-            base = ".".join([*parts[: len(parts) - dots + 1], *([told[dots:]] if told[dots:] else [])])
+            base = ".".join([*parts[: len(parts) - dots + 1], *([imported[dots:]] if imported[dots:] else [])])
         if base:
             yield base
         yield from (f"{base}.{name}" if base else name for name in names)

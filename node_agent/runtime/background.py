@@ -47,7 +47,7 @@ class BackgroundWork:
             self.line.popleft()
         self.due_ns = self._now() + WAIT_NS
 
-    def watch(self, work: Callable[[], bool]) -> None:
+    def timed(self, work: Callable[[], bool]) -> None:
         """Do it now; if it says that there was something to do, that kept the thread."""
         began_ns = self._now()
         if work() and self._running():

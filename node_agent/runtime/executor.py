@@ -187,7 +187,7 @@ class Executor:
         """An operator has not returned: it raised, or it was not to start on that tuple."""
         if error.__class__ is LateError:
             return self._run_items(unit, [(0, lineage, payload)], unit.chain[unit.chain.index(step) :], start_ns)
-        self._spent(step, lineage, True)
+        self._record_time(step, lineage, True)
         self._within(unit, step, [])
         return self._fail(start_ns, self._cause(step, error))
 
@@ -229,11 +229,11 @@ class Executor:
             try:
                 got = self.operate(run, lineage, payload, start_ns, unit.deadline_ns)
             except RAISED as error:
-                self._spent(run, lineage, True)
+                self._record_time(run, lineage, True)
                 self._within(unit, step, [], slot)
                 failed[slot] = self._cause(step, error)
                 continue
-            self._spent(run, lineage, False)
+            self._record_time(run, lineage, False)
             got = self._within(unit, step, got, slot)
             per_slot[slot] = per_slot.get(slot, 0) + len(got)
             if per_slot[slot] > MOST_OUTPUTS:
@@ -245,7 +245,7 @@ class Executor:
             made += [(slot, *each) for each in got]
         return [item for item in made if item[0] not in failed]
 
-    def _spent(self, step: Step, lineage: Lineage, raised: bool) -> None:
+    def _record_time(self, step: Step, lineage: Lineage, raised: bool) -> None:
         """An operator has run, whether or not it returned."""
         if self.spend is not None:
             self.spend(step, lineage, raised)

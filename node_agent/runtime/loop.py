@@ -85,7 +85,7 @@ class Runtime:
         self.plans = Plans(shared, registry, self.outbox, self.meter, changed)
         self.backpressure = Backpressure(shared, self.plans)
         self.plans.memory_full = self.backpressure.is_full
-        self.sliced = BackgroundWork(lambda: self.plans.running, self._now)  # loading plans, while others run
+        self.sliced = BackgroundWork(lambda: self.plans.carries_tuples, self._now)  # loading plans, while others run
         self.context = Context(shared, self.plans, self.backpressure)
         self.heartbeats = Heartbeats(shared, self.plans, self.context.seqs, self.context.promised)
         self.plans.on_plans_changed = self._on_plans_changed
@@ -279,7 +279,7 @@ class Runtime:
         at_ns = self.shared.network.wait(seconds)
         self.context.arrivals.apply(at_ns)
         self.facts.publish()
-        if self._starts_long() or not (self.acceptor is None or self.acceptor.promise()):
+        if self._starts_long() or not (self.acceptor is None or self.acceptor.promise_acknowledgements()):
             self._flush()
         else:
             self._flush_due = True
@@ -331,7 +331,7 @@ class Runtime:
         self.heartbeats.send(at_ns)
         for engine_slot in self.plans.engine_slots:
             engine_slot.engine.expire(at_ns)
-        self.sliced.watch(lambda: self.plans.unload_drained(at_ns))
+        self.sliced.timed(lambda: self.plans.unload_drained(at_ns))
         self.backpressure.measure(at_ns)
         if at_ns >= self.backpressure.next_ns:
             self.backpressure.write(at_ns)

@@ -16,7 +16,7 @@ from node_agent.host.files import plan_files
 from node_agent.host.live_ports import live_ports
 from node_agent.host.log import ERROR, Log
 from node_agent.host.network import SocketListener
-from node_agent.host.operator_output import printed
+from node_agent.host.operator_output import operator_output
 from node_agent.host.settings import Settings
 from node_agent.host.trace_ring import BEAT, Inherited, Ring, RingFacts
 from node_agent.operators.registry import Registry
@@ -47,7 +47,7 @@ def main(
     """
     for number in (signal.SIGINT, signal.SIGTERM):
         signal.signal(number, signal.SIG_IGN)  # to the whole group; the supervisor says Stop
-    sys.stdout = printed(Log(settings.name, "runtime", settings.log_json))
+    sys.stdout = operator_output(Log(settings.name, "runtime", settings.log_json))
     try:
         registry = Registry(settings.operators, checks=settings.checks)
     except OperatorError as error:
@@ -273,14 +273,14 @@ class Process:
             (each.hash, each.plan.epoch, each.state, each.plan.query, each.ready, each.loaded.waiting, each.held)
             for each in runtime.plans.by_hash.values()
         )
-        figures = status.rows(self.shared.now_ns(), runtime.plans, runtime.outbox.tallies)
+        figures = status.rows(self.shared.now_ns(), runtime.plans, runtime.outbox.delivery_counts)
         if figures.left_out:
             self.shared.counters["figures_left_out"] = figures.left_out
         return ipc.Status(
             id_, self.ring.header.boot, self.rt, self.started_ns, self.shared.now_ns(), load.busy_ns, load.overhead_ns,
             load.queue_bytes, self.shared.facts.written_records, runtime.sliced.longest_ns, plans,
             dict(self.shared.counters), figures.outputs, figures.units, figures.sources,
-            runtime.plans.limit_bytes, runtime.outbox.told(), self.world.pid,
+            runtime.plans.limit_bytes, runtime.outbox.link_states(), self.world.pid,
         )  # fmt: skip
 
     def _operators(self, id_: int) -> ipc.Operators:

@@ -7,7 +7,7 @@ from typing import Any, NamedTuple
 from node_agent.core.model import Unit
 from node_agent.runtime.deployments.deployed_plan import Deployed
 from node_agent.runtime.deployments.lifecycle import Plans
-from node_agent.runtime.links.delivery_counts import Tally
+from node_agent.runtime.links.delivery_counts import DeliveryCounts
 
 MOST_CHARACTERS = 48 * 1024  # of all rows, about half of what a message may have
 FRAME = 60  # characters of a row's punctuation and small numbers, about
@@ -24,11 +24,11 @@ class StatusRows(NamedTuple):
     left_out: int
 
 
-def rows(at_ns: int, plans: Plans, tallies: Mapping[str, Tally]) -> StatusRows:
+def rows(at_ns: int, plans: Plans, delivery_counts: Mapping[str, DeliveryCounts]) -> StatusRows:
     """Of everything that is loaded; outputs come first."""
     deployed = sorted(plans.by_hash.values(), key=lambda each: -each.plan.epoch)
     budget = [MOST_CHARACTERS]
-    outputs, without = _within(budget, _outputs(plans, tallies))
+    outputs, without = _within(budget, _outputs(plans, delivery_counts))
     sources, fewer = _within(budget, (row for each in deployed for row in _sources(each)))
     units, less = _within(budget, (row for each in deployed for row in _units(at_ns, each)))
     return StatusRows(outputs, units, sources, without + fewer + less)
@@ -48,13 +48,13 @@ def _within(budget: list[int], found: Iterable[Row]) -> tuple[tuple[Row, ...], i
     return tuple(fit), left_out
 
 
-def _outputs(plans: Plans, tallies: Mapping[str, Tally]) -> Iterator[Row]:
-    for name, tally in tallies.items():
+def _outputs(plans: Plans, delivery_counts: Mapping[str, DeliveryCounts]) -> Iterator[Row]:
+    for name, counts in delivery_counts.items():
         found = plans.output(name)
         if found is not None:
             yield (
-                name, found[1].deadline_ns, tally.met, tally.late, tally.undecidable, tally.worst_ns,
-                tuple(tally.latencies()),
+                name, found[1].deadline_ns, counts.met, counts.late, counts.undecidable, counts.worst_ns,
+                tuple(counts.latencies()),
             )  # fmt: skip
 
 

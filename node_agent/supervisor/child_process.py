@@ -7,7 +7,7 @@ from node_agent.supervisor.process_host import ChildProcess, Ended
 from node_agent.supervisor.watchdog import Silence
 
 
-class Child:
+class SupervisedProcess:
     """One child process and the channel to it. process: None while there is none."""
 
     def __init__(self, name: str) -> None:

@@ -12,7 +12,7 @@ from node_agent.host import ipc
 from node_agent.host.channel_end import ChannelEnd
 from node_agent.host.log import ERROR, INFO, WARNING, Log
 from node_agent.host.settings import Settings
-from node_agent.supervisor.child_process import Child
+from node_agent.supervisor.child_process import SupervisedProcess
 from node_agent.supervisor.process_host import ControlStart, Ended, ProcessHost, RuntimeStart, Start, StartError
 from node_agent.supervisor.worker import Worker
 
@@ -30,7 +30,7 @@ class Supervision:
 
     def __init__(self, settings: Settings, host: ProcessHost, log: Log) -> None:
         self.settings, self.host, self.log = settings, host, log
-        self.control = Child("control")
+        self.control = SupervisedProcess("control")
         self.places: list[Worker] = []  # a runtime each, in the order of their cores
         self.announced = False
         self._began_ns = host.now_ns()
@@ -102,7 +102,7 @@ class Supervision:
             place.tell_of_control(self.control)
         self._tell_replaced()
 
-    def _begin(self, child: Child, what: Start, also: ChannelEnd | None = None) -> None:
+    def _begin(self, child: SupervisedProcess, what: Start, also: ChannelEnd | None = None) -> None:
         ours, theirs = self.host.pair()
 
         def give_up() -> None:
@@ -144,13 +144,13 @@ class Supervision:
                 "start the agent again when it does less",
             )
 
-    def children(self) -> Iterator[tuple[Child, Worker | None]]:
+    def children(self) -> Iterator[tuple[SupervisedProcess, Worker | None]]:
         """All of them; beside a runtime its place."""
         for place in self.places:
             yield place.child, place
         yield self.control, None
 
-    def _look_after(self, child: Child, place: Worker | None) -> None:
+    def _look_after(self, child: SupervisedProcess, place: Worker | None) -> None:
         ended = child.reap()
         if ended is not None:
             self._on_end(child, place, ended)
@@ -160,7 +160,7 @@ class Supervision:
         if child.process is None and self.host.now_ns() >= child.backoff.next_ns:
             self._restart(child, place)
 
-    def _kill_if_frozen(self, child: Child, place: Worker | None) -> None:
+    def _kill_if_frozen(self, child: SupervisedProcess, place: Worker | None) -> None:
         at_ns = self.host.now_ns()
         due_ns = child.due_ns if place is None else place.due_ns()
         if child.process is None or not child.ready:
@@ -180,7 +180,7 @@ class Supervision:
         if runtimes or self.control.replaced:
             self.control.say(ipc.Replaced(runtimes, self.control.replaced))
 
-    def _restart(self, child: Child, place: Worker | None) -> None:
+    def _restart(self, child: SupervisedProcess, place: Worker | None) -> None:
         try:
             if place is not None:
                 self._start_runtime(place)
@@ -200,7 +200,7 @@ class Supervision:
         """Log a line."""
         self.log.say(event, text, level, event if level == WARNING else "", **fields)
 
-    def _listen_to(self, child: Child, place: Worker | None) -> None:
+    def _listen_to(self, child: SupervisedProcess, place: Worker | None) -> None:
         """Read what it says."""
         if child.channel is None:
             return
@@ -219,7 +219,7 @@ class Supervision:
             if place is None:
                 child.due_ns = self.host.now_ns() + CONTROL_DUE_NS
 
-    def _on_end(self, child: Child, place: Worker | None, ended: Ended) -> None:
+    def _on_end(self, child: SupervisedProcess, place: Worker | None, ended: Ended) -> None:
         self._listen_to(child, place)
         child.ready = False
         if not self.announced:
@@ -270,7 +270,7 @@ class Supervision:
         if self.announced:
             self.say("ended", "ended", INFO)
 
-    def _await_end(self, child: Child, until_ns: int) -> bool:
+    def _await_end(self, child: SupervisedProcess, until_ns: int) -> bool:
         """False where it had to be killed, or ended badly."""
         if child.process is None:
             return True

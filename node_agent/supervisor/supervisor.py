@@ -108,7 +108,7 @@ class Supervisor:
             line["cores"] = [{"name": name, "data": address[1]} for name, address in settings.places]
         print(json.dumps(line), flush=True)  # noqa: T201
         rt = "with" if line["rt"] else "without"
-        told = f"ready: control on port {settings.control[1]}, data on {settings.data[1]}, {rt} real-time priority"
-        self._rules.say("started", told, INFO, **line)
-        self._manager.ready(told)
+        message = f"ready: control on port {settings.control[1]}, data on {settings.data[1]}, {rt} real-time priority"
+        self._rules.say("started", message, INFO, **line)
+        self._manager.ready(message)
         gc.enable()

@@ -1,6 +1,6 @@
 """What the supervisor watches: the operator that runs too long, by the hang cell, and a process that stands still."""
 
-from node_agent.host.trace_ring import Ring, Running
+from node_agent.host.trace_ring import Ring, RunningInstance
 from protos.records import CAUSE_OPERATOR_HUNG, Lost
 
 GRACE_NS = 1_000_000  # the cell is written just before the instance starts
@@ -8,15 +8,15 @@ SILENT_NS = 2_000_000_000  # beyond the instant at which something was to be hea
 MOST_GAP_NS = 100_000_000  # between two looks, as far as it counts
 
 
-def hung(ring: Ring, at_ns: int) -> Running | None:
+def hung(ring: Ring, at_ns: int) -> RunningInstance | None:
     """The running instance if it is beyond its limit."""
-    running = ring.running()
+    running = ring.running_instance()
     if running is None or at_ns - running.start_ns <= running.hang_ns + GRACE_NS:
         return None
-    return running if ring.running() == running else None  # it changed while it was read: it does not hang
+    return running if ring.running_instance() == running else None  # it changed while it was read: it does not hang
 
 
-def write_hung(ring: Ring, running: Running, at_ns: int) -> bool:
+def write_hung(ring: Ring, running: RunningInstance, at_ns: int) -> bool:
     """Append LOST(operator_hung) to the ring of a runtime that is dead. The ring's reserve is there for it.
 
     Facts that the runtime had not published are forgotten, as is everything that the instance did: none of it has left

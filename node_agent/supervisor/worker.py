@@ -4,7 +4,7 @@ from node_agent.host import ipc
 from node_agent.host.channel_end import ChannelEnd
 from node_agent.host.settings import Settings, place_name
 from node_agent.host.trace_ring import BEAT, STATE, Inherited, Ring, inherited
-from node_agent.supervisor.child_process import Child
+from node_agent.supervisor.child_process import SupervisedProcess
 from node_agent.supervisor.process_host import DataListener, ProcessHost
 from node_agent.supervisor.watchdog import hung, write_hung
 from protos import records
@@ -17,7 +17,7 @@ class Worker:
         self.core, self.name, self._host = core, place_name(settings.name, core), host
         address, port = settings.data
         self.settings = settings  # those of the place once all places listen
-        self.child = Child("runtime" if settings.cores == 1 else f"runtime of {self.name}")
+        self.child = SupervisedProcess("runtime" if settings.cores == 1 else f"runtime of {self.name}")
         self.listener: DataListener = host.listen(address, port + core if port else 0)
         self.ring: Ring | None = None
         self.count = 0  # of the agent's runtime starts, at the start of this incarnation
@@ -73,7 +73,7 @@ class Worker:
         ring = self.ring
         if ring is None or not self.child.ready:
             return 1 << 62
-        running = ring.running()
+        running = ring.running_instance()
         return max(ring.cells[BEAT], running.start_ns + running.hang_ns if running is not None else 0)
 
     def mark_crashed(self) -> None:
@@ -84,7 +84,7 @@ class Worker:
             ring.note_dropped()
             ring.cells[STATE] = records.STATE_CRASHED
 
-    def tell(self, control: Child, message: ipc.RuntimeStarted, end: ChannelEnd) -> None:
+    def tell(self, control: SupervisedProcess, message: ipc.RuntimeStarted, end: ChannelEnd) -> None:
         """To control, now or when it is there again; the latest counts."""
         if not control.say(message, end.fileno()):
             if self.pending is not None:
@@ -93,7 +93,7 @@ class Worker:
             return
         end.close()
 
-    def tell_of_control(self, control: Child) -> None:
+    def tell_of_control(self, control: SupervisedProcess) -> None:
         """Control is new: a channel between it and the runtime that is there already."""
         pending, self.pending = self.pending, None
         if pending is not None:

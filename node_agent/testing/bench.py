@@ -32,8 +32,8 @@ class Bench:
     def __init__(self, operator: Operator, /, *streams: str, **with_: Any) -> None:
         self._registry, name = loaded(operator)
         self._bound = self._registry.make(name, as_json(name, with_), streams)
-        self._shape = self._registry.shape(name)
-        declared = self._shape.declaration
+        self._signature = self._registry.signature(name)
+        declared = self._signature.declaration
         self._name, self._side = name, declared.side
         self._inputs = dict.fromkeys(streams, declared.inputs["*"]) if declared.variadic else dict(declared.inputs)
         self._sides: dict[str, Any] = {}
@@ -77,7 +77,7 @@ class Bench:
         result = call(given[0]) if self._bound.plain else call(given, dict(self._sides), at)
         self._seq += 1
         found = [value for _, value in results((1, 1, self._seq, 0, *at.origin_ns), result)]
-        output = self._shape.declaration.output
+        output = self._signature.declaration.output
         type_ = next(iter(self._inputs.values())) if output == "same" else output
         for value in found:
             check_type(self._registry, type_, value, f"{self._name}: its result")
@@ -111,7 +111,7 @@ class Bench:
                     f"it has: {', '.join(self._inputs)}",
                     subject=port,
                 )
-        union = self._shape.kind == "union"
+        union = self._signature.kind == "union"
         free = [port for port in self._inputs if port not in ports]
         count = 1 if union else len(self._inputs)
         if len(inputs) + len(ports) != count:
@@ -144,7 +144,7 @@ def run(
     raised as of `Bench`, which also takes ports that are called like one of these.
     """
     registry, name = loaded(operator)
-    declared = registry.shape(name).declaration
+    declared = registry.signature(name).declaration
     sides = {port: value for port, value in ports.items() if port in declared.side}
     named = {port: value for port, value in ports.items() if port not in sides}
     streams = (*(f"in{number}" for number in range(1, len(inputs) + 1)), *named) if declared.variadic else ()

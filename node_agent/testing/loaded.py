@@ -7,7 +7,7 @@ from typing import Any
 from node_agent.operators import api
 from node_agent.operators.codecs import CodecError
 from node_agent.operators.registry import Registry
-from node_agent.operators.signature import OperatorError, shape_of
+from node_agent.operators.signature import OperatorError, signature_of
 
 Operator = Callable[..., Any] | str  # a class or function under @operator or @aggregate, or an installed one's name
 
@@ -16,7 +16,7 @@ def loaded(operator: Operator) -> tuple[Registry, str]:
     """A registry with that operator, and its name there. Raises OperatorError."""
     if isinstance(operator, str):
         return with_codecs(Registry(checks=True)), operator
-    return with_codecs(Registry(checks=True, operators=[operator])), shape_of(operator).name
+    return with_codecs(Registry(checks=True, operators=[operator])), signature_of(operator).name
 
 
 def with_codecs(registry: Registry) -> Registry:

@@ -28,8 +28,8 @@ def window(
     registry, name = loaded(aggregate)
     given = as_json(name, with_ or {})
     values = list(tuples)
-    if registry.shape(name).kind == "aggregate":
-        ((port, type_),) = registry.shape(name).declaration.inputs.items()
+    if registry.signature(name).kind == "aggregate":
+        ((port, type_),) = registry.signature(name).declaration.inputs.items()
         for value in values:
             check_type(registry, type_, value, f"{name}: input {port!r}")
     alone, first = (_filled(registry, name, given, values, by, windows) for windows in (1, 2))
@@ -41,7 +41,7 @@ def window(
             subject=name,
         )
     check_type(registry, JSON.name, alone, f"{name}: its result")
-    figures = registry.shape(name).declaration.open
+    figures = registry.signature(name).declaration.open
     if by is not None:
         return {key: each if figures else each["result"] for key, each in alone["groups"].items()}
     return alone if figures else alone["result"]

@@ -11,7 +11,7 @@ from pathlib import Path
 from typing import Any, NamedTuple
 
 from node_agent.tls.diagnosis import no_tls13, not_verified
-from node_agent.tls.names import CA, CERTIFICATE, KEY, MAKE, TlsError, node_name, pem, told, unreadable
+from node_agent.tls.names import CA, CERTIFICATE, KEY, MAKE, TlsError, holder, node_name, pem, unreadable
 
 DAY_S, SOON_DAYS = 86_400, 30  # with fewer days left, one is told
 # Of the key exchange, and no other: strangers choose, and some take OpenSSL ten times as long and more. This one is in
@@ -32,10 +32,10 @@ class Identity(NamedTuple):
     loose: str = ""
 
     @property
-    def told(self) -> str:
+    def summary(self) -> str:
         """Whose it is, and until when: for people."""
         day = time.strftime("%Y-%m-%d", time.gmtime(self.until_s))
-        return f"{self.folder} is of {told(self.name)} and valid until {day}"
+        return f"{self.folder} is of {holder(self.name)} and valid until {day}"
 
     @property
     def days_left(self) -> int:
@@ -48,7 +48,7 @@ def load(folder: Path, node: str = "") -> Identity:
     loose = _permissions(folder)
     name, until_s = _examine(folder)
     if node and node_name(name) != node:
-        what = f"is the identity of {told(name)}, not of node {node}"
+        what = f"is the identity of {holder(name)}, not of node {node}"
         raise TlsError("other_node", what, f"give the folder of {node}", subject=node, file=folder)
     if node:
         _shake(server_context(folder), client_context(folder, named=True), folder, name)

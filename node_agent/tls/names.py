@@ -34,7 +34,7 @@ def node_name(name: str) -> str:
     return name.removesuffix(NODE) if name.endswith(NODE) else ""
 
 
-def told(name: str) -> str:
+def holder(name: str) -> str:
     """For people: `node a`, `the coordinator`, `a client`."""
     if node := node_name(name):
         return f"node {node}"
@@ -50,10 +50,10 @@ def why_not(peer: str, name: str) -> str:
     if kind == "node":
         if place and node_name(name) == node_of(place):
             return ""
-        return f"it says that it is {peer}, and its certificate is of {told(name)}"
+        return f"it says that it is {peer}, and its certificate is of {holder(name)}"
     if name in {CLIENT, COORDINATOR} or node_name(name):
         return ""
-    return f"its certificate is of {told(name)}: sources and sinks need one of a client, of the coordinator or a node"
+    return f"its certificate is of {holder(name)}: sources and sinks need one of a client, of the coordinator or a node"
 
 
 def pem(folder: Path, name: str) -> bytes:

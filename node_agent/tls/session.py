@@ -12,7 +12,7 @@ from node_agent.error_codes import Code
 from node_agent.link.limits import LinkError
 from node_agent.tls.diagnosis import alert_text, not_verified
 from node_agent.tls.identity import name_in
-from node_agent.tls.names import told
+from node_agent.tls.names import holder
 
 RECORD_BYTES = 1 << 14  # plain bytes of a record at most
 # Of the other end's half of a handshake; with identities of `coordinator certs` it has 1.1 KB. A list of certificates
@@ -78,7 +78,7 @@ class Session:
         except UnicodeDecodeError:  # some name in it is no text: it is nobody's
             self.name = ""
         if self._expected not in {None, self.name}:  # OpenSSL compares without regard to case
-            why = f"its certificate is of {told(self.name)}, not of {self._expected}"
+            why = f"its certificate is of {holder(self.name)}, not of {self._expected}"
             raise SessionError("tls_refused", "other_name", why, subject=self.name)
         self.done = True
         self._from.write(rest)

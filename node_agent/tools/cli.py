@@ -232,7 +232,7 @@ def _check_identity(folder: Path, name: str, log_json: bool) -> None:
         raise _InputError("no_identity", f"--tls {error}", subject="--tls") from None
     log = Log(name, "supervisor", log_json)
     if found.days_left < identity.SOON_DAYS:
-        log.say("certificate_ends", f"{found.told}: run `coordinator certs CLUSTER.yaml --renew` before", WARNING)
+        log.say("certificate_ends", f"{found.summary}: run `coordinator certs CLUSTER.yaml --renew` before", WARNING)
     if found.loose:
         log.say("key_open", f"{found.loose}; chmod 600, unless that is meant", WARNING)
     if why := identity.lax(folder):
@@ -244,8 +244,8 @@ def _address(option: str, text: str, tls: Path | None = None) -> tuple[str, int]
     host, _, port = text.rpartition(":")
     host = host.strip("[]")
     if not host or not port.isdigit() or int(port) > 65535:
-        told = f"{option} {text!r}: write HOST:PORT, such as 127.0.0.1:7700 or [::1]:7700"
-        raise _InputError("not_an_address", told, subject=option)
+        message = f"{option} {text!r}: write HOST:PORT, such as 127.0.0.1:7700 or [::1]:7700"
+        raise _InputError("not_an_address", message, subject=option)
     if host == "localhost":
         host = "127.0.0.1"
     try:
@@ -275,9 +275,9 @@ def _operators(parsed: argparse.Namespace) -> int:
     if parsed.json:
         print(json.dumps(described, indent=1))  # noqa: T201
         return 0
-    for name, shape in described["operators"].items():
-        inputs = ", ".join(f"{port}: {type_}" for port, type_ in shape["inputs"].items())
-        print(f"{name} {shape['version']}  {shape['kind']}({inputs}) -> {shape['output']}")  # noqa: T201
+    for name, row in described["operators"].items():
+        inputs = ", ".join(f"{port}: {type_}" for port, type_ in row["inputs"].items())
+        print(f"{name} {row['version']}  {row['kind']}({inputs}) -> {row['output']}")  # noqa: T201
     for name, why in described.get("unavailable", {}).items():
         print(f"{name}  unavailable: {why}")  # noqa: T201
     return 0
@@ -308,7 +308,7 @@ def _charges(parsed: argparse.Namespace) -> int:
         return _say(f"node-agent: {error}", 2)
     except overhead.ChargesError as error:
         return _say(f"node-agent: {error}", 1)
-    print(json.dumps(found.document(), indent=1) if parsed.json else overhead.told(found))  # noqa: T201
+    print(json.dumps(found.document(), indent=1) if parsed.json else overhead.report_text(found))  # noqa: T201
     return 0
 
 

@@ -18,9 +18,9 @@ from node_agent.host.clock import now_ns
 from node_agent.operators.codecs import Codec, CodecError, UnknownCodecError
 from node_agent.operators.signature import OperatorError
 from node_agent.tls.names import TlsError
-from node_agent.tools.line_reader import CsvRows, JsonRows, LineError, Lines, Rows, format_of
-from node_agent.tools.mcap_reader import Recording, Stamps, opened
-from node_agent.tools.pacing import Pace, Rate, Recorded
+from node_agent.tools.line_reader import CsvRows, JsonRows, LineError, LineReader, Rows, format_of
+from node_agent.tools.mcap_reader import McapReader, Stamps, opened
+from node_agent.tools.pacing import Pacing, Rate, Recorded
 
 MOST_BURST = 256
 MOST_BURST_BYTES = 1 << 20
@@ -30,7 +30,7 @@ MILLISECOND = 1_000_000
 Typed = Callable[[Codec, Any], Any]
 
 
-class Account:
+class SummaryReport:
     """What became of the tuples; told at most once a second on stderr, or as JSON on stdout."""
 
     def __init__(self, as_json: bool = False) -> None:
@@ -91,12 +91,12 @@ class Feeder:
     def __init__(
         self,
         source: Source,
-        account: Account,
+        report: SummaryReport,
         age_ms: tuple[float, float],
         steady: bool = False,
         typed: Typed | None = None,
     ) -> None:
-        self._source, self._account, self._age_ms, self._steady = source, account, age_ms, steady
+        self._source, self._account, self._age_ms, self._steady = source, report, age_ms, steady
         self._typed = typed or _from_json
         self._burst: list[tuple[Any, int]] = []  # with the instant when it was due; 0: when it is sent
         self._bytes = 0
@@ -148,10 +148,10 @@ class Feeder:
 
 def run(parsed: argparse.Namespace) -> int:
     """The command; returns the exit code."""
-    account = Account(parsed.json)
+    report = SummaryReport(parsed.json)
     code = 0
     try:
-        _feed(parsed, account)
+        _feed(parsed, report)
     except KeyboardInterrupt:
         pass
     except (InputError, OperatorError, TlsError) as error:
@@ -160,12 +160,12 @@ def run(parsed: argparse.Namespace) -> int:
         code = _say(f"{error}; this command takes --operators FILE.py as well", 2)
     except (AgentError, CodecError) as error:
         code = _say(str(error), 1)
-    if account.sent or account.bad or not code:
-        account.end()
+    if report.sent or report.bad or not code:
+        report.end()
     return code
 
 
-def _feed(parsed: argparse.Namespace, account: Account) -> None:
+def _feed(parsed: argparse.Namespace, report: SummaryReport) -> None:
     kind = format_of(parsed.input, parsed.format)
     _check(parsed, kind)
     addresses = addresses_of(parsed.node, parsed.addresses)
@@ -177,10 +177,10 @@ def _feed(parsed: argparse.Namespace, account: Account) -> None:
         codecs = client_codecs(parsed.operators)
         waits = {"timeout": parsed.patience, "outage": parsed.outage}
         with Source(address, parsed.source, **waits, on_outage=_say, codecs=codecs, tls=tls) as source:
-            typed = given.typed if isinstance(given, Recording) else None
-            feeder = Feeder(source, account, parsed.age_ms, parsed.steady, typed)
+            typed = given.typed if isinstance(given, McapReader) else None
+            feeder = Feeder(source, report, parsed.age_ms, parsed.steady, typed)
             given.before_wait = feeder.send
-            _rounds(parsed, account, feeder, given, kind)
+            _rounds(parsed, report, feeder, given, kind)
 
 
 def _check(parsed: argparse.Namespace, kind: str) -> None:
@@ -197,45 +197,52 @@ def _check(parsed: argparse.Namespace, kind: str) -> None:
         raise InputError("option_apart", "--steady: keeps the gaps that --rate or --by gives", subject="--steady")
 
 
-def _input(parsed: argparse.Namespace, kind: str) -> Lines | Recording:
-    return opened(parsed.input, parsed.topic, parsed.by) if kind == "mcap" else Lines(parsed.input, parsed.baud)
+def _input(parsed: argparse.Namespace, kind: str) -> LineReader | McapReader:
+    return opened(parsed.input, parsed.topic, parsed.by) if kind == "mcap" else LineReader(parsed.input, parsed.baud)
 
 
-def _pace(parsed: argparse.Namespace, given: Lines | Recording) -> Pace | None:
+def _pace(parsed: argparse.Namespace, given: LineReader | McapReader) -> Pacing | None:
     if parsed.rate is not None:
         return Rate(parsed.rate)
-    if isinstance(given, Recording):
+    if isinstance(given, McapReader):
         return Stamps(given)
     return Recorded(parsed.by, UNITS_NS[parsed.unit or "s"]) if parsed.by is not None else None
 
 
-def _rounds(parsed: argparse.Namespace, account: Account, feeder: Feeder, given: Lines | Recording, kind: str) -> None:
+def _rounds(
+    parsed: argparse.Namespace, report: SummaryReport, feeder: Feeder, given: LineReader | McapReader, kind: str
+) -> None:
     """The input once, or again and again. Raises InputError after what comes before the bad line has been sent."""
-    pace = _pace(parsed, given)
+    pacing = _pace(parsed, given)
     try:
         while True:
-            _round(feeder, account, given, _rows(given, kind), pace, parsed.skip_bad)
+            _round(feeder, report, given, _rows(given, kind), pacing, parsed.skip_bad)
             if not parsed.repeat:
                 break
-            if not account.sent:
+            if not report.sent:
                 text = "has no line that can be sent, so there is nothing to repeat"
                 raise InputError("nothing_to_repeat", text, subject="--repeat", file=given.name)
             given.rewind()
-            if pace is not None:
-                pace.again()
+            if pacing is not None:
+                pacing.again()
     except InputError:
         feeder.send()
         raise
 
 
-def _rows(given: Lines | Recording, kind: str) -> Rows:
-    if isinstance(given, Recording):
+def _rows(given: LineReader | McapReader, kind: str) -> Rows:
+    if isinstance(given, McapReader):
         return given
     return CsvRows(given) if kind == "csv" else JsonRows(given)
 
 
 def _round(
-    feeder: Feeder, account: Account, lines: Lines | Recording, rows: Rows, pace: Pace | None, skip_bad: bool
+    feeder: Feeder,
+    report: SummaryReport,
+    lines: LineReader | McapReader,
+    rows: Rows,
+    pacing: Pacing | None,
+    skip_bad: bool,
 ) -> None:
     while True:
         try:
@@ -245,13 +252,13 @@ def _round(
                 break
             try:
                 typed, size = feeder.check(value)
-                gap_ns = pace.gap_ns(value) if pace is not None else None
+                gap_ns = pacing.gap_ns(value) if pacing is not None else None
             except (CodecError, ValueError) as error:
                 raise _unsent(error, lines.name, rows.number) from None
         except LineError:
             if not skip_bad:
                 raise
-            account.bad += 1
+            report.bad += 1
             continue
         feeder.put(typed, size, gap_ns, lines.arrived_ns)
     feeder.send()

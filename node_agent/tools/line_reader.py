@@ -27,7 +27,7 @@ class LineError(InputError):
     """One line that cannot be used; those after it can be read."""
 
 
-class Lines:
+class LineReader:
     """The lines of a file, without their newlines. live: not a regular file, so lines come when they come.
 
     Raises InputError where the file cannot be opened or read, LineError for a line that is too long.
@@ -149,7 +149,7 @@ class Rows(Protocol):
 class JsonRows:
     """One JSON value in each line that is not blank."""
 
-    def __init__(self, lines: Lines) -> None:
+    def __init__(self, lines: LineReader) -> None:
         self.number = 0
         self._lines = lines
 
@@ -171,7 +171,7 @@ class JsonRows:
 class CsvRows:
     """One object for each row under the header. Raises InputError for a header that cannot be used."""
 
-    def __init__(self, lines: Lines) -> None:
+    def __init__(self, lines: LineReader) -> None:
         self.number = 0
         self._lines = lines
         self._reader = csv.reader(map(self._text, lines), strict=True)

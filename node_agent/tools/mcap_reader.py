@@ -35,7 +35,7 @@ class Channel:
     schema: str
 
 
-class Recording:
+class McapReader:
     """The messages of one topic: an iterator of their bytes. number: of the last one, from 1; at_ns: its time.
 
     by: `log` or `publish`. topic: may be left out where the file has one. Raises InputError where the file cannot be
@@ -125,7 +125,7 @@ class Recording:
         """From the summary at the file's end, where there is one; else from all of the file."""
         from mcap.reader import SeekingReader
 
-        with self._told():
+        with self._errors_as_input():
             summary = SeekingReader(self._file, record_size_limit=MOST_RECORD_BYTES).get_summary()
         schemas: dict[int, Any] = {} if summary is None else dict(summary.schemas)
         channels: dict[int, Any] = {} if summary is None else dict(summary.channels)
@@ -150,21 +150,21 @@ class Recording:
         from mcap.stream_reader import StreamReader
 
         reader = StreamReader(self._file, emit_chunks=True, record_size_limit=MOST_RECORD_BYTES)
-        with self._told():
+        with self._errors_as_input():
             for record in reader.records:
                 if type(record).__name__ == "Chunk":
                     yield from _unpacked(record)
                 else:
                     yield record
 
-    def _told(self) -> "_Told":
-        return _Told(self)
+    def _errors_as_input(self) -> "_ErrorsAsInput":
+        return _ErrorsAsInput(self)
 
 
-class _Told:
+class _ErrorsAsInput:
     """What the library raises for a file that is none, or is damaged, becomes an InputError."""
 
-    def __init__(self, recording: Recording) -> None:
+    def __init__(self, recording: McapReader) -> None:
         self._recording = recording
 
     def __enter__(self) -> None: ...
@@ -228,20 +228,20 @@ def _plain(compression: str, data: bytes) -> bytes:
     return plain
 
 
-def opened(path: str, topic: str | None, by: str | None) -> Recording:
+def opened(path: str, topic: str | None, by: str | None) -> McapReader:
     """The recording. by: None: `log`. Raises InputError, also where mcap is not installed."""
     if find_spec("mcap") is None:
         raise InputError("not_installed", _MISSING, subject="mcap")
     if by not in (None, LOG, PUBLISH):
         text = f"--by {by}: of an MCAP file it is log or publish, the time that counts"
         raise InputError("unknown_word", text, subject="--by")
-    return Recording(path, topic, by or LOG)
+    return McapReader(path, topic, by or LOG)
 
 
 class Stamps:
     """The gaps of a recording's times. What has an earlier time than one before it is due at once."""
 
-    def __init__(self, recording: Recording) -> None:
+    def __init__(self, recording: McapReader) -> None:
         self._recording = recording
         self._last_ns: int | None = None
         self._gap_ns = 0

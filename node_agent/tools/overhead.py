@@ -187,12 +187,12 @@ def _plan(codec: str, node: str) -> core.Plan:
 def _node(tls: Path) -> str:
     """Whose identity that is. Raises TlsError where it is no node's."""
     from node_agent.tls import identity
-    from node_agent.tls.names import TlsError, node_name, told
+    from node_agent.tls.names import TlsError, holder, node_name
 
     found = identity.load(tls)
     node = node_name(found.name)
     if not node:
-        raise TlsError("no_node", f"is of {told(found.name)}, not of a node", "give the folder of a node", file=tls)
+        raise TlsError("no_node", f"is of {holder(found.name)}, not of a node", "give the folder of a node", file=tls)
     identity.load(tls, node)
     return node
 
@@ -315,7 +315,7 @@ MEANT = {
 }
 
 
-def told(found: Charges) -> str:
+def report_text(found: Charges) -> str:
     """For people; the last line is for the cluster file."""
     lines = [f"{'us':10}{'median':>9}{'p99':>9}{'worst':>9}{'samples':>9}"]
     for name, meant in MEANT.items():

@@ -6,7 +6,7 @@ from typing import Any, Protocol
 from node_agent.client.connection import SECOND
 
 
-class Pace(Protocol):
+class Pacing(Protocol):
     """Gaps between values, in their order."""
 
     def gap_ns(self, value: Any) -> int:

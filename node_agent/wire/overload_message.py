@@ -158,8 +158,10 @@ def check(plan: core.Plan) -> None:
         if not known or any(n not in operators or operators[n].window is None for n in each.windows):
             what = f"shedding {each.policy}"
             raise PlanError("not_described", f"{what} names units or windows that are not here", subject=what)
-    doors = [unit for each in plan.sheddings for unit in {*each.units, *(each.path if each.policy == "front" else ())}]
-    if len(set(doors)) < len(doors):
+    shed_units = [
+        unit for each in plan.sheddings for unit in {*each.units, *(each.path if each.policy == "front" else ())}
+    ]
+    if len(set(shed_units)) < len(shed_units):
         raise PlanError(
             "two_sheddings", f"plan of {plan.query}: two sheddings stand at the door of one unit", subject=plan.query
         )

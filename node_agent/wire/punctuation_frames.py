@@ -14,17 +14,17 @@ MOST_NUMBER = 1 << 46  # of a counted tuple: windows by count add those of incar
 Punctuation = Absence | Removal | Progress
 
 
-def encode_mark(lineage: Lineage, stream: int, plan: int, mark: Punctuation) -> bytes:
+def encode_punctuation(lineage: Lineage, stream: int, plan: int, punctuation: Punctuation) -> bytes:
     """The Tuple message. plan: its stamp."""
     kind, first = frames.FILTERED, 0
-    if isinstance(mark, Removal):
-        kind, first = frames.EXACT if mark.exact else frames.REMOVED, mark.first
-    elif isinstance(mark, Progress):
-        kind, first = frames.QUIET, mark.first
+    if isinstance(punctuation, Removal):
+        kind, first = frames.EXACT if punctuation.exact else frames.REMOVED, punctuation.first
+    elif isinstance(punctuation, Progress):
+        kind, first = frames.QUIET, punctuation.first
     return frames.encode_tuple(lineage, stream, plan, b"", absent=True, mark=kind, first=first)
 
 
-def read_mark(peer: str, arrived: Arrived, counted: frozenset[int], same_clock: bool) -> Punctuation:
+def read_punctuation(peer: str, arrived: Arrived, counted: frozenset[int], same_clock: bool) -> Punctuation:
     """What that peer's absent tuple tells. Its interval of origins is mapped as a tuple's is, so both bounds hold here;
     that one number has the greatest origin can only be said on the clock that it was read on.
 
@@ -42,7 +42,7 @@ def read_mark(peer: str, arrived: Arrived, counted: frozenset[int], same_clock: 
     return Removal(arrived.first, arrived.mark == frames.EXACT and same_clock)
 
 
-def feeding(plan: core.Plan) -> dict[int, frozenset[int]]:
+def feeders(plan: core.Plan) -> dict[int, frozenset[int]]:
     """Of streams from peers that lead to windows of this node: which sources come by them. By none of the streams into
     one input comes a source of another input. Of streams that lead to windows elsewhere nothing is known here."""
     makers = {operator.output: operator for operator in plan.operators}
@@ -66,11 +66,11 @@ def feeding(plan: core.Plan) -> dict[int, frozenset[int]]:
     return found
 
 
-def check_counted(peer: str, at_ns: int, lineage: Lineage, stream: int, feeding: Mapping[int, frozenset[int]]) -> None:
+def check_counted(peer: str, at_ns: int, lineage: Lineage, stream: int, feeders: Mapping[int, frozenset[int]]) -> None:
     """A node that may send a stream to windows tells of no source that does not come by it, and nothing of the future:
     windows do not run ahead of the clock. lineage: its origins as they are here. Raises LinkError."""
     source, _, number, _, lo_ns, _ = lineage
-    allowed = feeding.get(stream)
+    allowed = feeders.get(stream)
     if allowed is not None and source not in allowed:
         raise LinkError("source_not_allowed", f"{peer} tells of source {source} on stream {stream}")
     if lo_ns > at_ns:

@@ -259,7 +259,7 @@ def _progress(told: Console, done: LiveReplay) -> Iterator[None]:
 
         def on_lap(lap: LiveLap) -> None:
             if lap.judged is not None and laps != 1:
-                told.print(f"lap {lap.number}: {outcome(lap.judged.verdict)}", markup=False, soft_wrap=True)
+                told.print(f"lap {lap.number}: {outcome(lap.judged.verdict.document())}", markup=False, soft_wrap=True)
             progress.reset(task, total=lap.planned, description=f"lap {lap.number}" if laps != 1 else "bursts")
 
         done.on_lap = on_lap

@@ -2,15 +2,43 @@
 
 from __future__ import annotations
 
+from dataclasses import dataclass, fields
 from typing import Any
 
 from protos.vehicle_pb2 import Warning as Told
 from sim_vehicles.encounter.brake import Brake, braked
+from sim_vehicles.encounter.judgement import CRASH, Judgement
 from sim_vehicles.encounter.verdict import Driven, Judge, Warned
 from sim_vehicles.inputs.stimuli import Stimuli
 from sim_vehicles.world.motion import Track
 from sim_vehicles.world.scene import Scenario
 from sim_vehicles.world.sense import Burst
+
+
+@dataclass(frozen=True)
+class Verdict:
+    """The judgement of one lap, or of the worst of several, and how it was played. why_not_valid: None where it is;
+    burst_phase: number of `burst_phases`, from 0; burst_phase_ns: how much later all bursts left for it."""
+
+    found: Judgement
+    valid: bool
+    why_not_valid: str | None
+    burst_phase: int
+    burst_phases: int
+    burst_phase_ns: int
+    crashes: int
+    laps: int
+
+    @property
+    def crashed(self) -> bool:
+        """Whether the two touched."""
+        return self.found.outcome == CRASH
+
+    def document(self) -> dict[str, Any]:
+        """As replay.json has it: the outcome, how it was played, and the rest of the judgement."""
+        found = self.found.document()
+        how = {each.name: getattr(self, each.name) for each in fields(self) if each.name != "found"}
+        return {"outcome": found.pop("outcome"), **how, **found}
 
 
 class ClosedLoop:
@@ -63,20 +91,19 @@ class ClosedLoop:
         until_s = min(options.until_ns / 1e9, end_s)
         return Driven(self.ego, self.brake, self.commanded_ns, self.log, self._names, options.start_ns / 1e9, until_s)
 
-    def verdict(self, phase: int, phases: int, phase_ns: int, valid: bool, why: str | None) -> dict[str, Any]:
-        """The verdict of one lap, as in replay.json. valid: whether time was real or virtual, and nothing failed."""
+    def verdict(self, phase: int, phases: int, phase_ns: int, valid: bool, why: str | None) -> Verdict:
+        """The verdict of one lap. valid: whether time was real or virtual, and nothing failed."""
         driven = self.driven
         found = self.judge.verdict(driven)
         unfinished = self.judge.unfinished(driven)
         reasons = [reason for reason in (None if valid else why or "not said", unfinished) if reason]
-        return {
-            "outcome": found.pop("outcome"),
-            "valid": not reasons,
-            "why_not_valid": "; ".join(reasons) or None,
-            "burst_phase": phase,
-            "burst_phases": phases,
-            "burst_phase_ns": phase_ns,
-            "crashes": int(found["impact_s"] is not None),
-            "laps": 1,
-            **found,
-        }
+        return Verdict(
+            found,
+            valid=not reasons,
+            why_not_valid="; ".join(reasons) or None,
+            burst_phase=phase,
+            burst_phases=phases,
+            burst_phase_ns=phase_ns,
+            crashes=int(found.impact_s is not None),
+            laps=1,
+        )

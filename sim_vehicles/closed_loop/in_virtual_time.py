@@ -146,5 +146,14 @@ def _lap(loop: ClosedLoop, phase: tuple[int, int], shift_ns: int, why: str | Non
 
 
 def _summary(number: int, lap: Lap) -> dict[str, Any]:
-    shown = {key: lap.verdict[key] for key in ("outcome", "valid", "impact_kmh", "gap_m")}
-    return {"epoch": number + 1, "phase": lap.phase, "phase_ns": lap.phase_ns, "inputs_hash": lap.inputs_hash, **shown}
+    found = lap.verdict.found
+    return {
+        "epoch": number + 1,
+        "phase": lap.phase,
+        "phase_ns": lap.phase_ns,
+        "inputs_hash": lap.inputs_hash,
+        "outcome": found.outcome,
+        "valid": lap.verdict.valid,
+        "impact_kmh": found.impact_kmh,
+        "gap_m": found.gap_m,
+    }

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from dataclasses import replace
 from math import floor
 from typing import Any
 
@@ -21,10 +22,10 @@ def record(laps: Sequence[Lap]) -> dict[str, Any]:
     if not laps:
         raise ValueError("no lap was played, so there is nothing to record")
     chosen = worst(laps)
-    crashes = sum(lap.verdict["outcome"] == "CRASH" for lap in laps)
+    crashes = sum(lap.verdict.crashed for lap in laps)
     return {
-        "verdict": {**chosen.verdict, "crashes": crashes, "laps": len(laps)},
-        "laps": [lap.verdict for lap in laps],
+        "verdict": replace(chosen.verdict, crashes=crashes, laps=len(laps)).document(),
+        "laps": [lap.verdict.document() for lap in laps],
         "warnings": warnings(laps),
         "scene": scene(chosen.loop),
     }

@@ -14,11 +14,23 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from functools import cached_property
-from typing import Any, NamedTuple
+from typing import NamedTuple
 
 from protos.vehicle_pb2 import Warning as Told
 from sim_vehicles.encounter.brake import Brake
 from sim_vehicles.encounter.driven_path import DrivenPath
+from sim_vehicles.encounter.judgement import (
+    AVOIDED,
+    CRASH,
+    Braking,
+    ClosedForm,
+    Deciding,
+    Judgement,
+    Knowledge,
+    Sight,
+    Stop,
+    WarningCounts,
+)
 from sim_vehicles.encounter.meeting import Meeting, meet
 from sim_vehicles.encounter.outcome import NOTHING
 from sim_vehicles.encounter.physics import KMH, impact_mps, needed_m
@@ -123,29 +135,29 @@ class Judge:
         way_m = DrivenPath(ego).way_m(at_s)
         return None if way_m is None or self._entry_m is None else round(self._entry_m - way_m, 2)
 
-    def verdict(self, driven: Driven) -> dict[str, Any]:
-        """What came of it; the keys are those of replay.json's verdict that do not depend on how the run was made."""
+    def verdict(self, driven: Driven) -> Judgement:
+        """What came of it, apart from how the run was made."""
         against, meeting = self._meeting(driven, driven.until_s)
         crashed = meeting.contact_s is not None
         impact = None if meeting.contact_s is None else driven.ego.at(meeting.contact_s)
         about = [one for one in driven.log if one.on and self._is_crossing(driven.names.get(one.warning.object_id))]
         brake = _brake(driven, meeting)
-        return {
-            "outcome": "CRASH" if crashed else "AVOIDED",
-            "gap_m": None if crashed or meeting.gap_m is None else round(meeting.gap_m, 3),
-            "impact_kmh": None if impact is None else round(impact.speed_mps * KMH, 1),
-            "impact_s": None if meeting.contact_s is None else round(meeting.contact_s, 4),
-            "speed_kmh": self._speed_kmh(driven, meeting),
-            "crossing": self.crossing,
-            "note": self._note(against, crashed),
-            "first_perceivable": self._first(driven.ego),
-            "knew": self._knew(driven, about),
-            "brake": brake,
-            "stood": self._stood(driven.ego, brake),
-            "warnings": self._counts(driven, about),
-            "closed_form": self._closed_form(driven, about),
-            "deciding": _deciding(about[0], driven.names) if about else None,
-        }
+        return Judgement(
+            outcome=CRASH if crashed else AVOIDED,
+            gap_m=None if crashed or meeting.gap_m is None else round(meeting.gap_m, 3),
+            impact_kmh=None if impact is None else round(impact.speed_mps * KMH, 1),
+            impact_s=None if meeting.contact_s is None else round(meeting.contact_s, 4),
+            speed_kmh=self._speed_kmh(driven, meeting),
+            crossing=self.crossing,
+            note=self._note(against, crashed),
+            first_perceivable=self._first(driven.ego),
+            knew=self._knew(driven, about),
+            brake=brake,
+            stood=self._stood(driven.ego, brake),
+            warnings=self._counts(driven, about),
+            closed_form=self._closed_form(driven, about),
+            deciding=_deciding(about[0], driven.names) if about else None,
+        )
 
     def _is_crossing(self, name: str | None) -> bool:
         return name is not None and name == self.crossing
@@ -189,35 +201,33 @@ class Judge:
         state = None if when is None else driven.ego.at(when)
         return None if state is None else round(state.speed_mps * KMH, 1)
 
-    def _first(self, ego: Track) -> dict[str, Any] | None:
+    def _first(self, ego: Track) -> Sight | None:
         # As recorded: what the ego does after a warning cannot change it, since every warning stems from a sighting.
         first = self.first_perceivable
         if first is None:
             return None
-        return {"by": first.by, "at_s": round(first.at_s, 3), "left_m": self.left_m(ego, first.at_s)}
+        return Sight(first.by, round(first.at_s, 3), self.left_m(ego, first.at_s))
 
-    def _knew(self, driven: Driven, about: Sequence[Warned]) -> dict[str, Any] | None:
+    def _knew(self, driven: Driven, about: Sequence[Warned]) -> Knowledge | None:
         if not about:
             return None
         at_s = about[0].at_ns / 1e9
-        return {"at_s": at_s, "left_m": self.left_m(driven.ego, at_s)}
+        return Knowledge(at_s, self.left_m(driven.ego, at_s))
 
-    def _stood(self, ego: Track, brake: Mapping[str, Any] | None) -> dict[str, Any] | None:
-        """Where the ego came to stand: how far before the strip its front is, and whether its box is in it."""
-        if self.crossing is None or brake is None or brake["stopped_s"] is None:
+    def _stood(self, ego: Track, brake: Braking | None) -> Stop | None:
+        if self.crossing is None or brake is None or brake.stopped_s is None:
             return None
-        stopped_s = float(brake["stopped_s"])
         other = self.scenario.motion.tracks[self.crossing]
-        return {"left_m": self.left_m(ego, stopped_s), "in_way": is_inside(ego, other, stopped_s)}
+        return Stop(self.left_m(ego, brake.stopped_s), is_inside(ego, other, brake.stopped_s))
 
-    def _counts(self, driven: Driven, about: Sequence[Warned]) -> dict[str, Any]:
+    def _counts(self, driven: Driven, about: Sequence[Warned]) -> WarningCounts:
         on = [one for one in driven.log if one.on]
         if self.crossing is None:
-            return {"about_crossing": 0, "false": 0, "others": len(on), "missed": False}
+            return WarningCounts(about_crossing=0, false=0, others=len(on), missed=False)
         due_s = self._conflict_s
         in_time = [one for one in about if due_s is not None and one.at_ns / 1e9 < due_s]
         missed = due_s is not None and due_s >= driven.from_s and not in_time
-        return {"about_crossing": len(about), "false": len(on) - len(about), "others": 0, "missed": missed}
+        return WarningCounts(len(about), false=len(on) - len(about), others=0, missed=missed)
 
     @cached_property
     def _conflict_s(self) -> float | None:
@@ -226,8 +236,7 @@ class Judge:
         ego, other = motion.tracks[self.scenario.scene.ego], motion.tracks[str(self.crossing)]
         return meet(ego, other, motion.start_s, motion.end_s).contact_s
 
-    def _closed_form(self, driven: Driven, about: Sequence[Warned]) -> dict[str, Any] | None:
-        """For the deciding measurement and its latency: the way needed to stand, the way left, the impact speed."""
+    def _closed_form(self, driven: Driven, about: Sequence[Warned]) -> ClosedForm | None:
         if not about or driven.brake.kind == "none":
             return None
         latency_s = about[0].at_ns / 1e9 - about[0].measured_s
@@ -236,28 +245,23 @@ class Judge:
             return None
         brake = driven.brake
         values = (latency_s, brake.reaction_s, brake.deceleration_mps2)
-        return {
-            "needed_m": round(needed_m(state.speed_mps, *values), 2),
-            "left_m": left_m,
-            "impact_kmh": round(impact_mps(state.speed_mps, left_m, *values) * KMH, 1),
-        }
+        return ClosedForm(
+            needed_m=round(needed_m(state.speed_mps, *values), 2),
+            left_m=left_m,
+            impact_kmh=round(impact_mps(state.speed_mps, left_m, *values) * KMH, 1),
+        )
 
 
-def _brake(driven: Driven, meeting: Meeting) -> dict[str, Any] | None:
+def _brake(driven: Driven, meeting: Meeting) -> Braking | None:
     begins_s, brake = driven.begins_s, driven.brake
     if begins_s is None or driven.commanded_ns is None:
         return None
     stopped_s = _stopped_s(driven, begins_s)
     if meeting.contact_s is not None and stopped_s is not None and meeting.contact_s < stopped_s:
         stopped_s = None  # it stood after the impact at the earliest, and where is not known here
-    return {
-        "kind": brake.kind,
-        "deceleration_mps2": brake.deceleration_mps2,
-        "reaction_s": brake.reaction_s,
-        "commanded_s": driven.commanded_ns / 1e9,
-        "begins_s": begins_s,
-        "stopped_s": stopped_s,
-    }
+    return Braking(
+        brake.kind, brake.deceleration_mps2, brake.reaction_s, driven.commanded_ns / 1e9, begins_s, stopped_s
+    )
 
 
 def _stopped_s(driven: Driven, begins_s: float) -> float | None:
@@ -268,17 +272,12 @@ def _stopped_s(driven: Driven, begins_s: float) -> float | None:
     return stopped_s if stopped_s <= driven.ego.states[-1].t_s else None
 
 
-def _deciding(first: Warned, names: Mapping[int, str]) -> dict[str, Any]:
-    source, epoch, seq, ordinal = first.lineage
-    return {
-        "source": source,
-        "epoch": epoch,
-        "seq": seq,
-        "ordinal": ordinal,
-        "station": names.get(first.warning.station, str(first.warning.station)),
-        "object": names.get(first.warning.object_id, str(first.warning.object_id)),
-        "measured_s": first.measured_s,
-        "delivered_s": first.at_ns / 1e9,
-        "latency_ns": list(first.latency_ns),
-        "split": None,
-    }
+def _deciding(first: Warned, names: Mapping[int, str]) -> Deciding:
+    return Deciding(
+        *first.lineage,
+        station=names.get(first.warning.station, str(first.warning.station)),
+        object=names.get(first.warning.object_id, str(first.warning.object_id)),
+        measured_s=first.measured_s,
+        delivered_s=first.at_ns / 1e9,
+        latency_ns=first.latency_ns,
+    )

@@ -96,7 +96,7 @@ class LiveReplay:
     def counted(self) -> list[Lap]:
         """The laps that were played to an end; where there is none, all."""
         judged = [(lap, lap.judged) for lap in self.laps if lap.judged is not None]
-        whole = [one for lap, one in judged if lap.complete or one.verdict["valid"]]
+        whole = [one for lap, one in judged if lap.complete or one.verdict.valid]
         return whole or [one for _, one in judged]
 
     def run(self) -> None:
@@ -205,9 +205,9 @@ class LiveReplay:
     def _decided(self, lap: LiveLap) -> bool:
         """Whether nothing that would still have been sent could change the outcome: the ego brakes, or it has hit."""
         assert lap.loop is not None
-        said = lap.loop.verdict(0, 1, 0, True, None)
+        found = lap.loop.verdict(0, 1, 0, True, None).found
         now_s = self._live.recording_ns(time.monotonic_ns()) / 1e9
-        return said["brake"] is not None or (said["impact_s"] is not None and said["impact_s"] <= now_s)
+        return found.brake is not None or (found.impact_s is not None and found.impact_s <= now_s)
 
 
 @contextmanager

@@ -85,7 +85,7 @@ class Node:
         headers = self.state.starts.headers
         self.spool = SpoolFiles(self.state.spool, self.rings, headers=headers, disk=disk, log=Silent("a", "control"))
         self.spool.drain()
-        self.plans = PlanStore(self.state.plans, cores=2, told=self.spool.plans, disk=disk)
+        self.plans = PlanStore(self.state.plans, cores=2, epochs_in_spool=self.spool.plans, disk=disk)
         self.durable = self.plans.load()
         self.written: dict[int, int] = {}  # by incarnation: what its runtime has published
         self.started: int | None = None  # the incarnation that runs, or has ended

@@ -68,7 +68,7 @@ def test_an_identity_is_whole_at_every_instant_and_the_new_one_on_return(
 @pytest.mark.parametrize("old", [False, True])
 def test_a_permission_is_the_old_or_the_new_at_every_instant(powered: Callable[[], Disk], old: bool) -> None:
     disk = powered()
-    grant = real_time_permission.Grant("pi", Path("/usr/bin/python3"), disk.root)
+    grant = real_time_permission.RealTimePermission("pi", Path("/usr/bin/python3"), disk.root)
     contents = {None, grant.content()}
     if old:
         real_time_permission.apply(grant)

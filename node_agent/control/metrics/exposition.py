@@ -34,8 +34,8 @@ class Page:
             self.left_out += 1
             return
         pairs = [("node", self._node), *zip(family.labels, labels, strict=True), *((("le", le),) if le else ())]
-        told = ",".join(f'{key}="{_escaped(text)}"' for key, text in pairs)
-        lines.append(f"{PREFIX}{name}{part}{{{told}}} {_number(value)}\n")
+        label_text = ",".join(f'{key}="{_escaped(text)}"' for key, text in pairs)
+        lines.append(f"{PREFIX}{name}{part}{{{label_text}}} {_number(value)}\n")
 
     def seconds(self, name: str, ns: int, *labels: str, part: str = "") -> None:
         """A sample in seconds, of nanoseconds."""
@@ -47,14 +47,14 @@ class Page:
         for name, lines in self._lines.items():
             if lines:
                 family = self._families[name]
-                told = family.help.replace("\\", "\\\\").replace("\n", "\\n")
-                found += (f"# HELP {PREFIX}{name} {told}\n", f"# TYPE {PREFIX}{name} {family.kind}\n", *lines)
+                help_text = family.help.replace("\\", "\\\\").replace("\n", "\\n")
+                found += (f"# HELP {PREFIX}{name} {help_text}\n", f"# TYPE {PREFIX}{name} {family.kind}\n", *lines)
         return "".join(found)
 
 
 def _escaped(text: str) -> str:
-    told = text[:MOST_LABEL].encode(errors="replace").decode()
-    return told.replace("\\", "\\\\").replace('"', '\\"').replace("\n", "\\n")
+    escaped = text[:MOST_LABEL].encode(errors="replace").decode()
+    return escaped.replace("\\", "\\\\").replace('"', '\\"').replace("\n", "\\n")
 
 
 def _number(value: float) -> str:

@@ -24,7 +24,7 @@ HEADER = re.compile(rb"([!#$%&'*+.^_`|~0-9A-Za-z-]{1,128}):[ \t]*([ -~\t\x80-\xf
 _serving: set[asyncio.Task[None]] = set()  # the loop itself holds tasks weakly
 
 
-class Told(Protocol):
+class MetricsSource(Protocol):
     """What there is to tell."""
 
     async def page(self) -> str:
@@ -47,7 +47,7 @@ class BadRequestError(Exception):
     """No request that is served here; the text goes back."""
 
 
-async def serve(host: str, port: int, told: Told, identity: Path | None = None) -> int:
+async def serve(host: str, port: int, source: MetricsSource, identity: Path | None = None) -> int:
     """Begin to serve; returns the port. Raises OSError where it is taken, ValueError where the identity is none."""
     context: ssl.SSLContext | None = None
     if identity is not None:
@@ -57,19 +57,19 @@ async def serve(host: str, port: int, told: Told, identity: Path | None = None) 
     family = socket.AF_INET6 if ":" in host else socket.AF_INET
     listener = socket.create_server((host, port), family=family, backlog=MOST_CONNECTIONS)
     listener.setblocking(False)
-    task = asyncio.create_task(_Door(listener, told, context).run())
+    task = asyncio.create_task(_Listener(listener, source, context).run())
     _serving.add(task)
     task.add_done_callback(_serving.discard)
     bound: int = listener.getsockname()[1]
     return bound
 
 
-class _Door:
+class _Listener:
     """Accepts. A connection counts before its handshake, which takes a quarter of a megabyte here: of too
     many the oldest goes that has not asked yet."""
 
-    def __init__(self, listener: socket.socket, told: Told, context: ssl.SSLContext | None) -> None:
-        self._listener, self._told, self._context = listener, told, context
+    def __init__(self, listener: socket.socket, source: MetricsSource, context: ssl.SSLContext | None) -> None:
+        self._listener, self._source, self._context = listener, source, context
         self._silent: dict[asyncio.Task[None], None] = {}  # the oldest first
         self._open: set[asyncio.Task[None]] = set()
 
@@ -110,7 +110,7 @@ class _Door:
             try:
                 asked = await _asked(reader)
                 self._silent.pop(task, None)
-                writer.write(_encoded(asked if isinstance(asked, Answer) else await _answer(asked, self._told)))
+                writer.write(_encoded(asked if isinstance(asked, Answer) else await _answer(asked, self._source)))
                 await asyncio.wait_for(writer.drain(), WRITE_S)
                 writer.close()
                 await asyncio.wait_for(writer.wait_closed(), WRITE_S)
@@ -142,19 +142,19 @@ async def _asked(reader: asyncio.StreamReader) -> str | Answer:
     return path
 
 
-async def _answer(path: str, told: Told) -> Answer:
+async def _answer(path: str, source: MetricsSource) -> Answer:
     try:
-        return await asyncio.wait_for(_metrics(told) if path == "/metrics" else _health(told), ANSWER_S)
+        return await asyncio.wait_for(_metrics(source) if path == "/metrics" else _health(source), ANSWER_S)
     except TimeoutError:
         return Answer("503 Service Unavailable", "no answer in time\n")
 
 
-async def _metrics(told: Told) -> Answer:
-    return Answer("200 OK", await told.page(), CONTENT_TYPE)
+async def _metrics(source: MetricsSource) -> Answer:
+    return Answer("200 OK", await source.page(), CONTENT_TYPE)
 
 
-async def _health(told: Told) -> Answer:
-    well, why = await told.health()
+async def _health(source: MetricsSource) -> Answer:
+    well, why = await source.health()
     return Answer("200 OK" if well else "503 Service Unavailable", f"{why or 'ok'}\n")
 
 

@@ -6,7 +6,7 @@ from typing import NamedTuple
 from node_agent.control.deployment import Deployment
 from node_agent.control.metrics.exposition import Page
 from node_agent.control.metrics.families import FAMILIES
-from node_agent.control.spool.spool_gauge import Fullness
+from node_agent.control.spool.spool_gauge import SpoolLevel
 from node_agent.host import ipc
 from node_agent.host.settings import place_name
 from protos.latency import Verdict
@@ -54,7 +54,7 @@ class Asked(NamedTuple):
     processes: Sequence[Process]
     spool: tuple[int, int, int]  # bytes, limit, records dropped
     until_s: float | None = None  # when the certificate ends; None: there is none
-    fullness: Fullness | None = None
+    spool_level: SpoolLevel | None = None
 
 
 def text(asked: Asked) -> str:
@@ -85,10 +85,10 @@ def text(asked: Asked) -> str:
         page.add("process_cpu_seconds_total", round(float(process.cpu_s), 3), process.name)
     for name, value in zip(("spool_bytes", "spool_limit_bytes", "dropped_records_total"), asked.spool, strict=True):
         page.add(f"trace_{name}", value)
-    if asked.fullness is not None:
-        page.seconds("trace_spool_oldest_seconds", asked.fullness.oldest_ns)
-        if asked.fullness.full_in_ns is not None:
-            page.seconds("trace_spool_full_in_seconds", asked.fullness.full_in_ns)
+    if asked.spool_level is not None:
+        page.seconds("trace_spool_oldest_seconds", asked.spool_level.oldest_ns)
+        if asked.spool_level.full_in_ns is not None:
+            page.seconds("trace_spool_full_in_seconds", asked.spool_level.full_in_ns)
     page.add("samples_left_out", page.left_out + left_out)
     return page.text()
 

@@ -136,13 +136,13 @@ class SpoolFiles:
         return ring
 
     def _begin(self, header: bytes) -> Incarnation:
-        told = unpack_header(header)
-        incarnation = Incarnation(Chain.of(told), told.started_ns, starts=told.starts)
-        directory = self._directory(told.boot)
+        unpacked = unpack_header(header)
+        incarnation = Incarnation(Chain.of(unpacked), unpacked.started_ns, starts=unpacked.starts)
+        directory = self._directory(unpacked.boot)
         self.disk.make_folder(directory)
         self._write(directory / FREED_FILE, freed_file(header, incarnation.chain, 0, 0), 0)
         self._unsynced.update((directory, self.root))
-        self._headers[told.boot] = header
+        self._headers[unpacked.boot] = header
         self.spool.restore(incarnation)
         return incarnation
 
@@ -259,38 +259,38 @@ class SpoolFiles:
         """Of each incarnation, how many records there are now."""
         return {boot: each.total for boot, each in self.spool.incarnations.items()}
 
-    def chunks(self, held: Mapping[int, int], upto: Mapping[int, int] | None = None) -> Iterator[Chunk]:
-        """Everything after `held`, and before `upto`, that is here; at least one chunk for each incarnation."""
-        most = self.totals() if upto is None else upto
+    def chunks(self, held: Mapping[int, int], until: Mapping[int, int] | None = None) -> Iterator[Chunk]:
+        """Everything after `held`, and before `until`, that is here; at least one chunk for each incarnation."""
+        most = self.totals() if until is None else until
         for incarnation in sorted(self.spool.incarnations.values(), key=lambda each: each.starts):
             boot = incarnation.boot
             if boot in most:
                 yield from self._chunks(incarnation, held.get(boot, 0), most[boot])
 
-    def _chunks(self, incarnation: Incarnation, held: int, upto: int) -> Iterator[Chunk]:
+    def _chunks(self, incarnation: Incarnation, held: int, until: int) -> Iterator[Chunk]:
         boot, header = incarnation.boot, self._headers[incarnation.boot]
-        ended = incarnation.ended if upto == incarnation.total else 0
+        ended = incarnation.ended if until == incarnation.total else 0
         blocks, first, at = b"", max(held, incarnation.first), held
         for segment in tuple(incarnation.segments):
-            if segment.end <= held or segment.first >= upto:
+            if segment.end <= held or segment.first >= until:
                 continue
             if segment not in incarnation.segments:
                 return  # freed meanwhile, by another call that holds more
             found = self._read(incarnation, segment)
             if found is None:  # mended: once more from there
-                yield from self._chunks(incarnation, at, upto)
+                yield from self._chunks(incarnation, at, until)
                 return
             for block, packed in found:
-                if block.end <= held or block.end > upto or not block.count:
+                if block.end <= held or block.end > until or not block.count:
                     continue
                 if blocks and len(blocks) + len(packed) > CHUNK_BYTES - HEAD_BYTES:
-                    yield Chunk(boot, first, header, blocks, False, False, upto)
+                    yield Chunk(boot, first, header, blocks, False, False, until)
                     blocks = b""
                 first = first if blocks else block.first
                 blocks, at = blocks + packed, block.end
         if ended:
             blocks += self._seal(incarnation, ended)
-        yield Chunk(boot, first, header, blocks, bool(ended), ended == STATE_CRASHED, upto)
+        yield Chunk(boot, first, header, blocks, bool(ended), ended == STATE_CRASHED, until)
 
     def _read(self, incarnation: Incarnation, segment: Segment) -> list[tuple[Block, bytes]] | None:
         """Its blocks as they are on the disk; None: one of the incarnation's files was damaged and has been mended."""
@@ -305,10 +305,10 @@ class SpoolFiles:
                 found.append((block, data[at : at + HEAD_BYTES + len(block.records)]))
         if end == segment.end and len(data) == HEADER_BYTES + sum(len(packed) for _, packed in found):
             return found
-        self._mend(incarnation)
+        self._repair(incarnation)
         return None
 
-    def _mend(self, incarnation: Incarnation) -> None:
+    def _repair(self, incarnation: Incarnation) -> None:
         """A file was damaged while the agent runs: what was in it and is not any more is missing from now on."""
         directory = self._directory(incarnation.boot)
         restored = restore(self.disk, directory, incarnation.boot, self._headers[incarnation.boot], incarnation.chain)
@@ -360,14 +360,16 @@ class SpoolFiles:
 
     def _restore_one(self, directory: Path, boot: int) -> None:
         found = restore(self.disk, directory, boot, self._headers.get(boot))
-        told = unpack_header(found.header)
+        unpacked = unpack_header(found.header)
         for problem in found.problems:
             self.note(problem)
         self._headers[boot] = found.header
         # An earlier control process may have been killed before it brought them to the disk.
         self._unsynced.update((self.root, directory, *self.disk.entries(directory)))
         shift = found.position - found.chain.end
-        incarnation = Incarnation(found.chain, told.started_ns, found.segments, shift, 0, found.sealed, told.starts)
+        incarnation = Incarnation(
+            found.chain, unpacked.started_ns, found.segments, shift, 0, found.sealed, unpacked.starts
+        )
         self.spool.restore(incarnation)
 
     def _lose(self, boot: int) -> None:

@@ -19,7 +19,7 @@ STAGES = (50, 80, 100)  # per cent, at which the log says so
 Place = tuple[int, int]  # of a segment: boot, number of its first record
 
 
-class Fullness(NamedTuple):
+class SpoolLevel(NamedTuple):
     """oldest_ns: age of the oldest record that is not collected, 0: there is none. full_in_ns: at the present rate;
     0: it is full, None: it does not fill, or that is not known yet."""
 
@@ -45,9 +45,9 @@ class SpoolGauge:
         self._age_ns = age_ns
         self._looks: deque[tuple[int, int]] = deque(maxlen=MOST_LOOKS)  # instant, bytes
         self._stage = 0
-        self.now = Fullness(0, spool.limit_bytes, 0, None)
+        self.now = SpoolLevel(0, spool.limit_bytes, 0, None)
 
-    def look(self, at_ns: int, dropped: bool = False) -> Fullness:
+    def look(self, at_ns: int, dropped: bool = False) -> SpoolLevel:
         """The fullness now. dropped: records were, since the look before: there was no room for them."""
         used, limit = self._spool.bytes, self._spool.limit_bytes
         looks = self._looks
@@ -57,7 +57,7 @@ class SpoolGauge:
             looks.popleft()
         if not looks or at_ns - looks[-1][0] >= SPAN_NS // MOST_LOOKS:
             looks.append((at_ns, used))
-        self.now = Fullness(used, limit, self._oldest_ns(at_ns), self._full_in_ns(at_ns, used, dropped))
+        self.now = SpoolLevel(used, limit, self._oldest_ns(at_ns), self._full_in_ns(at_ns, used, dropped))
         self._tell()
         return self.now
 
@@ -83,16 +83,14 @@ class SpoolGauge:
         stage = max((each for each in STAGES if per_cent >= each), default=0)
         if stage > self._stage:
             level = ERROR if stage == STAGES[-1] else WARNING
-            self._log.say("spool_filling", f"trace: {told(self.now)}", level, per_cent=per_cent)
+            self._log.say("spool_filling", f"trace: {level_text(self.now)}", level, per_cent=per_cent)
         self._stage = stage
 
 
-def told(fullness: Fullness) -> str:
+def level_text(filled: SpoolLevel) -> str:
     """For people."""
-    age = f"the oldest record has waited for {fullness.oldest_ns // 10**9} s"
-    if fullness.full_in_ns == 0:
-        return (
-            f"the spool is full ({fullness.limit_bytes >> 20} MiB), records are dropped; {age}: 'coordinator collect'"
-        )
-    when = f", and in {fullness.full_in_ns // 10**9} s it is full" if fullness.full_in_ns is not None else ""
-    return f"the spool is {fullness.per_cent} % full{when}; {age}: 'coordinator collect' makes room"
+    age = f"the oldest record has waited for {filled.oldest_ns // 10**9} s"
+    if filled.full_in_ns == 0:
+        return f"the spool is full ({filled.limit_bytes >> 20} MiB), records are dropped; {age}: 'coordinator collect'"
+    when = f", and in {filled.full_in_ns // 10**9} s it is full" if filled.full_in_ns is not None else ""
+    return f"the spool is {filled.per_cent} % full{when}; {age}: 'coordinator collect' makes room"

@@ -58,7 +58,9 @@ def restore(disk: Disk, directory: Path, boot: int, spare: bytes | None, until: 
     start = Chain(boot, chain.name, chain.end)
     segments: list[Segment] = []
     for each in files:
-        segments += _mend(disk, each, header, chain, {directory / segment_name(segment.first) for segment in segments})
+        segments += _repair(
+            disk, each, header, chain, {directory / segment_name(segment.first) for segment in segments}
+        )
     if until is not None and chain.end < until.end:
         segments.append(_fill_end(disk, directory, header, chain, until))
     problems = [f"{each.path} was damaged: {'; '.join(each.flaws[:3])}" for each in (freed, *files) if each.flaws]
@@ -92,7 +94,7 @@ def _read(disk: Disk, path: Path, trail: Trail) -> _File:
     return _File(path, blocks, [flaw.text for flaw in trail.flaws], data if trail.flaws else b"")
 
 
-def _mend(disk: Disk, file: _File, header: bytes, chain: Chain, mended: Set[Path]) -> list[Segment]:
+def _repair(disk: Disk, file: _File, header: bytes, chain: Chain, mended: Set[Path]) -> list[Segment]:
     """Its segment, whole; nothing where nothing of it is left. chain: moved on to its end; mended: files of segments
     before it, one of which may have taken its name."""
     start, name = chain.end, chain.name

@@ -157,10 +157,12 @@ class Spool:
 
     def forgettable(self, held: Iterable[int]) -> list[int]:
         """Ended incarnations that the coordinator holds and that are too many to remember, the oldest first."""
-        told, newest = set(held), sorted((each.starts for each in self.incarnations.values()), reverse=True)
+        mentioned, newest = set(held), sorted((each.starts for each in self.incarnations.values()), reverse=True)
         if len(newest) <= MOST_INCARNATIONS:
             return []
-        over = [each for each in self.incarnations.values() if each.ended and not each.records and each.boot in told]
+        over = [
+            each for each in self.incarnations.values() if each.ended and not each.records and each.boot in mentioned
+        ]
         over.sort(key=lambda each: each.starts)
         return [each.boot for each in over if each.starts < newest[MOST_INCARNATIONS - 1]]
 

@@ -42,10 +42,10 @@ def compiling(plan: plans.Plan, calls: Calls, policy: Policy) -> Incremental[Com
         _add_unit(loaded, spec, [steps[each] for each in spec.operators], policy)
         yield
     yield from _connect(loaded, steps)
-    install.stand(loaded)
+    install.install_shedders(loaded)
     loaded.source_routes = {source.id: loaded.routes[source.stream] for source in plan.sources}
     for source in plan.sources:
-        source_admission.stand(source, loaded.source_routes[source.id])
+        source_admission.install_admission(source, loaded.source_routes[source.id])
         yield
     return loaded
 
@@ -56,18 +56,18 @@ def _add_unit(loaded: CompiledPlan, spec: plans.Unit, steps: list[Step], policy:
         producer = next(step for step in steps if plan.operator_by_id[step.operator_id].output == stream)
         producer.exit = Exit(index, loaded.routes[stream], producer.operator_id)
     rest: Unit | None = None
-    marks: tuple[Exit, ...] = ()
+    punctuated: tuple[Exit, ...] = ()
     pieces = [(step,) for step in steps] if policy.yields else [tuple(steps)]
     for chain in reversed(pieces):
         unit = Unit(spec, chain, loaded.flags, loaded, fifo=policy.key is None)
-        marks = tuple(each for each in unit.exits if each.route.marked) + marks
+        punctuated = tuple(each for each in unit.exits if each.route.marked) + punctuated
         unit.offset_ns = policy.offset(spec) if policy.offset else 0
         unit.rule = policy.rule(spec) if policy.rule else None
-        unit.punctuated_exits, unit.rest = marks, rest
-        if any(each.route.counted for each in marks):
+        unit.punctuated_exits, unit.rest = punctuated, rest
+        if any(each.route.counted for each in punctuated):
             unit.inputs = 1  # a tuple comes by one way to its windows: what is absent on one is on all
         unit.collects = chain[0].collects
-        unit.has_end_hooks = bool(marks) or unit.collects is not None
+        unit.has_end_hooks = bool(punctuated) or unit.collects is not None
         loaded.units.append(unit)
         rest = unit
     if spec.queue_bytes and rest is not None:

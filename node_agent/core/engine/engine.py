@@ -12,7 +12,7 @@ the engine applies it: releases, sheds, loses, forwards punctuation, writes fact
 from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass, field
 from heapq import heappop, heappush, heapreplace
-from typing import Any, Protocol
+from typing import Protocol
 
 from node_agent.core import plan as plans
 from node_agent.core.engine import joins
@@ -52,7 +52,7 @@ from node_agent.core.punctuation import (
     Removal,
     removal_of,
 )
-from node_agent.core.shedding.memory_limit import FRONT, JOB_BYTES, weight
+from node_agent.core.shedding.memory_limit import FRONT, JOB_BYTES, size_estimate
 from node_agent.core.windows.window_operator import WindowOperator
 from protos.records import (
     CAUSE_JOIN_EXPIRED,
@@ -78,10 +78,12 @@ pack = HEADED.pack_into
 class Commands(Protocol):
     """Commands of the engine to its driver."""
 
-    def send(self, at_ns: int, loaded: CompiledPlan, peer: int, stream: int, lineage: Lineage, payload: Any) -> None:
+    def send(self, at_ns: int, loaded: CompiledPlan, peer: int, stream: int, lineage: Lineage, payload: object) -> None:
         """Send a tuple or punctuation to a peer."""
 
-    def deliver(self, at_ns: int, loaded: CompiledPlan, output: plans.Output, lineage: Lineage, payload: Any) -> None:
+    def deliver(
+        self, at_ns: int, loaded: CompiledPlan, output: plans.Output, lineage: Lineage, payload: object
+    ) -> None:
         """Deliver a result."""
 
 
@@ -132,7 +134,7 @@ class Engine:
         self._batching = self.ready.batching
         self._measures = self._batching or policy.measured  # it does not end by the usual path
         self._slow = self._measures
-        self._look_at_choice()
+        self._select_dispatch()
 
     # -- plans
 
@@ -149,7 +151,7 @@ class Engine:
             for unit in loaded.units:
                 for exit_ in unit.exits:
                     exit_.only = _only(exit_)
-        self._look_at_choice()
+        self._select_dispatch()
         return loaded
 
     def unload(self, loaded: CompiledPlan, at_ns: int) -> None:
@@ -165,13 +167,13 @@ class Engine:
         self.windows.forget(loaded)
         self.loaded.remove(loaded)
         self.ready.unload(loaded, self.loaded)
-        self._look_at_choice()
+        self._select_dispatch()
 
     def limit_to(self, jobs: int) -> None:
         """At most so many are queued from now on."""
         self._limit_jobs = jobs
 
-    def _look_at_choice(self) -> None:
+    def _select_dispatch(self) -> None:
         """How the next instance is chosen under what is loaded now."""
         ready = self.ready
         self._plain = ready.direct and self.simple and not ready.selects  # `step` does what `pop` would do
@@ -228,7 +230,14 @@ class Engine:
     # -- arrivals
 
     def admit(
-        self, at_ns: int, loaded: CompiledPlan, source: int, lineage: Lineage, payload: Any, size: int, sent_ns: int = 0
+        self,
+        at_ns: int,
+        loaded: CompiledPlan,
+        source: int,
+        lineage: Lineage,
+        payload: object,
+        size: int,
+        sent_ns: int = 0,
     ) -> None:
         """A tuple enters the system here. size: payload bytes. sent_ns: its client's stamp, on the client's clock."""
         route = loaded.source_routes[source]
@@ -238,7 +247,7 @@ class Engine:
         else:
             self._enter(at_ns, route, lineage, payload)
 
-    def receive(self, at_ns: int, loaded: CompiledPlan, stream: int, lineage: Lineage, payload: Any) -> None:
+    def receive(self, at_ns: int, loaded: CompiledPlan, stream: int, lineage: Lineage, payload: object) -> None:
         """A tuple or punctuation arrives from a peer."""
         route = loaded.routes[stream]
         if payload.__class__ in PUNCTUATION:
@@ -253,16 +262,16 @@ class Engine:
         self._forward(at_ns, route, lineage, Removal(lineage[2]))
 
     def heartbeat(
-        self, at_ns: int, loaded: CompiledPlan, source: int, epoch: int, upto: int, first: int, origin_ns: int
+        self, at_ns: int, loaded: CompiledPlan, source: int, epoch: int, number: int, first: int, origin_ns: int
     ) -> None:
-        """Of a source that leads to windows: its numbers below `upto` were admitted (`first`: the lowest of them under
-        this plan, or `upto`), and what comes is not older than origin_ns, an instant on this node's clock."""
+        """A source that leads to windows: numbers below `number` were admitted (`first`: the lowest of them under
+        this plan, or `number`), and what comes is not older than origin_ns, an instant on this node's clock."""
         route = loaded.source_routes[source]
         if not route.counted:
             return
         if route.delayed_removal is not None:
             self._forward_delayed(at_ns, route)
-        self._forward(at_ns, route, (source, epoch, upto, 0, origin_ns, max(origin_ns, at_ns)), Progress(first))
+        self._forward(at_ns, route, (source, epoch, number, 0, origin_ns, max(origin_ns, at_ns)), Progress(first))
 
     def expire(self, at_ns: int) -> None:
         """Give up join results whose contributors have not come in time; of windows, what is past its deadline and
@@ -280,7 +289,7 @@ class Engine:
         for job in gone:
             self._shed(at_ns, job.unit, job.lineage, POLICY_MEMORY)
 
-    def _arrive(self, at_ns: int, route: Route, lineage: Lineage, payload: Any) -> None:
+    def _arrive(self, at_ns: int, route: Route, lineage: Lineage, payload: object) -> None:
         ready = self.ready
         if ready.released - ready.dispatched >= self._limit_jobs:
             self.lose(at_ns, route.loaded, route.stream, lineage, CAUSE_QUEUE_FULL)
@@ -292,9 +301,9 @@ class Engine:
 
     # -- the hot path
 
-    def release(self, at_ns: int, unit: Unit, lineage: Lineage, payload: Any) -> None:
+    def release(self, at_ns: int, unit: Unit, lineage: Lineage, payload: object) -> None:
         """Create a task instance (p, T) at its release r ([P] 5.4)."""
-        if unit.gate is None or self._let_in(at_ns, unit, lineage, payload):
+        if unit.gate is None or self._fits_in_queue(at_ns, unit, lineage, payload):
             self.ready.release(at_ns, unit, lineage, payload)
 
     def next(self, at_ns: int) -> Job | None:
@@ -303,7 +312,7 @@ class Engine:
         self.ended_ns = at_ns
         return self._next(at_ns)
 
-    def emit(self, at_ns: int, exit_: Exit, lineage: Lineage, payload: Any, slot: int = 0) -> None:
+    def emit(self, at_ns: int, exit_: Exit, lineage: Lineage, payload: object, slot: int = 0) -> None:
         """An operator of the running instance has ended with this output; slot: which job of a batch."""
         unit = exit_.only
         if unit is not None:  # `ready.release`, without the call
@@ -383,7 +392,7 @@ class Engine:
         self.ended_ns = at_ns
         self.ready.resume(at_ns)
 
-    def suspend(self, payload: Any) -> None:
+    def suspend(self, payload: object) -> None:
         """Under a policy that yields: the running instance goes on with `unit.rest` later, its deadline unchanged."""
         job = self.ready.running
         assert job is not None and job.unit.rest is not None
@@ -512,7 +521,7 @@ class Engine:
 
     # -- what a stream triggers besides units
 
-    def _spread(self, at_ns: int, route: Route, lineage: Lineage, payload: Any) -> None:
+    def _spread(self, at_ns: int, route: Route, lineage: Lineage, payload: object) -> None:
         for side in route.sides:  # before any release of the same instant
             side.put(payload)
             self.ledger.absorbed(at_ns, route, side, lineage)
@@ -528,7 +537,7 @@ class Engine:
 
     # -- admission control
 
-    def _enter(self, at_ns: int, route: Route, lineage: Lineage, payload: Any) -> None:
+    def _enter(self, at_ns: int, route: Route, lineage: Lineage, payload: object) -> None:
         """An admitted tuple of a source with an entry."""
         entry = route.admission
         assert entry is not None
@@ -565,11 +574,11 @@ class Engine:
                 made = True
         return made
 
-    def _let_in(self, at_ns: int, unit: Unit, lineage: Lineage, payload: Any) -> bool:
+    def _fits_in_queue(self, at_ns: int, unit: Unit, lineage: Lineage, payload: object) -> bool:
         """Whether a job may enter the queue of a unit with a limit; with `front` the oldest go first."""
         gate = unit.gate
         assert gate is not None
-        size = JOB_BYTES + weight(payload)
+        size = JOB_BYTES + size_estimate(payload)
         while not gate.fits(unit.queue, size):
             oldest = self.ready.take_oldest(unit, 1) if gate.front and size <= gate.most_bytes else []
             if not oldest:
@@ -637,31 +646,31 @@ class Engine:
     def _apply_joins(self, at_ns: int, ends: Iterable[JoinEnd]) -> None:
         for unit, entry, complete in ends:
             if complete:
-                self._joined(at_ns, unit, entry)
+                self._complete_join(at_ns, unit, entry)
             else:
                 self._give_up(at_ns, unit, entry)
 
-    def _joined(self, at_ns: int, unit: Unit, entry: Waiting) -> None:
+    def _complete_join(self, at_ns: int, unit: Unit, entry: Waiting) -> None:
         present = [lineage for lineage in entry.lineages if lineage is not None]
         if not present:  # nothing is left to account for
-            self._without(at_ns, unit, entry)
+            self._end_without_result(at_ns, unit, entry)
             return
         parent = present[0]
         for lineage in present if entry.absent else present[1:]:
             self.ledger.merged(at_ns, unit, lineage, parent, entry.absent > 0)
         if entry.absent:
-            self._without(at_ns, unit, entry)
+            self._end_without_result(at_ns, unit, entry)
         elif unit.join_shedder is None or self._passes(at_ns, unit.join_shedder, merged(present)):
             self.release(at_ns, unit, merged(present), tuple(entry.values))
 
     def _give_up(self, at_ns: int, unit: Unit, entry: Waiting) -> None:
         if entry.absent & Waiting.FILTERED:
-            self._without(at_ns, unit, entry)
+            self._end_without_result(at_ns, unit, entry)
         for lineage in entry.lineages:
             if lineage is not None:
                 self._lose(at_ns, unit, lineage, CAUSE_JOIN_EXPIRED)
 
-    def _without(self, at_ns: int, unit: Unit, entry: Waiting) -> None:
+    def _end_without_result(self, at_ns: int, unit: Unit, entry: Waiting) -> None:
         """A join gives no result. One branch that was filtered is enough for there to be none, though others were shed;
         if not, a result is missing."""
         if unit.punctuated_exits and entry.punctuation is not None:

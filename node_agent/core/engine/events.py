@@ -11,7 +11,7 @@ from typing import Any
 from node_agent.core import plan as plans
 from node_agent.core.engine.compiler import Calls
 from node_agent.core.engine.engine import Engine
-from node_agent.core.engine.handover import hand_over
+from node_agent.core.engine.handover import inherit_state
 from node_agent.core.facts import MemoryFacts
 from node_agent.core.lineage import Lineage
 from node_agent.core.model import CompiledPlan, Job, Step
@@ -25,7 +25,7 @@ class Admitted:
     at_ns: int
     source: int
     lineage: Lineage
-    payload: Any = None
+    payload: object = None
     size: int = 0
     plan: int = 0
 
@@ -37,7 +37,7 @@ class Received:
     at_ns: int
     stream: int
     lineage: Lineage
-    payload: Any = None
+    payload: object = None
     plan: int = 0
 
 
@@ -54,11 +54,11 @@ class Lost:
 
 @dataclass(frozen=True, slots=True)
 class Heartbeat:
-    """A source of this node says how far it is: numbers below `upto` were admitted."""
+    """A source of this node says how far it is: numbers below `number` were admitted."""
 
     at_ns: int
     source: int
-    upto: int
+    number: int
     origin_ns: int
     first: int = 0
     epoch: int = 0
@@ -79,7 +79,7 @@ class Released:
     at_ns: int
     unit: int
     lineage: Lineage
-    payload: Any = None
+    payload: object = None
     plan: int = 0
 
 
@@ -127,15 +127,15 @@ class Drained:
 
 @dataclass(frozen=True, slots=True)
 class Ended:
-    """An operator of the running instance has ended with an output on the unit's exit number `exit`. kept: it comes to
-    its consumers later."""
+    """An operator of the running instance has ended with an output on the unit's exit number `exit`. counted_only: it
+    comes to its consumers later."""
 
     at_ns: int
     exit: int
-    payload: Any = None
+    payload: object = None
     lineage: Lineage | None = None  # None: the instance's own
     slot: int = 0
-    kept: bool = False
+    counted_only: bool = False
 
 
 @dataclass(frozen=True, slots=True)
@@ -163,7 +163,7 @@ class Yielded:
     """The running instance goes on later, with what follows in its unit."""
 
     at_ns: int
-    payload: Any = None
+    payload: object = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -204,7 +204,7 @@ class Start:
     unit: int
     lineage: Lineage
     key: int
-    payload: Any = None
+    payload: object = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -215,7 +215,7 @@ class Send:
     peer: int
     stream: int
     lineage: Lineage
-    payload: Any = None
+    payload: object = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -225,13 +225,13 @@ class Deliver:
     at_ns: int
     output: int
     lineage: Lineage
-    payload: Any = None
+    payload: object = None
 
 
 Command = Start | Send | Deliver
 
 
-class Story:
+class ScenarioRunner:
     """One node's engine, at first under one plan. An event that finds the engine idle may start an instance at once.
 
     calls: of window operators, which do their work when their instance ends well; by the same id in all plans. What the
@@ -246,11 +246,13 @@ class Story:
         self.by_hash = {plan.hash: self.loaded}
         self.commands: list[Command] = []
 
-    def send(self, at_ns: int, loaded: CompiledPlan, peer: int, stream: int, lineage: Lineage, payload: Any) -> None:
+    def send(self, at_ns: int, loaded: CompiledPlan, peer: int, stream: int, lineage: Lineage, payload: object) -> None:
         """The engine's command, kept."""
         self.commands.append(Send(at_ns, peer, stream, lineage, payload))
 
-    def deliver(self, at_ns: int, loaded: CompiledPlan, output: plans.Output, lineage: Lineage, payload: Any) -> None:
+    def deliver(
+        self, at_ns: int, loaded: CompiledPlan, output: plans.Output, lineage: Lineage, payload: object
+    ) -> None:
         """The engine's command, kept."""
         self.commands.append(Deliver(at_ns, output.id, lineage, payload))
 
@@ -275,104 +277,104 @@ class Story:
         return self.by_hash[plan] if plan else self.loaded
 
     @property
-    def running(self) -> Job:
+    def running_job(self) -> Job:
         """The running instance."""
         assert self.engine.job is not None
         return self.engine.job
 
 
-def _admitted(story: Story, event: Admitted) -> None:
-    story.engine.admit(event.at_ns, story.of(event.plan), event.source, event.lineage, event.payload, event.size)
+def _admitted(runner: ScenarioRunner, event: Admitted) -> None:
+    runner.engine.admit(event.at_ns, runner.of(event.plan), event.source, event.lineage, event.payload, event.size)
 
 
-def _received(story: Story, event: Received) -> None:
-    story.engine.receive(event.at_ns, story.of(event.plan), event.stream, event.lineage, event.payload)
+def _received(runner: ScenarioRunner, event: Received) -> None:
+    runner.engine.receive(event.at_ns, runner.of(event.plan), event.stream, event.lineage, event.payload)
 
 
-def _lost(story: Story, event: Lost) -> None:
-    story.engine.lose(event.at_ns, story.of(event.plan), event.stream, event.lineage, event.cause)
+def _lost(runner: ScenarioRunner, event: Lost) -> None:
+    runner.engine.lose(event.at_ns, runner.of(event.plan), event.stream, event.lineage, event.cause)
 
 
-def _beat(story: Story, event: Heartbeat) -> None:
-    loaded = story.of(event.plan)
-    story.engine.heartbeat(event.at_ns, loaded, event.source, event.epoch, event.upto, event.first, event.origin_ns)
+def _heartbeat(runner: ScenarioRunner, event: Heartbeat) -> None:
+    loaded = runner.of(event.plan)
+    runner.engine.heartbeat(event.at_ns, loaded, event.source, event.epoch, event.number, event.first, event.origin_ns)
 
 
-def _released(story: Story, event: Released) -> None:
-    story.engine.release(event.at_ns, story.of(event.plan).units[event.unit], event.lineage, event.payload)
+def _released(runner: ScenarioRunner, event: Released) -> None:
+    runner.engine.release(event.at_ns, runner.of(event.plan).units[event.unit], event.lineage, event.payload)
 
 
-def _crowded(story: Story, event: MemoryPressure) -> None:
-    story.engine.shed_queued(event.at_ns, story.of(event.plan).units[event.unit], event.jobs)
+def _queued_shed(runner: ScenarioRunner, event: MemoryPressure) -> None:
+    runner.engine.shed_queued(event.at_ns, runner.of(event.plan).units[event.unit], event.jobs)
 
 
-def _limited(story: Story, event: Limited) -> None:
-    story.engine.limit_to(event.jobs)
+def _limited(runner: ScenarioRunner, event: Limited) -> None:
+    runner.engine.limit_to(event.jobs)
 
 
-def _expired(story: Story, event: Expired) -> None:
-    story.engine.expire(event.at_ns)
+def _expired(runner: ScenarioRunner, event: Expired) -> None:
+    runner.engine.expire(event.at_ns)
 
 
-def _prepared(story: Story, event: Prepared) -> None:
-    story.by_hash[event.plan.hash] = story.engine.load(event.plan, _all(event.plan, story.calls))
+def _prepared(runner: ScenarioRunner, event: Prepared) -> None:
+    runner.by_hash[event.plan.hash] = runner.engine.load(event.plan, _all(event.plan, runner.calls))
 
 
-def _committed(story: Story, event: Committed) -> None:
-    hand_over(story.by_hash[event.plan], story.loaded)
-    story.loaded = story.by_hash[event.plan]
+def _committed(runner: ScenarioRunner, event: Committed) -> None:
+    inherit_state(runner.by_hash[event.plan], runner.loaded)
+    runner.loaded = runner.by_hash[event.plan]
 
 
-def _drained(story: Story, event: Drained) -> None:
-    story.engine.unload(story.by_hash.pop(event.plan), event.at_ns)
+def _drained(runner: ScenarioRunner, event: Drained) -> None:
+    runner.engine.unload(runner.by_hash.pop(event.plan), event.at_ns)
 
 
-def _ended(story: Story, event: Ended) -> None:
-    exit_ = story.running.unit.exits[event.exit]
-    if event.kept:
-        story.engine.count_output(exit_)
+def _ended(runner: ScenarioRunner, event: Ended) -> None:
+    exit_ = runner.running_job.unit.exits[event.exit]
+    if event.counted_only:
+        runner.engine.count_output(exit_)
     else:
-        lineage = event.lineage or story.engine.jobs[event.slot].lineage
-        story.engine.emit(event.at_ns, exit_, lineage, event.payload, event.slot)
+        lineage = event.lineage or runner.engine.jobs[event.slot].lineage
+        runner.engine.emit(event.at_ns, exit_, lineage, event.payload, event.slot)
 
 
-def _policed(story: Story, event: Policed) -> None:
-    unit = story.running.unit
-    story.engine.police(event.at_ns, unit, unit.chain[event.step], event.lineages, event.slot)
+def _policed(runner: ScenarioRunner, event: Policed) -> None:
+    unit = runner.running_job.unit
+    runner.engine.police(event.at_ns, unit, unit.chain[event.step], event.lineages, event.slot)
 
 
-def _judged(story: Story, event: Judged) -> None:
-    unit = story.running.unit
+def _judged(runner: ScenarioRunner, event: Judged) -> None:
+    unit = runner.running_job.unit
     step: Step = unit.chain[event.step]
-    story.engine.judge(event.at_ns, unit, step, story.engine.jobs[event.slot].lineage, event.slot)
+    runner.engine.judge(event.at_ns, unit, step, runner.engine.jobs[event.slot].lineage, event.slot)
 
 
-def _yielded(story: Story, event: Yielded) -> None:
-    story.engine.suspend(event.payload)
+def _yielded(runner: ScenarioRunner, event: Yielded) -> None:
+    runner.engine.suspend(event.payload)
 
 
-def _resumed(story: Story, event: Resumed) -> None:
-    story.engine.resume(event.at_ns)
+def _resumed(runner: ScenarioRunner, event: Resumed) -> None:
+    runner.engine.resume(event.at_ns)
 
 
-def _finished(story: Story, event: Finished) -> Job | None:
-    job = story.running
+def _finished(runner: ScenarioRunner, event: Finished) -> Job | None:
+    job = runner.running_job
     if job.unit.collects is not None:
         job.unit.collects.present(event.start_ns, job.lineage, job.payload)
-    return story.engine.step(event.start_ns, event.at_ns)
+    return runner.engine.step(event.start_ns, event.at_ns)
 
 
-def _failed(story: Story, event: Failed) -> Job | None:
-    return story.engine.fail(event.start_ns, event.at_ns, event.cause, event.slot)
+def _failed(runner: ScenarioRunner, event: Failed) -> Job | None:
+    return runner.engine.fail(event.start_ns, event.at_ns, event.cause, event.slot)
 
 
-TABLE: Mapping[type, Callable[[Story, Any], Job | None]] = {
+TABLE: Mapping[type, Callable[[ScenarioRunner, Any], Job | None]] = {
     Admitted: _admitted,
     Received: _received,
     Lost: _lost,
-    Heartbeat: _beat,
+    Heartbeat: _heartbeat,
     Released: _released,
-    MemoryPressure: _crowded,
+    MemoryPressure: _queued_shed,
     Limited: _limited,
     Expired: _expired,
     Prepared: _prepared,

@@ -53,18 +53,20 @@ def comparing(new: plans.Plan, old: plans.Plan) -> Incremental[dict[int, int]]:
     return found
 
 
-def hand_over(new: CompiledPlan, old: CompiledPlan, pairs: Pairs | None = None) -> None:
+def inherit_state(new: CompiledPlan, old: CompiledPlan, pairs: Pairs | None = None) -> None:
     """At the commit of the new plan, before anything runs under it. pairs: where it was found out before (`paired`)
     which operators keep their instance; a step that is not among them keeps the call that it has."""
-    source_admission.hand_over(new, old)
-    install.hand_over(new, old)
+    source_admission.inherit_admission(new, old)
+    install.inherit_shedders(new, old)
     for step, before in paired(new, old, inherited(new.plan, old.plan)) if pairs is None else pairs:
         step.inherit(before)
         if step.collects is not None and before.collects is not None:
             step.collects.inherit(before.collects)
         for side, other in zip(step.sides, before.sides, strict=True):
             side.value = other.value
-            other.heir = side  # a value that is still on its way under the old plan is news for the new one as well
+            other.successor = (
+                side  # a value that is still on its way under the old plan is news for the new one as well
+            )
     _police(new, old)
     _measured(new, old)
 

@@ -6,7 +6,7 @@ partners of its own, in a row.
 """
 
 from collections.abc import Iterator, Sequence
-from typing import Any, NamedTuple
+from typing import NamedTuple
 
 from node_agent.core.lineage import Lineage
 from node_agent.core.model import Join, Unit, Waiting
@@ -23,7 +23,7 @@ class JoinEnd(NamedTuple):
     complete: bool
 
 
-def arrive(at_ns: int, join: Join, port: int, lineage: Lineage, payload: Any) -> Sequence[JoinEnd]:
+def arrive(at_ns: int, join: Join, port: int, lineage: Lineage, payload: object) -> Sequence[JoinEnd]:
     """A tuple, ABSENT or GONE at a port of a join. Returns what no longer waits, in order: the oldest entry where there
     were too many, a tuple that is one too many of its lineage, and the result that is complete."""
     ends: list[JoinEnd] = []
@@ -38,7 +38,7 @@ def arrive(at_ns: int, join: Join, port: int, lineage: Lineage, payload: Any) ->
     while entry.taken >> port & 1:
         row += 1
         if row == Join.IN_A_ROW:
-            return ends if absent else [*ends, JoinEnd(join.unit, _alone(lineage), complete=False)]
+            return ends if absent else [*ends, JoinEnd(join.unit, _single_entry(lineage), complete=False)]
         if entry.after is None:
             entry.after = Waiting(join.ports, at_ns + join.wait_ns)
         entry = entry.after
@@ -101,7 +101,7 @@ def _given_up(join: Join, entry: Waiting) -> Iterator[JoinEnd]:
         row = row.after
 
 
-def _alone(lineage: Lineage) -> Waiting:
+def _single_entry(lineage: Lineage) -> Waiting:
     entry = Waiting(1, 0)
     entry.lineages[0] = lineage
     return entry

@@ -120,7 +120,7 @@ class ReadyQueue:
 
     # -- jobs come in
 
-    def _release(self, at_ns: int, unit: Unit, lineage: Lineage, payload: Any) -> None:
+    def _release(self, at_ns: int, unit: Unit, lineage: Lineage, payload: object) -> None:
         self.released = number = self.released + 1
         job = Job()
         job.key_ns = key_ns = at_ns + unit.offset_ns
@@ -130,7 +130,7 @@ class ReadyQueue:
             heappush(self.queue_heads, (key_ns, at_ns, number, job))
         queue.append(job)
 
-    def _release_by_key(self, at_ns: int, unit: Unit, lineage: Lineage, payload: Any) -> None:
+    def _release_by_key(self, at_ns: int, unit: Unit, lineage: Lineage, payload: object) -> None:
         key = self.policy.key
         assert key is not None
         self.released = number = self.released + 1
@@ -140,7 +140,7 @@ class ReadyQueue:
         if heap[0] is entry:
             heappush(self.queue_heads, entry)  # the former head stays in there and is skipped when it is not the head
 
-    def _release_measured(self, at_ns: int, unit: Unit, lineage: Lineage, payload: Any) -> None:
+    def _release_measured(self, at_ns: int, unit: Unit, lineage: Lineage, payload: object) -> None:
         assert unit.meter is not None
         unit.meter.arrived(at_ns)
         self.released = number = self.released + 1
@@ -155,7 +155,7 @@ class ReadyQueue:
         if len(queue) == 1 and unit is not self.held:
             self._head(unit)
 
-    def put_back(self, unit: Unit, payload: Any) -> None:
+    def put_back(self, unit: Unit, payload: object) -> None:
         """The running instance goes on in that unit later. It keeps its arrival number, so at a tie it goes on before a
         newer one. Instances reach an operator in the order of their deadlines, so the queue stays ordered."""
         job = self.running

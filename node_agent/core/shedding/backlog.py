@@ -75,8 +75,8 @@ class Backlog:
     """Of one shedder. doors: for each stream that it sheds of, the units that a tuple of it enters. span_ns: the time
     over which gaps between arrivals are averaged."""
 
-    def __init__(self, doors: Sequence[Sequence[Unit]], path: Sequence[Unit], span_ns: int) -> None:
-        units = list(dict.fromkeys([unit for each in doors for unit in each] + list(path)))
+    def __init__(self, entry_units: Sequence[Sequence[Unit]], path: Sequence[Unit], span_ns: int) -> None:
+        units = list(dict.fromkeys([unit for each in entry_units for unit in each] + list(path)))
         self.stages = [_Stage(unit) for unit in units]
         by_unit = {stage.unit: stage for stage in self.stages}
         for stage in self.stages:
@@ -84,12 +84,12 @@ class Backlog:
                 heads = (*route.units, *(join.unit for join, _ in route.joins))
                 stage.after += [(exit_, by_unit[head]) for head in heads if head in by_unit]
         self._order = _backwards(self.stages)
-        self._doors = [[by_unit[unit] for unit in each] for each in doors]
-        self._beside = any(len(each) > 1 for each in doors)
-        self._chains = _chains(self._doors)
+        self._entry_units = [[by_unit[unit] for unit in each] for each in entry_units]
+        self._beside = any(len(each) > 1 for each in entry_units)
+        self._chains = _chains(self._entry_units)
         self._span_ns = max(1, span_ns)
         self.load = Load(0, 0, 0, 0)
-        self._asked = [0] * len(doors)
+        self._asked = [0] * len(entry_units)
         self._gaps = [0, 0]  # ns, how many
         self._last_ns: int | None = None
         self._lasts = False  # no arrival has found nothing waiting since `_since_ns`
@@ -156,7 +156,7 @@ class Backlog:
         if elapsed_ns > busy_ns:
             for stage in self.stages:
                 stage.weight_ns = stage.weight_ns * elapsed_ns // busy_ns
-        costs = [sum(stage.weight_ns for stage in each) for each in self._doors]
+        costs = [sum(stage.weight_ns for stage in each) for each in self._entry_units]
         asked = self._asked if any(self._asked) else [1] * len(costs)
         self.load.cost_ns = max(1, sum(n * cost for n, cost in zip(asked, costs, strict=True)) // sum(asked))
 
@@ -165,9 +165,9 @@ class Backlog:
         """rho, the offered work per time; 0: not known yet."""
         return self.load.cost_ns * PPM // self.load.gap_ns if self.load.gap_ns else 0
 
-    def dissolve(self) -> None:
+    def release_resources(self) -> None:
         """Release all references to units."""
-        for each in (self.stages, self._order, self._doors, self._chains):
+        for each in (self.stages, self._order, self._entry_units, self._chains):
             each.clear()
 
     def inherit(self, other: "Backlog", pairs: Sequence[tuple[Unit, Unit]]) -> None:
@@ -196,11 +196,11 @@ def _backwards(stages: Sequence[_Stage]) -> list[_Stage]:
     return list(order)
 
 
-def _chains(doors: Sequence[Sequence[_Stage]]) -> list[list[list[Unit]]]:
+def _chains(entry_units: Sequence[Sequence[_Stage]]) -> list[list[list[Unit]]]:
     """For each stream, for each unit that it enters: the units that its tuples run through, each counted once."""
     seen: set[_Stage] = set()
     chains = []
-    for each in doors:
+    for each in entry_units:
         row = []
         for door in each:
             chain, waiting = [], [door]

@@ -51,8 +51,8 @@ class UnitEntry:
         bound of its origin, so one tuple of a range lies at the greatest."""
         if source in self.pending:
             self.pending.discard(source)
-            epoch, marks = self._runs[source]
-            for each in marks.take():
+            epoch, ranges = self._runs[source]
+            for each in ranges.take():
                 lineage = (source, epoch, each.last, 0, each.least_ns, each.greatest_ns)
                 yield ForwardedRemoval(self.unit, lineage, Removal(each.first, exact=True))
 
@@ -154,12 +154,12 @@ class Shedder:
         self.due_ns, self.offered, self.shed = other.due_ns, other.offered, other.shed
         self.rule.inherit(other.rule, sources)
 
-    def dissolve(self) -> None:
+    def release_resources(self) -> None:
         """Release all references to units."""
         for entry in self.entries:
             entry.unit.join_shedder = None
         self.entries = ()
-        self.backlog.dissolve()
+        self.backlog.release_resources()
 
     def counts(self) -> dict[str, int]:
         """By window: `windows.W.load_ppm` (rho, as measured), tuples offered and those shed of them, windows decided on

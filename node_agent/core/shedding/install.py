@@ -10,7 +10,7 @@ from node_agent.core.shedding.entry_shedders import SharedEntry, Shedder, UnitEn
 from node_agent.problems import UnusableValueError
 
 
-def stand(loaded: CompiledPlan) -> None:
+def install_shedders(loaded: CompiledPlan) -> None:
     """Install every shedder of the plan at its entries. Raises ValueError where a unit has two."""
     firsts = {unit.id: unit for unit in loaded.units}  # of a unit's pieces the first was added last
     taken = set[Unit]()
@@ -91,7 +91,7 @@ def _meets_join(unit: Unit) -> bool:
     return False
 
 
-def hand_over(new: CompiledPlan, old: CompiledPlan) -> None:
+def inherit_shedders(new: CompiledPlan, old: CompiledPlan) -> None:
     """Shedders of the same policy with a window in common inherit measurements and decisions; entries of the same units
     inherit their pending ranges."""
     same = {_operators(unit): unit for unit in old.units}
@@ -125,4 +125,4 @@ def _operators(unit: Unit) -> tuple[str, ...]:
     return tuple(known[step.operator_id].name for step in unit.chain)
 
 
-__all__ = ["hand_over", "stand"]
+__all__ = ["inherit_shedders", "install_shedders"]

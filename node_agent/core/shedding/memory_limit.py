@@ -23,12 +23,12 @@ FIXED = {float: 32, int: 32, bool: 0, type(None): 0}  # nothing is made for the 
 REFUSE, DROP_TAIL, FRONT = "refuse", "drop-tail", "front"
 
 
-def weight(payload: Any) -> int:
+def size_estimate(payload: object) -> int:
     """Bytes that a payload occupies, about: of large containers a part is looked at."""
-    return 0 if payload is None else _weight(payload, DEEPEST)
+    return 0 if payload is None else _size_estimate(payload, DEEPEST)
 
 
-def _weight(value: Any, depth: int) -> int:
+def _size_estimate(value: Any, depth: int) -> int:
     kind = value.__class__
     fixed = FIXED.get(kind)
     if fixed is not None:
@@ -38,16 +38,16 @@ def _weight(value: Any, depth: int) -> int:
     if kind is dict and len(value) <= LOOKED_AT and depth:
         total = getsizeof(value)
         for key, each in value.items():
-            total += getsizeof(key) if key.__class__ is str else _weight(key, depth - 1)
+            total += getsizeof(key) if key.__class__ is str else _size_estimate(key, depth - 1)
             fixed = FIXED.get(each.__class__)
-            total += fixed if fixed is not None else _weight(each, depth - 1)
+            total += fixed if fixed is not None else _size_estimate(each, depth - 1)
         return total
     if not depth:
         return getsizeof(value)
-    return _weight_of_rare(value, depth)
+    return _size_estimate_of_rare(value, depth)
 
 
-def _weight_of_rare(value: Any, depth: int) -> int:
+def _size_estimate_of_rare(value: Any, depth: int) -> int:
     if isinstance(value, list | tuple | set | frozenset | deque):
         return getsizeof(value) + _several(value if isinstance(value, list | tuple) else list(value), depth)
     if isinstance(value, Mapping):
@@ -57,16 +57,16 @@ def _weight_of_rare(value: Any, depth: int) -> int:
         return MESSAGE_BYTES + MESSAGE_FACTOR * int(encoded())
     inside = getattr(value, "__dict__", None)
     slots = [getattr(value, name, None) for name in getattr(value.__class__, "__slots__", ()) if isinstance(name, str)]
-    return getsizeof(value) + (_weight(inside, depth - 1) if inside else 0) + _several(slots, depth)
+    return getsizeof(value) + (_size_estimate(inside, depth - 1) if inside else 0) + _several(slots, depth)
 
 
 def _several(values: list[Any] | tuple[Any, ...], depth: int) -> int:
     count = len(values)
     if count <= LOOKED_AT:
-        return sum(_weight(each, depth - 1) for each in values)
+        return sum(_size_estimate(each, depth - 1) for each in values)
     stride = count // LOOKED_AT
     looked_at = values[::stride]
-    return sum(_weight(each, depth - 1) for each in looked_at) * count // len(looked_at)
+    return sum(_size_estimate(each, depth - 1) for each in looked_at) * count // len(looked_at)
 
 
 class QueueLimit:
@@ -134,9 +134,9 @@ class Memory:
         self.most_bytes, self._jobs = most_bytes, jobs
         self._weight_16 = 0
 
-    def came(self, payload: Any) -> None:
+    def came(self, payload: object) -> None:
         """A tuple is about to be admitted."""
-        size = weight(payload)
+        size = size_estimate(payload)
         self._weight_16 = self._weight_16 + size - (self._weight_16 >> 4) if self._weight_16 else size << 4
 
     def full(self) -> bool:
@@ -144,4 +144,4 @@ class Memory:
         return self._jobs() * (JOB_BYTES + (self._weight_16 >> 4)) >= self.most_bytes
 
 
-__all__ = ["DROP_TAIL", "FRONT", "JOB_BYTES", "REFUSE", "Memory", "QueueLimit", "weight"]
+__all__ = ["DROP_TAIL", "FRONT", "JOB_BYTES", "REFUSE", "Memory", "QueueLimit", "size_estimate"]

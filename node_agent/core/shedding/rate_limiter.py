@@ -38,7 +38,7 @@ def _always(number: int) -> bool:
     return True
 
 
-class _Places:
+class _BestValues:
     """At most `most` instants per span, in the order of time."""
 
     __slots__ = ("instants", "most", "span_ns")
@@ -113,7 +113,7 @@ class RateLimiter:
     one that passed is no longer to be had back."""
 
     __slots__ = (
-        "_at_ns", "_came", "_first_served", "_heap", "_held", "_lead", "_picked", "_places", "_span", "_threshold",
+        "_admissions", "_at_ns", "_came", "_first_served", "_heap", "_held", "_lead", "_picked", "_span", "_threshold",
         "_waiting", "displaced", "most", "passed", "shed", "span_ns", "unjudged",
     )  # fmt: skip
 
@@ -123,12 +123,12 @@ class RateLimiter:
                 "out_of_range", f"a load shedder of {most} tuples per {span_ns} ns; 1 to {MOST} per 1 ns or more"
             )
         self.most, self.span_ns = most, span_ns
-        self._places: deque[tuple[int, int]] = deque()  # instants and numbers, also of what was displaced since
+        self._admissions: deque[tuple[int, int]] = deque()  # instants and numbers, also of what was displaced since
         self._held: set[int] = set()  # numbers of survivors within the span
         self._waiting: dict[int, float] = {}  # of them, what may be displaced, and its value
         self._heap: list[tuple[float, int, int]] = []  # value, - instant, number
         self._threshold = _Threshold(most, span_ns)
-        self._picked, self._first_served = _Places(most, span_ns), _Places(most, span_ns)
+        self._picked, self._first_served = _BestValues(most, span_ns), _BestValues(most, span_ns)
         self._came: deque[int] = deque(maxlen=most)  # instants, whether or not they passed
         self._lead = 0.0  # of the threshold over first come first served, in value
         self._at_ns = self._span = 0
@@ -165,7 +165,12 @@ class RateLimiter:
     def inherit(self, other: "RateLimiter") -> None:
         """A new plan has the same source: what the old one let pass holds its places, and where the limit is the same
         what was learned is known. From now on only this one is asked."""
-        self._places, self._held, self._waiting, self._heap = other._places, other._held, other._waiting, other._heap
+        self._admissions, self._held, self._waiting, self._heap = (
+            other._admissions,
+            other._held,
+            other._waiting,
+            other._heap,
+        )
         self._at_ns = other._at_ns
         if (self.most, self.span_ns) == (other.most, other.span_ns):
             self._threshold, self._picked, self._first_served = other._threshold, other._picked, other._first_served
@@ -191,20 +196,20 @@ class RateLimiter:
         return wanted
 
     def _expire(self, at_ns: int) -> None:
-        places, ended = self._places, at_ns - self.span_ns
+        places, ended = self._admissions, at_ns - self.span_ns
         while places and places[0][0] <= ended:
             number = places.popleft()[1]
             self._held.discard(number)
             self._waiting.pop(number, None)
 
     def _admit(self, at_ns: int, value: float, number: int) -> None:
-        self._places.append((at_ns, number))
+        self._admissions.append((at_ns, number))
         self._held.add(number)
         self._waiting[number] = value
         heappush(self._heap, (value, -at_ns, number))
         self.passed += 1
-        if len(self._places) > 2 * len(self._held) + _SPARE:
-            self._places = deque(place for place in self._places if place[1] in self._held)
+        if len(self._admissions) > 2 * len(self._held) + _SPARE:
+            self._admissions = deque(place for place in self._admissions if place[1] in self._held)
         if len(self._heap) > 2 * len(self._waiting) + _SPARE:
             self._heap = [entry for entry in self._heap if entry[2] in self._waiting]
             heapify(self._heap)

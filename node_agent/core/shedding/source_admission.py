@@ -8,7 +8,6 @@ that is policed may anything be displaced. Where the queues are full and the old
 
 from collections import OrderedDict
 from collections.abc import Callable
-from typing import Any
 
 from node_agent.core import plan as plans
 from node_agent.core.lineage import Lineage
@@ -40,7 +39,7 @@ class RateLimit:
         self._number = -1
         self._passed: OrderedDict[int, Passed] = OrderedDict()
 
-    def decide(self, at_ns: int, payload: Any) -> int:
+    def decide(self, at_ns: int, payload: object) -> int:
         """PASS, SHED, or the number of a tuple that has to go; then `entered` or `gone` is due, but not after SHED."""
         self._settle()
         self._number += 1
@@ -145,7 +144,7 @@ class SourceAdmission:
         """Tuples beyond what the source declared."""
         return 0 if self.police is None else self.police.shed
 
-    def decide(self, at_ns: int, payload: Any, memory_full: Callable[[], bool]) -> Decision:
+    def decide(self, at_ns: int, payload: object, memory_full: Callable[[], bool]) -> Decision:
         """On an admitted tuple of the source."""
         full = self.on_full != REFUSE and memory_full()
         if full and self.on_full == DROP_TAIL:
@@ -178,14 +177,14 @@ class SourceAdmission:
             self.police.inherit(other.police)
 
 
-def stand(source: plans.Source, route: Route) -> None:
+def install_admission(source: plans.Source, route: Route) -> None:
     """Put before a route what its source asks for; when the route is settled."""
     police = arrival_police(source)
     if police is not None or source.limit is not None or source.on_full != REFUSE:
         route.admission = SourceAdmission(source, route, police)
 
 
-def hand_over(new: CompiledPlan, old: CompiledPlan) -> None:
+def inherit_admission(new: CompiledPlan, old: CompiledPlan) -> None:
     """The new plan is admitted to in place of the old one: sources of both go on where they were."""
     before = {entry.name: entry for entry in _entries(old)}
     plans_ = (new.plan, old.plan)
@@ -199,4 +198,4 @@ def _entries(loaded: CompiledPlan) -> list[SourceAdmission]:
     return [entry for route in loaded.source_routes.values() if isinstance(entry := route.admission, SourceAdmission)]
 
 
-__all__ = ["RateLimit", "SourceAdmission", "hand_over", "implied", "stand"]
+__all__ = ["RateLimit", "SourceAdmission", "implied", "inherit_admission", "install_admission"]

@@ -59,7 +59,7 @@ def compiled(tree: object) -> Value:
     """payload -> value, of a tree that nobody has checked. Raises ValueError."""
     part = _Tree().part(tree, _NUMBER, DEEPEST)
 
-    def value(payload: Any) -> float:
+    def value(payload: object) -> float:
         try:
             return float(part(payload))
         except Exception:  # a payload may be of any class, and it has no right to stop a node
@@ -110,7 +110,7 @@ class _Tree:
     def _operation(self, operation: str, arguments: list[object], needed: str, depth: int) -> Part:
         if operation == CHOICE:
             condition = self.part(arguments[0], _CONDITION, depth)
-            return _choice(condition, *(self.part(one, needed, depth) for one in arguments[1:]))
+            return _conditional(condition, *(self.part(one, needed, depth) for one in arguments[1:]))
         inner = _NUMBER if operation in ARITHMETIC else _CONDITION if operation in LOGIC else _ANY
         parts = [self.part(one, inner, depth) for one in arguments]
         if operation in ARITHMETIC:
@@ -135,7 +135,7 @@ def _constant(value: object, needed: str) -> Part:
             "other_type", f"a {kind.__name__} where a value expression needs a {needed}, or one that is too large"
         )
 
-    def constant(payload: Any) -> Any:
+    def constant(payload: object) -> Any:
         return value
 
     return constant
@@ -157,10 +157,10 @@ def _field(path: list[object], needed: str) -> Part:
                 "bad_name", f"{str(name)[:40]!r} is no name of a field of a value expression", subject=str(name)[:40]
             )
         names.append(name)
-    return _checked(_looked_up(names), needed)
+    return _checked(_field_of_payload(names), needed)
 
 
-def _looked_up(names: list[str]) -> Part:
+def _field_of_payload(names: list[str]) -> Part:
     """The value of a field as it stands in the payload."""
     fields: dict[type, frozenset[str]] = {}
 
@@ -178,12 +178,12 @@ def _looked_up(names: list[str]) -> Part:
     if len(names) == 1:
         (only,) = names
 
-        def field(payload: Any) -> Any:
+        def field(payload: object) -> Any:
             return payload[only] if payload.__class__ is dict else of_message(payload, only)
 
         return field
 
-    def path(payload: Any) -> Any:
+    def path(payload: object) -> Any:
         for name in names:
             payload = payload[name] if payload.__class__ is dict else of_message(payload, name)
         return payload
@@ -194,7 +194,7 @@ def _looked_up(names: list[str]) -> Part:
 def _checked(field: Part, needed: str) -> Part:
     """What is needed, or an exception: numbers are finite and within 64 bits, so no sum of them grows without end."""
 
-    def number(payload: Any) -> Any:
+    def number(payload: object) -> Any:
         value = field(payload)
         kind = value.__class__
         if (
@@ -205,13 +205,13 @@ def _checked(field: Part, needed: str) -> Part:
             return value
         raise _UnjudgedError
 
-    def condition(payload: Any) -> Any:
+    def condition(payload: object) -> Any:
         value = field(payload)
         if value.__class__ is bool:
             return value
         raise _UnjudgedError
 
-    def anything(payload: Any) -> Any:
+    def anything(payload: object) -> Any:
         value = field(payload)
         kind = value.__class__
         if kind is str or value is None or kind is bool:
@@ -223,7 +223,7 @@ def _checked(field: Part, needed: str) -> Part:
     return {_NUMBER: number, _CONDITION: condition, _ANY: anything}[needed]
 
 
-def _choice(condition: Part, one: Part, other: Part) -> Part:
+def _conditional(condition: Part, one: Part, other: Part) -> Part:
     return lambda payload: one(payload) if condition(payload) else other(payload)
 
 
@@ -234,7 +234,7 @@ def _arithmetic(operation: str, parts: list[Part]) -> Part:
         return lambda payload: _bounded(sum([part(payload) for part in parts]))
     if operation == "*" and len(parts) > 2:
 
-        def product(payload: Any) -> Any:
+        def product(payload: object) -> Any:
             found = first(payload)
             for part in rest:
                 found *= part(payload)
@@ -266,7 +266,7 @@ def _logic(operation: str, parts: list[Part]) -> Part:
         return lambda payload: not first(payload)
     stop = operation == "or"
 
-    def row(payload: Any) -> Any:
+    def row(payload: object) -> Any:
         for part in parts:
             if part(payload) is stop:
                 return stop

@@ -2,7 +2,6 @@
 
 from abc import ABC, abstractmethod
 from dataclasses import dataclass
-from typing import Any
 
 from node_agent.core.windows.aggregates import Aggregate
 from node_agent.core.windows.allocator import Grid
@@ -60,7 +59,7 @@ class Intake(ABC):
         Without this call each window that begins before the first report was heard of is skipped."""
         self.sources[source].begin(epoch, number)
 
-    def present(self, source: int, at_ns: int, epoch: int, number: int, origin_ns: int, payload: Any) -> None:
+    def present(self, source: int, at_ns: int, epoch: int, number: int, origin_ns: int, payload: object) -> None:
         """A tuple has come."""
         self._clean(at_ns)
         self.sources[source].present(at_ns, epoch, number, origin_ns, payload)
@@ -78,10 +77,10 @@ class Intake(ABC):
         self._clean(at_ns)
         self.sources[source].lost(at_ns, epoch, *numbers, *origins, exact)
 
-    def quiet(self, source: int, at_ns: int, epoch: int, upto: int, origin_ns: int) -> None:
-        """Numbers below `upto` were admitted; what comes later is not older than this."""
+    def progress(self, source: int, at_ns: int, epoch: int, next_number: int, origin_ns: int) -> None:
+        """Numbers below `next_number` were admitted; what comes later is not older than this."""
         self._clean(at_ns)
-        self.sources[source].quiet(at_ns, epoch, upto, origin_ns)
+        self.sources[source].progress(at_ns, epoch, next_number, origin_ns)
 
     def expire(self, at_ns: int) -> None:
         """Time has passed; of use at `due_ns` and after."""
@@ -118,7 +117,7 @@ class Intake(ABC):
         if failed is not None:
             self.live.abandon(number, Cause.ERROR, f"{type(failed).__name__}: {failed}")
 
-    def _put(self, window: Window, source: int, origin_ns: int, payload: Any) -> None:
+    def _put(self, window: Window, source: int, origin_ns: int, payload: object) -> None:
         try:
             self.aggregate.add(window.state, source, payload)
         except UnfitError as unfit:
@@ -142,7 +141,7 @@ class Intake(ABC):
             self.live.clean(self._at_ns)
 
     @abstractmethod
-    def add(self, source: int, number: int, origin_ns: int, payload: Any) -> None:
+    def add(self, source: int, number: int, origin_ns: int, payload: object) -> None:
         """As the sequences tell it."""
 
     @abstractmethod

@@ -14,13 +14,13 @@ from collections import deque
 from collections.abc import Callable
 from dataclasses import dataclass
 from heapq import heappop, heappush
-from typing import Any, Protocol
+from typing import Protocol
 
 from node_agent.problems import UnusableValueError
 
 NEVER = -(1 << 62)  # before any instant
 SHORTEST_NS = 1_000_000  # between two looks at what is queued
-QUIET, SINGLE, RANGE = range(3)  # in the order in which reports of one number are settled
+PROGRESS, SINGLE, RANGE = range(3)  # in the order in which reports of one number are settled
 
 
 @dataclass(slots=True)
@@ -30,13 +30,13 @@ class _Report:
     greatest_ns: int
     exact: bool = False
     passes: bool = False
-    payload: Any = None
+    payload: object = None
 
 
 class Sink(Protocol):
     """Receives what was settled, at once and in order."""
 
-    def add(self, source: int, number: int, origin_ns: int, payload: Any) -> None:
+    def add(self, source: int, number: int, origin_ns: int, payload: object) -> None:
         """A tuple that is not late."""
 
     def span(self, source: int, first: int, last: int, least_ns: int, greatest_ns: int) -> None:
@@ -73,12 +73,12 @@ class Sequence:
         self.next = first  # all numbers below are settled
         self.sure_ns = NEVER  # no number below `next` that is known to be there is younger
         self.possible_ns = NEVER  # nor one that was removed younger than this
-        self.quiet_ns = NEVER  # what is admitted from now on is not older
+        self.progress_ns = NEVER  # what is admitted from now on is not older
         self.late = self.doubtful = self.removed = self.repeated = self.stale = self.settled = 0
         self._heap: list[tuple[int, int, int]] = []  # number, kind, order of the report
         self._reports: dict[int, _Report] = {}  # by order
         self._singles: set[int] = set()  # numbers of them
-        self._quiets: dict[int, int] = {}  # number to the order of the report that is held
+        self._progress_reports: dict[int, int] = {}  # number to the order of the report that is held
         self._heard: deque[tuple[int, int]] = deque()  # (n, at): numbers below n were admitted by then; both ascend
         self._order = 0
         self.queued: Callable[[int], int | None] | None = None
@@ -88,8 +88,8 @@ class Sequence:
     def watermark_ns(self) -> int:
         """No later tuple of this source that is not late is older."""
         if self.lateness_ns is None or self.sure_ns == NEVER:
-            return self.quiet_ns
-        return max(self.sure_ns - self.lateness_ns, self.quiet_ns)
+            return self.progress_ns
+        return max(self.sure_ns - self.lateness_ns, self.progress_ns)
 
     @property
     def held(self) -> int:
@@ -111,7 +111,7 @@ class Sequence:
             )
         self.epoch, self.next = epoch, number
 
-    def present(self, at_ns: int, epoch: int, number: int, origin_ns: int, payload: Any) -> None:
+    def present(self, at_ns: int, epoch: int, number: int, origin_ns: int, payload: object) -> None:
         """A tuple has come."""
         self._single(at_ns, epoch, number, _Report(number, origin_ns, origin_ns, passes=True, payload=payload))
 
@@ -133,18 +133,18 @@ class Sequence:
                 self._hold(first, RANGE, _Report(last, least_ns, greatest_ns, exact))
                 self._run(at_ns)
 
-    def quiet(self, at_ns: int, epoch: int, upto: int, origin_ns: int) -> None:
-        """A heartbeat: numbers below `upto` were admitted, and what comes after them is not older than this."""
+    def progress(self, at_ns: int, epoch: int, next_number: int, origin_ns: int) -> None:
+        """A heartbeat: numbers below `next_number` were admitted, and what comes after them is not older than this."""
         if not self._comes(at_ns, epoch):
             return
-        if upto in self._quiets:
-            held = self._reports[self._quiets[upto]]
+        if next_number in self._progress_reports:
+            held = self._reports[self._progress_reports[next_number]]
             held.least_ns = max(held.least_ns, origin_ns)
             return
-        self._hear(upto, at_ns)
-        if upto > self.next:
-            self._quiets[upto] = self._order
-        self._hold(upto, QUIET, _Report(upto, origin_ns, origin_ns))
+        self._hear(next_number, at_ns)
+        if next_number > self.next:
+            self._progress_reports[next_number] = self._order
+        self._hold(next_number, PROGRESS, _Report(next_number, origin_ns, origin_ns))
         self._run(at_ns)
 
     def expire(self, at_ns: int) -> None:
@@ -240,8 +240,8 @@ class Sequence:
             elif kind == RANGE:
                 self._range(report)
             else:
-                self._quiets.pop(number, None)
-                self.quiet_ns = max(self.quiet_ns, report.least_ns)
+                self._progress_reports.pop(number, None)
+                self.progress_ns = max(self.progress_ns, report.least_ns)
             self._forget()
             self.sink.advanced(self.source)
 
@@ -255,7 +255,7 @@ class Sequence:
             self.late += 1
             return
         else:  # what breaks a heartbeat's promise may belong to windows that are closed: those still open go
-            doubtful = origin_ns < self.possible_ns - lateness_ns or origin_ns < self.quiet_ns
+            doubtful = origin_ns < self.possible_ns - lateness_ns or origin_ns < self.progress_ns
         self.sure_ns = max(self.sure_ns, origin_ns)
         self.possible_ns = max(self.possible_ns, origin_ns)
         if doubtful and report.passes:

@@ -69,15 +69,15 @@ class _Row:
         self.admitted.clear()
         self.busy_until = self.kind.grid.begin(self.next)
 
-    def decide(self, upto: int, load: Load, most: int) -> None:
+    def decide(self, end: int, load: Load, most: int) -> None:
         """On windows next..upto - 1, which open now."""
         grid = self.kind.grid
         kept = -(-grid.length // grid.hop)
-        if upto - self.next > kept:  # all but those have passed without a tuple, and cost nothing
-            passed = upto - kept - self.next
+        if end - self.next > kept:  # all but those have passed without a tuple, and cost nothing
+            passed = end - kept - self.next
             self.opened += passed
             self.next += passed
-        for window in range(self.next, upto):
+        for window in range(self.next, end):
             begin = grid.begin(window)
             fits = fit(load, self.kind, most)
             if self.resting and (begin < self.busy_until or not self._rested(load)):
@@ -89,7 +89,7 @@ class _Row:
                 self.busy_until = grid.end(window)
             else:
                 self.denied += 1
-        self.next = max(self.next, upto)
+        self.next = max(self.next, end)
 
     def _rested(self, load: Load) -> bool:
         """With strong overlap a new run begins when the backlog is nearly gone: a short run costs nearly as many tuples
@@ -154,9 +154,9 @@ class WindowAware:
         kept = False
         for row in self._rows:
             grid = row.kind.grid
-            upto = grid.last(origin_ns) + 1
-            if upto > row.next:
-                row.decide(upto, load, self._most)
+            end = grid.last(origin_ns) + 1
+            if end > row.next:
+                row.decide(end, load, self._most)
                 row.forget(self._settled_ns - self._lateness_ns)
             kept = kept or any(window in row.admitted for window in grid.of(origin_ns))
         self._youngest_ns = max(self._youngest_ns, origin_ns)

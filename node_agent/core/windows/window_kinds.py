@@ -28,19 +28,19 @@ class TimeWindows(Intake):
         super().__init__(grid, aggregate, sources, limits, deadline, grid.from_(from_ns))
         self.watermark_ns = NEVER
 
-    def add(self, source: int, number: int, origin_ns: int, payload: Any) -> None:
+    def add(self, source: int, number: int, origin_ns: int, payload: object) -> None:
         """Close what ends with it, open what begins, add it to what is open."""
         self.advanced(source)
-        upto = self.grid.last(origin_ns) + 1
-        if upto > self.live.next:
-            self._reach(upto)
+        end = self.grid.last(origin_ns) + 1
+        if end > self.live.next:
+            self._reach(end)
         live = self.live.open
         for window in [live[i] for i in self.grid.of(origin_ns) if i in live]:
             if origin_ns < window.end:
                 self._put(window, source, origin_ns, payload)
 
-    def _reach(self, upto: int) -> None:
-        while self.live.free(upto):
+    def _reach(self, end: int) -> None:
+        while self.live.free(end):
             begin = self.grid.begin(self.live.next)
             self._enter(self.live.next, begin, begin + self.grid.length)
 
@@ -58,9 +58,9 @@ class TimeWindows(Intake):
         if watermark_ns > self.watermark_ns:
             self.watermark_ns = watermark_ns
             self.live.close(watermark_ns)
-            upto = self._begun(watermark_ns)
-            if upto > self.live.next:
-                self._reach(upto)
+            end = self._begun(watermark_ns)
+            if end > self.live.next:
+                self._reach(end)
                 self.live.close(watermark_ns)
 
     def _begun(self, watermark_ns: int) -> int:
@@ -87,7 +87,7 @@ class SizedWindows(TimeWindows):
         self._size = size
         self._first: tuple[int, int] = NEVER, 0  # origin and size of the tuple that opens windows
 
-    def add(self, source: int, number: int, origin_ns: int, payload: Any) -> None:
+    def add(self, source: int, number: int, origin_ns: int, payload: object) -> None:
         """Ask it for a length where it is a window's first."""
         self.advanced(source)  # before it is the first of anything
         if self.grid.last(origin_ns) >= self.live.next:
@@ -99,12 +99,12 @@ class SizedWindows(TimeWindows):
             self._first = origin_ns, max(1, min(size, self.grid.length))
         super().add(source, number, origin_ns, payload)
 
-    def _reach(self, upto: int) -> None:
+    def _reach(self, end: int) -> None:
         origin_ns, size = self._first
-        while self.live.free(upto):
+        while self.live.free(end):
             begin = self.grid.begin(self.live.next)
-            told = begin <= origin_ns < begin + self.grid.length
-            self._enter(self.live.next, begin, begin + (size if told else self.grid.length))
+            contains_first = begin <= origin_ns < begin + self.grid.length
+            self._enter(self.live.next, begin, begin + (size if contains_first else self.grid.length))
 
     def span(self, source: int, first: int, last: int, least_ns: int, greatest_ns: int) -> None:
         """A removed tuple may be the first of every window that has not begun by then."""
@@ -132,7 +132,7 @@ class CountWindows(Intake):
         super().begin(source, epoch, number)
         self.live.next = self.grid.from_(number)
 
-    def add(self, source: int, number: int, origin_ns: int, payload: Any) -> None:
+    def add(self, source: int, number: int, origin_ns: int, payload: object) -> None:
         """By its number."""
         position = self._base + number
         self._reach(self.grid.last(position) + 1)
@@ -140,8 +140,8 @@ class CountWindows(Intake):
         for window in [live[i] for i in self.grid.of(position) if i in live]:
             self._put(window, source, origin_ns, payload)
 
-    def _reach(self, upto: int) -> None:
-        while self.live.free(upto):
+    def _reach(self, end: int) -> None:
+        while self.live.free(end):
             begin = self.grid.begin(self.live.next)
             self._enter(self.live.next, begin, begin + self.grid.length, self._base)
 

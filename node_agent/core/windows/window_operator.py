@@ -10,7 +10,7 @@ not younger than this instant, so a window that begins later needs only n and la
 from bisect import bisect_right
 from collections.abc import Callable, Iterator, Mapping
 from functools import partial
-from typing import Any, Protocol
+from typing import Protocol
 
 from node_agent.core import plan as plans
 from node_agent.core.lineage import Lineage
@@ -27,12 +27,12 @@ from node_agent.core.windows.window_kinds import CountWindows, SizedWindows, Tim
 AGELESS_NS = NEVER // 2  # no lower bound was known, on some node that the tuple came by
 FAR_NS = 1 << 62  # after any instant
 IDLE = 1 << 60  # the next window of an operator that has not heard of all its sources
-MOST_PROMISES = 64  # per source
+MOST_BOUNDS = 64  # per source
 LEAST_OPEN = 1024  # windows that may be open at least
 FIRST = 1  # number of an incarnation whose heartbeats were not heard yet; what it has lower was admitted before
 
 
-class Promises:
+class OriginBounds:
     """Lower bounds by heartbeats of one source: numbers from n on are not older than an instant. Both ascend."""
 
     __slots__ = ("epoch", "row")
@@ -41,24 +41,24 @@ class Promises:
         self.epoch = -1
         self.row: list[tuple[int, int]] = []
 
-    def told(self, epoch: int, upto: int, origin_ns: int) -> None:
-        """By a heartbeat. Promises of an incarnation end with it."""
+    def add(self, epoch: int, next_number: int, origin_ns: int) -> None:
+        """By a heartbeat. Bounds of an incarnation end with it."""
         if epoch > self.epoch:
             self.epoch, self.row = epoch, []
         row = self.row
-        if epoch < self.epoch or (row and (upto < row[-1][0] or origin_ns <= row[-1][1])):
+        if epoch < self.epoch or (row and (next_number < row[-1][0] or origin_ns <= row[-1][1])):
             return
-        if row and row[-1][0] == upto:
+        if row and row[-1][0] == next_number:
             row.pop()
-        row.append((upto, origin_ns))
-        if len(row) > MOST_PROMISES:
+        row.append((next_number, origin_ns))
+        if len(row) > MOST_BOUNDS:
             del row[0]
 
     def event_ns(self, epoch: int, number: int, origin_ns: int) -> int:
         """A lower bound of an origin, not below what was promised of that number. Bounds of one instant that come on
         different ways, or at different times, differ by what clocks are known to; so one may contradict a promise."""
-        if epoch == self.epoch and (told := bisect_right(self.row, (number, FAR_NS))):
-            return max(origin_ns, self.row[told - 1][1])
+        if epoch == self.epoch and (known := bisect_right(self.row, (number, FAR_NS))):
+            return max(origin_ns, self.row[known - 1][1])
         return origin_ns
 
 
@@ -67,8 +67,8 @@ class WindowState:
     operators that report to them, which may be in engines of their own."""
 
     __slots__ = (
-        "at_ns", "base", "counts", "gaps", "intake", "members", "missing", "newest", "promises", "source", "stopped",
-        "why",
+        "at_ns", "base", "counts", "gaps", "intake", "members", "missing", "newest", "origin_bounds", "source",
+        "stopped", "why",
     )  # fmt: skip
 
     def __init__(self, newest: "WindowOperator", collecting: Collecting) -> None:
@@ -77,7 +77,7 @@ class WindowState:
         if self.intake.by_time:
             self.intake.live.next = IDLE
         self.missing = set(range(len(newest.window.feeds)))  # sources that were not heard of yet
-        self.promises = [Promises() for _ in newest.window.feeds]
+        self.origin_bounds = [OriginBounds() for _ in newest.window.feeds]
         for index, sequence in enumerate(self.intake.sources):
             sequence.queued = partial(self.queued, index)
         self.counts = dict.fromkeys(("opened", "closed", "abandoned", "skipped", "empty", "empty_within"), 0)
@@ -153,7 +153,7 @@ class WindowOperator:
         """The plan is loaded nowhere any more; it still reports to the newest one's owner."""
         self.in_flight = None
 
-    def dissolve(self) -> None:
+    def release_resources(self) -> None:
         """Release all references to the windows, after the plan was unloaded."""
         if self.state.newest is self:
             self.state.intake.sources = ()
@@ -171,18 +171,18 @@ class WindowOperator:
         if isinstance(punctuation, Removal):
             self.removed(at_ns, lineage, punctuation.first, punctuation.exact)
         elif isinstance(punctuation, Progress):
-            self.quiet(at_ns, lineage, punctuation.first)
+            self.progress(at_ns, lineage, punctuation.first)
         else:
             self.filtered(at_ns, lineage)
 
-    def present(self, at_ns: int, lineage: Lineage, payload: Any) -> None:
+    def present(self, at_ns: int, lineage: Lineage, payload: object) -> None:
         """A tuple, as the work of an instance. Raises KeyError for one of a source that the plan does not tell of."""
         source, epoch, number, ordinal, origin_ns, _ = lineage
         state, index = self.state, self.index[source]
         if ordinal or origin_ns < AGELESS_NS:  # numbers do not tell several results apart; or it has no known place
             self.removed(at_ns, lineage, number)
         elif index not in state.missing and not state.stopped:
-            event_ns = state.promises[index].event_ns(epoch, number, origin_ns)
+            event_ns = state.origin_bounds[index].event_ns(epoch, number, origin_ns)
             state.intake.present(index, state.now(at_ns), epoch, number, event_ns, payload)
 
     def filtered(self, at_ns: int, lineage: Lineage) -> None:
@@ -192,7 +192,7 @@ class WindowOperator:
         if ordinal or origin_ns < AGELESS_NS:
             self.removed(at_ns, lineage, number)
         elif index is not None and index not in state.missing and not state.stopped:
-            event_ns = state.promises[index].event_ns(epoch, number, origin_ns)
+            event_ns = state.origin_bounds[index].event_ns(epoch, number, origin_ns)
             state.intake.filtered(index, state.now(at_ns), epoch, number, event_ns)
 
     def removed(self, at_ns: int, lineage: Lineage, first: int, exact: bool = False) -> None:
@@ -201,36 +201,36 @@ class WindowOperator:
         index, state = self.index.get(source), self.state
         if index is None or index in state.missing or state.stopped:
             return
-        least_ns = state.promises[index].event_ns(epoch, first, least_ns)
-        origins = least_ns, max(least_ns, state.promises[index].event_ns(epoch, last, greatest_ns))
+        least_ns = state.origin_bounds[index].event_ns(epoch, first, least_ns)
+        origins = least_ns, max(least_ns, state.origin_bounds[index].event_ns(epoch, last, greatest_ns))
         state.intake.lost(index, state.now(at_ns), epoch, (first, last), origins, exact)
 
-    def quiet(self, at_ns: int, lineage: Lineage, first: int) -> None:
+    def progress(self, at_ns: int, lineage: Lineage, first: int) -> None:
         """A heartbeat: numbers below the lineage's were admitted."""
-        source, epoch, upto, _, origin_ns, _ = lineage
+        source, epoch, next_number, _, origin_ns, _ = lineage
         index, state = self.index.get(source), self.state
         if index is None or state.stopped:
             return
         at_ns = state.now(at_ns)
         sequence = state.intake.sources[index]
         if index in state.missing:
-            state.intake.begin(index, epoch, upto)
+            state.intake.begin(index, epoch, next_number)
             state.missing.remove(index)
             if not state.missing:
-                self.begun = self._begin(at_ns, upto)
+                self.begun = self._begin(at_ns, next_number)
         elif sequence.epoch is not None and epoch > sequence.epoch:
             sequence.first = first
-        state.promises[index].told(epoch, upto, origin_ns)
-        state.intake.quiet(index, at_ns, epoch, upto, origin_ns)
+        state.origin_bounds[index].add(epoch, next_number, origin_ns)
+        state.intake.progress(index, at_ns, epoch, next_number, origin_ns)
 
-    def _begin(self, at_ns: int, upto: int) -> tuple[int, int] | None:
+    def _begin(self, at_ns: int, next_number: int) -> tuple[int, int] | None:
         """All sources were heard of: the first window is the next one. Returns those that are on the way."""
         live, grid = self.state.intake.live, self.state.intake.grid
         if self.state.intake.by_time:
             live.next = grid.from_(at_ns + 1)
             first = grid.first(at_ns)
         else:
-            first = grid.first(upto)
+            first = grid.first(next_number)
         return (max(0, first), live.next - 1) if max(0, first) < live.next else None
 
     @property

@@ -57,7 +57,7 @@ class StateDir:
         self.rings.hold()
         self.starts.load(max(self._starts_told(), default=0), not used)
         if self._lock is not None:
-            self._lock.mark(self.reserve)
+            self._lock.write_owner(self.reserve)
         else:
             self.reserve.write(lambda: self.disk.write(self._marked, b"0\n", 0))
 

@@ -25,7 +25,7 @@ class StateLock:
         self._descriptor = -1
 
     def take(self) -> bool:
-        """For the life of this process. False where no agent has ever been so far as to `mark` it. Raises StateError
+        """For the life of this process. False where no agent has ever got as far as `write_owner`. Raises StateError
         where another agent holds it, OSError where the disk is full."""
         descriptor = os.open(self._root / LOCK_FILE, os.O_RDWR | os.O_CREAT | os.O_CLOEXEC, 0o600)
         try:
@@ -38,11 +38,11 @@ class StateLock:
         self._descriptor = descriptor
         return os.fstat(descriptor).st_size > 0
 
-    def mark(self, reserve: Reserve) -> None:
+    def write_owner(self, reserve: Reserve) -> None:
         """Write down which process holds it. Raises OSError where the disk is full beyond the reserve."""
-        told = f"{os.getpid()}\n".encode()
-        reserve.write(lambda: os.pwrite(self._descriptor, told, 0))
-        os.ftruncate(self._descriptor, len(told))
+        owner = f"{os.getpid()}\n".encode()
+        reserve.write(lambda: os.pwrite(self._descriptor, owner, 0))
+        os.ftruncate(self._descriptor, len(owner))
 
     def release(self) -> None:
         """Drop this process's copy."""

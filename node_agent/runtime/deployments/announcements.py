@@ -6,7 +6,7 @@ from node_agent.host.log import INFO, WARNING
 from node_agent.runtime.context import Shared
 from node_agent.runtime.deployments.deployed_plan import Deployed, EngineSlot
 
-POLICED_TOLD_NS = 60_000_000_000
+POLICED_EVERY_NS = 60_000_000_000
 WINDOWS = "shed.window"  # are no tuples, and told with their cause
 CALM_NS = 5_000_000_000  # without a tuple shed, and shedding is over
 
@@ -16,7 +16,7 @@ class EventAnnouncer:
 
     def __init__(self, shared: Shared) -> None:
         self.shared = shared
-        self._policed_told_ns = 0  # not before this again
+        self._policed_at_ns = 0  # not before this again
         self._shed: dict[str, int] = {}  # as counted at the last look, by policy
         self._before: dict[str, int] | None = None  # as counted when it began; None: nothing is shed now
         self._last_ns = 0  # when more was last found
@@ -24,8 +24,8 @@ class EventAnnouncer:
     def policed(self, at_ns: int, plans: Iterable[Deployed]) -> None:
         """Bring the counters of what was shed up to date; say it at most once a minute, and on few occasions."""
         news = [each for deployed in plans for each in self.policed_of(deployed)]
-        if news and at_ns >= self._policed_told_ns:
-            self._policed_told_ns = at_ns + POLICED_TOLD_NS
+        if news and at_ns >= self._policed_at_ns:
+            self._policed_at_ns = at_ns + POLICED_EVERY_NS
             self.shared.note("policing_told", f"beyond what was declared, and shed: {', '.join(news)}")
 
     def shedding(self, at_ns: int) -> None:
@@ -43,15 +43,17 @@ class EventAnnouncer:
     def _tell(self, event: str, text: str, shed: dict[str, int], before: dict[str, int]) -> None:
         more = {name.partition(".")[2]: n - before.get(name, 0) for name, n in shed.items()}
         found = {policy: n for policy, n in sorted(more.items()) if n}
-        told = ", ".join(f"{n} {policy}" for policy, n in found.items())
-        self.shared.log.say(event, f"{text}: {told}", INFO if event == "shedding_ends" else WARNING, event, **found)
+        counts_text = ", ".join(f"{n} {policy}" for policy, n in found.items())
+        self.shared.log.say(
+            event, f"{text}: {counts_text}", INFO if event == "shedding_ends" else WARNING, event, **found
+        )
 
     def policed_of(self, deployed: Deployed) -> list[str]:
         """Of one plan; in words what has come to it."""
-        found, told = deployed.loaded.policed(), deployed.policed
+        found, before = deployed.loaded.policed(), deployed.policed
         news = []
         for name, shed in found.items():
-            more = shed - told.get(name, 0)
+            more = shed - before.get(name, 0)
             if more:
                 self.shared.counters[f"policed_{name}"] += more
                 kind, _, of = name.partition(".")

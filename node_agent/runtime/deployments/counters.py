@@ -18,27 +18,27 @@ class Counts:
 
     def __init__(self, shared: Shared) -> None:
         self._shared = shared
-        self._told: dict[Hashable, Mapping[str, int]] = {}
+        self._reported: dict[Hashable, Mapping[str, int]] = {}
 
     def update(self, engine_slots: Iterable[EngineSlot]) -> None:
         """Bring them up to date; before anything of an engine goes."""
-        told: dict[Hashable, Mapping[str, int]] = {}
+        reported: dict[Hashable, Mapping[str, int]] = {}
         for engine_slot in engine_slots:
             engine, ledger = engine_slot.engine, engine_slot.engine.ledger
             shed = {f"shed.{SHED_POLICIES[policy]}": n for policy, n in ledger.shed_by.items()}
             lost = {f"lost.{CAUSES[cause]}": n for cause, n in ledger.lost_by.items()}
-            told[engine_slot] = shed | lost | {f"degraded.{name}": n for name, n in ledger.degraded.items()}
+            reported[engine_slot] = shed | lost | {f"degraded.{name}": n for name, n in ledger.degraded.items()}
             for windowed in engine.windows.operators:
                 closed = windowed.state.counts
-                told[windowed.state] = {f"windows.{windowed.name}.{what}": n for what, n in closed.items()}
+                reported[windowed.state] = {f"windows.{windowed.name}.{what}": n for what, n in closed.items()}
             for loaded in engine.loaded:
                 if loaded.shedders:
-                    told[loaded] = loaded.shedding_counts()
-        for key, counts in told.items():
-            before = self._told.get(key, {})
+                    reported[loaded] = loaded.shedding_counts()
+        for key, counts in reported.items():
+            before = self._reported.get(key, {})
             for name, n in counts.items():
                 self._count(name, n, before.get(name, 0))
-        self._told = told
+        self._reported = reported
 
     def _count(self, name: str, n: int, before: int) -> None:
         if name.endswith(PRESENT):

@@ -44,7 +44,7 @@ class Deployed:
     arrived_ns: int = 0  # when a peer last sent a tuple of this plan
     policed: dict[str, int] = field(default_factory=dict)  # shed by policing, as counted so far
     counted: frozenset[int] = frozenset()  # streams that lead to a window: each number of their sources is reported
-    feeding: dict[int, frozenset[int]] = field(default_factory=dict)  # sources by stream from peers, as from `feeding`
+    feeders: dict[int, frozenset[int]] = field(default_factory=dict)  # sources by stream from peers, as from `feeders`
 
     @property
     def ready(self) -> int:

@@ -12,7 +12,7 @@ from pathlib import Path
 from node_agent.core import plan as core
 from node_agent.core.engine.compiler import compiling
 from node_agent.core.engine.engine import Commands, Engine, Settings
-from node_agent.core.engine.handover import hand_over, paired
+from node_agent.core.engine.handover import inherit_state, paired
 from node_agent.core.incremental import Incremental, finish
 from node_agent.core.model import CompiledPlan, Job, Step
 from node_agent.core.policies import Policy, policy
@@ -37,7 +37,7 @@ from node_agent.runtime.deployments.deployed_plan import (
 )
 from node_agent.runtime.executor import Executor
 from node_agent.wire.plan_error import PlanError
-from node_agent.wire.punctuation_frames import feeding
+from node_agent.wire.punctuation_frames import feeders
 from protos import records
 
 MOST_PLANS = 8
@@ -104,9 +104,9 @@ class Plans:
         if plan.hash in self.by_stamp:
             raise PlanError("same_stamp", "another plan has the same first eight bytes of its hash")
         base = self.committed
-        parts = yield from loading.make(plan, self.registry, base.loaded if base else None)
+        code = yield from loading.make(plan, self.registry, base.loaded if base else None)
         engine_slot = self._engine_slot(plan)
-        loaded = yield from compiling(plan, parts.calls, engine_slot.engine.policy)
+        loaded = yield from compiling(plan, code.calls, engine_slot.engine.policy)
         costs = {}
         for step in loaded.steps:
             name = plan.operator_by_id[step.operator_id].name
@@ -114,7 +114,7 @@ class Plans:
             if step.late is not None:
                 step.late.now = self.shared.now_ns
             yield
-        pairs = paired(loaded, base.loaded, parts.inherits) if base is not None and self._is_here(base) else None
+        pairs = paired(loaded, base.loaded, code.inherits) if base is not None and self._is_here(base) else None
         yield
         engine_slot.engine.add(loaded)
         if engine_slot not in self.engine_slots:
@@ -123,12 +123,12 @@ class Plans:
             name = plan.operator_by_id[variant.operator_id].name
             costs[variant] = Cost(variant.operator_id, name, plan.emulate_cost_ns, degraded=True)
         self.meter.costs.update(costs)
-        deployed = Deployed(plan_hash, plan, engine_slot, loaded, parts.codecs, list(costs.values()))
+        deployed = Deployed(plan_hash, plan, engine_slot, loaded, code.codecs, list(costs.values()))
         deployed.counted = frozenset(stream.id for stream in plan.streams if stream.counted)
-        deployed.feeding = feeding(plan)
+        deployed.feeders = feeders(plan)
         if pairs is not None and base is not None and self._is_here(base):  # it may have gone while this one was loaded
             deployed.base, deployed.inherits = base, pairs
-        idle = not self.running
+        idle = not self.carries_tuples
         self.by_hash[plan_hash] = self.by_stamp[plan.hash] = self.by_loaded[loaded] = deployed
         self._look_up()
         self._fact(deployed)
@@ -147,7 +147,7 @@ class Plans:
         if before is not None and before.plan.epoch > deployed.plan.epoch:
             return self._too_late(deployed, before, why)
         if before is not None:
-            hand_over(deployed.loaded, before.loaded, deployed.inherits if deployed.base is before else None)
+            inherit_state(deployed.loaded, before.loaded, deployed.inherits if deployed.base is before else None)
             before.superseded = True
             self._set(before, DRAINING)
             self.changed(before, f"plan {plan_hash[:8]} was committed")
@@ -208,7 +208,7 @@ class Plans:
         return next((each for each in self.by_hash.values() if each.state == COMMITTED), None)
 
     @property
-    def running(self) -> bool:
+    def carries_tuples(self) -> bool:
         """Whether tuples may be on their way under some plan."""
         return any(each.state in {COMMITTED, DRAINING} for each in self.by_hash.values())
 
@@ -269,7 +269,7 @@ class Plans:
             self.engine_slots.remove(engine_slot)
         self._look_up()
         self._fact(deployed, state)
-        deployed.loaded.dissolve()
+        deployed.loaded.release_resources()
 
     def count_policed(self, at_ns: int) -> None:
         """Bring the counters of what was shed up to date, and say what there is to say."""
@@ -341,8 +341,8 @@ class Plans:
             return
         self.shared.counters["operator_errors"] += 1
         text = "".join(traceback.format_exception(error, limit=-8)).rstrip()
-        told = f"operator {name} raised; its tuple is lost\n{text}"
-        self.shared.note(f"operator_errors.{name}", told, event="operator_error", operator=name)
+        message = f"operator {name} raised; its tuple is lost\n{text}"
+        self.shared.note(f"operator_errors.{name}", message, event="operator_error", operator=name)
 
 
 def installed(plan: core.Plan) -> Policy:

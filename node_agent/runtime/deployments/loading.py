@@ -31,7 +31,7 @@ from protos.records import stamp_of
 
 
 @dataclass(slots=True)
-class Parts:
+class LoadedCode:
     """What a plan is made of before it is compiled."""
 
     codecs: dict[int, Codec] = field(default_factory=dict)  # by stream
@@ -60,10 +60,10 @@ def read(
     return plan
 
 
-def make(plan: core.Plan, registry: Registry, base: CompiledPlan | None) -> Incremental[Parts]:
+def make(plan: core.Plan, registry: Registry, base: CompiledPlan | None) -> Incremental[LoadedCode]:
     """Codecs and operators. base: the committed plan, whose instances are taken. Raises PlanError where something is
     not installed, is not what was planned, or refuses its parameters."""
-    parts = Parts()
+    code = LoadedCode()
     try:
         for identity in plan.installed:
             registry.check(identity)
@@ -71,42 +71,42 @@ def make(plan: core.Plan, registry: Registry, base: CompiledPlan | None) -> Incr
     except OperatorError as error:
         raise PlanError.within(error) from None
     if base is not None:
-        yield from _inherit(parts, plan, base)
+        yield from _inherit(code, plan, base)
     try:
         for stream in plan.streams:
-            parts.codecs[stream.id] = registry.codecs.get(stream.codec)
+            code.codecs[stream.id] = registry.codecs.get(stream.codec)
             yield
     except UnknownCodecError as error:
         raise PlanError.within(error) from None
     names = {stream.id: stream.name for stream in plan.streams}
     for operator in plan.operators:
-        if operator.id not in parts.calls:
+        if operator.id not in code.calls:
             try:
                 given = operator.called or [names[each] for each in operator.inputs]
-                parts.calls[operator.id] = registry.calls(operator, given, parts.codecs[operator.output])
+                code.calls[operator.id] = registry.calls(operator, given, code.codecs[operator.output])
             except OperatorError as error:
                 raise PlanError.within(error, operator.name) from None
             yield
-        if operator.late is not None and operator.late.run and -operator.id not in parts.calls:
+        if operator.late is not None and operator.late.run and -operator.id not in code.calls:
             try:
                 given = operator.called or [names[each] for each in operator.inputs]
-                parts.calls[-operator.id] = registry.variant(operator, given, parts.codecs[operator.output])
+                code.calls[-operator.id] = registry.variant(operator, given, code.codecs[operator.output])
             except OperatorError as error:
                 raise PlanError.within(error, f"{operator.name}, where it is late") from None
             yield
-    return parts
+    return code
 
 
-def _inherit(parts: Parts, plan: core.Plan, base: CompiledPlan) -> Incremental[None]:
+def _inherit(code: LoadedCode, plan: core.Plan, base: CompiledPlan) -> Incremental[None]:
     steps = {step.operator_id: step for step in base.steps}  # it may be unloaded before the end
     yield
-    parts.inherits = yield from comparing(plan, base.plan)
-    for mine, its in parts.inherits.items():
+    code.inherits = yield from comparing(plan, base.plan)
+    for mine, its in code.inherits.items():
         before = steps[its]
-        parts.calls[mine] = (before.call, before.bare)
+        code.calls[mine] = (before.call, before.bare)
         late, other = plan.operator_by_id[mine].late, before.late
         if late is None or other is None or other.variant is None:
             continue
         if other.runs == (late.run, late.with_json):
-            parts.calls[-mine] = (other.variant.call, other.variant.bare)
+            code.calls[-mine] = (other.variant.call, other.variant.bare)
     yield

@@ -129,8 +129,10 @@ class Acceptor:
         self._close_others(hello.peer)
         if receiver.began_anew:
             receiver.began_anew = False
-            told = f"{hello.peer} counts its starts anew: the one of before, which had counted on, has long been gone"
-            self.context.shared.note("peers_began_anew", told, peer=hello.peer)
+            message = (
+                f"{hello.peer} counts its starts anew: the one of before, which had counted on, has long been gone"
+            )
+            self.context.shared.note("peers_began_anew", message, peer=hello.peer)
         return receiver
 
     def _keep(self, peer: str, boot: int, outcome_log: OutcomeLog) -> None:
@@ -179,7 +181,7 @@ class Acceptor:
             for accepted in waiting:
                 accepted.on_ready(self.context.shared.now_ns(), READABLE)
 
-    def promise(self) -> bool:
+    def promise_acknowledgements(self) -> bool:
         """In place of acknowledgements before an instance runs: in shared memory, where they outlive this process.
 
         If it has to be killed, the next incarnation says that these tuples have been taken over: a tuple that hangs its
@@ -192,7 +194,7 @@ class Acceptor:
                 if more is None:
                     return False
                 taken += more
-        return self._ring.promise(taken)
+        return self._ring.promise_acknowledgements(taken)
 
     def flush(self, at_ns: int) -> None:
         """What was taken over is acknowledged, results go to sinks. Call when the facts have been published."""
@@ -296,8 +298,10 @@ class Accepted:
                 write_clock(self.acceptor.context, role.node, at_ns, offset)
             if offset.era != self.era:
                 self.era = offset.era
-                told = f"the clocks here and of {role.name} moved against each other: one was suspended; era {self.era}"
-                shared.log.say("clock_era", told, WARNING, f"clock.{role.name}", peer=role.name, era=self.era)
+                message = (
+                    f"the clocks here and of {role.name} moved against each other: one was suspended; era {self.era}"
+                )
+                shared.log.say("clock_era", message, WARNING, f"clock.{role.name}", peer=role.name, era=self.era)
         else:
             shared.counters["probes_unmatched"] += 1
 

@@ -3,8 +3,8 @@
 from itertools import islice
 
 from node_agent.core.model import Unit
-from node_agent.core.shedding.memory_limit import JOB_BYTES, weight
-from node_agent.link.receiver import grant
+from node_agent.core.shedding.memory_limit import JOB_BYTES, size_estimate
+from node_agent.link.receiver import share_credit
 from node_agent.runtime.context import Shared
 from node_agent.runtime.deployments.lifecycle import Plans
 from protos.records import COUNTED, FLAG, LOAD, NO_REF, SUM_MASK
@@ -56,7 +56,7 @@ class Backpressure:
         self._encoded_16 += size - (self._encoded_16 >> 4)
         self._left -= 1
         if not self._left:
-            self._left, each = WEIGHED_EVERY, weight(payload)
+            self._left, each = WEIGHED_EVERY, size_estimate(payload)
             self._weight_16 += each - (self._weight_16 >> 4) if self._weighed else 16 * each - self._weight_16
             self._weighed = True
 
@@ -112,7 +112,7 @@ class Backpressure:
     def credit(self, senders: int, sheds: bool = False) -> int:
         """Encoded bytes that one of so many senders may have unacknowledged. sheds: what is too much of its tuples is
         shed here, so that it is never kept from sending."""
-        granted = grant(self.room * (FIELDS_BYTES + (self._encoded_16 >> 4)), senders)
+        granted = share_credit(self.room * (FIELDS_BYTES + (self._encoded_16 >> 4)), senders)
         return max(granted, LEAST_CREDIT) if sheds else granted
 
     def measure(self, at_ns: int) -> None:
@@ -174,7 +174,10 @@ class Backpressure:
         self._turn = (self._turn + WEIGHED_UNITS) % len(units) if len(units) > WEIGHED_UNITS else 0
         found, jobs, weighed = 0, 0, []
         for unit in islice(units, self._turn, self._turn + WEIGHED_UNITS):
-            queued, each = len(unit.queue), weight(unit.queue[0].payload) + weight(unit.queue[-1].payload) >> 1
+            queued, each = (
+                len(unit.queue),
+                size_estimate(unit.queue[0].payload) + size_estimate(unit.queue[-1].payload) >> 1,
+            )
             found += each * queued
             jobs += queued
             weighed.append((each * queued, each, unit))

@@ -13,7 +13,7 @@ GRAIN = 12  # bits: latencies below 4096 ns are told as one
 MOST_BUCKETS = 256  # for anything that two instants of 64 bits can be apart
 
 
-class Tally:
+class DeliveryCounts:
     """Of one output.
 
     worst_ns: the greatest upper bound of a latency. buckets: results by it, four buckets for each doubling. Where the

@@ -14,7 +14,7 @@ from node_agent.runtime.links.credit import Backpressure
 
 Arrival = tuple[CompiledPlan, int, int, Lineage, Any, int, int]
 """plan, source or 0, stream, lineage, payload or mark, bytes, the client's stamp"""
-_MARKS = frozenset(PUNCTUATION)
+_PUNCTUATION = frozenset(PUNCTUATION)
 
 
 class Arrivals:
@@ -37,7 +37,7 @@ class Arrivals:
     ) -> None:
         """source: where it is to be admitted; 0: it comes from a peer."""
         self._backpressure.pending += 1
-        if payload.__class__ not in _MARKS:
+        if payload.__class__ not in _PUNCTUATION:
             self._backpressure.arrived(size, payload)
         arrival = (loaded, source, stream, lineage, payload, size, sent_ns)
         (self._first if loaded.routes[stream].sides else self._then).append(arrival)

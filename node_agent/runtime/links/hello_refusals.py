@@ -10,16 +10,16 @@ MOST_NAMED = 8
 def source(name: str, node: str, deployed: Iterable[Deployed]) -> str:
     """For a source."""
     known = _names(each.plan.sources for each in deployed if each.state == COMMITTED)
-    return f"no committed plan on {node} has a source {name!r}{_mend(known, 'sources', 'enter')}"
+    return f"no committed plan on {node} has a source {name!r}{_remedy(known, 'sources', 'enter')}"
 
 
 def output(name: str, node: str, deployed: Iterable[Deployed]) -> str:
     """For an output."""
     known = _names(each.plan.outputs for each in deployed)
-    return f"no plan on {node} delivers an output {name!r}{_mend(known, 'outputs', 'leave')}"
+    return f"no plan on {node} delivers an output {name!r}{_remedy(known, 'outputs', 'leave')}"
 
 
-def _mend(known: list[str] | None, what: str, how: str) -> str:
+def _remedy(known: list[str] | None, what: str, how: str) -> str:
     if known is None:
         return "; none is deployed here: 'coordinator deploy plan.json'"
     if not known:

@@ -15,16 +15,16 @@ from node_agent.runtime.context import Shared
 from node_agent.runtime.deployments.deployed_plan import Deployed
 from node_agent.runtime.links.acceptor import Acceptor
 from node_agent.runtime.links.credit import Backpressure
-from node_agent.runtime.links.delivery_counts import Tally
+from node_agent.runtime.links.delivery_counts import DeliveryCounts
 from node_agent.runtime.links.peer_link import LEAST_NS, PeerLink
 from node_agent.runtime.links.socket_connection import Security
 from node_agent.wire import frames
-from node_agent.wire.punctuation_frames import Punctuation, encode_mark
+from node_agent.wire.punctuation_frames import Punctuation, encode_punctuation
 from protos import latency
 from protos.records import CAUSE_ENCODE
 
-MOST_TOLD = 256  # links of which a status tells
-_MARKS: frozenset[type] = frozenset(PUNCTUATION)
+MOST_LINK_STATES = 256  # links of which a status tells
+_PUNCTUATION: frozenset[type] = frozenset(PUNCTUATION)
 
 
 class Outbox:
@@ -39,8 +39,8 @@ class Outbox:
         self._codecs: dict[tuple[CompiledPlan, int], Codec] = {}
         self.by_loaded: dict[CompiledPlan, Deployed] = {}
         self.acceptor: Acceptor | None = None
-        self.tallies: dict[str, Tally] = {}  # by output, as long as a plan with it is loaded
-        self._tallied: dict[tuple[CompiledPlan, int], Tally] = {}
+        self.delivery_counts: dict[str, DeliveryCounts] = {}  # by output, as long as a plan with it is loaded
+        self._counts_of: dict[tuple[CompiledPlan, int], DeliveryCounts] = {}
         self._last: tuple[CompiledPlan, int, Lineage, Any] | None = None
         self._data = b""
 
@@ -68,13 +68,13 @@ class Outbox:
             self._deadlines[loaded, stream.id] = stream.last_ns
             self._codecs[loaded, stream.id] = deployed.codecs[stream.id]
         for output in deployed.plan.outputs:
-            self._tallied[loaded, output.id] = self.tallies.setdefault(output.name, Tally())
+            self._counts_of[loaded, output.id] = self.delivery_counts.setdefault(output.name, DeliveryCounts())
         self.by_loaded[loaded] = deployed
         return ""
 
     def remove(self, loaded: CompiledPlan) -> None:
         """A plan was unloaded. Links stay: they hold nothing of it any more, or are about to give it up."""
-        for table in (self._routes, self._deadlines, self._codecs, self._tallied):
+        for table in (self._routes, self._deadlines, self._codecs, self._counts_of):
             for key in [key for key in table if key[0] is loaded]:
                 del table[key]
         deployed = self.by_loaded.pop(loaded, None)
@@ -82,17 +82,17 @@ class Outbox:
             for link in self.links.values():
                 link.pending.forget(deployed)
         named = {output.name for each in self.by_loaded.values() for output in each.plan.outputs}
-        self.tallies = {name: tally for name, tally in self.tallies.items() if name in named}
+        self.delivery_counts = {name: counts for name, counts in self.delivery_counts.items() if name in named}
         self._last = None
 
     def send(self, at_ns: int, loaded: CompiledPlan, peer: int, stream: int, lineage: Lineage, payload: Any) -> None:
         """Offer it to the peer's link; it leaves after this instance."""
         link = self._routes[loaded, peer]
         kind: type = payload.__class__
-        mark: Punctuation | None = payload if kind in _MARKS else None
-        tag = (self.by_loaded[loaded], lineage, stream, peer, mark)
+        punctuation: Punctuation | None = payload if kind in _PUNCTUATION else None
+        tag = (self.by_loaded[loaded], lineage, stream, peer, punctuation)
         try:
-            data = self._encoded(loaded, stream, lineage, payload, mark)
+            data = self._encoded(loaded, stream, lineage, payload, punctuation)
         except CodecError as error:
             self.shared.note("payloads_unencodable", f"stream {stream}: {error}")
             self.shared.counters["lost.encode"] += 1
@@ -108,8 +108,8 @@ class Outbox:
     def deliver(self, at_ns: int, loaded: CompiledPlan, output: core.Output, lineage: Lineage, payload: Any) -> None:
         """Count it, and give it to every sink that listens."""
         assert self.acceptor is not None
-        tally = self._tallied[loaded, output.id]
-        tally.add(latency.most_ns(at_ns, lineage[4]), latency.least_ns(at_ns, lineage[5]), output.deadline_ns)
+        counts = self._counts_of[loaded, output.id]
+        counts.add(latency.most_ns(at_ns, lineage[4]), latency.least_ns(at_ns, lineage[5]), output.deadline_ns)
         sinks = self.acceptor.sinks.get(output.name)
         if not sinks:
             return
@@ -127,22 +127,22 @@ class Outbox:
                 self.shared.counters["sink_tuples_dropped"] += 1
 
     def _encoded(
-        self, loaded: CompiledPlan, stream: int, lineage: Lineage, payload: Any, mark: Punctuation | None
+        self, loaded: CompiledPlan, stream: int, lineage: Lineage, payload: Any, punctuation: Punctuation | None
     ) -> bytes:
         last = self._last
         if last is not None and last[2] is lineage and last[3] is payload and last[1] == stream and last[0] is loaded:
             return self._data
-        if mark is not None:
-            self._data = encode_mark(lineage, stream, loaded.plan.hash, mark)
+        if punctuation is not None:
+            self._data = encode_punctuation(lineage, stream, loaded.plan.hash, punctuation)
         else:
             body = self._codecs[loaded, stream].encode(payload)
             self._data = frames.encode_tuple(lineage, stream, loaded.plan.hash, body)
         self._last = (loaded, stream, lineage, payload)
         return self._data
 
-    def told(self) -> tuple[tuple[str, bool, int, int, int, int], ...]:
+    def link_states(self) -> tuple[tuple[str, bool, int, int, int, int], ...]:
         """The links, as in ipc.Status."""
-        links = islice(self.links.items(), MOST_TOLD)
+        links = islice(self.links.items(), MOST_LINK_STATES)
         senders = ((name, link.sender) for name, link in links)
         return tuple((name, s.connected, len(s), s.held_bytes, s.unacknowledged, s.resent) for name, s in senders)
 

@@ -14,7 +14,7 @@ from node_agent.runtime.links.pending_punctuation import Heartbeat, Key, Pending
 from node_agent.runtime.links.roles import answer
 from node_agent.runtime.links.socket_connection import Connection, Security
 from node_agent.wire import frames
-from node_agent.wire.punctuation_frames import Punctuation, encode_mark
+from node_agent.wire.punctuation_frames import Punctuation, encode_punctuation
 from protos.records import ACKED, CAUSE_LINK_FULL, CAUSE_NO_ROUTE, FLAG, GAVE_UP, LOST, SENT
 
 CONNECT_NS = 2_000_000_000  # until the peer's hello
@@ -55,12 +55,12 @@ class PeerLink:
     def sent(self, at_ns: int, link_seq: int, tag: Tag) -> None:
         """SENT, once per tuple."""
         self._flight[link_seq] = tag
-        deployed, (source, epoch, seq, ordinal, _, _), stream, index, mark = tag
-        if mark is None:
+        deployed, (source, epoch, seq, ordinal, _, _), stream, index, punctuation = tag
+        if punctuation is None:
             self.shared.facts.write(
                 SENT, deployed.loaded.flags, index, source, epoch, seq, at_ns, link_seq, stream, ordinal
             )
-        elif mark.__class__ is Progress:
+        elif punctuation.__class__ is Progress:
             self.pending.queued.discard((deployed, stream, index, source, epoch))
 
     def acked(self, at_ns: int, upto: int) -> None:
@@ -78,8 +78,8 @@ class PeerLink:
         if not link_seq:
             self.lost(at_ns, tag, CAUSE_LINK_FULL if self.sender.connected else CAUSE_NO_ROUTE)
             return
-        deployed, (source, epoch, seq, ordinal, _, _), stream, index, mark = tag
-        if mark is None:
+        deployed, (source, epoch, seq, ordinal, _, _), stream, index, punctuation = tag
+        if punctuation is None:
             self.shared.facts.write(
                 GAVE_UP, deployed.loaded.flags, index, source, epoch, seq, at_ns, link_seq, stream, ordinal
             )
@@ -87,20 +87,20 @@ class PeerLink:
 
     def lost(self, at_ns: int, tag: Tag, cause: int) -> None:
         """LOST: the tuple never left for the peer."""
-        deployed, (source, epoch, seq, ordinal, _, _), stream, index, mark = tag
-        if mark is None:
+        deployed, (source, epoch, seq, ordinal, _, _), stream, index, punctuation = tag
+        if punctuation is None:
             flags = deployed.loaded.flags | FLAG
             self.shared.facts.write(LOST, flags, index, source, epoch, seq, at_ns, cause, ordinal, stream)
         self._owe(tag)
 
     def _owe(self, tag: Tag) -> None:
         """The peer does not get it, or may not: where numbers are counted, it is to be told."""
-        deployed, lineage, stream, index, mark = tag
+        deployed, lineage, stream, index, punctuation = tag
         key = (deployed, stream, index, lineage[0], lineage[1])
-        if isinstance(mark, Progress):
+        if isinstance(punctuation, Progress):
             self.pending.queued.discard(key)  # the next one says more
         elif stream in deployed.counted:
-            self.pending.lost(key, mark.first if isinstance(mark, Removal) else lineage[2], lineage)
+            self.pending.lost(key, punctuation.first if isinstance(punctuation, Removal) else lineage[2], lineage)
 
     # -- what the runtime tells
 
@@ -134,7 +134,7 @@ class PeerLink:
         for key, first, lineage in pending.take_ranges():
             deployed, stream, index, _, _ = key
             tag = (deployed, lineage, stream, index, Removal(first))
-            data = encode_mark(lineage, stream, deployed.plan.hash, tag[4])
+            data = encode_punctuation(lineage, stream, deployed.plan.hash, tag[4])
             due_ns = lineage[5] + deployed.last_ns(stream)
             if not self.sender.offer(at_ns, data, max(due_ns, at_ns + LEAST_NS), tag):
                 pending.lost(key, first, lineage)
@@ -271,8 +271,8 @@ class PeerLink:
                 self._unprobed_ns = 0
             elif self._unprobed_ns:
                 self._unprobed_ns = at_ns + PROBED_NS
-            told = f"connected to {self.name} at {self.address}"
-            self.shared.log.say("peer_connected", told, kind=f"connected.{self.name}", peer=self.name)
+            message = f"connected to {self.name} at {self.address}"
+            self.shared.log.say("peer_connected", message, kind=f"connected.{self.name}", peer=self.name)
         elif isinstance(frame, frames.Probe) and self._connection is not None:
             if not (frame.t1_ns or frame.t2_ns):
                 self._connection.write(frames.encode_probe(frame._replace(t1_ns=at_ns, t2_ns=at_ns)))
@@ -289,9 +289,9 @@ class PeerLink:
             tag = self._flight.pop(link_seq, None)
             if tag is None:
                 continue
-            deployed, (source, epoch, seq, ordinal, _, _), stream, index, mark = tag
+            deployed, (source, epoch, seq, ordinal, _, _), stream, index, punctuation = tag
             deployed.held -= 1
-            if mark is not None:
+            if punctuation is not None:
                 continue
             self.shared.note("tuples_refused_by_peer", f"{self.name} at {self.address} refused tuples: {refused.why}")
             self.shared.facts.write(
@@ -304,8 +304,8 @@ class PeerLink:
             self._connection = None
             if self.sender.connected:
                 self.sender.on_disconnected(at_ns)
-                told = f"the connection to {self.name} at {self.address} has ended; connecting again"
-                self.shared.log.say("peer_lost", told, WARNING, f"lost.{self.name}", peer=self.name)
+                message = f"the connection to {self.name} at {self.address} has ended; connecting again"
+                self.shared.log.say("peer_lost", message, WARNING, f"lost.{self.name}", peer=self.name)
                 self._away_ns = at_ns
             else:
                 self.sender.on_connect_failed(at_ns)
@@ -316,5 +316,5 @@ class PeerLink:
         self._away_ns = self._away_ns or at_ns
         if at_ns - self._away_ns >= UNREACHABLE_NS:
             self._away_ns = FAR_NS
-            told = f"{self.name} at {self.address} cannot be reached; trying on"
-            self.shared.log.say("peer_unreachable", told, WARNING, f"unreachable.{self.name}", peer=self.name)
+            message = f"{self.name} at {self.address} cannot be reached; trying on"
+            self.shared.log.say("peer_unreachable", message, WARNING, f"unreachable.{self.name}", peer=self.name)

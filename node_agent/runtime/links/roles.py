@@ -21,7 +21,7 @@ from node_agent.runtime.links.credit import Backpressure
 from node_agent.runtime.links.drained import Arrivals
 from node_agent.runtime.links.socket_connection import Connection
 from node_agent.wire import frames
-from node_agent.wire.punctuation_frames import check_counted, read_mark
+from node_agent.wire.punctuation_frames import check_counted, read_punctuation
 from protos.records import (
     CAUSE_DECODE,
     CLOCK,
@@ -119,8 +119,8 @@ class NodeRole:
             context.shared.counters["marks_of_unknown_plan"] += 1
             return
         if deployed is None:
-            told = f"{self.name} sent a tuple of plan {arrived.plan:016x}, which is not here: it was refused"
-            context.shared.note("tuples_of_unknown_plan", told)
+            message = f"{self.name} sent a tuple of plan {arrived.plan:016x}, which is not here: it was refused"
+            context.shared.note("tuples_of_unknown_plan", message)
             self._unknown.append(link_seq)
             return
         index = self._producer(deployed, stream)
@@ -130,14 +130,14 @@ class NodeRole:
         lo_ns, hi_ns = self.clock.map(at_ns, lo_ns, hi_ns)
         lineage = (source, epoch, seq, ordinal, lo_ns, hi_ns)
         if stream in deployed.counted:
-            check_counted(self.name, at_ns, lineage, stream, deployed.feeding)
+            check_counted(self.name, at_ns, lineage, stream, deployed.feeders)
             lineage = (source, epoch, seq, ordinal, lo_ns, min(hi_ns, at_ns))
         loaded = deployed.loaded
         if arrived.absent:
-            mark = read_mark(self.name, arrived, deployed.counted, self.clock.same)
+            punctuation = read_punctuation(self.name, arrived, deployed.counted, self.clock.same)
             if arrived.mark == frames.QUIET and not self.clock.known:
                 return  # windows begin, and end, when its instants can be told here: the next one comes soon
-            context.arrivals.add(loaded, 0, stream, lineage, mark, 0)
+            context.arrivals.add(loaded, 0, stream, lineage, punctuation, 0)
             return
         context.shared.facts.write(
             RECEIVED, loaded.flags, index, source, epoch, seq, at_ns, link_seq, sent_ns, stream, ordinal
@@ -283,8 +283,8 @@ class SourceRole:
             return reason, too_old(source, at_ns, lo_ns, hi_ns)
         if reason == REASON_AGE_UNKNOWN:
             return reason, "its age is not known before both clocks have been compared: send it again later"
-        told = "windows were told under the plan before, which allowed less, that nothing as old as that comes"
-        return reason, told if reason else ""
+        message = "windows were told under the plan before, which allowed less, that nothing as old as that comes"
+        return reason, message if reason else ""
 
     def _credit(self, senders: int) -> int:
         found = self.context.plans.source(self.source_name)

@@ -59,7 +59,7 @@ class TlsSecurity:
         line[connection] = None
         return False
 
-    def spent(self, took_ns: int) -> None:
+    def record_step(self, took_ns: int) -> None:
         """A step was taken. took_ns: of the processor, as an interruption says nothing about the next step."""
         self._next_ns = self.shared.now_ns() + min(took_ns * (SHARE - 1), MOST_PAUSE_NS)
 
@@ -160,7 +160,7 @@ class TlsConnection(Connection):
             try:
                 answer = self.session.handshake(data)
             finally:
-                self.security.spent(self.shared.clock.cpu_ns() - began_ns)
+                self.security.record_step(self.shared.clock.cpu_ns() - began_ns)
         except SessionError as error:
             self._refuse(error)
         else:

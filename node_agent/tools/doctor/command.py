@@ -51,7 +51,7 @@ def add_to(commands: "argparse._SubParsersAction[argparse.ArgumentParser]") -> N
 def run(parsed: argparse.Namespace, addresses: Addresses) -> int:
     """Run one of the two; returns the exit code. addresses: control and data, read (and refused) as by `run`."""
     try:
-        return _doctor(parsed, addresses) if parsed.command == "doctor" else _grant(parsed)
+        return _doctor(parsed, addresses) if parsed.command == "doctor" else _grant_real_time(parsed)
     except KeyboardInterrupt:
         return 130
 
@@ -71,7 +71,7 @@ def _doctor(parsed: argparse.Namespace, addresses: Addresses) -> int:
     return _show(text) or finding.exit_code(findings)
 
 
-def _grant(parsed: argparse.Namespace) -> int:
+def _grant_real_time(parsed: argparse.Namespace) -> int:
     from node_agent.host.scheduling import SUPERVISOR_PRIORITY
     from node_agent.tools.doctor import readers
     from node_agent.tools.doctor import real_time_permission as granting
@@ -82,7 +82,7 @@ def _grant(parsed: argparse.Namespace) -> int:
     again = f"sudo {shlex.quote(sys.executable)} -m node_agent grant-rt --apply --user {shlex.quote(user)}"
     if parsed.limits_dir:
         again += f" --limits-dir {shlex.quote(str(limits))}"
-    grant = granting.Grant(user, python, limits, again)
+    grant = granting.RealTimePermission(user, python, limits, again)
     try:
         granting.check_user(user)
         if parsed.limits_dir and not limits.is_dir():
@@ -96,7 +96,7 @@ def _grant(parsed: argparse.Namespace) -> int:
     except granting.GrantError as error:
         return _say(f"node-agent: {error}", error.exit_code)
     allowed = readers.real_time(Path("/proc/self/status")).highest >= SUPERVISOR_PRIORITY
-    return _show(granting.told(grant, allowed))
+    return _show(granting.instructions(grant, allowed))
 
 
 def caller() -> str:

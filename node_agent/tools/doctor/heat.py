@@ -63,12 +63,12 @@ def temperature(zones: Sequence[Zone]) -> Finding:
         return ok(subject, "no thermal zones: a virtual machine, or its host sees to it")
     zone = min(zones, key=lambda each: _slowed_at(each) - each.now_mc)
     at = _slowed_at(zone)
-    told = f"{zone.name}: {zone.now_mc / 1000:.0f} C, slowed down at {at / 1000:.0f} C"
+    summary = f"{zone.name}: {zone.now_mc / 1000:.0f} C, slowed down at {at / 1000:.0f} C"
     if zone.now_mc >= at:
-        return wrong(subject, f"{told}: operators take longer than planned", _COOL)
+        return wrong(subject, f"{summary}: operators take longer than planned", _COOL)
     if zone.now_mc >= at - NEAR_MC:
-        return note(subject, told, _COOL)
-    return ok(subject, told)
+        return note(subject, summary, _COOL)
+    return ok(subject, summary)
 
 
 def _slowed_at(zone: Zone) -> int:

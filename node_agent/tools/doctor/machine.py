@@ -59,22 +59,22 @@ def real_time_share(runtime_us: int | None, period_us: int | None) -> Finding:
     share = runtime_us / period_us
     if share <= 0:
         return wrong(subject, "the kernel gives FIFO threads no time at all", f"{off}=950000")
-    told = f"FIFO threads get {100 * share:.4g} % of each {period_us / 1e6:g} s"
+    summary = f"FIFO threads get {100 * share:.4g} % of each {period_us / 1e6:g} s"
     if share >= 0.95:
-        return ok(subject, f"{told}: enough for utilisation caps up to {share:.4g}; for more, {off}=-1")
-    return note(subject, told, f"keep the node's utilisation cap at {share:.4g} or below, or {off}=950000")
+        return ok(subject, f"{summary}: enough for utilisation caps up to {share:.4g}; for more, {off}=-1")
+    return note(subject, summary, f"keep the node's utilisation cap at {share:.4g} or below, or {off}=950000")
 
 
 def cores(usable: int, present: int, wanted: int) -> Finding:
     """usable: what this process may run on; wanted: `--cores`."""
     subject = "cores"
-    told = f"{usable} of {present} may be used" if usable < present else f"{usable}"
+    summary = f"{usable} of {present} may be used" if usable < present else f"{usable}"
     asked = f"{wanted} runtime{'' if wanted == 1 else 's'}"
     if wanted > usable:
-        return wrong(subject, f"{told}, but {asked} asked for", f"run with --cores {max(1, usable - 1)}")
+        return wrong(subject, f"{summary}, but {asked} asked for", f"run with --cores {max(1, usable - 1)}")
     if wanted < usable:
-        return ok(subject, f"{told}: {asked}, {usable - wanted} left for control and others")
-    what = f"{told}, and {asked} take{'s' if wanted == 1 else ''} all: control gets what they leave"
+        return ok(subject, f"{summary}: {asked}, {usable - wanted} left for control and others")
+    what = f"{summary}, and {asked} take{'s' if wanted == 1 else ''} all: control gets what they leave"
     if usable == 1:
         mend = "keep the node's utilisation cap low enough for control (traces, status), or give it a second core"
     else:
@@ -85,39 +85,39 @@ def cores(usable: int, present: int, wanted: int) -> Finding:
 def clock_source(current: str, available: Sequence[str], reading_ns: int) -> Finding:
     """current: empty where it cannot be read. reading_ns: what one reading costs."""
     subject = "clock source"
-    told = f"{current or 'unknown'}, a reading takes {reading_ns} ns"
+    summary = f"{current or 'unknown'}, a reading takes {reading_ns} ns"
     if reading_ns <= SLOW_READING_NS:
-        return ok(subject, told)
+        return ok(subject, summary)
     better = [name for name in ("tsc", "arch_sys_counter", "kvm-clock") if name in available and name != current]
     path = "/sys/devices/system/clocksource/clocksource0/current_clocksource"
     mend = f"echo {better[0]} | sudo tee {path}" if better else "measure `node-agent charges` here, which includes it"
-    return note(subject, f"{told}: slow, and the runtime reads it twice per task instance", mend)
+    return note(subject, f"{summary}: slow, and the runtime reads it twice per task instance", mend)
 
 
 def clock_resolution(resolution_ns: int, step_ns: int) -> Finding:
     """resolution_ns: as the kernel says; step_ns: the smallest step seen between readings, 0 for none."""
     subject = "clock resolution"
     worst = max(resolution_ns, step_ns)
-    told = f"CLOCK_MONOTONIC_RAW: {resolution_ns} ns" + (f", smallest step seen {step_ns} ns" if step_ns else "")
+    summary = f"CLOCK_MONOTONIC_RAW: {resolution_ns} ns" + (f", smallest step seen {step_ns} ns" if step_ns else "")
     mend = "boot with high-resolution timers (highres=on) and another clock source"
     if worst <= COARSE_NS:
-        return ok(subject, told)
+        return ok(subject, summary)
     if worst < USELESS_NS:
-        return note(subject, f"{told}: latencies are no more exact than that", mend)
-    return wrong(subject, f"{told}: deadlines of a few milliseconds cannot be judged", mend)
+        return note(subject, f"{summary}: latencies are no more exact than that", mend)
+    return wrong(subject, f"{summary}: deadlines of a few milliseconds cannot be judged", mend)
 
 
 def memory(available: int, total: int, places: int) -> Finding:
     """Bytes. total: of the machine, or of the control group where that is less. places: `--cores`."""
     subject = "memory"
     needed = AGENT_BYTES + QUEUES_BYTES + (places - 1) * RUNTIME_BYTES
-    told = f"{available // MIB} MiB of {total // MIB} MiB available"
-    what = f"{told}; an agent with full queues takes {needed // MIB} MiB, without its operators"
+    summary = f"{available // MIB} MiB of {total // MIB} MiB available"
+    what = f"{summary}; an agent with full queues takes {needed // MIB} MiB, without its operators"
     if available < needed:
         return wrong(subject, what, "end other programs, or give the node less `memory` in the cluster file")
     if available < 2 * needed:
         return note(subject, what, "keep the node's `memory` in the cluster file below what is left")
-    return ok(subject, told)
+    return ok(subject, summary)
 
 
 def shared_memory(free: int | None, places: int) -> Finding:
@@ -126,11 +126,11 @@ def shared_memory(free: int | None, places: int) -> Finding:
     if free is None:
         mend = "mount a tmpfs at /dev/shm that this user may write to"
         return note(subject, "no /dev/shm to write to: trace rings are files in the state directory", mend)
-    told = f"{free // MIB} MiB free in /dev/shm"
+    summary = f"{free // MIB} MiB free in /dev/shm"
     if free < needed:
         mend = "remove what fills /dev/shm, or sudo mount -o remount,size=64M /dev/shm"
-        return wrong(subject, f"{told}; the trace rings need {needed // MIB} MiB", mend)
-    return ok(subject, told)
+        return wrong(subject, f"{summary}; the trace rings need {needed // MIB} MiB", mend)
+    return ok(subject, summary)
 
 
 def swap(devices: Sequence[tuple[str, int, int]]) -> Finding:
@@ -140,11 +140,11 @@ def swap(devices: Sequence[tuple[str, int, int]]) -> Finding:
     if not devices:
         return ok(subject, "none: no page of the agent is ever fetched back from a disk")
     size, used = sum(device[1] for device in devices), sum(device[2] for device in devices)
-    told = f"{size // MIB} MiB, {used // MIB} MiB used"
+    summary = f"{size // MIB} MiB, {used // MIB} MiB used"
     if not on_disk:
-        what = f"{told}, compressed in memory (zram): a page that comes back costs some 10 us"
+        what = f"{summary}, compressed in memory (zram): a page that comes back costs some 10 us"
         return note(subject, what, "sudo swapoff -a, where memory suffices")
-    what = f"{told}: a page that has to come back from the disk delays a tuple by milliseconds"
+    what = f"{summary}: a page that has to come back from the disk delays a tuple by milliseconds"
     return note(
         subject, what, "sudo swapoff -a, and remove the entry in /etc/fstab (older Raspberry Pi OS: dphys-swapfile)"
     )

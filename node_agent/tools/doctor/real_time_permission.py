@@ -27,7 +27,7 @@ class GrantOptionError(GrantError):
 
 
 @dataclass(frozen=True)
-class Grant:
+class RealTimePermission:
     """user: who runs the agent. python: its interpreter, links resolved. again: the command that grants, as root."""
 
     user: str
@@ -55,7 +55,7 @@ def check_user(user: str) -> None:
         raise GrantOptionError("other_name", f"--user {user!r}: give the name of a user, such as pi", subject="--user")
 
 
-def told(grant: Grant, allowed: bool) -> str:
+def instructions(grant: RealTimePermission, allowed: bool) -> str:
     """What to do, in three ways. allowed: the user who asks may use real time already."""
     python = shlex.quote(str(grant.python))
     now = "SCHED_FIFO is allowed here and now; what follows is for other ways to start the agent." if allowed else (
@@ -87,7 +87,7 @@ A program of the FIFO class that never waits keeps a core for itself; kernel.sch
 is what leaves the others something. `node-agent doctor` says whether the class is granted."""
 
 
-def apply(grant: Grant) -> str:
+def apply(grant: RealTimePermission) -> str:
     """Write the limits.d file; returns what was done. Nothing is written where it stands there already.
 
     Raises GrantError where that is not allowed, or where a file of that name is somebody else's.

@@ -13,13 +13,13 @@ LEAST_PYTHON = ">=3.11"  # where the installed package does not say
 
 def python(version: str, demanded: str, bits: int) -> Finding:
     """bits: 32 or 64, of the interpreter."""
-    subject, told = "Python", f"{version}, {bits} bit"
+    subject, summary = "Python", f"{version}, {bits} bit"
     if not meets(version, demanded):
-        return wrong(subject, f"{told}: needs {demanded}", "make a virtual environment with a newer Python")
+        return wrong(subject, f"{summary}: needs {demanded}", "make a virtual environment with a newer Python")
     if bits < 64:
         mend = "install a 64-bit system: for a Raspberry Pi, Raspberry Pi OS (64-bit)"
-        return wrong(subject, f"{told}: agents run on 64-bit ARM and x86-64 only", mend)
-    return ok(subject, told)
+        return wrong(subject, f"{summary}: agents run on 64-bit ARM and x86-64 only", mend)
+    return ok(subject, summary)
 
 
 def package(name: str, installed: str | None, demanded: str | None) -> Finding:
@@ -53,18 +53,18 @@ def port(facts: Port) -> Finding:
     """Whether it can be listened on."""
     subject = f"port {facts.use}"
     host = f"[{facts.host}]" if ":" in facts.host else facts.host
-    told = f"{host}:{facts.port}"
+    summary = f"{host}:{facts.port}"
     option = f"--{facts.use.split()[0]}"
     if not facts.error:
-        return ok(subject, f"{told} is free" if facts.port else f"{host}, any free port")
+        return ok(subject, f"{summary} is free" if facts.port else f"{host}, any free port")
     if facts.error == errno.EADDRINUSE:
         by = f" by {facts.holder}" if facts.holder else ""
-        return wrong(subject, f"{told} is taken{by}", f"stop what listens there, or give another with {option}")
+        return wrong(subject, f"{summary} is taken{by}", f"stop what listens there, or give another with {option}")
     if facts.error == errno.EADDRNOTAVAIL:
-        return wrong(subject, f"{told}: this machine has no such address", f"give one of its own with {option}")
+        return wrong(subject, f"{summary}: this machine has no such address", f"give one of its own with {option}")
     if facts.error in {errno.EACCES, errno.EPERM}:
-        return wrong(subject, f"{told} is not allowed to this user", f"give a port from 1024 on with {option}")
-    return wrong(subject, f"{told}: {os.strerror(facts.error)}", f"give another address with {option}")
+        return wrong(subject, f"{summary} is not allowed to this user", f"give a port from 1024 on with {option}")
+    return wrong(subject, f"{summary}: {os.strerror(facts.error)}", f"give another address with {option}")
 
 
 def same_ports(wanted: Mapping[str, tuple[str, int]]) -> list[Finding]:
@@ -93,9 +93,9 @@ def wall_clock(facts: WallClock) -> Finding:
     why = "verdicts need none: stamps are CLOCK_MONOTONIC_RAW, and each link probes the offset of its two clocks"
     if facts.synchronised:
         return ok(subject, f"synchronised, says {facts.by}; {why}")
-    told = f"not synchronised, says {facts.by}" if facts.by else "no timedatectl, chrony or ntp that answers"
+    summary = f"not synchronised, says {facts.by}" if facts.by else "no timedatectl, chrony or ntp that answers"
     return note(
         subject,
-        f"{told}; {why}",
+        f"{summary}; {why}",
         "only for dates in logs and reports: sudo timedatectl set-ntp true, or install chrony",
     )

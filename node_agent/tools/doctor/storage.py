@@ -54,36 +54,36 @@ def storage(facts: Storage) -> list[Finding]:
 def spool(bytes_: int, age_s: int, span_s: int) -> Finding:
     """Traces that wait for the coordinator: how full their room is, since when, and when there is none."""
     subject, mend = "traces", "'coordinator collect' takes them, and makes room"
-    told = f"{bytes_ * 100 // SPOOL_BYTES} % of {SPOOL_BYTES // MIB} MiB wait, the oldest for {age_s // 60} min"
+    summary = f"{bytes_ * 100 // SPOOL_BYTES} % of {SPOOL_BYTES // MIB} MiB wait, the oldest for {age_s // 60} min"
     if bytes_ >= SPOOL_BYTES - MIB:
-        return wrong(subject, f"{told}: there is no room for more, and records are dropped", mend)
+        return wrong(subject, f"{summary}: there is no room for more, and records are dropped", mend)
     full_in_s = (SPOOL_BYTES - bytes_) * span_s // bytes_ if span_s >= LEAST_SPAN_S else None
     if full_in_s is not None and full_in_s < SOON_S:
-        return note(subject, f"{told}: full in {full_in_s // 60} min at the rate of then", mend)
-    return note(subject, told, mend) if 2 * bytes_ >= SPOOL_BYTES else ok(subject, told)
+        return note(subject, f"{summary}: full in {full_in_s // 60} min at the rate of then", mend)
+    return note(subject, summary, mend) if 2 * bytes_ >= SPOOL_BYTES else ok(subject, summary)
 
 
 def disk_space(free: int) -> Finding:
     """free: bytes that this user may write."""
-    subject, told = "disk space", f"{free // MIB} MiB free"
+    subject, summary = "disk space", f"{free // MIB} MiB free"
     mend = f"make room, or {_ELSEWHERE}"
     if free < LEAST_BYTES:
-        return wrong(subject, f"{told}: plans and traces need {LEAST_BYTES // MIB} MiB at least", mend)
+        return wrong(subject, f"{summary}: plans and traces need {LEAST_BYTES // MIB} MiB at least", mend)
     if free < 2 * SPOOL_BYTES:
-        what = f"{told}: traces take up to {SPOOL_BYTES // MIB} MiB while the coordinator is away"
+        what = f"{summary}: traces take up to {SPOOL_BYTES // MIB} MiB while the coordinator is away"
         return note(subject, what, mend)
-    return ok(subject, told)
+    return ok(subject, summary)
 
 
 def disk_speed(bytes_per_s: int, sync_ns: int) -> Finding:
     """Of writes that are on disk when they return."""
     subject = "disk speed"
-    told = f"{bytes_per_s / 1e6:.3g} MB/s, {sync_ns / 1e6:.3g} ms until a small file is on disk"
+    summary = f"{bytes_per_s / 1e6:.3g} MB/s, {sync_ns / 1e6:.3g} ms until a small file is on disk"
     mend = f"a faster card or disk, or {_ELSEWHERE}"
     if bytes_per_s < TOO_SLOW_BYTES_PER_S:
-        return wrong(subject, f"{told}: traces are lost above {bytes_per_s // 64} records a second", mend)
+        return wrong(subject, f"{summary}: traces are lost above {bytes_per_s // 64} records a second", mend)
     if bytes_per_s < SLOW_BYTES_PER_S:
-        return note(subject, f"{told}: enough for {bytes_per_s // 64} trace records a second", mend)
+        return note(subject, f"{summary}: enough for {bytes_per_s // 64} trace records a second", mend)
     if sync_ns > SLOW_SYNC_NS:
-        return note(subject, f"{told}: deployments wait for it, tuples do not", mend)
-    return ok(subject, told)
+        return note(subject, f"{summary}: deployments wait for it, tuples do not", mend)
+    return ok(subject, summary)

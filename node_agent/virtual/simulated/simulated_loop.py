@@ -14,7 +14,7 @@ Result = TypeVar("Result")
 Found = list[tuple[int, int]]  # descriptors, and what each is ready for
 
 
-class _Noted:
+class _Readiness:
     """A handler that notes that its descriptor is ready."""
 
     def __init__(self, descriptor: int, found: Found) -> None:
@@ -102,7 +102,7 @@ class SimulatedLoop(asyncio.BaseEventLoop):
         if known:
             self._network.change(descriptor, self._mask(descriptor))
         else:
-            self._network.add(descriptor, _Noted(descriptor, self._waiting.found), self._mask(descriptor))
+            self._network.add(descriptor, _Readiness(descriptor, self._waiting.found), self._mask(descriptor))
 
     def _take(self, from_: dict[int, events.Handle], descriptor: int) -> bool:
         handle = from_.pop(descriptor, None)

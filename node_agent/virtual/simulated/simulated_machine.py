@@ -196,17 +196,17 @@ class SimulatedMachine:
             return None
         process.pause()
         if which == "supervisor":
-            self._watch(self._agents)
+            self._give_up_silent(self._agents)
         return lambda: None if self.asleep else process.go_on()
 
-    def _watch(self, agent: int) -> None:
+    def _give_up_silent(self, agent: int) -> None:
         """The service manager gives up a supervisor that says nothing for a while."""
 
         def look() -> None:
             host = self.agent
             if agent == self._agents and host is not None and host.supervisor is not None and host.supervisor.paused:
                 if self.asleep:
-                    self._watch(agent)
+                    self._give_up_silent(agent)
                 else:
                     self.counts["supervisor_stood_still"] += 1
                     self.kill_supervisor()

@@ -198,10 +198,10 @@ class RuntimeChild(SimulatedChild):
         runtime = self.runtime = process.runtime
         name, epoch = what.settings.name, process.shared.lineage_epoch
 
-        def told(lineage: Lineage, payload: Any) -> None:
+        def report(lineage: Lineage, payload: Any) -> None:
             around.on_result(name, epoch, around.time.now_ns, lineage, payload)
 
-        runtime.plans.commands = Telling(runtime, told)
+        runtime.plans.commands = Telling(runtime, report)
         process.run()
         return 0
 

@@ -10,7 +10,7 @@ import pytest
 
 from infra import record_reference
 from node_agent.core import plan as plans
-from node_agent.core.engine.events import Admitted, Ended, Failed, Finished, Story
+from node_agent.core.engine.events import Admitted, Ended, Failed, Finished, ScenarioRunner
 from node_agent.core.facts import HEADED, MemoryFacts, heading
 from node_agent.core.policies import policy
 from protos import records as rec
@@ -131,7 +131,7 @@ def test_the_engine_writes_what_the_table_says() -> None:
         units=(plans.Unit(21, (11,), 10, 100, exits=(3,)), plans.Unit(22, (12,), 4, 500, exits=(4,))),
         outputs=(plans.Output(31, "out", 3, 100),),
     )  # fmt: skip
-    story = Story(plan, policy("edf"))
+    story = ScenarioRunner(plan, policy("edf"))
     story.handle(Admitted(1000, 1, (1, 5, 7, 0, 940, 960), size=77))
     story.handle(Ended(1040, 0), Finished(1003, 1050))
     story.handle(Admitted(2000, 2, (2, 5, 8, 0, 1990, 1991)))

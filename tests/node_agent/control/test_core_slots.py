@@ -38,10 +38,12 @@ def request(*names: str, **changes: Any) -> agent_pb2.PrepareRequest:
 
 def test_the_parts_of_an_agent_are_those_of_its_places() -> None:
     checked = checked_prepare(request("a", "a.1", "b", "b.1", "aa", "a-1"), "a", 2)
-    assert sorted(checked.parts) == [0, 1]
-    assert [plan_pb2.LocalPlan.FromString(checked.parts[core]).node for core in (0, 1)] == ["a", "a.1"]
-    assert sorted(checked_prepare(request("a", "b"), "a", 4).parts) == [0], "cores that a plan does not use stay idle"
-    assert sorted(checked_prepare(request("a.2", "b"), "a", 4).parts) == [2]
+    assert sorted(checked.local_plans) == [0, 1]
+    assert [plan_pb2.LocalPlan.FromString(checked.local_plans[core]).node for core in (0, 1)] == ["a", "a.1"]
+    assert sorted(checked_prepare(request("a", "b"), "a", 4).local_plans) == [0], (
+        "cores that a plan does not use stay idle"
+    )
+    assert sorted(checked_prepare(request("a.2", "b"), "a", 4).local_plans) == [2]
 
 
 @pytest.mark.parametrize(

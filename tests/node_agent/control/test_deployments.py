@@ -8,6 +8,7 @@ from hypothesis.stateful import RuleBasedStateMachine, invariant, precondition, 
 
 from node_agent.control.deploy_protocol import MOST_RAN, MOST_RAN_BYTES, Deployments
 from node_agent.control.deployment import (
+    AnswerRequest,
     Commands,
     CommitInRuntime,
     Deployment,
@@ -15,7 +16,6 @@ from node_agent.control.deployment import (
     Durable,
     LoadInRuntime,
     Ran,
-    Reply,
     State,
     UnloadInRuntime,
     WriteDurably,
@@ -38,7 +38,7 @@ class Driver:
         self.disk = durable or Durable()
         self.why_not = why_not
         self.told: Commands = []
-        self.replies: dict[int, Reply] = {}
+        self.replies: dict[int, AnswerRequest] = {}
         self.do(self.machine.runtime_up())
 
     def do(self, commands: Commands) -> None:
@@ -53,12 +53,12 @@ class Driver:
                     self.told.append(command)
                     if not again:
                         queue += self.machine.loaded(deployment.hash, self.why_not, place)
-                case Reply():
+                case AnswerRequest():
                     self.replies[command.token] = command
                 case _:
                     self.told.append(command)
 
-    def ask(self, event: str, *args: object) -> Reply:
+    def ask(self, event: str, *args: object) -> AnswerRequest:
         token = len(self.replies) + 1
         self.do(getattr(self.machine, event)(token, *args))
         return self.replies[token]
@@ -66,9 +66,9 @@ class Driver:
 
 def test_prepare_then_commit() -> None:
     driver = Driver()
-    assert driver.ask("prepare", plan()) == Reply(1, True, "", State.PREPARED)
+    assert driver.ask("prepare", plan()) == AnswerRequest(1, True, "", State.PREPARED)
     assert driver.disk.get(A) == replace(plan(), state=State.PREPARED)
-    assert driver.ask("commit", A, 1) == Reply(2, True, "", State.COMMITTED)
+    assert driver.ask("commit", A, 1) == AnswerRequest(2, True, "", State.COMMITTED)
     assert driver.told[-1] == CommitInRuntime(A, 1)
 
 
@@ -78,10 +78,10 @@ def test_a_commit_is_on_disk_before_the_runtime_hears_of_it() -> None:
     machine.prepare(1, plan())
     (write,) = machine.loaded(A)
     assert isinstance(write, WriteDurably)
-    assert machine.wrote() == [Reply(1, True, "", State.PREPARED)]
+    assert machine.wrote() == [AnswerRequest(1, True, "", State.PREPARED)]
     (write,) = machine.commit(2, A, 1)
     assert isinstance(write, WriteDurably)
-    assert machine.wrote() == [CommitInRuntime(A, 1), Reply(2, True, "", State.COMMITTED)]
+    assert machine.wrote() == [CommitInRuntime(A, 1), AnswerRequest(2, True, "", State.COMMITTED)]
 
 
 def test_what_the_runtime_cannot_load_is_refused_and_not_stored() -> None:
@@ -96,7 +96,7 @@ def test_a_disk_that_fails_refuses_and_undoes() -> None:
     machine.runtime_up()
     machine.prepare(1, plan())
     machine.loaded(A)
-    assert machine.wrote("no space left") == [UnloadInRuntime(A), Reply(1, False, "no space left", State.NONE)]
+    assert machine.wrote("no space left") == [UnloadInRuntime(A), AnswerRequest(1, False, "no space left", State.NONE)]
     assert not machine.busy
 
 
@@ -177,8 +177,8 @@ def test_the_same_deploy_twice_does_nothing() -> None:
     driver.ask("prepare", plan())
     driver.ask("commit", A, 1)
     disk, told = driver.disk, list(driver.told)
-    assert driver.ask("prepare", plan(A, 2)) == Reply(3, True, "", State.COMMITTED)
-    assert driver.ask("commit", A, 2) == Reply(4, True, "", State.COMMITTED)
+    assert driver.ask("prepare", plan(A, 2)) == AnswerRequest(3, True, "", State.COMMITTED)
+    assert driver.ask("commit", A, 2) == AnswerRequest(4, True, "", State.COMMITTED)
     assert driver.disk == disk and driver.told == told
 
 
@@ -219,7 +219,7 @@ def test_a_late_commit_of_an_older_version_runs_what_is_under_way_and_drains() -
     driver.ask("prepare", plan(A, 1))
     driver.ask("prepare", plan(B, 2))
     driver.ask("commit", B, 2)
-    assert driver.ask("commit", A, 1) == Reply(4, True, "", State.DRAINING)
+    assert driver.ask("commit", A, 1) == AnswerRequest(4, True, "", State.DRAINING)
     assert driver.told[-2:] == [CommitInRuntime(B, 2), DrainInRuntime(A)]
 
 
@@ -235,7 +235,7 @@ def test_two_committed_plans_of_an_earlier_release_become_one() -> None:
 
 def test_an_abort_that_overtakes_its_prepare_wins() -> None:
     driver = Driver()
-    assert driver.ask("abort", A, 3) == Reply(1, True, "", State.NONE)
+    assert driver.ask("abort", A, 3) == AnswerRequest(1, True, "", State.NONE)
     late = driver.ask("prepare", plan(A, 3))
     assert not late.accepted and "aborted" in late.why
     assert driver.ask("prepare", plan(A, 4)).accepted
@@ -244,7 +244,7 @@ def test_an_abort_that_overtakes_its_prepare_wins() -> None:
 def test_abort_forgets_what_was_only_prepared() -> None:
     driver = Driver()
     driver.ask("prepare", plan())
-    assert driver.ask("abort", A, 1) == Reply(2, True, "", State.NONE)
+    assert driver.ask("abort", A, 1) == AnswerRequest(2, True, "", State.NONE)
     assert driver.told[-1] == UnloadInRuntime(A) and driver.disk.get(A) is None
     assert driver.ask("abort", A, 1).accepted
     assert not driver.ask("commit", A, 1).accepted
@@ -254,13 +254,13 @@ def test_stop_drains_then_forgets() -> None:
     driver = Driver()
     driver.ask("prepare", plan())
     driver.ask("commit", A, 1)
-    assert driver.ask("stop", A, 1) == Reply(3, True, "", State.DRAINING)
+    assert driver.ask("stop", A, 1) == AnswerRequest(3, True, "", State.DRAINING)
     assert driver.told[-1] == DrainInRuntime(A)
     assert not driver.ask("prepare", plan(A, 2)).accepted
     driver.do(driver.machine.drained(A))
     assert driver.disk.deployments == ()
     assert driver.disk.seen == 1, "epochs never go back"
-    assert driver.ask("stop", A, 1) == Reply(5, True, "", State.NONE)
+    assert driver.ask("stop", A, 1) == AnswerRequest(5, True, "", State.NONE)
 
 
 def test_after_a_restart_everything_is_told_again() -> None:
@@ -299,7 +299,7 @@ def test_a_runtime_that_ends_while_it_loads_fails_the_prepare() -> None:
     waiting = machine.prepare(2, plan(B, 2))
     assert waiting == []
     commands = machine.runtime_down()
-    replies = [each for each in commands if isinstance(each, Reply)]
+    replies = [each for each in commands if isinstance(each, AnswerRequest)]
     assert [reply.accepted for reply in replies] == [False, False]
     assert not machine.busy
 
@@ -317,7 +317,7 @@ def test_one_place_that_refuses_undoes_the_other_when_both_have_answered() -> No
     assert machine.loaded(A, "operator my.x is not installed", 1) == []
     undone, also, reply = machine.loaded(A, "", 0)
     assert (undone, also) == (UnloadInRuntime(A, 0), UnloadInRuntime(A, 1))
-    assert reply == Reply(1, False, "operator my.x is not installed", State.NONE)
+    assert reply == AnswerRequest(1, False, "operator my.x is not installed", State.NONE)
 
 
 def test_a_place_whose_runtime_ends_after_it_has_loaded_fails_the_prepare() -> None:
@@ -329,14 +329,14 @@ def test_a_place_whose_runtime_ends_after_it_has_loaded_fails_the_prepare() -> N
     assert machine.runtime_down(0) == [], "the other place has not answered"
     assert machine.runtime_up(0) == []
     *_, reply = machine.loaded(A, "", 1)
-    assert isinstance(reply, Reply) and not reply.accepted and "runtime ended" in reply.why
+    assert isinstance(reply, AnswerRequest) and not reply.accepted and "runtime ended" in reply.why
 
 
 def test_a_place_without_a_runtime_refuses() -> None:
     machine = Deployments()
     machine.runtime_up(0)
     (reply,) = machine.prepare(1, two())
-    assert isinstance(reply, Reply) and "not running" in reply.why
+    assert isinstance(reply, AnswerRequest) and "not running" in reply.why
     (load,) = machine.prepare(2, plan(B, 2))
     assert load == LoadInRuntime(replace(plan(B, 2), state=State.PREPARED)), "one that does not need it is taken"
 
@@ -405,7 +405,7 @@ class Crashes(RuleBasedStateMachine):
                     on_disk = self.disk.get(hash_)
                     assert on_disk and on_disk.state in (State.COMMITTED, State.DRAINING)
                     assert hash_ in self.have[place]
-                case Reply(token, accepted, why, state):
+                case AnswerRequest(token, accepted, why, state):
                     self.answered(token, accepted, why, state)
 
     def answered(self, token: int, accepted: bool, why: str, state: State) -> None:

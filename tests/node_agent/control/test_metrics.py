@@ -21,9 +21,9 @@ from node_agent.control.deployment import Deployment, State
 from node_agent.control.metrics import exposition, http_server, sampling
 from node_agent.control.metrics.families import FAMILIES
 from node_agent.control.metrics.sampling import EDGES_NS, Asked, Operator, Process
-from node_agent.control.spool.spool_gauge import Fullness
+from node_agent.control.spool.spool_gauge import SpoolLevel
 from node_agent.host import ipc
-from node_agent.runtime.links.delivery_counts import Tally
+from node_agent.runtime.links.delivery_counts import DeliveryCounts
 from tests.node_agent.live import ROOT, Agent, chain_plan, kinds, spooled, store, store_places, until
 from tests.tls_identities import Authority
 
@@ -81,20 +81,20 @@ COUNTERS = {
 
 def full() -> Asked:
     """Something of every family."""
-    tally = Tally()
+    counts = DeliveryCounts()
     for latency_ns in (10_000, 20_000, 3_000_000, 900 * SECOND):
-        tally.add(latency_ns, latency_ns, SECOND)
+        counts.add(latency_ns, latency_ns, SECOND)
     return asked(
         status(
             counters=COUNTERS,
-            outputs=(("out", SECOND, tally.met, tally.late, 0, tally.worst_ns, tuple(tally.latencies())),),
+            outputs=(("out", SECOND, counts.met, counts.late, 0, counts.worst_ns, tuple(counts.latencies())),),
             units=(("ab" * 32, 1, ("O1", "O2", "O3"), SECOND, 2, 30, 4, 5, 6, 7 * SECOND, 9 * SECOND, 8 * SECOND),),
             sources=(("ab" * 32, "in", 100, 10, 1, 5, 3),),
             links=(("b", True, 5, 500, 3, 2),),
         ),
         None,
         until_s=1.8e9,
-        fullness=Fullness(64, 128, 7 * SECOND, 9 * SECOND),
+        spool_level=SpoolLevel(64, 128, 7 * SECOND, 9 * SECOND),
     )
 
 
@@ -131,9 +131,9 @@ def test_buckets_of_latencies_are_exact() -> None:
     for edge_ns in EDGES_NS:
         assert below[edge_ns / 1e9] == sum(each <= edge_ns for each in (10_000, 20_000, 3_000_000))
     for latency_ns in range(1, 1 << 20, 997):
-        tally = Tally()
-        tally.add(latency_ns, 0, SECOND)
-        ((most_ns, _),) = tally.latencies()
+        counts = DeliveryCounts()
+        counts.add(latency_ns, 0, SECOND)
+        ((most_ns, _),) = counts.latencies()
         assert all((latency_ns <= edge) == (most_ns <= edge) for edge in EDGES_NS)
 
 

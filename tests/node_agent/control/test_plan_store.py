@@ -54,11 +54,11 @@ def test_a_damaged_plan_is_set_aside_and_not_resumed(stored: Path, name: str) ->
 def test_a_damaged_state_is_set_aside(stored: Path) -> None:
     path = stored / "state.json"
     path.write_text(path.read_text().replace('"state": 2', '"state": 1'))
-    store = PlanStore(stored, told=lambda: {HASH[:16]: 4, "0" * 16: 3})
+    store = PlanStore(stored, epochs_in_spool=lambda: {HASH[:16]: 4, "0" * 16: 3})
     assert store.load() == Durable(seen=4, ran=(Ran(HASH, len(WHOLE)),)), "its run can still be collected"
     assert "deploy again" in store.problems[0]
     assert not path.exists() and (stored / "state.json.damaged").exists()
-    again = PlanStore(stored, told=lambda: {HASH[:16]: 4})
+    again = PlanStore(stored, epochs_in_spool=lambda: {HASH[:16]: 4})
     assert again.load().ran and "is missing" in again.problems[0], "until it is collected, or another plan is deployed"
     assert PlanStore(stored).load() == Durable(), "a plan that was about to be stored as the agent was killed"
 
@@ -71,7 +71,7 @@ def test_of_documents_those_that_are_what_their_names_say_are_kept_in_the_order_
     (stored / f"{later}.json").write_bytes(b"later")
     (stored / f"{damaged}.json").write_bytes(b"damaget")
     (stored / "state.json").write_bytes(b"")
-    store = PlanStore(stored, told=lambda: {later[:16]: 7, HASH[:16]: 6})
+    store = PlanStore(stored, epochs_in_spool=lambda: {later[:16]: 7, HASH[:16]: 6})
     assert store.load() == Durable(seen=7, ran=(Ran(HASH, len(WHOLE)), Ran(later, 5)))
 
 

@@ -1,6 +1,6 @@
 """The spool says how full it is, how old its oldest record, and when it will be full, before it drops anything."""
 
-from node_agent.control.spool.spool_gauge import LOOK_NS, Fullness, SpoolGauge
+from node_agent.control.spool.spool_gauge import LOOK_NS, SpoolGauge, SpoolLevel
 from node_agent.control.spool.spool_protocol import Incarnation, Segment, Spool
 from node_agent.host.log import Log
 from protos.segments import Chain
@@ -31,13 +31,13 @@ def _spool(*bytes_: int) -> Spool:
 def test_the_instant_at_which_it_is_full_is_that_of_the_present_rate() -> None:
     spool = _spool(100)
     gauge = SpoolGauge(spool, Lines())
-    assert gauge.look(0) == Fullness(100, LIMIT, 1, None), "no rate is known yet"
+    assert gauge.look(0) == SpoolLevel(100, LIMIT, 1, None), "no rate is known yet"
     for second in range(1, 61):
         spool.incarnations[5].segments[0].bytes = 100 + 5 * second
         now = gauge.look(second * SECOND)
-    assert now == Fullness(400, LIMIT, 60 * SECOND, 120 * SECOND)
+    assert now == SpoolLevel(400, LIMIT, 60 * SECOND, 120 * SECOND)
     spool.incarnations[5].segments = [Segment(1, 2, 50)]  # collected
-    assert gauge.look(61 * SECOND) == Fullness(50, LIMIT, 1, None)
+    assert gauge.look(61 * SECOND) == SpoolLevel(50, LIMIT, 1, None)
     assert gauge.look(200 * SECOND).full_in_ns is None, "it does not grow"
     spool.incarnations[5].segments = []
     assert gauge.look(201 * SECOND).oldest_ns == 0

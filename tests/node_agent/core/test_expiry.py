@@ -7,7 +7,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from node_agent.core import plan as plans
-from node_agent.core.engine.handover import hand_over
+from node_agent.core.engine.handover import inherit_state
 from node_agent.core.plan import Late
 from protos.records import POLICY_LATE, POLICY_OUTDATED, Admitted, Degraded, Ran, per_exit
 from tests.node_agent.core.simulated.limited_node import (
@@ -196,7 +196,7 @@ def test_what_runs_in_an_operators_place_is_the_same_instance_under_the_next_pla
     for late, same in ((Late(50, "cheap"), True), (Late(50, "cheap", '{"a": 1}'), False), (Late(50, "dear"), False)):
         old = node.loaded
         node.loaded = node.load(with_operators(plan_of(), O5=late))
-        hand_over(node.loaded, old)
+        inherit_state(node.loaded, old)
         one, other = (next(step.late for step in each.steps if step.operator_id == 5) for each in (old, node.loaded))
         assert one is not None and other is not None and one.variant is not None and other.variant is not None
         assert (one.variant.call is other.variant.call) is same and other.late_ns == 50
@@ -207,7 +207,7 @@ def test_an_operator_that_goes_on_is_asked_by_the_new_plans_limits() -> None:
     for late, delivered in ((Late(100), 0), (Late(100, "cheap"), 1), (None, 1)):
         old = node.loaded
         node.loaded = node.load(with_operators(plan_of(), **({"O2": late, "O5": late} if late else {})))
-        hand_over(node.loaded, old)
+        inherit_state(node.loaded, old)
         node.engine.unload(old, node.now_ns)
         node.delivered.clear()
         node.run([Arrival(2, node.now_ns + 1000, 150)])

@@ -15,7 +15,7 @@ from node_agent.client.client import Sink, Source
 from node_agent.control.spool.spool_files import SpoolFiles
 from node_agent.host import log
 from node_agent.host.log import LINE_BYTES, WARNING, Log, Stderr
-from node_agent.host.operator_output import MOST_CHARACTERS, Printed
+from node_agent.host.operator_output import MOST_CHARACTERS, OperatorOutput
 from node_agent.host.trace_ring import Ring, RingFacts
 from node_agent.link.clock_offset import Offset
 from node_agent.runtime.deployments.announcements import CALM_NS, EventAnnouncer
@@ -100,7 +100,7 @@ def test_a_reader_that_does_not_read_stops_nobody(pipe: tuple[int, int]) -> None
 
 
 def test_what_is_printed_is_told_line_by_line(pipe: tuple[int, int]) -> None:
-    to = Printed(Log("a", "runtime", to=Stderr(pipe[1])))
+    to = OperatorOutput(Log("a", "runtime", to=Stderr(pipe[1])))
     print("one", 1, file=to)
     print("two", end="", file=to)
     print(" and more\n\nthree", file=to, flush=True)

@@ -190,9 +190,9 @@ def test_what_was_taken_over_can_be_read_when_the_writer_is_dead(tmp_path: Path)
     ring = _ring(tmp_path, 8)
     taken = [TakenOver(1 << 63, 7, seq, seq) for seq in range(MOST_TAKEN_OVER)]
     assert ring.promised() == []
-    assert ring.promise(taken) and ring.promised() == taken
-    assert ring.promise(taken[:2]) and ring.promised() == taken[:2]
-    assert not ring.promise([*taken, taken[0]])
+    assert ring.promise_acknowledgements(taken) and ring.promised() == taken
+    assert ring.promise_acknowledgements(taken[:2]) and ring.promised() == taken[:2]
+    assert not ring.promise_acknowledgements([*taken, taken[0]])
 
 
 def test_what_was_acknowledged_can_be_read_when_the_writer_is_dead(tmp_path: Path) -> None:
@@ -208,7 +208,7 @@ def test_what_was_acknowledged_can_be_read_when_the_writer_is_dead(tmp_path: Pat
 
 def test_an_incarnation_inherits_from_all_before_it(tmp_path: Path) -> None:
     ring = _ring(tmp_path, 8)
-    ring.promise([TakenOver(1, 7, 40, 11)])
+    ring.promise_acknowledgements([TakenOver(1, 7, 40, 11)])
     first = inherited((), 3, ring)
     assert first == [(3, TakenOver(1, 7, 40, 11))]
     ring.acknowledge(2, 7, 5)

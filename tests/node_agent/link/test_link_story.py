@@ -17,7 +17,7 @@ from node_agent.link.limits import (
     TUPLE_OVERHEAD_BYTES,
     LinkError,
 )
-from node_agent.link.receiver import Arrived, Inbox, Memory, Receiver, grant
+from node_agent.link.receiver import Arrived, Inbox, Memory, Receiver, share_credit
 from node_agent.link.sender import Outgoing, Sender
 from node_agent.wire.frames import MAX_WHY_CHARS
 
@@ -326,10 +326,10 @@ def test_resent_tuples_are_recognised_within_a_batch() -> None:
 
 
 def test_credit_is_a_share_in_useful_pieces() -> None:
-    assert grant(100_000, 4) == 25_000
-    assert grant(100_000, 40) == 0
-    assert grant(1 << 30, 1) == 1 << 20
-    assert grant(0, 0) == 0
+    assert share_credit(100_000, 4) == 25_000
+    assert share_credit(100_000, 40) == 0
+    assert share_credit(1 << 30, 1) == 1 << 20
+    assert share_credit(0, 0) == 0
 
 
 def test_a_new_incarnation_of_a_node_does_not_repeat_what_the_old_one_sent() -> None:

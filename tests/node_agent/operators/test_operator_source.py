@@ -136,11 +136,11 @@ def test_another_interpreter_says_the_same(tmp_path: Path) -> None:
 
     others = [each for each in ("/usr/bin/python3", *(which(f"python3.{n}") for n in range(11, 15))) if each]
     source = ROOT / "node_agent" / "operators" / "source_code.py"
-    told = set()
+    comparable = set()
     for other in {*others, sys.executable}:
         done = subprocess.run(
             [other, "-c", program, str(source), str(file)], capture_output=True, text=True, check=False
         )
         if done.returncode == 0:
-            told.add(done.stdout.strip())
-    assert told == {_code(file)}
+            comparable.add(done.stdout.strip())
+    assert comparable == {_code(file)}

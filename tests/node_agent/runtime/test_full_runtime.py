@@ -14,7 +14,7 @@ import pytest
 
 from node_agent.client.client import Admitted, Refused, Source
 from node_agent.core import plan as core
-from node_agent.core.shedding.memory_limit import JOB_BYTES, weight
+from node_agent.core.shedding.memory_limit import JOB_BYTES, size_estimate
 from node_agent.host.clock import now_ns
 from node_agent.host.live_ports import ThisMachine
 from node_agent.link.outcomes import OutcomeLog
@@ -250,7 +250,7 @@ def test_the_limit_of_a_queue_and_lateness_are_counted_by_policy_and_operator(tm
         runtime.plans.count_policed(2)
         counters = runtime.shared.counters
         written = kinds(runtime)
-        assert counters["shed.memory"] == written[SHED] == 20 - 5000 // (JOB_BYTES + weight("x"))
+        assert counters["shed.memory"] == written[SHED] == 20 - 5000 // (JOB_BYTES + size_estimate("x"))
         assert counters["degraded.O1"] == written[DEGRADED] == 1
         runtime.plans.abort(deployed.hash)
         runtime.plans.unload(deployed, now_ns(), 4)

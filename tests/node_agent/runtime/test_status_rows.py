@@ -16,7 +16,7 @@ from node_agent.link.clock_offset import FAR_NS
 from node_agent.operators.registry import Registry
 from node_agent.runtime import status
 from node_agent.runtime.in_process import in_process
-from node_agent.runtime.links.delivery_counts import Tally
+from node_agent.runtime.links.delivery_counts import DeliveryCounts
 from node_agent.runtime.loop import Runtime
 from node_agent.sdk import operator
 from node_agent.wire.plan_message import core_plan
@@ -28,28 +28,28 @@ SECOND = 10**9
 
 @given(st.integers(-(1 << 20), FAR_NS - 1), st.integers(0, FAR_NS))
 def test_each_result_has_one_verdict_and_one_bucket(most_ns: int, deadline_ns: int) -> None:
-    tally = Tally()
-    tally.add(most_ns, most_ns - 1, deadline_ns)
-    assert (tally.met, tally.late, tally.undecidable) == (
+    counts = DeliveryCounts()
+    counts.add(most_ns, most_ns - 1, deadline_ns)
+    assert (counts.met, counts.late, counts.undecidable) == (
         int(most_ns <= deadline_ns), int(most_ns - 1 > deadline_ns), int(most_ns == deadline_ns + 1)
     )  # fmt: skip
-    ((upto_ns, results),) = tally.latencies()
-    assert results == 1 and tally.worst_ns == max(0, most_ns)
+    ((upto_ns, results),) = counts.latencies()
+    assert results == 1 and counts.worst_ns == max(0, most_ns)
     assert max(0, most_ns) <= upto_ns < max(4096, 1.25 * most_ns + 4096), "a quarter too long at most"
 
 
 def test_buckets_ascend() -> None:
-    tally = Tally()
+    counts = DeliveryCounts()
     for power in range(62):
-        tally.add(1 << power, 0, SECOND)
-    edges = [upto_ns for upto_ns, _ in tally.latencies()]
+        counts.add(1 << power, 0, SECOND)
+    edges = [upto_ns for upto_ns, _ in counts.latencies()]
     assert edges == sorted(set(edges))
 
 
 def test_a_latency_without_a_bound_is_only_undecidable() -> None:
-    tally = Tally()
-    tally.add(FAR_NS + 5, 0, SECOND)
-    assert (tally.met, tally.late, tally.undecidable, tally.worst_ns, list(tally.latencies())) == (0, 0, 1, 0, [])
+    counts = DeliveryCounts()
+    counts.add(FAR_NS + 5, 0, SECOND)
+    assert (counts.met, counts.late, counts.undecidable, counts.worst_ns, list(counts.latencies())) == (0, 0, 1, 0, [])
 
 
 @operator("test.picky", inputs={"value": "json"}, output="json")
@@ -84,7 +84,7 @@ def test_outputs_units_and_sources_are_as_in_the_trace(tmp_path: Path, capfd: py
         (deployed,) = runtime.plans.by_hash.values()
         deployed.engine_slot.engine.admit(now_ns(), deployed.loaded, 1, (1, 1, 99, 0, 0, 0), 9, 0)
         deployed.engine_slot.engine.shed_queued(now_ns(), deployed.loaded.units[0], 1)
-        found = status.rows(now_ns(), runtime.plans, runtime.outbox.tallies)
+        found = status.rows(now_ns(), runtime.plans, runtime.outbox.delivery_counts)
         runtime.facts.publish()
         trace = list(unpack_records(runtime.facts.ring.take(1 << 24)))
         runtime.plans.count_policed(now_ns())
@@ -119,7 +119,7 @@ def test_what_a_message_cannot_hold_is_left_out_and_counted(tmp_path: Path) -> N
         outputs=[{"id": 1, "name": "out", "stream": many + 1, "deadline_ns": SECOND}],
     )
     with in_process(core_plan(plan, 1, 1), tmp_path) as runtime:
-        found = status.rows(now_ns(), runtime.plans, runtime.outbox.tallies)
+        found = status.rows(now_ns(), runtime.plans, runtime.outbox.delivery_counts)
     assert found.outputs and found.sources and 100 < len(found.units) == many - found.left_out
     message = ipc.Status(1, 7, True, 0, 1, 0, 0, 0, 0, 0, (), {}, found.outputs, found.units, found.sources)
     assert len(ipc.encode(message)) < ipc.MOST_BYTES / 2 + 8192

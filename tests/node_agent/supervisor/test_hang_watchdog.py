@@ -5,11 +5,11 @@ from typing import cast
 
 import pytest
 
-from node_agent.host.trace_ring import Ring, Running
+from node_agent.host.trace_ring import Ring, RunningInstance
 from node_agent.supervisor.watchdog import GRACE_NS, hung
 
 HANG_NS = 300_000_000
-RUNNING = Running(1_000, HANG_NS, unit=2, flags=0, source=1, epoch=1, seq=7, ordinal=0)
+RUNNING = RunningInstance(1_000, HANG_NS, unit=2, flags=0, source=1, epoch=1, seq=7, ordinal=0)
 LATEST_NS = RUNNING.start_ns + HANG_NS + GRACE_NS
 
 
@@ -17,14 +17,14 @@ LATEST_NS = RUNNING.start_ns + HANG_NS + GRACE_NS
 class Cell:
     """What each reading of the ring's cell gives, in order; the last one from then on."""
 
-    readings: list[Running | None]
+    readings: list[RunningInstance | None]
 
-    def running(self) -> Running | None:
+    def running_instance(self) -> RunningInstance | None:
         """The instance, None: nothing runs."""
         return self.readings.pop(0) if len(self.readings) > 1 else self.readings[0]
 
 
-def watched(at_ns: int, *readings: Running | None) -> Running | None:
+def watched(at_ns: int, *readings: RunningInstance | None) -> RunningInstance | None:
     return hung(cast(Ring, Cell(list(readings))), at_ns)
 
 
@@ -48,5 +48,5 @@ def test_where_nothing_runs_nothing_hangs() -> None:
 
 
 @pytest.mark.parametrize("after", [None, RUNNING._replace(seq=8), RUNNING._replace(start_ns=RUNNING.start_ns + 1)])
-def test_a_cell_that_changes_while_it_is_read_is_not_of_a_hung_instance(after: Running | None) -> None:
+def test_a_cell_that_changes_while_it_is_read_is_not_of_a_hung_instance(after: RunningInstance | None) -> None:
     assert watched(LATEST_NS + 1, RUNNING, after) is None

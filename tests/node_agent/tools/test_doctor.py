@@ -397,11 +397,13 @@ def test_grant_rt_without_the_right_says_how_to_get_it(tmp_path: Path, monkeypat
     limits = tmp_path / "limits.d"
     with SAID.refuses("limits.d not_allowed"):
         real_time_permission.apply(
-            real_time_permission.Grant("pi", Path("/usr/bin/python3"), limits, "sudo x grant-rt --apply")
+            real_time_permission.RealTimePermission("pi", Path("/usr/bin/python3"), limits, "sudo x grant-rt --apply")
         )
     with SAID.refuses("shimekiri-pi.conf unwritable"):
         monkeypatch.undo()
-        real_time_permission.apply(real_time_permission.Grant("pi", Path("/usr/bin/python3"), tmp_path / "none"))
+        real_time_permission.apply(
+            real_time_permission.RealTimePermission("pi", Path("/usr/bin/python3"), tmp_path / "none")
+        )
 
 
 def test_with_sudo_the_caller_is_meant(monkeypatch: pytest.MonkeyPatch) -> None:

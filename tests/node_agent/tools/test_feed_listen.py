@@ -23,8 +23,8 @@ from node_agent.client.client import Admitted, Refused, Sink
 from node_agent.operators.codecs import Codecs
 from node_agent.runtime.in_process import in_process
 from node_agent.tools import cli, feed
-from node_agent.tools.feed import Account
-from node_agent.tools.line_reader import CsvRows, JsonRows, LineError, Lines
+from node_agent.tools.feed import SummaryReport
+from node_agent.tools.line_reader import CsvRows, JsonRows, LineError, LineReader
 from node_agent.tools.listen import as_line
 from node_agent.tools.pacing import Rate, Recorded
 from node_agent.wire.plan_message import core_plan
@@ -186,11 +186,11 @@ def test_refusals_are_told_by_reason(tmp_path: Path, run: Command) -> None:
     assert re.fullmatch(
         r"node-agent feed: 2 sent, 0 admitted, 2 refused \(2 x at least 61\d+\.\d ms old, at most 60000 ms .*\)\n", told
     )
-    account = Account()
-    account.sent = 14
-    account.add([Admitted(1, 1), None, *(Refused("it is " + "x" * number) for number in range(12))])
-    assert "14 sent, 1 admitted, 12 refused (4 x other reasons; 1 x it is ; " in account.last_line()
-    assert account.last_line().endswith(", 1 without an answer")
+    report = SummaryReport()
+    report.sent = 14
+    report.add([Admitted(1, 1), None, *(Refused("it is " + "x" * number) for number in range(12))])
+    assert "14 sent, 1 admitted, 12 refused (4 x other reasons; 1 x it is ; " in report.last_line()
+    assert report.last_line().endswith(", 1 without an answer")
 
 
 def test_nobody_there_and_no_such_source(tmp_path: Path, node: str, capsys: pytest.CaptureFixture[str]) -> None:
@@ -298,7 +298,7 @@ def test_a_serial_device_is_read_raw_and_gets_its_settings_back(node: str) -> No
     assert codes == [0]
     os.close(theirs)
     ours, theirs = os.openpty()
-    with closing(Lines(os.ttyname(theirs), 9600)):
+    with closing(LineReader(os.ttyname(theirs), 9600)):
         assert termios.tcgetattr(theirs)[4] == termios.B9600
     assert termios.tcgetattr(theirs) == before
     os.close(ours)
@@ -310,7 +310,7 @@ def test_a_line_without_an_end_takes_no_memory(tmp_path: Path, monkeypatch: pyte
     file = tmp_path / "in"
     file.write_bytes(b"1" * 1_000_000 + b"\n2\n")
     for read in (JsonRows, CsvRows):
-        with closing(Lines(str(file))) as lines:
+        with closing(LineReader(str(file))) as lines:
             rows = read(lines)
             with pytest.raises(InputError) as error:
                 next(rows)

@@ -13,7 +13,7 @@ from mcap.writer import CompressionType, Writer
 from node_agent.client.client import Sink
 from node_agent.operators.codecs import Codecs
 from node_agent.tools import cli, feed, mcap_reader
-from node_agent.tools.mcap_reader import Recording, Stamps
+from node_agent.tools.mcap_reader import McapReader, Stamps
 from protos.vehicle_pb2 import DESCRIPTOR, Hazard, Sensor
 from tests.node_agent.live import ROOT, chain_plan
 from tests.node_agent.tools.test_feed_listen import running
@@ -64,7 +64,7 @@ def test_one_topics_messages_in_the_files_order(tmp_path: Path, options: dict[st
     both = [
         each for pair in zip(numbers("/a", [*range(40)]), numbers("/b", [*range(40)]), strict=True) for each in pair
     ]
-    found = Recording(mcap(tmp_path / "x.mcap", both, **options), "/b", "log")
+    found = McapReader(mcap(tmp_path / "x.mcap", both, **options), "/b", "log")
     codec = Codecs().get("json")
     for _ in range(2):
         assert [(found.typed(codec, data), found.number, found.at_ns) for data in found] == [
@@ -77,7 +77,7 @@ def test_one_topics_messages_in_the_files_order(tmp_path: Path, options: dict[st
 def test_gaps_by_log_and_by_publish_time(tmp_path: Path) -> None:
     path = mcap(tmp_path / "x.mcap", numbers("/a", [5, 10, 8, 12]))
     for by, gaps_ms in (("log", [0, 5, 0, 2, 2, 5]), ("publish", [0, 10, 0, 4, 4, 10])):
-        given = Recording(path, None, by)
+        given = McapReader(path, None, by)
         stamps = Stamps(given)
         found = [stamps.gap_ns(each) for each in given]
         given.rewind()
@@ -139,18 +139,18 @@ def test_what_is_no_recording_is_told(tmp_path: Path, monkeypatch: pytest.Monkey
         (_write(tmp_path / "none.mcap", b""), None, "none.mcap cut_off"),
     ):
         with SAID.refuses(said):
-            Recording(file, topic, "log")
+            McapReader(file, topic, "log")
     for damaged, said in (
         (whole[: len(whole) // 2], "bad.mcap cut_off"),
         (whole[:300] + b"\x00" * 40 + whole[340:], "bad.mcap:6 damaged"),
     ):
         with SAID.refuses(said, worded=False):
-            list(Recording(_write(tmp_path / "bad.mcap", damaged), None, "log"))
+            list(McapReader(_write(tmp_path / "bad.mcap", damaged), None, "log"))
     monkeypatch.setattr(mcap_reader, "MOST_CHUNK_BYTES", 100)
     for compression in (CompressionType.LZ4, CompressionType.ZSTD):
         large = mcap(tmp_path / "large.mcap", numbers("/a", [*range(100)]), compression=compression)
         with SAID.refuses("large.mcap damaged"):
-            list(Recording(large, None, "log"))
+            list(McapReader(large, None, "log"))
 
 
 def test_options_of_other_inputs_are_refused(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:

@@ -74,7 +74,7 @@ def test_it_measures_here_and_prints_the_line() -> None:
 
 def test_the_lines_for_people() -> None:
     each = Measured(1_000, 2_000, 3_000, 7)
-    lines = overhead.told(overhead.Charges(each, each, each, False, 198, ("noise",))).splitlines()
+    lines = overhead.report_text(overhead.Charges(each, each, each, False, 198, ("noise",))).splitlines()
     assert lines[-1] == "charges: {decision: 3 us, drain: 3 us, side: 3 us}"
     assert "warning: noise" in lines and "2.0" in lines[1]
 

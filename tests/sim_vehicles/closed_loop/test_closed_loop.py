@@ -59,7 +59,7 @@ def test_only_a_warning_about_the_crossing_vehicle_brakes_and_only_once(played: 
     assert one.commanded_ns == 10_100_000_000
     assert tell(one, 10.2) is None
     assert len(one.log) == 4
-    verdict = one.verdict(3, 20, 75_000_000, True, None)
+    verdict = one.verdict(3, 20, 75_000_000, True, None).document()
     assert verdict["warnings"] == {"about_crossing": 2, "false": 1, "others": 0, "missed": False}
     assert (verdict["burst_phase"], verdict["burst_phases"], verdict["burst_phase_ns"]) == (3, 20, 75_000_000)
 
@@ -100,7 +100,7 @@ def test_an_early_warning_saves_a_late_one_softens(played: Played, at_s: float |
     one = loop(played)
     if at_s is not None:
         tell(one, at_s)
-    verdict = one.verdict(0, 1, 0, True, None)
+    verdict = one.verdict(0, 1, 0, True, None).document()
     assert verdict["outcome"] == outcome
     assert verdict["valid"] is True
     assert verdict["warnings"]["missed"] is (at_s is None)
@@ -119,14 +119,14 @@ def test_who_does_not_brake_keeps_its_motion(played: Played) -> None:
     one = loop(played, NONE)
     assert tell(one, 10.1) is None
     assert one.ego is one.scenario.motion.tracks["A"]
-    assert one.verdict(0, 1, 0, True, None)["outcome"] == "CRASH"
+    assert one.verdict(0, 1, 0, True, None).document()["outcome"] == "CRASH"
 
 
 def test_a_verdict_says_why_it_is_not_valid(played: Played) -> None:
     scenario, _, judge = played
-    assert loop(played).verdict(0, 1, 0, False, "played at rate 4")["why_not_valid"] == "played at rate 4"
+    assert loop(played).verdict(0, 1, 0, False, "played at rate 4").document()["why_not_valid"] == "played at rate 4"
     short = ClosedLoop(scenario, Stimuli(FEEDS, scenario, StimulusOptions(9_000_000_000, 11_000_000_000)), AUTO, judge)
-    verdict = short.verdict(0, 1, 0, True, None)
+    verdict = short.verdict(0, 1, 0, True, None).document()
     assert (verdict["outcome"], verdict["valid"]) == ("AVOIDED", False)
     assert verdict["why_not_valid"].startswith("the replay ends at 11 s, before a contact at 12.1")
 

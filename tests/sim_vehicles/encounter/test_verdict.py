@@ -163,7 +163,7 @@ def driven(what: Scenario, log: list[Warned], brake: Brake = AUTO, until_s: floa
 def test_a_warning_in_time_is_credited_and_every_number_is_as_computed_by_hand() -> None:
     what = scenario(crossing(0.1))
     log = [told(2.3, 2.0, level=0), told(2.5, 2.2), told(2.6, 2.2)]
-    verdict = Judge(what).verdict(driven(what, log))
+    verdict = Judge(what).verdict(driven(what, log)).document()
     # The brake bites at 2.7 s with the front at -21 m; 100/14 m later it stands, 12.857 m before the strip.
     assert verdict["outcome"] == "AVOIDED"
     assert verdict["gap_m"] == pytest.approx(20 - 100 / 14, abs=2e-3)
@@ -188,15 +188,15 @@ def test_a_warning_in_time_is_credited_and_every_number_is_as_computed_by_hand()
 def test_where_the_ego_stands_in_the_way_of_who_has_passed_is_said() -> None:
     # X's rear leaves A's extent (x = -1) at 4.5 s, when A's front is still before the strip (unbraked: until 4.7 s).
     what = scenario(crossing(-0.8))
-    verdict = Judge(what).verdict(driven(what, [told(3.63, 3.4)]))
+    verdict = Judge(what).verdict(driven(what, [told(3.63, 3.4)])).document()
     # It bites at 3.83 s with 47 - 38.3 = 8.7 m left; 50 / 7 m further it stands.
     assert (verdict["outcome"], verdict["stood"]["in_way"]) == ("AVOIDED", False)
     assert verdict["stood"]["left_m"] == pytest.approx(8.7 - 50 / 7, abs=0.01)
-    late = Judge(what).verdict(driven(what, [told(4.0, 3.4)]))
+    late = Judge(what).verdict(driven(what, [told(4.0, 3.4)])).document()
     assert (late["outcome"], late["stood"]) == (
         "AVOIDED", {"left_m": pytest.approx(47 - 42 - 50 / 7, abs=0.01), "in_way": True},
     )  # fmt: skip
-    past = Judge(what).verdict(driven(what, [told(4.8, 3.4)]))
+    past = Judge(what).verdict(driven(what, [told(4.8, 3.4)])).document()
     assert past["stood"] == {"left_m": pytest.approx(47 - 50 - 50 / 7, abs=0.01), "in_way": False}, "2 + 4 m beyond"
 
 
@@ -212,7 +212,7 @@ def test_a_small_gap_is_a_near_miss_and_said_in_centimetres(gap_m: float, near: 
 def test_a_late_warning_is_a_crash_at_the_speed_that_is_left() -> None:
     what = scenario(crossing(0.0))
     # Commanded at 3.9 s, the brake bites at 4.1 s, 6 m before the strip, where v2 = 100 - 2 * 7 * 6 is left.
-    verdict = Judge(what).verdict(driven(what, [told(3.9, 3.6)]))
+    verdict = Judge(what).verdict(driven(what, [told(3.9, 3.6)])).document()
     assert verdict["outcome"] == "CRASH"
     assert verdict["impact_kmh"] == pytest.approx(16**0.5 * 3.6, abs=0.06)
     assert verdict["impact_s"] == pytest.approx(4.1 + (10 - 4) / 7, abs=1e-3)
@@ -222,7 +222,7 @@ def test_a_late_warning_is_a_crash_at_the_speed_that_is_left() -> None:
 
 def test_a_warning_about_another_vehicle_is_false_and_not_credited() -> None:
     what = scenario(crossing(0.1))
-    verdict = Judge(what).verdict(driven(what, [told(2.5, 2.2, object_id=2), told(2.6, 2.2, object_id=77)]))
+    verdict = Judge(what).verdict(driven(what, [told(2.5, 2.2, object_id=2), told(2.6, 2.2, object_id=77)])).document()
     assert verdict["outcome"] == "CRASH"
     assert verdict["impact_kmh"] == 36.0
     assert verdict["warnings"] == {"about_crossing": 0, "false": 2, "others": 0, "missed": True}
@@ -231,28 +231,32 @@ def test_a_warning_about_another_vehicle_is_false_and_not_credited() -> None:
 
 def test_who_does_not_brake_is_warned_all_the_same() -> None:
     what = scenario(crossing(0.1))
-    verdict = Judge(what).verdict(driven(what, [told(2.5, 2.2)], NONE))
+    verdict = Judge(what).verdict(driven(what, [told(2.5, 2.2)], NONE)).document()
     assert (verdict["outcome"], verdict["brake"], verdict["closed_form"]) == ("CRASH", None, None)
     assert (verdict["knew"]["at_s"], verdict["warnings"]["missed"]) == (2.5, False)
 
 
 def test_a_warning_after_the_contact_was_missed() -> None:
     what = scenario(crossing(0.1))
-    verdict = Judge(what).verdict(driven(what, [told(4.9, 3.0)]))
+    verdict = Judge(what).verdict(driven(what, [told(4.9, 3.0)])).document()
     assert (verdict["outcome"], verdict["impact_s"]) == ("CRASH", pytest.approx(4.8, abs=1e-3))
     assert verdict["warnings"] == {"about_crossing": 1, "false": 0, "others": 0, "missed": True}
 
 
 def test_without_a_conflict_nothing_is_missed() -> None:
     what = scenario(crossing(1.0))
-    verdict = Judge(what).verdict(driven(what, []))
+    verdict = Judge(what).verdict(driven(what, [])).document()
     assert (verdict["outcome"], verdict["gap_m"]) == ("AVOIDED", pytest.approx(8**0.5, abs=2e-3))
     assert verdict["warnings"]["missed"] is False
 
 
 def test_who_could_perceive_the_crossing_vehicle_first() -> None:
     what = scenario(crossing(0.1))
-    assert Judge(what).verdict(driven(what, []))["first_perceivable"] == {"by": "E", "at_s": 0.0, "left_m": 47.0}
+    assert Judge(what).verdict(driven(what, [])).document()["first_perceivable"] == {
+        "by": "E",
+        "at_s": 0.0,
+        "left_m": 47.0,
+    }
     alone = Scenario(what.motion, Scene("by hand", "A", (), "X", occluders=what.scene.occluders))
     first = Judge(alone).first_perceivable
     assert first is not None
@@ -262,7 +266,11 @@ def test_who_could_perceive_the_crossing_vehicle_first() -> None:
 
 def test_a_scene_without_a_crossing_vehicle_says_so() -> None:
     what = scenario(crossing(0.1), crossing_id=None)
-    verdict = Judge(what).verdict(Driven(A, AUTO, None, [told(2.5, 2.2), told(2.6, 2.2, object_id=2)], NAMES, 0, 10))
+    verdict = (
+        Judge(what)
+        .verdict(Driven(A, AUTO, None, [told(2.5, 2.2), told(2.6, 2.2, object_id=2)], NAMES, 0, 10))
+        .document()
+    )
     assert (verdict["outcome"], verdict["crossing"]) == ("CRASH", None)
     assert verdict["note"] == (
         "no crossing vehicle named: nothing to judge, and no warning makes the ego brake; contact with X"
@@ -292,7 +300,7 @@ def test_what_begins_after_the_contact_is_judged_but_not_valid() -> None:
     assert Judge(what).unfinished(late) == (
         "the replay begins at 6.5 s, after the contact at 4.80 s; play it from earlier"
     )
-    assert Judge(what).verdict(late)["warnings"]["missed"] is False
+    assert Judge(what).verdict(late).document()["warnings"]["missed"] is False
 
 
 def test_a_crossing_vehicle_that_is_not_recorded_is_refused() -> None:

@@ -28,7 +28,7 @@ def test_all_21_operators_of_the_query_have_a_manual() -> None:
     vehicles = [name for name in installed if name.startswith("vehicle.")]
     assert len(vehicles) == 21
     for name in vehicles:
-        assert registry.shape(name).implementation.__doc__, f"{name} says neither unit nor source"
+        assert registry.signature(name).implementation.__doc__, f"{name} says neither unit nor source"
 
 
 def test_every_shipped_query_is_valid_on_the_shipped_cluster() -> None:

@@ -138,7 +138,7 @@ def test_the_crossing_in_virtual_time_phase_by_phase(tmp_path: Path) -> None:
     assert [(lap.phase, lap.phases, lap.phase_ns) for lap in laps] == [(0, 2, 0), (1, 2, 250 * MS)]
     assert laps[0].inputs_hash != laps[1].inputs_hash
     for number, lap in enumerate(laps):
-        found = lap.verdict
+        found = lap.verdict.document()
         assert (found["outcome"], found["valid"], found["burst_phase_ns"]) == ("AVOIDED", True, 250 * MS * number)
         assert found["warnings"]["false"] > 0, "this query warns of everybody"
         deciding = found["deciding"]
@@ -164,7 +164,7 @@ def test_a_run_of_laps_is_a_run_for_the_report_and_holds_the_deciding_tuple(tmp_
     (trace,) = (tmp_path / "run").glob("trace/raw/a/*/0000.trace")
     facts = list(records.unpack_records(records_in(trace.read_bytes())))
     for lap in laps:
-        deciding = lap.verdict["deciding"]
+        deciding = lap.verdict.document()["deciding"]
         outputs = [
             fact
             for fact in facts
@@ -179,21 +179,21 @@ def test_a_run_of_laps_is_a_run_for_the_report_and_holds_the_deciding_tuple(tmp_
 def test_laps_repeat_the_phases_and_nothing_changes() -> None:
     laps = play(laps=2)
     assert [lap.phase for lap in laps] == [0, 1, 0, 1]
-    assert laps[0].verdict["gap_m"] == laps[2].verdict["gap_m"]
+    assert laps[0].verdict.document()["gap_m"] == laps[2].verdict.document()["gap_m"]
     assert laps[0].inputs_hash == laps[2].inputs_hash
 
 
 def test_no_warning_no_brake() -> None:
     (lap,) = play(level=0, phases=1)
-    assert (lap.verdict["outcome"], lap.verdict["brake"]) == ("CRASH", None)
-    assert lap.verdict["impact_kmh"] == pytest.approx(50, abs=0.1)
-    assert lap.verdict["warnings"] == {"about_crossing": 0, "false": 0, "others": 0, "missed": True}
+    assert (lap.verdict.document()["outcome"], lap.verdict.document()["brake"]) == ("CRASH", None)
+    assert lap.verdict.document()["impact_kmh"] == pytest.approx(50, abs=0.1)
+    assert lap.verdict.document()["warnings"] == {"about_crossing": 0, "false": 0, "others": 0, "missed": True}
 
 
 def test_an_operator_that_raises_makes_the_verdict_invalid_and_is_named() -> None:
     (lap,) = play(level=3, phases=1)
-    assert lap.verdict["valid"] is False
-    assert lap.verdict["why_not_valid"] == (
+    assert lap.verdict.document()["valid"] is False
+    assert lap.verdict.document()["why_not_valid"] == (
         "operator O1 on node a raised 160 times, first: RuntimeError: no such level"
     )
 

@@ -63,14 +63,14 @@ BUGS = (
         "acknowledged_early", "A batch is acknowledged by one more than it has.",
         "node_agent/link/receiver.py",
         "        self._acked = self.last\n        self._granted = credit_bytes\n"
-        "        return Acknowledgement(self.last, credit_bytes)\n\n\ndef grant",
+        "        return Acknowledgement(self.last, credit_bytes)\n\n\ndef share_credit",
         "        self._acked = self.last = self.last + 1\n        self._granted = credit_bytes\n"
-        "        return Acknowledgement(self.last, credit_bytes)\n\n\ndef grant",
+        "        return Acknowledgement(self.last, credit_bytes)\n\n\ndef share_credit",
     ),
     Bug(
         "no_promise", "What runs before it is acknowledged is promised nowhere.",
         "node_agent/runtime/links/acceptor.py",
-        "        return self._ring.promise(taken)\n", "        return True\n",
+        "        return self._ring.promise_acknowledgements(taken)\n", "        return True\n",
     ),
     Bug(
         "flight_not_resent", "What was under way on a connection that ended is not sent again.",
@@ -96,13 +96,14 @@ BUGS = (
     Bug(
         "given_up_untold", "A tuple that a link gave up has no record.",
         "node_agent/runtime/links/peer_link.py",
-        "        if mark is None:\n            self.shared.facts.write(\n                GAVE_UP,",
-        "        if mark is not None:\n            self.shared.facts.write(\n                GAVE_UP,",
+        "        if punctuation is None:\n            self.shared.facts.write(\n                GAVE_UP,",
+        "        if punctuation is not None:\n            self.shared.facts.write(\n                GAVE_UP,",
     ),
     Bug(
         "loss_not_told", "The peer is not told of numbers that a link has lost.",
         "node_agent/runtime/links/peer_link.py",
-        "            self.pending.lost(key, mark.first if isinstance(mark, Removal) else lineage[2], lineage)\n",
+        "            self.pending.lost(key, punctuation.first if isinstance(punctuation, Removal) else lineage[2],"
+        " lineage)\n",
         "            pass\n",
     ),
 )  # fmt: skip

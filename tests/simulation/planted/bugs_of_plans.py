@@ -66,8 +66,8 @@ BUGS = (
     Bug(
         "no_hand_over", "A plan begins without the state, windows and side values of the one before.",
         "node_agent/runtime/deployments/lifecycle.py",
-        "            hand_over(deployed.loaded, before.loaded, deployed.inherits if deployed.base is before else None)"
-        "\n",
+        "            inherit_state(deployed.loaded, before.loaded,"
+        " deployed.inherits if deployed.base is before else None)\n",
         "",
     ),
     Bug(

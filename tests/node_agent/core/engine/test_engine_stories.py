@@ -13,9 +13,9 @@ from node_agent.core.engine.events import (
     Failed,
     Finished,
     Received,
+    ScenarioRunner,
     Send,
     Start,
-    Story,
 )
 from node_agent.core.model import Job, Queue
 from node_agent.core.policies import POLICIES, policy
@@ -42,7 +42,7 @@ def base(**changes: object) -> plans.Plan:
     return replace(empty, **changes)  # type: ignore[arg-type]
 
 
-def facts(story: Story, kind: type[Kind]) -> list[Kind]:
+def facts(story: ScenarioRunner, kind: type[Kind]) -> list[Kind]:
     return of(kind, records.unpack_records(story.facts.data()))
 
 
@@ -62,7 +62,7 @@ def two_units() -> plans.Plan:
 
 
 def test_an_idle_engine_starts_the_earliest_of_all_arrivals_of_the_instant() -> None:
-    story = Story(two_units(), policy("edf"))
+    story = ScenarioRunner(two_units(), policy("edf"))
     assert starts(story.handle(Admitted(0, 1, lineage(1)), Admitted(0, 2, lineage(2)))) == [(2, 2)]
 
 
@@ -70,14 +70,14 @@ def test_an_idle_engine_starts_the_earliest_of_all_arrivals_of_the_instant() -> 
     ("name", "order"), [("edf", [2, 1]), ("edf-op", [2, 1]), ("fifo", [1, 2]), ("edf-e2e", [1, 2])]
 )
 def test_each_policy_orders_by_its_own_key(name: str, order: list[int]) -> None:
-    story = Story(two_units(), policy(name))
+    story = ScenarioRunner(two_units(), policy(name))
     first = story.handle(Admitted(0, 1, lineage(1)), Admitted(1, 2, lineage(2, 1)))
     second = story.handle(Ended(2, 0), Finished(1, 2))
     assert [unit for unit, _ in starts(first + second)] == order
 
 
 def test_a_running_instance_is_not_interrupted_by_an_earlier_deadline() -> None:
-    story = Story(two_units(), policy("edf"))
+    story = ScenarioRunner(two_units(), policy("edf"))
     assert starts(story.handle(Admitted(0, 1, lineage(1)))) == [(1, 1)]
     assert story.handle(Admitted(1, 2, lineage(2))) == []
     assert starts(story.handle(Ended(5, 0), Finished(0, 5))) == [(2, 2)]
@@ -109,7 +109,7 @@ def relay(*, sent: bool) -> plans.Plan:
 @pytest.mark.parametrize(("name", "keys"), [("edf", [7, 11]), ("edf-op", [7, 11]), ("fifo", [3, 5]), ("bts", [7, 11])])
 def test_what_an_instance_triggers_is_released_when_it_ends(name: str, keys: list[int], sent: bool) -> None:
     """Unit 1 runs from 0 to 5. Released at its start, unit 2 would be due at 6, before unit 3, released at 3."""
-    story = Story(relay(sent=sent), policy(name))
+    story = ScenarioRunner(relay(sent=sent), policy(name))
     story.handle(Admitted(0, 1, lineage(1)))
     story.handle(Admitted(3, 2, lineage(2)))
     told = [story.handle(Ended(5, 0), Finished(0, 5)), story.handle(Ended(6, 0), Finished(5, 6))]
@@ -119,7 +119,7 @@ def test_what_an_instance_triggers_is_released_when_it_ends(name: str, keys: lis
 
 
 def test_ties_go_to_the_earlier_release_then_the_earlier_arrival() -> None:
-    story = Story(two_units(), policy("edf"))
+    story = ScenarioRunner(two_units(), policy("edf"))
     story.handle(Admitted(0, 1, lineage(9)))
     story.handle(Admitted(6, 2, lineage(1)), Admitted(6, 2, lineage(2)))  # due at 10
     story.handle(Admitted(0, 1, lineage(3)))  # due at 10 as well, released at 0
@@ -130,7 +130,7 @@ def test_ties_go_to_the_earlier_release_then_the_earlier_arrival() -> None:
 
 
 def test_edf_on_the_end_to_end_deadline_orders_by_origin_inside_a_unit() -> None:
-    story = Story(two_units(), policy("edf-e2e"))
+    story = ScenarioRunner(two_units(), policy("edf-e2e"))
     story.handle(Admitted(0, 2, lineage(9)))
     story.handle(Admitted(1, 1, lineage(1, 90)), Admitted(1, 1, lineage(2, 30)), Admitted(1, 1, lineage(3, 60)))
     order = [starts(story.handle(Finished(at, at + 1)))[0] for at in (1, 2, 3)]
@@ -139,7 +139,7 @@ def test_edf_on_the_end_to_end_deadline_orders_by_origin_inside_a_unit() -> None
 
 
 def test_a_result_is_delivered_and_written_down() -> None:
-    story = Story(two_units(), policy("edf"))
+    story = ScenarioRunner(two_units(), policy("edf"))
     story.handle(Admitted(0, 1, lineage(1)))
     assert story.handle(Ended(5, 0, "x"), Finished(0, 5)) == [Deliver(5, 1, lineage(1), "x")]
     (ran,) = facts(story, records.Ran)
@@ -150,7 +150,7 @@ def test_a_result_is_delivered_and_written_down() -> None:
 
 
 def test_a_filtered_tuple_leaves_a_fact_without_outputs() -> None:
-    story = Story(two_units(), policy("edf"))
+    story = ScenarioRunner(two_units(), policy("edf"))
     story.handle(Admitted(0, 1, lineage(1)))
     assert story.handle(Finished(0, 5)) == []
     (ran,) = facts(story, records.Ran)
@@ -158,7 +158,7 @@ def test_a_filtered_tuple_leaves_a_fact_without_outputs() -> None:
 
 
 def test_an_operator_that_fails_costs_its_tuple_only() -> None:
-    story = Story(two_units(), policy("edf"))
+    story = ScenarioRunner(two_units(), policy("edf"))
     story.handle(Admitted(0, 1, lineage(1)), Admitted(0, 1, lineage(2)))
     assert starts(story.handle(Failed(0, 3, records.CAUSE_OPERATOR_ERROR))) == [(1, 2)]
     (lost,) = facts(story, records.Lost)
@@ -166,7 +166,7 @@ def test_an_operator_that_fails_costs_its_tuple_only() -> None:
 
 
 def test_beyond_the_limit_an_arrival_is_lost_and_counted() -> None:
-    story = Story(two_units(), policy("edf"))
+    story = ScenarioRunner(two_units(), policy("edf"))
     story.engine.limit_to(1)
     story.handle(Admitted(0, 1, lineage(1)), Admitted(0, 1, lineage(2)))
     story.handle(Admitted(1, 1, lineage(3)))
@@ -197,7 +197,7 @@ def diamond() -> plans.Plan:
 
 
 def test_a_join_waits_for_both_branches_and_every_contributor_ends() -> None:
-    story = Story(diamond(), policy("edf"))
+    story = ScenarioRunner(diamond(), policy("edf"))
     story.handle(Admitted(0, 1, lineage(1)))
     assert story.handle(Ended(1, 0, "left"), Finished(0, 1)) == [
         Send(1, 7, 2, lineage(1), "left"),
@@ -211,7 +211,7 @@ def test_a_join_waits_for_both_branches_and_every_contributor_ends() -> None:
 
 
 def test_a_filtered_branch_sends_an_absence_mark_and_the_partner_ends() -> None:
-    story = Story(diamond(), policy("edf"))
+    story = ScenarioRunner(diamond(), policy("edf"))
     story.handle(Admitted(0, 1, lineage(1)))
     assert story.handle(Finished(0, 1)) == [Send(1, 7, 2, lineage(1), ABSENCE), Start(2, lineage(1), 2, None)]
     assert story.handle(Ended(2, 0, "right"), Finished(1, 2)) == []
@@ -221,7 +221,7 @@ def test_a_filtered_branch_sends_an_absence_mark_and_the_partner_ends() -> None:
 
 
 def test_a_lost_branch_sends_an_absence_mark_too() -> None:
-    story = Story(diamond(), policy("edf"))
+    story = ScenarioRunner(diamond(), policy("edf"))
     story.handle(Admitted(0, 1, lineage(1)))
     story.handle(Failed(0, 1, records.CAUSE_OPERATOR_ERROR))
     story.handle(Ended(2, 0), Finished(1, 2))
@@ -229,7 +229,7 @@ def test_a_lost_branch_sends_an_absence_mark_too() -> None:
 
 
 def test_a_join_without_its_partner_expires() -> None:
-    story = Story(diamond(), policy("edf"))
+    story = ScenarioRunner(diamond(), policy("edf"))
     story.handle(Received(0, 2, lineage(1), "left"))
     story.engine.expire(10)
     assert story.loaded.waiting == 1
@@ -239,7 +239,7 @@ def test_a_join_without_its_partner_expires() -> None:
 
 
 def test_the_joined_result_takes_the_oldest_origin() -> None:
-    story = Story(diamond(), policy("edf"))
+    story = ScenarioRunner(diamond(), policy("edf"))
     story.handle(Received(5, 2, (1, 0, 1, 0, 10, 14), "left"))
     (start,) = story.handle(Received(6, 3, (1, 0, 1, 0, 9, 16), "right"))
     assert isinstance(start, Start)
@@ -254,7 +254,7 @@ def test_a_side_input_is_stored_before_releases_and_triggers_nothing() -> None:
         units=(plans.Unit(1, (1,), 5, 100, exits=(3,)),),
         outputs=(plans.Output(1, "out", 3, 100),),
     )
-    story = Story(plan, policy("edf"))
+    story = ScenarioRunner(plan, policy("edf"))
     (slot,) = story.loaded.units[0].chain[0].sides
     assert slot.value is None
     assert story.handle(Admitted(0, 2, (2, 0, 1, 0, 0, 0), "newest")) == []
@@ -278,7 +278,7 @@ def chain_of_two() -> plans.Plan:
 
 
 def test_edf_op_switches_at_the_operators_boundary_and_goes_on_with_its_deadline() -> None:
-    story = Story(chain_of_two(), policy("edf-op"))
+    story = ScenarioRunner(chain_of_two(), policy("edf-op"))
     assert starts(story.handle(Admitted(0, 1, lineage(1)))) == [(1, 1)]
     story.handle(Admitted(1, 2, lineage(2)))  # due at 5, earlier than 10
     story.engine.suspend("between")
@@ -292,7 +292,7 @@ def test_edf_op_switches_at_the_operators_boundary_and_goes_on_with_its_deadline
 
 
 def test_a_batch_runs_the_whole_burst_as_one_instance_and_accounts_for_each_tuple() -> None:
-    story = Story(two_units(), policy("edf", largest_batch=0))
+    story = ScenarioRunner(two_units(), policy("edf", largest_batch=0))
     burst = [Admitted(0, 1, lineage(seq, 0)) for seq in (1, 2, 3)]
     other = Admitted(0, 1, lineage(4, 7))
     story.handle(*burst, other)
@@ -302,14 +302,14 @@ def test_a_batch_runs_the_whole_burst_as_one_instance_and_accounts_for_each_tupl
 
 
 def test_a_batch_is_no_larger_than_the_plan_allows() -> None:
-    story = Story(two_units(), policy("edf", largest_batch=2))
+    story = ScenarioRunner(two_units(), policy("edf", largest_batch=2))
     story.handle(*(Admitted(0, 1, lineage(seq, 0)) for seq in (1, 2, 3)))
     assert [job.lineage[2] for job in story.engine.jobs] == [1, 2]
     assert starts(story.handle(Finished(0, 9))) == [(1, 3)]
 
 
 def test_two_plans_run_side_by_side_and_an_unloaded_one_leaves_nothing() -> None:
-    story = Story(two_units(), policy("edf"))
+    story = ScenarioRunner(two_units(), policy("edf"))
     other = story.engine.load(replace(two_units(), hash=2, epoch=4), {1: (str, True), 2: (str, True)})
     story.engine.admit(0, other, 1, lineage(50), None, 0)
     story.handle(Admitted(0, 2, lineage(1)))
@@ -331,7 +331,7 @@ def test_unknown_policy_names_those_that_exist() -> None:
 def test_a_dropper_sheds_what_is_not_worth_running_and_the_next_job_starts(name: str) -> None:
     """Past its sub-deadline a job is shed; a partner that waits for it in a join ends."""
     late = replace(policy(name), dropper=lambda job, at_ns, ahead: at_ns > job.release_ns + job.unit.sub_deadline_ns)
-    story = Story(two_units(), late)
+    story = ScenarioRunner(two_units(), late)
     story.handle(Admitted(0, 1, lineage(1)), Admitted(0, 2, lineage(2)), Admitted(0, 1, lineage(3)))
     running = [each.seq for each in facts(story, records.Ran)]
     assert running == []
@@ -344,7 +344,7 @@ def test_a_dropper_sheds_what_is_not_worth_running_and_the_next_job_starts(name:
 
 
 def test_a_shed_branch_sends_an_absence_mark() -> None:
-    story = Story(diamond(), replace(policy("edf"), dropper=lambda job, at_ns, ahead: job.unit.id == 2))
+    story = ScenarioRunner(diamond(), replace(policy("edf"), dropper=lambda job, at_ns, ahead: job.unit.id == 2))
     story.handle(Admitted(0, 1, lineage(1)))
     story.handle(Ended(1, 0, "left"), Finished(0, 1))
     assert [each.ref for each in facts(story, records.Shed)] == [2]
@@ -375,7 +375,7 @@ class Doubling:
 
 def test_a_tuner_forms_the_batches_and_is_told_what_they_cost() -> None:
     tuner = Doubling()
-    story = Story(two_units(), replace(policy("edf"), tuner=lambda meter, parameters: tuner))
+    story = ScenarioRunner(two_units(), replace(policy("edf"), tuner=lambda meter, parameters: tuner))
     story.handle(*(Admitted(0, 1, lineage(seq)) for seq in range(1, 8)))
     for start_ns in (1, 12, 23):
         story.handle(Finished(start_ns, start_ns + 10))

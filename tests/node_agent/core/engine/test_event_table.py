@@ -7,7 +7,7 @@ from typing import Any, get_args
 from node_agent.core import plan as plans
 from node_agent.core.engine import events
 from node_agent.core.engine.engine import Engine
-from node_agent.core.engine.events import TABLE, Event, Story
+from node_agent.core.engine.events import TABLE, Event, ScenarioRunner
 from node_agent.core.policies import policy
 from protos.records import CAUSE_DECODE, CAUSE_OPERATOR_ERROR
 
@@ -53,7 +53,7 @@ def test_every_way_into_the_engine_is_an_event() -> None:
     }
     called: set[str] = set()
     for name in ("edf", "edf-op"):
-        story = Story(chain(), policy(name))
+        story = ScenarioRunner(chain(), policy(name))
         story.engine = Watched(story.engine, called)  # type: ignore[assignment]
         story.handle(events.Limited(0, 100), events.Prepared(0, chain(hash=2, epoch=2)))
         story.handle(events.Admitted(1, 1, LINEAGE), events.Received(1, 1, LINEAGE), events.Released(1, 0, LINEAGE))
@@ -63,7 +63,7 @@ def test_every_way_into_the_engine_is_an_event() -> None:
         if name == "edf-op":
             story.handle(events.Yielded(3), events.Finished(2, 3))
         else:
-            story.handle(events.Ended(4, 0, kept=True), events.Ended(4, 0))
+            story.handle(events.Ended(4, 0, counted_only=True), events.Ended(4, 0))
         story.handle(events.Failed(3, 5, CAUSE_OPERATOR_ERROR), events.MemoryPressure(5, 0, 1))
         story.handle(events.Finished(5, 6), events.Committed(6, 2))
         story.handle(events.Drained(7, 1))

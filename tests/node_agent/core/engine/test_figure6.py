@@ -1,7 +1,7 @@
 """[P] figure 6: T1 = (O1, O2) with sub-deadline 2, T2 = (O3) with 5, cost 1; p1 at 1 (O3's input at 2), p2 at 3."""
 
 from node_agent.core import plan as plans
-from node_agent.core.engine.events import Admitted, Command, Ended, Finished, Start, Story
+from node_agent.core.engine.events import Admitted, Command, Ended, Finished, ScenarioRunner, Start
 from node_agent.core.policies import policy
 from protos import records
 
@@ -43,7 +43,7 @@ def started(commands: list[Command]) -> list[tuple[int, int]]:
 
 def play(policy_name: str) -> list[records.Ran]:
     """Both tuples through the node, operator by operator; returns the RAN facts."""
-    story = Story(figure6_plan(), policy(policy_name))
+    story = ScenarioRunner(figure6_plan(), policy(policy_name))
     arrivals = {1: Admitted(1, 1, lineage(1, 1)), 3: Admitted(3, 1, lineage(2, 3))}
     running, began = 0, 0
     for now in range(1, 9):

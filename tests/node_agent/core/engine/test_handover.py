@@ -24,10 +24,10 @@ from node_agent.core.engine.events import (
     Event,
     Finished,
     Prepared,
+    ScenarioRunner,
     Start,
-    Story,
 )
-from node_agent.core.engine.handover import hand_over, inherited
+from node_agent.core.engine.handover import inherit_state, inherited
 from node_agent.core.facts import MemoryFacts
 from node_agent.core.model import CompiledPlan, Job
 from node_agent.runtime.executor import Executor
@@ -136,13 +136,13 @@ def test_an_operator_that_stays_as_it_is_counts_on_and_sees_its_side_input() -> 
         node.admit(1, value)
     node.run()
     new = node.load(renumbered(chain(2), 10))
-    hand_over(new, old)
+    inherit_state(new, old)
     node.admit(1, "late")  # on its way when the change came
     node.admit(2, "new", 11)
     node.run()
     assert node.results == [("x", 1, "b0"), ("y", 2, "b0"), ("z", 3, "b0"), ("late", 4, "b0"), ("new", 5, "b0")]
     node.engine.unload(old, node.now_ns)
-    old.dissolve()
+    old.release_resources()
     node.admit(2, "alone", 11)
     node.run()
     assert node.results[-1] == ("alone", 6, "b0")
@@ -151,9 +151,9 @@ def test_an_operator_that_stays_as_it_is_counts_on_and_sees_its_side_input() -> 
 def test_a_side_value_under_way_reaches_the_new_plan_until_it_has_one_of_its_own() -> None:
     node = Node()
     old, new = node.load(chain()), node.load(chain(2))
-    hand_over(new, old)
+    inherit_state(new, old)
     newest = node.load(chain(3))
-    hand_over(newest, new)
+    inherit_state(newest, new)
     for epoch, value, found in ((1, "late", ["late"] * 3), (2, "own", ["late", "own", "own"]),
                                 (1, "later", ["later", "own", "own"]), (3, "own too", ["later", "own", "own too"]),
                                 (2, "last", ["later", "last", "own too"])):  # fmt: skip
@@ -220,7 +220,7 @@ def in_order(name: str, seed: int) -> bool:
     job: Job | None = None
     for epoch, most, ran in ((1, 30, 10), (1, 10, 0), (2, 30, 30), (2, 30, 1000)):
         if epoch == 2 and ran == 30:
-            hand_over(new, old)
+            inherit_state(new, old)
         for _ in range(chance.randrange(1, most)):
             node.now_ns += chance.randrange(3 * MS)
             lineage = (1, 1, admitted, 0, node.now_ns, node.now_ns)
@@ -240,7 +240,7 @@ def test_a_shorter_sub_deadline_overtakes_by_at_most_the_difference() -> None:
     for at_ms in (0, 5, 15):
         node.now_ns = at_ms * MS
         node.admit(1, at_ms)
-    hand_over(new, old)
+    inherit_state(new, old)
     node.now_ns = 16 * MS
     node.admit(2, 16)
     node.run()
@@ -255,7 +255,7 @@ def test_measurements_go_on_where_the_unit_is_the_same() -> None:
         node.admit(1, number)
         node.run()
     new = node.load(chain(2, policy="spt"))
-    hand_over(new, old)
+    inherit_state(new, old)
     meters = [(mine.meter, its.meter) for mine, its in zip(new.units, old.units, strict=True)]
     for mine, its in meters:
         assert mine is not None and its is not None
@@ -276,7 +276,7 @@ def test_deadlines_of_a_service_curve_go_on() -> None:
     old, new = node.load(chain(policy="qed", units=units)), node.load(chain(2, policy="qed", units=units))
     for number in range(5):
         node.admit(1, number)
-    hand_over(new, old)
+    inherit_state(new, old)
     node.admit(2, 5)
     node.run()
     assert [value for _, value in node.seen] == list(range(6))
@@ -290,7 +290,7 @@ def test_policing_of_results_goes_on() -> None:
     old, new = node.load(plan), node.load(replace(plan, epoch=2, hash=2 << 60))
     node.admit(1, "passes")
     node.run()
-    hand_over(new, old)
+    inherit_state(new, old)
     for value in ("too many", "too many", "passes"):
         node.admit(2, value)
     node.run()
@@ -307,7 +307,7 @@ def test_waiting_join_entries_stay_with_their_plan() -> None:
     old, new = node.engine.load(plan, pair), node.engine.load(replace(plan, epoch=2, hash=2 << 60), pair)
     lineage = (7, 1, 1, 0, 0, 0)
     node.engine.receive(0, old, 1, lineage, "left")
-    hand_over(new, old)
+    inherit_state(new, old)
     node.engine.receive(0, new, 2, lineage, "another one's right")
     assert (old.waiting, new.waiting) == (1, 1)
     node.engine.receive(0, old, 2, lineage, "right")
@@ -333,7 +333,7 @@ def test_an_unloaded_plan_is_freed_without_the_garbage_collector() -> None:
     gc.disable()
     try:
         node.engine.unload(loaded, 1)
-        loaded.dissolve()
+        loaded.release_resources()
         del loaded, probe
         assert seen() is None
     finally:
@@ -344,11 +344,11 @@ def test_an_unloaded_plan_is_freed_without_the_garbage_collector() -> None:
 # -- a change of plans in a journal
 
 
-def journal(name: str, seed: int) -> tuple[Story, list[list[Event]], list[list[Command]]]:
+def journal(name: str, seed: int) -> tuple[ScenarioRunner, list[list[Event]], list[list[Command]]]:
     """Random arrivals and durations, two changes of plans, the first plan forgotten: the story, what happened, what
     followed."""
     chance = Random(seed)
-    story = Story(chain(policy=name), policy(name))
+    story = ScenarioRunner(chain(policy=name), policy(name))
     happened, followed = list[list[Event]](), list[list[Command]]()
     running: tuple[int, Start] | None = None
     at_ns = 0
@@ -389,7 +389,7 @@ def digest() -> str:
 @pytest.mark.parametrize("name", sorted(set(POLICIES) - {"edf-op"}))
 def test_a_journal_with_changes_of_plans_gives_the_same_commands(name: str) -> None:
     story, happened, followed = journal(name, 3)
-    again = Story(chain(policy=name), policy(name))
+    again = ScenarioRunner(chain(policy=name), policy(name))
     assert [again.handle(*events) for events in happened] == followed
     assert again.facts.data() == story.facts.data()
     flags = {record.flags for record in records.unpack_records(story.facts.data()) if record.kind == records.RAN}

@@ -1,7 +1,7 @@
 """A union may bring one lineage twice to a join: each arrival waits for a partner of its own."""
 
 from node_agent.core import plan as plans
-from node_agent.core.engine.events import Admitted, Ended, Finished, Story
+from node_agent.core.engine.events import Admitted, Ended, Finished, ScenarioRunner
 from node_agent.core.model import Join
 from node_agent.core.policies import policy
 from protos import records
@@ -9,7 +9,7 @@ from protos import records
 TWICE, ONCE, OUT = 1, 2, 3
 
 
-def story() -> Story:
+def story() -> ScenarioRunner:
     plan = plans.Plan(
         query="twice", node="a", index=0, hash=1, epoch=1, policy="fifo", largest_batch=1,
         streams=(plans.Stream(TWICE, "t", "json", marked=True), plans.Stream(ONCE, "o", "json", marked=True),
@@ -19,10 +19,10 @@ def story() -> Story:
         units=(plans.Unit(1, (1,), 5, 10, exits=(OUT,)),),
         outputs=(plans.Output(1, "out", OUT, 10),),
     )  # fmt: skip
-    return Story(plan, policy("fifo"))
+    return ScenarioRunner(plan, policy("fifo"))
 
 
-def facts(told: Story) -> list[tuple[int, int]]:
+def facts(told: ScenarioRunner) -> list[tuple[int, int]]:
     return [(r.kind, r.cause if isinstance(r, records.Lost) else 0) for r in records.unpack_records(told.facts.data())]
 
 

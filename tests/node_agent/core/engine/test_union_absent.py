@@ -1,7 +1,7 @@
 """Absence marks through a union: it gives nothing only when none of its inputs does."""
 
 from node_agent.core import plan as plans
-from node_agent.core.engine.events import Received, Start, Story
+from node_agent.core.engine.events import Received, ScenarioRunner, Start
 from node_agent.core.policies import policy
 from node_agent.core.punctuation import ABSENCE
 
@@ -9,7 +9,7 @@ LEFT, RIGHT, WHOLE, EITHER, OUT = range(1, 6)
 LINEAGE = (1, 0, 1, 0, 0, 0)
 
 
-def story() -> Story:
+def story() -> ScenarioRunner:
     """left and right, of which a tuple takes one, meet in a union; that joins with the whole."""
     plan = plans.Plan(
         query="either", node="a", index=0, hash=1, epoch=1, policy="fifo", largest_batch=1,
@@ -25,7 +25,7 @@ def story() -> Story:
         outputs=(plans.Output(1, "out", OUT, 10),),
         peers=(plans.Peer(1, "b"),),
     )  # fmt: skip
-    return Story(plan, policy("fifo"))
+    return ScenarioRunner(plan, policy("fifo"))
 
 
 def test_one_absent_branch_does_not_make_the_union_absent() -> None:

@@ -197,7 +197,7 @@ def test_memory_is_bounded_by_the_limit(seed: int) -> None:
     shedder, chance = RateLimiter(10, SPAN_NS), random.Random(seed)
     for number in range(20_000):
         shedder.decide(number // 20, number + chance.random(), number)
-        assert len(shedder._places) <= 2 * 10 + 17
+        assert len(shedder._admissions) <= 2 * 10 + 17
         assert len(shedder._heap) <= 2 * 10 + 17
     assert len(shedder._waiting) <= len(shedder._held) <= 10
     assert shedder.displaced > 1000

@@ -12,7 +12,7 @@ from hypothesis import strategies as st
 
 from node_agent.core import plan as plans
 from node_agent.core.engine.compiler import compile_plan
-from node_agent.core.engine.handover import hand_over
+from node_agent.core.engine.handover import inherit_state
 from node_agent.core.policies import policy as named
 from node_agent.core.shedding.shedding_policies import draw
 from node_agent.wire.overload_message import check as check_plan
@@ -225,7 +225,7 @@ def test_a_new_plan_goes_on_with_what_is_known_and_waits() -> None:
         calls = {each.operator_id: (each.call, each.plain) for each in run.loaded.steps}
         new = compile_plan(replace(plan, epoch=2), calls, node.engine.policy)
         assert new.shedders[0].backlog.load.cost_ns == MS
-        hand_over(new, run.loaded)
+        inherit_state(new, run.loaded)
         after = new.shedders[0]
         assert after.backlog.load.cost_ns == 10 * MS and after.backlog.load.gap_ns == 5 * MS
         assert after.counts() == before.counts() and after.due_ns == before.due_ns
@@ -255,7 +255,7 @@ def test_an_unloaded_plan_is_freed_without_the_garbage_collector(policy: str) ->
     node.engine.unload(loaded, node.now_ns)
     gc.disable()
     try:
-        loaded.dissolve()
+        loaded.release_resources()
         del node, loaded, windowed
         assert [each() for each in seen] == [None, None]
     finally:

@@ -8,10 +8,10 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from node_agent.core import plan as plans
-from node_agent.core.engine.handover import hand_over
+from node_agent.core.engine.handover import inherit_state
 from node_agent.core.model import KeyQueue, new_job
 from node_agent.core.queues import take, take_oldest
-from node_agent.core.shedding.memory_limit import JOB_BYTES, QueueLimit, weight
+from node_agent.core.shedding.memory_limit import JOB_BYTES, QueueLimit, size_estimate
 from node_agent.core.shedding.policing import PacePolice
 from node_agent.core.shedding.source_admission import implied
 from protos.records import NO_REF, POLICY_ARRIVALS, POLICY_MEMORY, POLICY_RATE, Ran
@@ -147,7 +147,7 @@ def test_a_new_plan_goes_on_with_the_limit_and_what_waits_under_the_old_one_can_
     node.admit(0, 1, Arrival(1, 0, 0, {"v": 1}))
     node.admit(0, 2, Arrival(1, 0, 0, {"v": 5}))
     old, node.loaded = node.loaded, node.load(replace(plan, epoch=2, hash=2))
-    hand_over(node.loaded, old)
+    inherit_state(node.loaded, old)
     node.admit(1, 3, Arrival(1, 1, 0, {"v": 0}))
     node.admit(2, 4, Arrival(1, 2, 0, {"v": 3}))
     assert [(each.seq, each.flags) for each in node.shed()] == [(3, 2), (1, 1)]
@@ -167,14 +167,14 @@ def gated(most: int, on_full: str) -> plans.Plan:
 
 def queued_bytes(node: Node) -> int:
     unit = next(each for each in node.loaded.units if each.gate is not None)
-    return sum(JOB_BYTES + weight(job.payload) for job in unit.queue)
+    return sum(JOB_BYTES + size_estimate(job.payload) for job in unit.queue)
 
 
 @settings(deadline=None, max_examples=100)
 @given(POLICIES, st.sampled_from(["drop-tail", "front"]), st.integers(1, 6000), ARRIVALS)
 def test_a_queue_never_holds_more_than_its_limit(name: str, on_full: str, most: int, gaps: list[Any]) -> None:
     node = Node(gated(most, on_full), name)
-    largest = max((JOB_BYTES + weight(payload) for *_, payload in gaps), default=0)
+    largest = max((JOB_BYTES + size_estimate(payload) for *_, payload in gaps), default=0)
     mean = largest if name == "edf-e2e" else 0  # whose heap is compared with its queue now and then only
 
     def watch() -> None:
@@ -188,7 +188,7 @@ def test_a_queue_never_holds_more_than_its_limit(name: str, on_full: str, most: 
 
 
 def test_drop_tail_keeps_the_oldest_and_front_the_youngest() -> None:
-    room = 3 * (JOB_BYTES + weight(7)) + JOB_BYTES // 2
+    room = 3 * (JOB_BYTES + size_estimate(7)) + JOB_BYTES // 2
     shed = {}
     for on_full in ("drop-tail", "front"):
         node = Node(gated(room, on_full), cost_ns=lambda _: 1000)
@@ -276,10 +276,10 @@ def test_where_nothing_of_its_own_is_queued_the_newcomer_goes() -> None:
     ],
 )
 def test_what_a_payload_weighs(payload: Any, least: int, most: int) -> None:
-    assert least <= weight(payload) <= most
+    assert least <= size_estimate(payload) <= most
 
 
 def test_a_payload_within_itself_is_weighed() -> None:
     payload: list[Any] = []
     payload.append(payload)
-    assert weight(payload) > 0
+    assert size_estimate(payload) > 0

@@ -6,7 +6,7 @@ from typing import Any
 import pytest
 
 from node_agent.core import plan as plans
-from node_agent.core.engine.handover import hand_over, inherited
+from node_agent.core.engine.handover import inherit_state, inherited
 from node_agent.core.windows.sequence import NEVER
 from tests.node_agent.core.simulated.window_node import Node, window, windowed
 
@@ -69,7 +69,7 @@ def test_windows_that_go_on_in_the_next_plan_keep_their_deadlines() -> None:
     plan = windowed(window(useful_ns=20))
     node = Node(plan).beat(5, 1).admit(11, 1).run()
     old, new = node.loaded, node.load(replace(plan, hash=7, epoch=2))
-    hand_over(new, old)
+    inherit_state(new, old)
     for each in old.windows:
         each.drains()
     node.expire(500)

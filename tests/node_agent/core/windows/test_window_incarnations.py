@@ -3,7 +3,7 @@
 from dataclasses import replace
 
 from node_agent.core import plan as plans
-from node_agent.core.engine.handover import hand_over
+from node_agent.core.engine.handover import inherit_state
 from protos import records
 from tests.node_agent.core.simulated.window_node import Node, window, windowed
 
@@ -30,7 +30,7 @@ def test_what_is_displaced_under_the_plan_before_is_told_at_once() -> None:
     node = Node(made).beat(5, 1)
     node.admit(101, 1, size=1).admit(102, 2, size=1)
     old, node.loaded = node.loaded, node.load(replace(made, epoch=2, hash=2))
-    hand_over(node.loaded, old)
+    inherit_state(node.loaded, old)
     node.beat(103, 3, loaded=old).beat(103, 3).admit(104, 3, size=50).run()
     assert [shed for shed in node.shed() if shed[0] == 1] == [(1, 2, records.POLICY_RATE)]
     node.beat(310, 4, first=3).run()
@@ -49,7 +49,7 @@ def test_what_is_queued_under_the_plan_before_is_not_missing_where_that_has_anot
     made = windowed(window(length=100, hop=100, wait_ns=50))
     old = Node(made).beat(5, 1).admit(101, 1).beat(102, 2)
     new = Node(replace(made, epoch=2, hash=2, policy="fifo"), name="fifo")
-    hand_over(new.loaded, old.loaded)
+    inherit_state(new.loaded, old.loaded)
     new.beat(103, 2).admit(104, 2).run().expire(170).run()
     old.at_ns = 180
     old.run()

@@ -10,7 +10,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from node_agent.core.engine.handover import hand_over
+from node_agent.core.engine.handover import inherit_state
 from node_agent.core.lineage import Lineage
 from node_agent.core.model import CompiledPlan
 from node_agent.core.punctuation import ABSENCE, Progress, Removal
@@ -176,7 +176,7 @@ class Play:
         if self.old is not None:
             return
         self.old, new = self.loaded, self.node.load(replace(self.plan, hash=2, epoch=self.loaded.plan.epoch + 1))
-        hand_over(new, self.old)
+        inherit_state(new, self.old)
         self.loaded = new
         self.first = list(self.number)
         for source in range(self.world.sources):

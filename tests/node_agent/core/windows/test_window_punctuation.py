@@ -4,8 +4,8 @@ from dataclasses import replace
 from typing import Any
 
 from node_agent.core import plan as plans
-from node_agent.core.engine.events import Admitted, Deliver, Ended, Expired, Finished, Heartbeat, Start, Story
-from node_agent.core.engine.handover import hand_over
+from node_agent.core.engine.events import Admitted, Deliver, Ended, Expired, Finished, Heartbeat, ScenarioRunner, Start
+from node_agent.core.engine.handover import inherit_state
 from node_agent.core.policies import policy
 from node_agent.core.punctuation import ABSENCE, Progress, Removal
 from node_agent.core.windows.results import Collecting, result
@@ -94,7 +94,7 @@ def test_windows_go_on_under_the_next_plan() -> None:
     node.admit(11, 1).admit(12, 2).run()
     node.admit(13, 3)  # still queued in the old plan
     new = node.load(second(plan))
-    hand_over(new, node.loaded)
+    inherit_state(new, node.loaded)
     node.beat(14, 4, loaded=new).admit(15, 4, loaded=new).run()
     node.engine.unload(node.loaded, 16)
     node.beat(20, 5, loaded=new).run()
@@ -109,7 +109,7 @@ def test_windows_of_an_operator_that_begins_anew_end_with_its_plan() -> None:
     node = Node(plan).beat(5, 1)
     node.admit(11, 1).run()
     new = node.load(second(plan, operators=fresh))
-    hand_over(new, node.loaded)
+    inherit_state(new, node.loaded)
     node.beat(14, 2, loaded=new).admit(15, 2, loaded=new).run()
     node.engine.unload(node.loaded, 16)
     node.admit(21, 3, loaded=new).admit(30, 4, loaded=new).run()
@@ -126,7 +126,7 @@ def test_another_window_is_another_operator() -> None:
     for change, goes_on in (({"length": 20}, False), ({"by": "lane"}, False), ({"useful_ns": 70}, True)):
         node = Node(plan)
         new = node.load(second(windowed(window(**change))))
-        hand_over(new, node.loaded)
+        inherit_state(new, node.loaded)
         assert (new.windows[0].state is node.loaded.windows[0].state) is goes_on, change
 
 
@@ -135,7 +135,7 @@ def test_numbers_of_windows_do_not_repeat() -> None:
     node = Node(plan).beat(1, 1)
     node.admit(7, 1).admit(11, 2).run()
     new = node.load(second(windowed(window(hop=10, length=10))))
-    hand_over(new, node.loaded)
+    inherit_state(new, node.loaded)
     node.engine.unload(node.loaded, 12)
     node.beat(13, 3, loaded=new).admit(21, 3, loaded=new).admit(31, 4, loaded=new).run()
     admitted = [each.seq for each in node.records(records.Admitted) if each.source == WINDOWS]
@@ -146,7 +146,7 @@ def test_numbers_of_windows_do_not_repeat() -> None:
 
 
 def test_a_story_of_windows() -> None:
-    story = Story(windowed(), policy("edf"), {2: (Collecting(Names()), False)})
+    story = ScenarioRunner(windowed(), policy("edf"), {2: (Collecting(Names()), False)})
     story.handle(Heartbeat(5, 1, 1, 5, 1), Admitted(11, 1, (1, 0, 1, 0, 11, 11), {"x": 1}))
     assert story.handle(Ended(12, 0, {"x": 1}), Finished(11, 12)) == [Start(2, (1, 0, 1, 0, 11, 11), 22, {"x": 1})]
     assert story.handle(Finished(12, 13)) == []

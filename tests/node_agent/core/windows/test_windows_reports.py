@@ -66,7 +66,7 @@ def test_no_order_of_reports_within_the_wait_changes_a_result(seed: int) -> None
 def test_empty_windows_are_closed_by_a_heartbeat() -> None:
     it = TimeWindows(Grid(10, 10), COUNT, Limits(5, 10))
     it.begin(0, 0, 0)
-    it.quiet(0, 60, 0, 0, 45)
+    it.progress(0, 60, 0, 0, 45)
     assert counted(it.take()) == [(0, 0), (1, 0), (2, 0), (3, 0)]
 
 
@@ -120,7 +120,7 @@ def test_a_tuple_that_may_be_late_counts_as_removed() -> None:
 def test_a_broken_heartbeat_abandons_what_is_open() -> None:
     it = TimeWindows(Grid(20, 10), COUNT, Limits(5, 10))
     it.begin(0, 0, 0)
-    it.quiet(0, 50, 0, 0, 45)
+    it.progress(0, 50, 0, 0, 45)
     assert counted(it.take()) == [(0, 0), (1, 0), (2, 0)]
     it.present(0, 51, 0, 0, 44, None)
     assert it.take()[-2:] == [Abandoned(3, Cause.REMOVED), Abandoned(4, Cause.REMOVED)]
@@ -159,9 +159,9 @@ def test_reports_that_wait_are_bounded() -> None:
     it.begin(0, 0, 0)
     for number in range(1, 2000, 2):
         it.present(0, number, 0, number, number, None)
-        it.quiet(0, number, 0, number + 1, number)
+        it.progress(0, number, 0, number + 1, number)
         assert it.sources[0].held <= 8
-        assert len(it.sources[0]._heard) <= 9 and len(it.sources[0]._quiets) <= 8
+        assert len(it.sources[0]._heard) <= 9 and len(it.sources[0]._progress_reports) <= 8
 
 
 def test_a_deadline_from_the_oldest_tuple() -> None:

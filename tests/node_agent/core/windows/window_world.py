@@ -125,7 +125,7 @@ def _source(made: World, random: Random, source: int) -> None:
         at += random.choice((0, 5, 30))
         last = (source, epoch, count)
     at += age + 60
-    made.report(at + lag, lambda it, now: it.quiet(*last[:1], now, *last[1:], at - age))
+    made.report(at + lag, lambda it, now: it.progress(*last[:1], now, *last[1:], at - age))
 
 
 def _told(one: Admitted) -> Callable[[Intake, int], None]:
@@ -153,7 +153,7 @@ def _beat(
     made: World, random: Random, source: int, epoch: int, upto: int, at: int, age: int, lag: int, lose: float
 ) -> None:
     if random.random() >= lose:
-        made.report(at + random.randint(0, lag), lambda it, now: it.quiet(source, now, epoch, upto, at - age))
+        made.report(at + random.randint(0, lag), lambda it, now: it.progress(source, now, epoch, upto, at - age))
 
 
 def operator(made: World) -> Intake:

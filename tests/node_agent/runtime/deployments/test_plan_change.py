@@ -75,7 +75,7 @@ def _made(registry: Registry) -> int:
     """How many counters there have been."""
     import sys
 
-    return len(sys.modules[registry.shape("t.count").implementation.__module__].made)
+    return len(sys.modules[registry.signature("t.count").implementation.__module__].made)
 
 
 def _count_plan(**changes: Any) -> plan_pb2.LocalPlan:

@@ -25,7 +25,13 @@ from node_agent.runtime.links.pending_punctuation import MOST_RANGES, PendingPun
 from node_agent.runtime.links.roles import SourceRole
 from node_agent.runtime.loop import Runtime
 from node_agent.wire import frames
-from node_agent.wire.punctuation_frames import MOST_NUMBER, MOST_REMOVED, encode_mark, feeding, read_mark
+from node_agent.wire.punctuation_frames import (
+    MOST_NUMBER,
+    MOST_REMOVED,
+    encode_punctuation,
+    feeders,
+    read_punctuation,
+)
 from protos import records
 from tests.node_agent.core.simulated.window_node import window, windowed
 
@@ -141,12 +147,12 @@ def test_a_mark_is_read_as_it_was_written(mark: Any, ordinal: int) -> None:
     lineage = (1, 2, 3, ordinal if one else 0, 40, 50)
     reader = frames.FrameReader()
     list(reader.feed(frames.encode_hello(frames.Hello("node:b", "x", 1))))
-    data = frames.encode_batch(1, 7, [encode_mark(lineage, 5, 8, mark)])
+    data = frames.encode_batch(1, 7, [encode_punctuation(lineage, 5, 8, mark)])
     (batch,) = reader.feed(data)
     assert isinstance(batch, frames.Batch)
     (arrived,) = batch.tuples
     assert arrived.lineage == lineage
-    same, other = (read_mark("node:b", arrived, frozenset({5}), clock) for clock in (True, False))
+    same, other = (read_punctuation("node:b", arrived, frozenset({5}), clock) for clock in (True, False))
     assert repr(same) == repr(mark)
     assert not getattr(other, "exact", False)
 
@@ -157,11 +163,13 @@ def test_what_a_peer_must_not_tell_is_refused() -> None:
 
     for mark in (frames.REMOVED, frames.EXACT, frames.QUIET):
         with pytest.raises(LinkError, check=lambda error: error.counter == "mark_not_allowed"):
-            read_mark("node:b", arrived(mark, 3, 2), frozenset({4}), True)
+            read_punctuation("node:b", arrived(mark, 3, 2), frozenset({4}), True)
     with pytest.raises(LinkError, check=lambda error: error.counter == "mark_range"):
-        read_mark("node:b", arrived(frames.REMOVED, MOST_REMOVED, 0), frozenset({5}), True)
-    assert isinstance(read_mark("node:b", arrived(frames.REMOVED, MOST_REMOVED, 1), frozenset({5}), True), Removal)
-    assert isinstance(read_mark("node:b", arrived(frames.QUIET, 1 << 40, 1), frozenset({5}), True), Progress)
+        read_punctuation("node:b", arrived(frames.REMOVED, MOST_REMOVED, 0), frozenset({5}), True)
+    assert isinstance(
+        read_punctuation("node:b", arrived(frames.REMOVED, MOST_REMOVED, 1), frozenset({5}), True), Removal
+    )
+    assert isinstance(read_punctuation("node:b", arrived(frames.QUIET, 1 << 40, 1), frozenset({5}), True), Progress)
 
 
 def test_a_heartbeat_does_not_hide_the_tuple_of_its_number_after_a_restart() -> None:
@@ -424,7 +432,7 @@ def test_numbers_that_no_source_comes_to_are_refused(tmp_path: Path, kind: int) 
     with in_process(_plan(beat_ns=0), tmp_path) as runtime:
         for number, answer in ((MOST_NUMBER - 1, frames.Ack), (MOST_NUMBER, frames.Refused)):
             mark: Any = {frames.FILTERED: ABSENCE, frames.REMOVED: Removal(number), frames.QUIET: Progress(1)}[kind]
-            assert isinstance(_told(runtime, encode_mark((1, 1, number, 0, 0, 0), 2, 1 << 60, mark)), answer)
+            assert isinstance(_told(runtime, encode_punctuation((1, 1, number, 0, 0, 0), 2, 1 << 60, mark)), answer)
 
 
 @pytest.mark.parametrize("mark", [ABSENCE, Removal(1), Progress(1)], ids=str)
@@ -433,7 +441,7 @@ def test_nothing_is_told_of_the_future(tmp_path: Path, mark: Any) -> None:
     with in_process(_plan(beat_ns=0), tmp_path) as runtime:
         for number, ahead_ns, answer in ((1, 0, frames.Ack), (2, 3600 * SECOND, frames.Refused)):
             origin_ns = now_ns() + ahead_ns
-            data = encode_mark((1, 1, number, 0, origin_ns, origin_ns), 2, 1 << 60, mark)
+            data = encode_punctuation((1, 1, number, 0, origin_ns, origin_ns), 2, 1 << 60, mark)
             assert isinstance(_told(runtime, data), answer)
 
 
@@ -447,14 +455,14 @@ def test_a_peer_tells_of_no_source_that_does_not_come_by_its_stream(tmp_path: Pa
         sources=plan.sources[1:2], operators=tuple(_runs(each) for each in plan.operators if each.id != 4),
         units=tuple(each for each in plan.units if each.id != 4),
     )  # fmt: skip
-    assert feeding(plan) == {1: {1}, 6: {2}}
+    assert feeders(plan) == {1: {1}, 6: {2}}
     with in_process(plan, tmp_path) as runtime:
         for source, stream, peer, kind in (
             (1, 1, "b", frames.Ack),
             (2, 1, "b", frames.Refused),
             (2, 6, "c", frames.Ack),
         ):
-            data = encode_mark((source, 1, 3, 0, 0, 0), stream, 1 << 60, Removal(3))
+            data = encode_punctuation((source, 1, 3, 0, 0, 0), stream, 1 << 60, Removal(3))
             assert isinstance(_told(runtime, data, peer), kind)
 
 

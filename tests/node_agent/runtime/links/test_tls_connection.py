@@ -419,6 +419,6 @@ def test_the_identity_of_clients_comes_from_the_addresses(tmp_path: Path) -> Non
 
 def test_charges_are_measured_under_tls(ours: Authority) -> None:
     found = overhead.measure(0.5, rt=False, tls=ours.folder / "a")
-    assert found.tls and found.drain.samples and "under TLS" in overhead.told(found)
+    assert found.tls and found.drain.samples and "under TLS" in overhead.report_text(found)
     with SAID.refuses("client no_node", kind=TlsError):
         overhead.measure(0.5, rt=False, tls=ours.folder / "client")
