@@ -8,7 +8,7 @@ import threading
 
 EXTRA = {  # what the extra brings, as it is imported
     "typer", "rich", "ruamel", "pydantic", "plotly", "textual", "ortools", "pyspark", "pandas", "pyarrow",
-    "cryptography",
+    "cryptography", "greenlet",
 }  # fmt: skip
 PROVER = "prover"  # the thread of coordinator.solve.heuristics.scale, which is not imported for its name
 INTERRUPTED = 130  # as shells say it: 128 and SIGINT

@@ -10,6 +10,8 @@ from typing import Literal
 Code = Literal[
     # any room
     "unwritable",
+    # calculus and guarantee
+    "busy_period_too_long", "overloaded", "unbounded", "unusable_recording",
     # spec
     "address_twice", "aggregate_without_window", "arrival_keys", "bad_expression", "bad_figure", "bad_filter",
     "bad_max_rate", "bad_name", "bad_on_late", "bad_operator_name", "bad_quantile", "bad_value",
@@ -68,13 +70,15 @@ Code = Literal[
     "refused_by_agent", "unreachable", "would_end_queries",
     # report
     "java_too_old", "no_java", "no_records", "no_trace", "nothing_admitted", "other_plan", "records_lacking",
-    "spark_does_not_start", "too_many_records", "unbalanced", "unreadable_plan", "unusable_java",
+    "spark_does_not_start", "too_many_plans", "too_many_records", "unbalanced", "unreadable_plan", "unusable_java",
     # local_run
     "bad_duration", "bad_rate", "feed_of_several_sources", "incomplete", "no_listing", "no_source", "not_local",
     "nothing_to_feed", "option_twice", "rate_and_by", "simulation_killed", "slow_import", "unknown_source",
     "unknown_unit",
     # cli
     "not_empty", "there_already",
+    # lab
+    "no_namespaces", "no_netem", "not_allowed", "not_installed",
     # units
     "missing_unit", "no_quantity", "too_fine", "too_large_quantity",
 ]  # fmt: skip

@@ -45,6 +45,7 @@ TESTS_NEED = (
     "cryptography",
     "prometheus-client",
     "mcap",
+    "greenlet",
     "numpy",
     "setuptools>=77",
 )

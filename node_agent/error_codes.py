@@ -9,8 +9,14 @@ from typing import Literal
 
 Code = Literal[
     # several rooms
-    "no_file", "not_a_tuple", "not_json", "other_type", "parameters_not_json", "unknown_source",
-    "wrong_number_of_inputs", "wrong_shape",
+    "bad_name", "insecure_off_loopback", "no_file", "no_node", "no_source", "not_a_tuple", "not_json",
+    "not_ready", "not_tls", "other_node", "other_type", "parameters_not_json", "refused", "unknown_output",
+    "unknown_source", "wrong_number_of_inputs", "wrong_shape",
+    # core
+    "not_by_ranks",
+    # tls
+    "encrypted", "expired", "no_certificate", "no_tls13", "not_pem", "not_tls13", "not_valid_yet", "not_verified",
+    "of_another_ca", "open_to_all", "other_key", "other_purpose",
     # operators
     "aggregate_without_window", "declares_nothing", "default_not_json", "missing_method", "missing_parameter",
     "missing_side_input", "no_aggregate", "no_join", "no_operator", "no_signature", "not_declared",
@@ -18,6 +24,7 @@ Code = Literal[
     "operator_twice", "other_code", "other_inputs", "other_name", "parameter_type", "raised", "too_deep",
     "too_large", "unknown_argument", "unknown_codec", "unknown_operator", "unknown_parameter",
     "wrong_number_of_arguments", "wrong_window", "wrong_window_length",
+    "input_changed", "result_changed", "side_input_changed", "too_many_results",
     # protos: plan.json and policies
     "bad_policy_duration", "bad_policy_number", "bad_policy_parameter", "bad_policy_share", "changed",
     "no_policy_name", "not_a_plan", "other_version", "policy_never_live", "policy_parameter_twice",
@@ -28,8 +35,11 @@ Code = Literal[
     "infeasible", "not_installed", "out_of_time", "planning_failed",
     # host
     "in_use", "not_usable",
+    # supervisor and control
+    "ended", "no_machine", "no_route", "several_queries", "wrong_hash",
     # client
-    "no_addresses", "no_nodes", "not_an_address", "unknown_node",
+    "bad_age", "closed", "no_addresses", "no_answer", "no_nodes", "no_result", "not_an_address",
+    "unknown_node", "unreachable",
     # tools
     "cut_off", "damaged", "no_core", "no_header", "no_identity", "no_name", "no_overlap", "no_payload", "no_time",
     "not_allowed", "not_connected", "not_csv", "not_mcap", "not_repeatable", "not_serial", "not_utf8",

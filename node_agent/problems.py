@@ -1,6 +1,5 @@
 """The shape of an agent's errors that have a code."""
 
-from pathlib import Path
 from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
@@ -9,12 +8,13 @@ if TYPE_CHECKING:
 
 
 class ProblemError(Exception):
-    """Something that a user gave cannot be used. problem: what is wrong and where, as `protos.mistake` says it."""
+    """Something that a user gave cannot be used. problem: what is wrong and where, as `protos.mistake` says it; file: a
+    path, or its text."""
 
     problem: "Problem"
 
     def __init__(
-        self, code: "Code", text: str, mend: str = "", *, subject: str = "", file: str | Path = "", line: int = 0
+        self, code: "Code", text: str, mend: str = "", *, subject: str = "", file: object = "", line: int = 0
     ) -> None:
         from protos.mistake import Mistake, Problem  # an agent that refuses nothing loads neither
 
@@ -26,3 +26,7 @@ class ProblemError(Exception):
     def mistake(self) -> "Mistake":
         """What is wrong, without the place."""
         return self.problem.mistake
+
+
+class UnusableValueError(ProblemError, ValueError):
+    """A value that a program gives cannot be used."""

@@ -35,10 +35,18 @@ class Problem:
     line: int = 0
 
     def __str__(self) -> str:
-        place = f"{self.file}:{self.line}" if self.line else self.file
-        return f"{place}: {self.mistake}" if place else str(self.mistake)
+        return self._with_place(str(self.mistake))
 
     @property
     def subject(self) -> str:
         """What of the file it is about."""
         return self.mistake.subject
+
+    @property
+    def without_mend(self) -> str:
+        """Where and what, for a reader that has the mend beside it."""
+        return self._with_place(self.mistake.text)
+
+    def _with_place(self, sentence: str) -> str:
+        place = f"{self.file}:{self.line}" if self.line else self.file
+        return f"{place}: {sentence}" if place else sentence

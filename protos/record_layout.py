@@ -11,7 +11,7 @@ import re
 from collections.abc import Callable, Iterator, Mapping
 from operator import itemgetter
 from struct import Struct
-from typing import TYPE_CHECKING, Any, ClassVar, NamedTuple, Self, cast, overload
+from typing import TYPE_CHECKING, Any, ClassVar, Literal, NamedTuple, Self, cast, overload
 
 RECORD = Struct("<BBHHHQqqqqqQ")
 RECORD_BYTES = RECORD.size  # 64
@@ -19,6 +19,19 @@ FLAG = 0x80
 PLAN_EPOCH_MASK = 0x7F
 WORD_BITS = 64
 KIND_LIMIT = 256
+
+
+RecordFault = Literal[
+    "out_of_range", "part_of_a_record", "name_too_long", "no_header", "not_a_segment", "other_version", "damaged"
+]
+
+
+class RecordError(ValueError):
+    """A record or the head of a trace segment that cannot be written, or is none."""
+
+    def __init__(self, code: RecordFault, text: str) -> None:
+        self.code = code
+        super().__init__(text)
 
 
 class _Columns(NamedTuple):
@@ -90,7 +103,7 @@ class Field(property):
             values[self.place] = value & self.mask if self.signed and not self._stored_signed else value
             return
         if not 0 <= value <= self.mask:
-            raise ValueError(f"{self.name} {value} does not fit in {self.bits} bits")
+            raise RecordError("out_of_range", f"{self.name} {value} does not fit in {self.bits} bits")
         word = values[self.place] & ~(self.mask << self.shift) | value << self.shift
         values[self.place] = _signed(word & (1 << WORD_BITS) - 1) if self._stored_signed else word
 
@@ -190,7 +203,7 @@ def unpack_records(data: bytes | memoryview) -> Iterator[Record]:
     """The records in `data` (no header), each of its kind's class. Raises ValueError unless it is a whole number of
     records."""
     if len(data) % RECORD_BYTES:
-        raise ValueError(f"trace records are {RECORD_BYTES} bytes each, found {len(data)} bytes")
+        raise RecordError("part_of_a_record", f"trace records are {RECORD_BYTES} bytes each, found {len(data)} bytes")
     kinds = map(CLASSES.__getitem__, data[::RECORD_BYTES])
     return cast(Iterator[Record], map(tuple.__new__, kinds, RECORD.iter_unpack(data)))
 

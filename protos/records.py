@@ -19,7 +19,7 @@ from typing import NamedTuple
 
 from protos import record_layout as layout
 from protos.latency import Latency, Verdict
-from protos.record_layout import CLASSES, Flag, head, last, part, word
+from protos.record_layout import CLASSES, Flag, RecordError, head, last, part, word
 
 RECORD, RECORD_BYTES = layout.RECORD, layout.RECORD_BYTES
 FLAG, PLAN_EPOCH_MASK = layout.FLAG, layout.PLAN_EPOCH_MASK
@@ -376,7 +376,9 @@ def pack_header(header: Header) -> bytes:
     """The 128 bytes at the start of a segment."""
     node, clock = header.node.encode(), header.clock.encode()
     if len(node) > 32 or len(clock) > 40:
-        raise ValueError(f"node name {header.node!r} or clock domain {header.clock!r} is too long (32 and 40 bytes)")
+        raise RecordError(
+            "name_too_long", f"node name {header.node!r} or clock domain {header.clock!r} is too long (32 and 40 bytes)"
+        )
     packed = HEADER.pack(
         MAGIC, VERSION, HEADER_BYTES, header.node_index, header.flags, header.boot, header.drift_ppm, header.starts,
         header.started_ns, header.wall_ns, node, clock,
@@ -396,14 +398,14 @@ def _check(packed: bytes) -> bytes:
 def unpack_header(data: bytes) -> Header:
     """Read a segment's head. Raises ValueError where it is none, or of another version."""
     if len(data) < HEADER_BYTES:
-        raise ValueError(f"a trace segment starts with {HEADER_BYTES} bytes of header, found {len(data)}")
+        raise RecordError("no_header", f"a trace segment starts with {HEADER_BYTES} bytes of header, found {len(data)}")
     magic, version, size, index, flags, boot, drift, starts, started, wall, node, clock = HEADER.unpack_from(data)
     if magic != MAGIC:
-        raise ValueError("not a trace segment")
+        raise RecordError("not_a_segment", "not a trace segment")
     if version != VERSION or size != HEADER_BYTES:
-        raise ValueError(f"trace segment of version {version}, this reader knows {VERSION}")
+        raise RecordError("other_version", f"trace segment of version {version}, this reader knows {VERSION}")
     if bytes(data[HEADER_CHECK_AT:HEADER_BYTES]) != _check(bytes(data[:HEADER_CHECK_AT])):
-        raise ValueError("the head of the trace segment is damaged")
+        raise RecordError("damaged", "the head of the trace segment is damaged")
     names = node.rstrip(b"\0").decode(), clock.rstrip(b"\0").decode()
     return Header(names[0], index, boot, names[1], drift, started, wall, flags, starts)
 

@@ -26,7 +26,10 @@ Code = Literal[
     "laps_too_short", "missing_key", "no_address", "no_burst", "no_source", "not_accepted", "not_trusted",
     "unreachable", "went_away", "wrong_shape",
     # story
-    "no_verdict", "not_a_plan", "not_an_object",
+    "contradicting_records", "failed_instance", "no_admitted_record", "no_clock_record", "no_lineage",
+    "no_output_record", "no_ran_record", "no_received_record", "no_sent_record", "no_trace", "no_trigger_record",
+    "no_verdict",
+    "not_a_plan", "not_an_object",
     # v2v
     "given_twice", "no_mark", "no_messages", "nothing_received", "too_many_rows",
 ]  # fmt: skip

@@ -19,15 +19,11 @@ from pathlib import Path
 
 import pytest
 
-from node_agent.problems import ProblemError
-from node_agent.virtual.errors import BadInputError
-from protos.mistake import Problem
-from sim_vehicles.errors import FeedError, MissingToolError
+from protos.mistake import Mistake, Problem
 
 FOLDER = Path(__file__).parent / "golden" / "wording"
 ABOVE = re.compile(r"""(?<![\w.])/(?:[^\s/:;,'"]+/)+""")  # the folders above a file, where tests run
 WRITES = os.environ.get("SHIMEKIRI_GOLDEN") == "write"
-CODED = (BadInputError, ProblemError, FeedError, MissingToolError)
 
 _checked: dict[tuple[str, str], set[str]] = {}  # cases by command and group, of the file whose tests run
 
@@ -48,15 +44,15 @@ class Wording:
         assert groups.get(self._group, {}).get(case) == list(lines)
 
     @contextmanager
-    def refuses(self, expected: str, worded: bool = True) -> Iterator[None]:
+    def refuses(
+        self, expected: str, worded: bool = True, kind: type[Exception] = Exception
+    ) -> Iterator[pytest.ExceptionInfo[Exception]]:
         """That what is within fails with a mistake that `fault` writes so, in the words of the case that the running
-        test and the mistake name. worded: whether the words are compared; not where some machines skip the test."""
-        with pytest.raises(CODED) as refused:
-            yield
-        error = refused.value
-        problem = Problem(error.mistake) if isinstance(error, FeedError | MissingToolError) else error.problem
-        assert fault(problem) == expected
-        assert str(error) == str(problem), "what is printed is what is compared"
+        test and the mistake name. worded: whether the words are compared; not where some machines skip the test, and
+        not words of libraries. kind: of the error."""
+        with refused(expected, kind) as raised:
+            yield raised
+        error = raised.value
         if worded:
             self.check(self._case(expected), ABOVE.sub("", str(error)).splitlines())
 
@@ -69,6 +65,26 @@ class Wording:
             number += 1
             case = f"{test}: {expected} {number}"
         return case
+
+
+@contextmanager
+def refused(expected: str, kind: type[Exception] = Exception) -> Iterator[pytest.ExceptionInfo[Exception]]:
+    """That what is within fails with a mistake that `fault` writes so, in any words. kind: of the error."""
+    with pytest.raises(kind, check=lambda error: problem_of(error) is not None) as raised:
+        yield raised
+    problem = problem_of(raised.value)
+    assert problem is not None and fault(problem) == expected
+    assert str(raised.value) == str(problem), "what is printed is what is compared"
+
+
+def problem_of(error: Exception) -> Problem | None:
+    """The one mistake of an error that has a code; None: it has none."""
+    if isinstance(problem := getattr(error, "problem", None), Problem):
+        return problem
+    if isinstance(mistake := getattr(error, "mistake", None), Mistake):
+        return Problem(mistake)
+    code = getattr(error, "code", None) or getattr(error, "cause", None)
+    return Problem(Mistake(code, str(error), subject=getattr(error, "subject", ""))) if isinstance(code, str) else None
 
 
 def fault(problem: Problem) -> str:

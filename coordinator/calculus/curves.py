@@ -19,6 +19,8 @@ from itertools import chain
 from math import ceil, floor
 from typing import Protocol
 
+from coordinator.errors import MistakeError
+
 Time = int | Fraction
 LARGEST_POINTS = 50_000
 
@@ -94,9 +96,11 @@ class Jcp(Spanned):
 
     def __post_init__(self) -> None:
         if not 0 <= self.gap < self.period:
-            raise ValueError(f"a least gap of {self.gap} contradicts a period of {self.period}: D < T is needed")
+            raise MistakeError(
+                "gap_above_period", f"a least gap of {self.gap} contradicts a period of {self.period}: D < T is needed"
+            )
         if self.jitter < 0:
-            raise ValueError(f"a jitter of {self.jitter} is negative")
+            raise MistakeError("negative", f"a jitter of {self.jitter} is negative")
 
     @property
     def longest_run(self) -> int:
@@ -132,7 +136,9 @@ class Bursts(Spanned):
 
     def __post_init__(self) -> None:
         if self.size < 1 or self.period <= 0:
-            raise ValueError(f"a burst of {self.size} every {self.period} is none; both have to be above 0")
+            raise MistakeError(
+                "not_above_zero", f"a burst of {self.size} every {self.period} is none; both have to be above 0"
+            )
 
     @property
     def rate(self) -> Fraction:  # type: ignore[override]
@@ -163,7 +169,9 @@ class RateBurst(Spanned):
 
     def __post_init__(self) -> None:
         if self.size < 1 or self.rate <= 0:
-            raise ValueError(f"a burst of {self.size} at rate {self.rate} is no stream; burst >= 1, rate > 0")
+            raise MistakeError(
+                "not_above_zero", f"a burst of {self.size} at rate {self.rate} is no stream; burst >= 1, rate > 0"
+            )
 
     @property
     def burst(self) -> Fraction:
@@ -193,7 +201,7 @@ class Recorded(Spanned):
 
     def __post_init__(self) -> None:
         if len(self.counts) < 2 or self.counts[0] != 1 or self.spans[-1] <= 0:
-            raise ValueError("a recording needs at least two instants that differ")
+            raise MistakeError("unusable_recording", "a recording needs at least two instants that differ")
 
     @property
     def rate(self) -> Fraction:  # type: ignore[override]

@@ -26,6 +26,8 @@ from functools import cached_property
 
 from coordinator.calculus.curves import Curve, Staircase, Time, TooLongError
 from coordinator.calculus.selectivity import ONE, Selectivity
+from coordinator.error_codes import Code
+from coordinator.errors import Mistake, MistakeError
 
 MOST_ROUNDS = 10_000
 
@@ -48,11 +50,13 @@ class Task:
 
     def __post_init__(self) -> None:
         if any(cost <= 0 for cost, _ in self.stages) or not self.stages:
-            raise ValueError(
-                f"{self.name}: a cost of zero says that nothing runs; declare the worst CPU time per tuple"
-            )
+            text = f"{self.name}: a cost of zero says that nothing runs"
+            raise MistakeError("not_above_zero", text, "declare the worst CPU time per tuple")
         if self.batch < 1 or self.deadline < 0 or (not self.chore and self.deadline == 0):
-            raise ValueError(f"{self.name}: batches of {self.batch}, deadline {self.deadline}; both have to be above 0")
+            raise MistakeError(
+                "not_above_zero",
+                f"{self.name}: batches of {self.batch}, deadline {self.deadline}; both have to be above 0",
+            )
 
     def work(self, jobs: int, stages: int | None = None) -> Time:
         """gamma: the most CPU time of that many consecutive jobs, up to and with stage number `stages`."""
@@ -84,6 +88,10 @@ def task(name: str, curve: Curve, deadline: Time, cost: Time, batch: int = 1) ->
 
 class UnboundedError(Exception):
     """No bound exists on this node; the sentence says why."""
+
+    def __init__(self, code: Code, text: str) -> None:
+        self.mistake = Mistake(code, text)
+        super().__init__(text)
 
 
 @dataclass(frozen=True)
@@ -122,13 +130,13 @@ def load(tasks: Sequence[Task]) -> Load:
     """Raises UnboundedError where U >= 1 or the busy period is too long to search."""
     utilisation = sum((each.utilisation for each in tasks), Fraction(0))
     if utilisation >= 1:
-        raise UnboundedError(f"U >= 1: its work takes {float(utilisation):.4g} of it in the worst case")
+        raise UnboundedError("overloaded", f"U >= 1: its work takes {float(utilisation):.4g} of it in the worst case")
     try:
         busy = _busy(tasks)
         return Load(tuple(_steps(each, busy) for each in tasks), busy, utilisation)
     except TooLongError as error:
         raise UnboundedError(
-            f"its busy period is too long to search ({error}; U = {float(utilisation):.4g})"
+            "busy_period_too_long", f"its busy period is too long to search ({error}; U = {float(utilisation):.4g})"
         ) from error
 
 

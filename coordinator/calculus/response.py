@@ -70,7 +70,7 @@ def load_responses(loaded: Load) -> dict[str, Response]:
     try:
         return {each.task.name: _response(each, loaded) for each in loaded.steps if not each.task.chore}
     except TooLongError as error:
-        raise UnboundedError(f"its busy period is too long to search ({error})") from error
+        raise UnboundedError("busy_period_too_long", f"its busy period is too long to search ({error})") from error
 
 
 def _response(own: Steps, loaded: Load) -> Response:

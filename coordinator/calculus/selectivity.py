@@ -9,6 +9,8 @@ from fractions import Fraction
 from functools import cached_property
 from math import inf
 
+from coordinator.errors import MistakeError
+
 TABLE = 4096
 
 
@@ -29,7 +31,7 @@ class Selectivity:
 
     def __post_init__(self) -> None:
         if any(k < 1 or m < 0 for k, m in self.pairs):
-            raise ValueError("selectivity pairs are [inputs >= 1, outputs >= 0]")
+            raise MistakeError("negative", "selectivity pairs are [inputs >= 1, outputs >= 0]")
 
     @property
     def rate(self) -> Fraction:

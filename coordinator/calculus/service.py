@@ -12,6 +12,7 @@ from fractions import Fraction
 from typing import Protocol
 
 from coordinator.calculus.curves import Spanned, Time
+from coordinator.errors import MistakeError
 
 
 class Service(Protocol):
@@ -53,7 +54,7 @@ class RateLatency:
 
     def __post_init__(self) -> None:
         if self.per <= 0 or self.latency < 0:
-            raise ValueError(f"a rate of {self.per} after {self.latency} is no service")
+            raise MistakeError("not_above_zero", f"a rate of {self.per} after {self.latency} is no service")
 
     @property
     def rate(self) -> Fraction:

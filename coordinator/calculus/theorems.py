@@ -18,6 +18,7 @@ from math import ceil
 
 from coordinator.calculus.curves import Spanned, Time
 from coordinator.calculus.service import Service, deadlines
+from coordinator.errors import MistakeError
 
 
 @dataclass(frozen=True)
@@ -48,7 +49,7 @@ class QosQuery:
 
     def __post_init__(self) -> None:
         if self.cost <= 0:
-            raise ValueError(f"{self.name}: a cost of {self.cost} says that nothing runs")
+            raise MistakeError("not_above_zero", f"{self.name}: a cost of {self.cost} says that nothing runs")
 
     @property
     def rate(self) -> Fraction:

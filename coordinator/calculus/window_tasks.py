@@ -12,6 +12,7 @@ from fractions import Fraction
 from coordinator.calculus.curves import Spanned, Time
 from coordinator.calculus.service import Service
 from coordinator.calculus.theorems import QosQuery
+from coordinator.errors import MistakeError
 
 
 @dataclass(frozen=True)
@@ -22,7 +23,7 @@ class TimeWindows(Spanned):
 
     def __post_init__(self) -> None:
         if self.hop <= 0:
-            raise ValueError(f"a hop of {self.hop} is none")
+            raise MistakeError("not_above_zero", f"a hop of {self.hop} is none")
 
     @property
     def rate(self) -> Fraction:  # type: ignore[override]
@@ -52,7 +53,7 @@ class CountWindows(Spanned):
 
     def __post_init__(self) -> None:
         if self.hop < 1:
-            raise ValueError(f"a hop of {self.hop} tuples is none")
+            raise MistakeError("not_above_zero", f"a hop of {self.hop} tuples is none")
 
     @property
     def rate(self) -> Fraction:  # type: ignore[override]
@@ -82,7 +83,7 @@ class WindowCost:
 
     def __post_init__(self) -> None:
         if self.fixed < 0 or self.each < 0:
-            raise ValueError(f"a window that costs {self.fixed} and {self.each} per tuple is none")
+            raise MistakeError("negative", f"a window that costs {self.fixed} and {self.each} per tuple is none")
 
     def of(self, tuples: int) -> Time:
         """Of a window with that many tuples."""
@@ -94,12 +95,12 @@ def windows_by_time(
 ) -> QosQuery:
     """Windows of that length, one every hop: alpha(Z) tuples in each, at most."""
     if length <= 0:
-        raise ValueError(f"a window of {length} is none")
+        raise MistakeError("not_above_zero", f"a window of {length} is none")
     return QosQuery(name, TimeWindows(hop), service, cost.of(tuples.alpha(length)))
 
 
 def windows_by_count(name: str, tuples: Spanned, size: int, hop: int, cost: WindowCost, service: Service) -> QosQuery:
     """Windows of so many tuples, one every `hop` tuples."""
     if size < 1:
-        raise ValueError(f"a window of {size} tuples is none")
+        raise MistakeError("not_above_zero", f"a window of {size} tuples is none")
     return QosQuery(name, CountWindows(tuples, hop), service, cost.of(size))

@@ -111,7 +111,7 @@ def _grow_link(
     try:
         why = next((streams.unknown[each] for each in together if each in streams.unknown), "")
         if why and link.bandwidth_bps:
-            raise UnboundedError(f"what else it carries: {why}")
+            raise UnboundedError("unbounded", f"what else it carries: {why}")
         curves = [flow.events for other in together for flow in streams.sent[other]]
         found = link_delay.delay_ns(link, curves, charges)
     except UnboundedError as error:
@@ -168,7 +168,7 @@ def _tasks(system: System, delays: Delays, charges: RuntimeOverhead, streams: St
         sides = []
         for stream in node.sides:
             if (stream, node.name) not in streams.flows:
-                raise UnboundedError(f"its side input {stream}: {streams.why[stream, node.name]}")
+                raise UnboundedError("unbounded", f"its side input {stream}: {streams.why[stream, node.name]}")
             sides.append(streams.flows[stream, node.name].curve)
         tasks.append(Task("updating side inputs", total(sides), 0, ((own.side_ns, ONE),), chore=True))
     return tasks
@@ -178,7 +178,7 @@ def _reading(delays: Delays, charges: RuntimeOverhead, streams: Streams, node: N
     """What comes by its sockets, if anything."""
     drain_ns = charges.on(node.charges).drain_ns
     if charges.drained and node.name in streams.unread:
-        raise UnboundedError(f"what its sockets bring: {streams.unread[node.name]}")
+        raise UnboundedError("unbounded", f"what its sockets bring: {streams.unread[node.name]}")
     if not drain_ns or not streams.arriving[node.name]:
         return []
     jitter = delays.drains.get(node.name, 0)
@@ -198,9 +198,9 @@ def _loading(charges: RuntimeOverhead) -> list[Task]:
 
 def _task(unit: Unit, node: Node, own: NodeCharges, streams: Streams) -> Task:
     if unit.id in streams.unreleased:
-        raise UnboundedError(streams.unreleased[unit.id])
+        raise UnboundedError("unbounded", streams.unreleased[unit.id])
     if unit.unsound:
-        raise UnboundedError(unit.unsound)
+        raise UnboundedError("not_guaranteed", unit.unsound)
     passes = [ONE, *(stage.selectivity for stage in unit.stages[:-1])]
     costs = [stage.cost_ns for stage in unit.stages]
     costs[0] += own.decision_ns

@@ -30,8 +30,8 @@ def delay_ns(link: Link, curves: Sequence[Curve], charges: RuntimeOverhead) -> i
     try:
         steps = load([Task("link", total(curves), 1, ((each_ns, ONE),))]).steps[0]
     except UnboundedError as error:
-        raise UnboundedError(str(error).replace("its work takes", "what is sent takes")) from error
+        raise UnboundedError("overloaded", str(error).replace("its work takes", "what is sent takes")) from error
     except TooLongError as error:
-        raise UnboundedError(str(error)) from error
+        raise UnboundedError("busy_period_too_long", str(error)) from error
     queueing_ns = max(work - at for at, work in zip(steps.times, steps.works, strict=True))
     return link.latency_ns + int(-(-queueing_ns // 1))

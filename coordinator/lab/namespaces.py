@@ -24,6 +24,9 @@ from pathlib import Path
 from types import TracebackType
 from typing import IO, Any, Self
 
+from coordinator.error_codes import Code
+from coordinator.errors import Mistake
+
 NAMES = Path("/run/netns")
 HOSTS = Path("/etc/netns")  # what `ip netns exec` puts over /etc, by namespace
 PREFIX = "shimekiri"
@@ -36,6 +39,10 @@ NOBODY = "02:00:00:00:00:00"  # a hardware address that no machine has
 
 class LabError(Exception):
     """The lab cannot be made; a sentence that says why and what to do."""
+
+    def __init__(self, code: Code, text: str) -> None:
+        self.mistake = Mistake(code, text)
+        super().__init__(text)
 
 
 @dataclass(frozen=True)
@@ -54,9 +61,9 @@ class Line:
             ("loss", self.loss, PART),
         ):
             if value and not form.fullmatch(value):
-                raise LabError(f"{name} '{value}': write it like {'5ms' if form is TIME else '0.5%'}")
+                raise LabError("bad_value", f"{name} '{value}': write it like {'5ms' if form is TIME else '0.5%'}")
         if self.jitter and not self.delay:
-            raise LabError("jitter varies a delay: give both")
+            raise LabError("missing_parameter", "jitter varies a delay: give both")
         delay = ["delay", self.delay, *([self.jitter] if self.jitter else [])] if self.delay else []
         return [*delay, *(["loss", self.loss] if self.loss else [])]
 
@@ -75,13 +82,15 @@ class Lab:
     def __init__(self, machines: Sequence[str], line: Line = PLAIN, subnet: str = "10.77.0.0/24") -> None:
         wrong = [name for name in machines if not NAME.fullmatch(name)]
         if wrong or not machines or len(set(machines)) < len(machines) or len(machines) > MOST:
-            raise LabError(f"machines: give 1 to {MOST} names of small letters, each once, not '{' '.join(machines)}'")
+            raise LabError(
+                "bad_name", f"machines: give 1 to {MOST} names of small letters, each once, not '{' '.join(machines)}'"
+            )
         try:
             network = ipaddress.IPv4Network(subnet)
         except ValueError as error:
-            raise LabError(f"subnet {subnet}: write it like 10.77.0.0/24 ({error})") from error
+            raise LabError("bad_value", f"subnet {subnet}: write it like 10.77.0.0/24 ({error})") from error
         if network.num_addresses < len(machines) + 2:
-            raise LabError(f"subnet {subnet} has no room for {len(machines)} machines")
+            raise LabError("too_many_nodes", f"subnet {subnet} has no room for {len(machines)} machines")
         hosts = network.hosts()
         self.addresses = {name: str(next(hosts)) for name in machines}
         self._bits, self._rule = network.prefixlen, line.words()
@@ -159,9 +168,9 @@ class Lab:
 
     def _make(self) -> None:
         if shutil.which("ip") is None:
-            raise LabError("'ip' is not installed: install iproute2")
+            raise LabError("not_installed", "'ip' is not installed: install iproute2")
         if os.geteuid() != 0:
-            raise LabError("only root may make network namespaces: run it with sudo")
+            raise LabError("not_allowed", "only root may make network namespaces: run it with sudo")
         _ip("netns", "add", self.namespace(BRIDGE))
         bridge = ("-n", self.namespace(BRIDGE))
         _ip(*bridge, "link", "add", "br0", "type", "bridge")
@@ -181,12 +190,14 @@ class Lab:
 
     def _shape(self, name: str) -> None:
         if shutil.which("tc") is None:
-            raise LabError("'tc' is not installed, so there is no delay or loss: install iproute2")
+            raise LabError("not_installed", "'tc' is not installed, so there is no delay or loss: install iproute2")
         words = ["tc", "-n", self.namespace(name), "qdisc", "add", "dev", "eth0", "root", "netem", *self._rule]
         done = subprocess.run(words, capture_output=True, text=True, check=False)
         if done.returncode:
             why = done.stderr.strip().removeprefix("Error: ").rstrip(".").lower()
-            raise LabError(f"no delay or loss here ({why}): the kernel needs netem; 'modprobe sch_netem' loads it")
+            raise LabError(
+                "no_netem", f"no delay or loss here ({why}): the kernel needs netem; 'modprobe sch_netem' loads it"
+            )
 
 
 def remove(stem: str) -> None:
@@ -252,7 +263,7 @@ def _ip(*words: str) -> None:
     done = subprocess.run(["ip", *words], capture_output=True, text=True, check=False)
     if done.returncode:
         said = " ".join(done.stderr.split()) or f"exit code {done.returncode}"
-        raise LabError(f"network namespaces cannot be made here: ip {' '.join(words)}: {said}")
+        raise LabError("no_namespaces", f"network namespaces cannot be made here: ip {' '.join(words)}: {said}")
 
 
 @contextmanager

@@ -7,6 +7,7 @@ from __future__ import annotations
 
 from dataclasses import asdict, dataclass
 
+from coordinator.errors import MistakeError
 from protos import plan_document
 from protos.plan_document import NodeCharges
 
@@ -45,7 +46,7 @@ class RuntimeOverhead:
     def __post_init__(self) -> None:
         given = (self.decision_ns, self.drain_ns, self.side_ns, self.drain_every_ns, self.tuple_bytes, self.loading_ns)
         if min(given) < 0:
-            raise ValueError("charges cannot be negative")
+            raise MistakeError("negative", "charges cannot be negative")
 
     @classmethod
     def read(cls, written: plan_document.ChargedOverhead) -> RuntimeOverhead:

@@ -24,6 +24,7 @@ from node_agent.client.connection import (
     Greet,
     LostError,
     NoAnswerError,
+    NoResultError,
     NotAcceptedError,
     NotTrustedError,
     UnreachableError,
@@ -37,12 +38,13 @@ from node_agent.link.receiver import Arrived, Inbox, Receiver
 from node_agent.link.sender import Sender
 from node_agent.operators import api
 from node_agent.operators.codecs import Codec, Codecs
+from node_agent.problems import UnusableValueError
 from node_agent.tls.names import TlsError
 from node_agent.wire import frames
 
 __all__ = [
-    "Admitted", "AgentError", "NoAnswerError", "NotAcceptedError", "NotTrustedError", "Refused", "Result", "Sink",
-    "Source", "TlsError", "UnreachableError",
+    "Admitted", "AgentError", "NoAnswerError", "NoResultError", "NotAcceptedError", "NotTrustedError", "Refused",
+    "Result", "Sink", "Source", "TlsError", "UnreachableError",
 ]  # fmt: skip
 
 MILLISECOND = 1_000_000
@@ -162,7 +164,7 @@ class _Client:
 
     def _dial(self, hello: frames.Hello, timeout_s: float, backoff: Backoff) -> Connection:
         if self._closed:
-            raise ValueError(f"{self._peer} is closed")
+            raise UnusableValueError("closed", f"{self._peer} is closed", subject=self._peer)
         self._connection = dial(self._address, hello, timeout_s, backoff, self._greet)
         self._connects += 1
         if self._lost_ns:
@@ -282,6 +284,7 @@ class Source(_Client):
                 f"{self._peer}: within {self._timeout_s:g} s the agent at {self._address} did not answer {missing} of"
                 f" {len(results)} tuples; it is not known whether they were admitted",
                 list(results),
+                self._peer,
             )
         try:
             connection = self._connection or self._again()
@@ -306,7 +309,8 @@ class Source(_Client):
             if not frame.link_seq:
                 self._drop()
                 self._sender.on_disconnected(now_ns())
-                raise NotAcceptedError(f"the agent at {self._address} ends {self._peer}: {frame.why}")
+                text = f"the agent at {self._address} ends {self._peer}: {frame.why}"
+                raise NotAcceptedError("refused", text, subject=self._peer)
             self._settle(frame.link_seq, Refused(frame.why))
 
     def _settle(self, link_seq: int, outcome: Admitted | Refused) -> None:
@@ -368,11 +372,13 @@ class Sink(_Client):
             raise StopIteration from None
 
     def get(self, timeout: float | None = None) -> Result:
-        """The next result. Raises TimeoutError after that many seconds, CodecError for one that cannot be read."""
+        """The next result. Raises NoResultError (a TimeoutError) after that many seconds, CodecError for one that
+        cannot be read."""
         until_ns = None if timeout is None else now_ns() + int(timeout * SECOND)
         while not self._ready:
             if until_ns is not None and now_ns() >= until_ns:
-                raise TimeoutError(f"no result of {self._peer} from {self._address} within {timeout} s")
+                text = f"no result of {self._peer} from {self._address} within {timeout} s"
+                raise NoResultError("no_result", text, subject=self._peer)
             if self._connection is None:
                 self._again(until_ns)
             else:
@@ -401,7 +407,8 @@ class Sink(_Client):
                     self._ready.extend(self._receiver.on_batch(frame.first, frame.tuples))
                 elif isinstance(frame, frames.Refused):
                     self._drop()
-                    raise NotAcceptedError(f"the agent at {self._address} ends {self._peer}: {frame.why}")
+                    text = f"the agent at {self._address} ends {self._peer}: {frame.why}"
+                    raise NotAcceptedError("refused", text, subject=self._peer)
             ack = self._receiver.ack(SINK_CREDIT, drained=True)
             if ack is not None:
                 connection.write(frames.encode_ack(*ack), until_ns + SECOND)
@@ -420,8 +427,9 @@ class Sink(_Client):
 
 
 def _origin(at_ns: int, age_ms: float | tuple[float, float]) -> tuple[int, int]:
-    """The origin's interval for an age in ms, rounded outwards. Raises ValueError for an age that cannot be."""
+    """The origin's interval for an age in ms, rounded outwards. Raises UnusableValueError for an age that cannot be."""
     least, most = age_ms if isinstance(age_ms, tuple) else (age_ms, age_ms)
     if not 0 <= least <= most or not math.isfinite(most):
-        raise ValueError(f"age_ms={age_ms!r}: give an age of 0 or more, or (least, most)")
+        text = f"age_ms={age_ms!r}: give an age of 0 or more, or (least, most)"
+        raise UnusableValueError("bad_age", text, subject="age_ms")
     return at_ns - math.ceil(most * MILLISECOND), at_ns - math.floor(least * MILLISECOND)

@@ -9,10 +9,12 @@ import select
 import socket
 import time
 from collections.abc import Callable, Iterator
+from typing import Self
 
 from node_agent.host.clock import now_ns
 from node_agent.link.backoff import Backoff
 from node_agent.link.limits import LinkError
+from node_agent.problems import ProblemError, UnusableValueError
 from node_agent.wire import frames
 
 SECOND = 1_000_000_000
@@ -24,7 +26,7 @@ ASK_NS = 1 * SECOND  # of silence, until the agent is asked whether it is there
 ANSWER_NS = 5 * SECOND  # for the answer: an operator that runs puts it off
 
 
-class AgentError(Exception):
+class AgentError(ProblemError):
     """Something between this client and the agent went wrong; the message says what, where, and what to check."""
 
 
@@ -35,6 +37,11 @@ class UnreachableError(AgentError, ConnectionError):
 class NotAcceptedError(AgentError):
     """The agent answers and refuses this client: no such source or output, or no plan."""
 
+    def within(self, what: str) -> Self:
+        """The same mistake, told of the connection that it is about."""
+        mistake = self.mistake.within(what)
+        return type(self)(self.code, mistake.text, mistake.mend, subject=mistake.subject)
+
 
 class NotTrustedError(NotAcceptedError):
     """One of both ends does not trust the other's certificate, or only one of them speaks TLS."""
@@ -43,9 +50,13 @@ class NotTrustedError(NotAcceptedError):
 class NoAnswerError(AgentError, TimeoutError):
     """The agent is connected and did not answer in time. `results`: what is known per value, None where nothing is."""
 
-    def __init__(self, message: str, results: list[object]) -> None:
-        super().__init__(message)
+    def __init__(self, text: str, results: list[object], subject: str = "") -> None:
+        super().__init__("no_answer", text, subject=subject)
         self.results = results
+
+
+class NoResultError(ProblemError, TimeoutError):
+    """The agent is connected, and no result came in time."""
 
 
 class LostError(Exception):
@@ -53,10 +64,11 @@ class LostError(Exception):
 
 
 def parse_address(address: str) -> tuple[str, int]:
-    """("host", port) from "host:port" or "[v6]:port". Raises ValueError."""
+    """("host", port) from "host:port" or "[v6]:port". Raises UnusableValueError."""
     host, colon, port = address.rpartition(":")
     if not colon or not host or not port.isdecimal() or not 0 < int(port) < 65536:
-        raise ValueError(f"address {address!r}: write host:port with the agent's data port, such as pi1:7701")
+        text = f"address {address!r}: write host:port with the agent's data port, such as pi1:7701"
+        raise UnusableValueError("not_an_address", text, subject=address)
     return host.removeprefix("[").removesuffix("]"), int(port)
 
 
@@ -83,7 +95,7 @@ class Connection:
             first = self.read(until_ns)
         self._greeting = False
         if isinstance(first[0], frames.Refused):
-            raise NotAcceptedError(first[0].why)
+            raise NotAcceptedError("refused", first[0].why, subject=hello.peer)
         if not isinstance(first[0], frames.Hello):
             raise LostError("the agent did not greet")
         self.hello = first[0]
@@ -202,20 +214,21 @@ def dial(
             return greet(sock, hello, min(until_ns, now_ns() + int(_ATTEMPT_S * SECOND)))
         except NotTrustedError as error:
             _close(sock)
-            raise NotTrustedError(f"{hello.peer} at {address}: {error}") from None
+            raise error.within(f"{hello.peer} at {address}") from None
         except NotAcceptedError as error:
             _close(sock)
-            raise NotAcceptedError(f"the agent at {address} refuses {hello.peer}: {error}") from None
+            raise error.within(f"the agent at {address} refuses {hello.peer}") from None
         except (OSError, LostError) as error:
             _close(sock)
             why = str(error)
         except BaseException:  # Ctrl-C while waiting
             _close(sock)
             raise
-    raise UnreachableError(
-        f"no agent answers at {address} ({why}); check that it runs (`coordinator status`), that this is its data port"
-        " (not the control port), and that no firewall is between"
+    mend = (
+        "check that it runs (`coordinator status`), that this is its data port (not the control port), and that no"
+        " firewall is between"
     )
+    raise UnreachableError("unreachable", f"no agent answers at {address} ({why})", mend, subject=address)
 
 
 def _attempts(until_ns: int, backoff: Backoff) -> Iterator[None]:

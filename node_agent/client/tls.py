@@ -38,7 +38,8 @@ class TlsConnection(Connection):
         self._greeted = True
         place = self.hello.peer.removeprefix("node:")
         if node_of(place) != node_name(session.name):
-            raise NotTrustedError(f"it says that it is node {place}, and its certificate is of {told(session.name)}")
+            why = f"it says that it is node {place}, and its certificate is of {told(session.name)}"
+            raise NotTrustedError("other_node", why, subject=place)
 
     def write(self, data: bytes, until_ns: int) -> None:
         """Raises LostError."""
@@ -62,7 +63,7 @@ class TlsConnection(Connection):
         except SessionError as error:
             if self._greeted:
                 raise LostError(str(error)) from None
-            raise NotTrustedError(str(error)) from None
+            raise NotTrustedError(error.code, str(error), subject=error.subject) from None
         if self._session.ended and not plain:
             raise LostError("the agent closed the connection")
         return plain
@@ -83,15 +84,16 @@ def _shake(sock: socket.socket, session: Session, until_ns: int) -> None:
             if not data:
                 raise LostError("the agent closed the connection during the TLS handshake")
     except PlainError:
-        raise NotTrustedError("it does not speak TLS; leave the identity out, or start the agent with --tls") from None
+        mend = "leave the identity out, or start the agent with --tls"
+        raise NotTrustedError("not_tls", "it does not speak TLS", mend) from None
     except SessionError as error:
         if error.alert:
             with contextlib.suppress(OSError):  # it may be gone: why this end would not have it is what matters
                 sock.sendall(error.alert)
-        raise NotTrustedError(str(error)) from None
+        raise NotTrustedError(error.code, str(error), subject=error.subject) from None
     except TimeoutError:
         raise LostError("no answer to the TLS handshake") from None
     except OSError as error:
         raise LostError(str(error)) from error
     if not node_name(session.name):
-        raise NotTrustedError(f"its certificate is of {told(session.name)}, not of a node")
+        raise NotTrustedError("no_node", f"its certificate is of {told(session.name)}, not of a node")

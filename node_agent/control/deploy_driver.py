@@ -27,6 +27,7 @@ from node_agent.host.channel_end import ChannelEnd
 from node_agent.host.log import WARNING, Log
 
 LOAD_S = 30.0  # operators may read models from disk
+AGAIN_S = 1.0  # after a write that failed
 TELL_S = 2.0  # the runtime answers between two task instances
 
 Answered = asyncio.Future[ipc.Message | None]
@@ -149,9 +150,14 @@ class DeployDriver:
         except OSError as error:
             why = f"the decision cannot be stored ({error.strerror}); make room and try again"
             self.log.say("plan_not_stored", why, WARNING, "plan_not_stored")
+            self._start(self._try_again())
             return why
         self._tell_changes(durable)
         return ""
+
+    async def _try_again(self) -> None:
+        await asyncio.sleep(AGAIN_S)
+        self._do(self.machine.try_again())
 
     def _tell_changes(self, durable: Durable, before: str = "") -> None:
         now = {each.hash: each for each in durable.deployments}

@@ -120,6 +120,15 @@ class Deployments:
         """The runtime of that place has nothing left of a draining plan and unloaded it."""
         return self._line_up(lambda: self._drained(hash_, place))
 
+    def try_again(self) -> Commands:
+        """A write has failed a while ago: the ends of plans that could not be stored are written now."""
+        return [
+            command
+            for hash_, places in list(self._drained_at.items())
+            for place in sorted(places)[:1]
+            for command in self.drained(hash_, place)
+        ]
+
     def runtime_up(self, place: int = 0) -> Commands:
         """A new incarnation of that place's runtime: all that is on disk is told again, all of it idempotent."""
         self._up.add(place)
@@ -329,8 +338,13 @@ class Deployments:
         empty.add(place)
         if not empty.issuperset(known.places):
             return []
-        del self._drained_at[hash_]
-        return self._write(self.durable.without(hash_), lambda why: [])
+
+        def written(why: str) -> Commands:
+            if not why:
+                del self._drained_at[hash_]
+            return []  # else it is here until `try_again`: no runtime tells a second time that it has drained
+
+        return self._write(self.durable.without(hash_), written)
 
     def _note(self, hash_: str, place: int, why: str) -> None:
         if why and self.durable.get(hash_):

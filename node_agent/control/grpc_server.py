@@ -59,16 +59,16 @@ class GrpcServer:
         try:
             return await http_server.serve(host, port, Scrapes(agent, self.settings), self.settings.tls)
         except OSError as error:
-            why = f"metrics cannot be served on {host}:{port}: {error.strerror}; give another with --metrics"
-            raise NotServedError(why) from None
-        except ValueError as error:  # of the identity
-            raise NotServedError(str(error)) from None
+            why = f"metrics cannot be served on {host}:{port}: {error.strerror}"
+            raise NotServedError("not_usable", why, "give another with --metrics", subject="--metrics") from None
+        except TlsError as error:
+            raise NotServedError.of(error) from None
 
     def _listen(self, server: grpc.aio.Server) -> int:
         (host, port), tls = self.settings.control, self.settings.tls
         if tls is None and not is_loopback(host):
-            why = f"control address {host}: without TLS only loopback addresses are served; use 127.0.0.1"
-            raise NotServedError(why)
+            why = f"control address {host}: without TLS only loopback addresses are served"
+            raise NotServedError("insecure_off_loopback", why, "use 127.0.0.1", subject="--control")
         address = f"[{host}]:{port}" if ":" in host else f"{host}:{port}"
         try:
             if tls is None:
@@ -76,10 +76,10 @@ class GrpcServer:
             else:
                 bound = server.add_secure_port(address, authorization.credentials(tls))
         except TlsError as error:
-            raise NotServedError(str(error)) from None
+            raise NotServedError.of(error) from None
         except RuntimeError:
             bound = 0
         if not bound:
-            why = f"control port {port} on {host} is taken; stop what uses it or give another with --control"
-            raise NotServedError(why)
+            mend = "stop what uses it or give another with --control"
+            raise NotServedError("in_use", f"control port {port} on {host} is taken", mend, subject="--control")
         return bound

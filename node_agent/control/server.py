@@ -5,7 +5,7 @@ import contextlib
 import gc
 import time
 from collections.abc import Callable
-from typing import Protocol
+from typing import Protocol, Self
 
 from node_agent.control.deploy_driver import DeployDriver
 from node_agent.control.plan_store import PlanStore
@@ -16,12 +16,19 @@ from node_agent.host import ipc
 from node_agent.host.channel_end import ChannelEnd, OpenEnd
 from node_agent.host.log import WARNING, Log
 from node_agent.host.settings import Settings
+from node_agent.problems import ProblemError
 
 DRAIN_S = 0.03  # at 10 000 records/s a ring of 32 768 is full after 3 s
 
 
-class NotServedError(Exception):
-    """Calls or metrics cannot be served; one sentence with the mend."""
+class NotServedError(ProblemError):
+    """Calls or metrics cannot be served: why, and the mend."""
+
+    @classmethod
+    def of(cls, error: ProblemError) -> Self:
+        """The same mistake: an identity cannot be used, for instance."""
+        problem, mistake = error.problem, error.mistake
+        return cls(error.code, mistake.text, mistake.mend, subject=mistake.subject, file=problem.file)
 
 
 class Server(Protocol):

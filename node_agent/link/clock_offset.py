@@ -19,6 +19,8 @@ instants before it. Without any interval, `map` answers with the whole of time, 
 
 from typing import NamedTuple
 
+from node_agent.problems import UnusableValueError
+
 FAR_NS = 1 << 62  # beyond every reading of a monotonic clock, and so that differences still fit in 63 bits
 MILLION = 1_000_000
 
@@ -58,7 +60,9 @@ class PeerClock:
         self._rate = own_drift_ppm + peer_drift_ppm
         self._per = MILLION - 2 * own_drift_ppm - peer_drift_ppm
         if self._rate < 0 or self._per <= 0:
-            raise ValueError(f"drifts of {own_drift_ppm} and {peer_drift_ppm} ppm leave no clock to speak of")
+            raise UnusableValueError(
+                "out_of_range", f"drifts of {own_drift_ppm} and {peer_drift_ppm} ppm leave no clock to speak of"
+            )
         self._lo_ns = 0
         self._hi_ns = 0
         self._anchor_ns = 0

@@ -13,7 +13,7 @@ from typing import Any, NamedTuple
 from node_agent.link.limits import MAX_PAYLOAD_BYTES
 from node_agent.operators.entry_points import Discover, Offers, installed
 from node_agent.operators.plain_json import check_keys, foreign, left
-from node_agent.problems import ProblemError
+from node_agent.problems import ProblemError, UnusableValueError
 
 GROUP = "shimekiri.codecs"
 MAX_DEPTH = 64
@@ -212,9 +212,9 @@ class Codecs:
     def add(self, name: str, message: type[Any]) -> None:
         """Register a message class. Raises ValueError where the name is taken, TypeError where it is no message."""
         if name in self._loaded:
-            raise ValueError(f"two codecs are called {name!r}")
+            raise UnusableValueError("given_twice", f"two codecs are called {name!r}", subject=name)
         if not name or name in {"any", "same"}:
-            raise ValueError(f"{name!r} cannot be the name of a codec")
+            raise UnusableValueError("bad_name", f"{name!r} cannot be the name of a codec", subject=name)
         self._loaded[name] = protobuf(name, message)
 
     def get(self, name: str) -> Codec:

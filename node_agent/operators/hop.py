@@ -11,11 +11,12 @@ from typing import Any
 from node_agent.host.clock import now_ns
 from node_agent.operators.api import Many
 from node_agent.operators.codecs import Codec, CodecError
+from node_agent.problems import ProblemError
 
 Call = Callable[..., Any]
 
 
-class UnencodableError(Exception):
+class UnencodableError(ProblemError):
     """An operator gave what its stream cannot carry; the message is for its author."""
 
 
@@ -53,7 +54,8 @@ def fitting(name: str, call: Call, plain: bool, codec: Codec, checking: Checking
                 return Many(*(each if each is None else fit(each) for each in value.values))
             return fit(value)
         except CodecError as error:
-            raise UnencodableError(f"{name} gave what a stream of {codec.name} cannot carry: {error}") from None
+            text = f"{name} gave what a stream of {codec.name} cannot carry: {error}"
+            raise UnencodableError(error.code, text, subject=name) from None
 
     def fitted(payload: Any) -> Any:
         value = call(payload)

@@ -10,11 +10,17 @@ from collections.abc import Callable, Sequence
 from typing import Any
 
 from node_agent.core.windows.aggregates import Own
+from node_agent.error_codes import Code
 from node_agent.operators.api import Many
+from node_agent.problems import ProblemError
 
 
-class ChangedError(Exception):
-    """An operator changed a value that others have as well; the message is for its author."""
+class ChangedError(ProblemError):
+    """An operator changed a value that others have as well; the message is for its author. subject: the operator."""
+
+    def __init__(self, code: Code, operator: str, what: str) -> None:
+        text = f"{operator} changed {what}, which others read as well: give a new value instead"
+        super().__init__(code, text, subject=operator)
 
 
 def intact(
@@ -33,14 +39,14 @@ def intact(
 
     def checked(*arguments: Any) -> Any:
         inputs, sides = ((arguments[0],), {}) if plain else (arguments[0], arguments[1])
-        values = [("its input", each) for each in inputs]
-        values += [(f"its side input {port!r}", value) for port, value in sides.items()]
-        values += [("a result that it gave before", each) for each in given]
-        before = [told(value) for _, value in values]
+        values: list[tuple[Code, str, Any]] = [("input_changed", "its input", each) for each in inputs]
+        values += [("side_input_changed", f"its side input {port!r}", value) for port, value in sides.items()]
+        values += [("result_changed", "a result that it gave before", each) for each in given]
+        before = [told(value) for _, _, value in values]
         result = call(*arguments)
-        for (what, value), was in zip(values, before, strict=True):
+        for (code, what, value), was in zip(values, before, strict=True):
             if told(value) != was:
-                raise ChangedError(f"{name} changed {what}, which others read as well: give a new value instead")
+                raise ChangedError(code, name, what)
         given[:] = _results(result)
         return result
 
@@ -59,7 +65,7 @@ class IntactAggregate:
         before = _told(payload)
         state = self._own.add(state, payload)
         if _told(payload) != before:
-            raise ChangedError(f"{self._name} changed its input, which others read as well: give a new value instead")
+            raise ChangedError("input_changed", self._name, "its input")
         return state
 
 

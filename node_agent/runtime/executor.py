@@ -13,6 +13,7 @@ from node_agent.core.model import Job, Step, Unit
 from node_agent.host.trace_ring import HANG, HANG_AT, WRITTEN, RingFacts
 from node_agent.operators.api import At, Many
 from node_agent.operators.hop import UnencodableError
+from node_agent.problems import ProblemError
 from protos.records import CAUSE_ENCODE, CAUSE_OPERATOR_ERROR, CAUSE_ORDINALS, CAUSE_QUEUE_FULL
 
 MOST_OUTPUTS = 255  # of one instance on one exit: trace records count outputs in 8 bits
@@ -26,8 +27,11 @@ Operate = Callable[[Step, Lineage, Any, int, int], list[tuple[Lineage, Any]]]  #
 pack_hang = HANG.pack_into
 
 
-class OutputsError(Exception):
+class OutputsError(ProblemError):
     """An operator returned more results for one input than can be told apart."""
+
+    def __init__(self, text: str) -> None:
+        super().__init__("too_many_results", text)
 
 
 class LateError(Exception):

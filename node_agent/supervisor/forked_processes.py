@@ -73,8 +73,8 @@ class ForkedProcesses:
         except OSError as error:
             listening.close()
             low = ", since ports below 1024 are root's" if isinstance(error, PermissionError) and port < 1024 else ""
-            why = f"cannot listen on {host}:{port} for data: {error.strerror}{low}; give another with --data"
-            raise StartError(why) from None
+            why = f"cannot listen on {host}:{port} for data: {error.strerror}{low}"
+            raise StartError("not_usable", why, "give another with --data", subject="--data") from None
         return DataSocket(listening)
 
     def pair(self) -> tuple[ChannelEnd, ChannelEnd]:

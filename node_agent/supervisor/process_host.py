@@ -3,17 +3,19 @@
 from collections.abc import Callable, Sequence
 from typing import NamedTuple, Protocol
 
+from node_agent.error_codes import Code
 from node_agent.host.channel_end import ChannelEnd
 from node_agent.host.settings import Settings
 from node_agent.host.trace_ring import Inherited, Ring
+from node_agent.problems import ProblemError
 
 
-class StartError(Exception):
-    """The agent cannot start; one sentence with the mend, and the exit code."""
+class StartError(ProblemError):
+    """The agent cannot start: why, the mend, and the exit code."""
 
-    def __init__(self, why: str, code: int = 1) -> None:
-        super().__init__(why)
-        self.code = code
+    def __init__(self, code: Code, text: str, mend: str = "", exit_code: int = 1, subject: str = "") -> None:
+        super().__init__(code, text, mend, subject=subject)
+        self.exit_code = exit_code
 
 
 class Ended(NamedTuple):

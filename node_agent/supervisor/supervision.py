@@ -43,7 +43,7 @@ class Supervision:
         try:
             state.lock()
         except OSError as error:
-            raise StartError(f"cannot start: {error.strerror}; make room in {state.root}") from None
+            raise StartError("unwritable", f"cannot start: {error.strerror}", f"make room in {state.root}") from None
         for problem in state.starts.problems:
             self.say("starts_damaged", problem)
         state.rings.mark_abandoned()
@@ -68,7 +68,7 @@ class Supervision:
         except OSError as error:
             where = f" {error.filename}" if error.filename else ""
             there = f"{self.settings.state.root} and {self.settings.state.rings.parent}"
-            raise StartError(f"cannot start: {error.strerror}{where}; make room in {there}") from None
+            raise StartError("unwritable", f"cannot start: {error.strerror}{where}", f"make room in {there}") from None
 
     def _start_runtime(self, place: Worker) -> None:
         """A new incarnation: its number, its ring, its process, and a channel between it and control."""
@@ -139,8 +139,9 @@ class Supervision:
         elif not self.announced and at_ns > self._began_ns + START_NS:
             late = " and ".join(child.name for child, _ in self.children() if not child.ready)
             raise StartError(
-                f"{late} not ready within {START_NS // SECOND_NS} s: this machine does far more than it can;"
-                " start the agent again when it does less"
+                "not_ready",
+                f"{late} not ready within {START_NS // SECOND_NS} s: this machine does far more than it can",
+                "start the agent again when it does less",
             )
 
     def children(self) -> Iterator[tuple[Child, Worker | None]]:
@@ -223,7 +224,7 @@ class Supervision:
         child.ready = False
         if not self.announced:
             why = child.failed or f"{child.name} ended while starting ({ended.text})"
-            raise StartError(why, max(ended.code, 1))
+            raise StartError("ended", why, exit_code=max(ended.code, 1), subject=child.name)
         at_ns = self.host.now_ns()
         if at_ns - child.started_ns > HEALTHY_NS:
             child.backoff.succeeded()

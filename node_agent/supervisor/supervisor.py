@@ -45,7 +45,7 @@ class Supervisor:
             self._serve()
         except (StartError, StateError) as error:
             self._rules.fail(str(error))
-            return error.code if isinstance(error, StartError) else 1
+            return error.exit_code if isinstance(error, StartError) else 1
         finally:
             self._manager.stopping()
             for number in (signal.SIGTERM, signal.SIGINT):

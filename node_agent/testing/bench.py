@@ -5,6 +5,7 @@ from typing import Any
 
 from node_agent.operators.api import At
 from node_agent.operators.signature import OperatorError
+from node_agent.problems import UnusableValueError
 from node_agent.runtime.executor import results
 from node_agent.testing.loaded import Operator, as_json, check_type, loaded
 
@@ -58,7 +59,7 @@ class Bench:
     def advance(self, by_ns: int) -> None:
         """Time passes. Raises ValueError for less than 0: no node's clock goes back."""
         if by_ns < 0:
-            raise ValueError(f"cannot advance by {by_ns} ns; a node's clock does not go back")
+            raise UnusableValueError("negative", f"cannot advance by {by_ns} ns; a node's clock does not go back")
         self.now_ns += by_ns
 
     def __call__(self, /, *inputs: Any, age_ns: Age = 0, deadline_ns: int = SECOND_NS, **ports: Any) -> list[Any]:
@@ -85,7 +86,11 @@ class Bench:
     def _at(self, age_ns: Age, deadline_ns: int) -> At:
         least_ns, most_ns = (age_ns, age_ns) if isinstance(age_ns, int) else age_ns
         if least_ns > most_ns:
-            raise ValueError(f"an age of at least {least_ns} and at most {most_ns} ns; give the lower one first")
+            raise UnusableValueError(
+                "out_of_range",
+                f"an age of at least {least_ns} and at most {most_ns} ns; give the lower one first",
+                subject="age_ns",
+            )
         oldest_ns = self.now_ns - most_ns
         return At(self.now_ns, (oldest_ns, self.now_ns - least_ns), oldest_ns + deadline_ns)
 

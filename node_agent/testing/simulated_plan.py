@@ -12,6 +12,7 @@ from typing import Any
 
 from node_agent.operators.codecs import CodecError, UnknownCodecError
 from node_agent.operators.registry import Registry
+from node_agent.problems import ProblemError
 from node_agent.testing.loaded import with_codecs
 from node_agent.virtual.arrivals import bursts
 from node_agent.virtual.errors import bad_input
@@ -27,8 +28,14 @@ Tuples = Mapping[str, Sequence[Any]]
 Operators = Registry | Sequence[str | Path | Callable[..., Any]]  # files, and classes and functions under @operator
 
 
-class FailedError(AssertionError):
+class FailedError(ProblemError, AssertionError):
     """Operators raised while a plan was simulated; says which, how often, and the first error of each."""
+
+
+class UnknownOutputError(ProblemError, KeyError):
+    """The plan has no such output."""
+
+    __str__ = Exception.__str__  # a KeyError would quote its sentence
 
 
 @dataclass(frozen=True)
@@ -74,9 +81,10 @@ class Simulated:
     simulation: Simulation = field(repr=False)
 
     def __getitem__(self, output: str) -> Output:
-        """Raises KeyError with the outputs that there are."""
+        """Raises UnknownOutputError (a KeyError) with the outputs that there are."""
         if output not in self.outputs:
-            raise KeyError(f"no output {output!r}; there are: {', '.join(self.outputs)}")
+            mend = f"there are: {', '.join(self.outputs)}"
+            raise UnknownOutputError("unknown_output", f"no output {output!r}", mend, subject=output)
         return self.outputs[output]
 
     def __iter__(self) -> Iterator[str]:
@@ -132,7 +140,7 @@ def simulated(
     conditions = replace(scenario, bursts=_bursts(read, counts, scenario), tuples={})
     done = simulate(made, conditions, registry, world)
     if done.failures and not may_fail:
-        raise FailedError("; ".join(done.failures))
+        raise FailedError("raised", "; ".join(done.failures))
     outputs = {
         name: Output(tuple(each for each in world.deliveries if each.output == name), summary)
         for name, summary in done.outputs.items()

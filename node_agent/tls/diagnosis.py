@@ -4,6 +4,8 @@ import ssl
 import time
 from pathlib import Path
 
+from node_agent.error_codes import Code
+
 EXPIRED, NOT_YET = 10, 9  # X509_V_ERR_...
 UNKNOWN_CA = frozenset({2, 18, 19, 20, 21, 7})  # no issuer, self-signed, a signature that is not the CA's
 HOST, PURPOSE = 62, 26
@@ -22,26 +24,34 @@ ALERTS = (  # of the other end, by a part of OpenSSL's reason
 )
 
 
-def verify_text(error: ssl.SSLError, folder: Path) -> tuple[str, str]:
-    """Why a certificate that was shown does not pass here, and the mend; folder: of this end's identity."""
+def not_verified(error: ssl.SSLError, folder: Path) -> tuple[Code, str, str]:
+    """Why a certificate that was shown does not pass here: the mistake's code, text and mend; folder: of this end's
+    identity."""
     code = getattr(error, "verify_code", 0)
     if code in {EXPIRED, NOT_YET}:
         now = f"by this machine's clock, {time.strftime('%Y-%m-%d %H:%M', time.gmtime())} UTC"
         if code == EXPIRED:
             return (
+                "expired",
                 f"has expired, {now}",
                 "run `coordinator certs CLUSTER.yaml --renew`, or set this clock if it is wrong",
             )
-        return f"is not yet valid, {now}", "set this clock (a Pi without network time starts in the past)"
+        return (
+            "not_valid_yet",
+            f"is not yet valid, {now}",
+            "set this clock (a Pi without network time starts in the past)",
+        )
     if code in UNKNOWN_CA:
         mend = "it is of another cluster, or one of both was made anew: copy both from one `coordinator certs`"
-        return f"was not signed by {folder / 'ca.pem'}", mend
-    texts = {
-        HOST: ("is of somebody else than is expected there", "check the addresses"),
-        PURPOSE: ("may not be used in this role", "agents need a node's certificate"),
+        return "of_another_ca", f"was not signed by {folder / 'ca.pem'}", mend
+    texts: dict[int, tuple[Code, str, str]] = {
+        HOST: ("other_name", "is of somebody else than is expected there", "check the addresses"),
+        PURPOSE: ("other_purpose", "may not be used in this role", "agents need a node's certificate"),
     }
     said = getattr(error, "verify_message", "") or error.reason or error
-    return texts.get(code, (f"is not accepted: {said}", "make identities anew with `coordinator certs`"))
+    return texts.get(
+        code, ("not_verified", f"is not accepted: {said}", "make identities anew with `coordinator certs`")
+    )
 
 
 def no_tls13(error: Exception) -> tuple[str, str]:

@@ -10,7 +10,7 @@ import time
 from pathlib import Path
 from typing import Any, NamedTuple
 
-from node_agent.tls.diagnosis import no_tls13, verify_text
+from node_agent.tls.diagnosis import no_tls13, not_verified
 from node_agent.tls.names import CA, CERTIFICATE, KEY, MAKE, TlsError, node_name, pem, told, unreadable
 
 DAY_S, SOON_DAYS = 86_400, 30  # with fewer days left, one is told
@@ -48,8 +48,8 @@ def load(folder: Path, node: str = "") -> Identity:
     loose = _permissions(folder)
     name, until_s = _examine(folder)
     if node and node_name(name) != node:
-        what = f"{folder}: is the identity of {told(name)}, not of node {node}"
-        raise TlsError(what, f"give the folder of {node}")
+        what = f"is the identity of {told(name)}, not of node {node}"
+        raise TlsError("other_node", what, f"give the folder of {node}", subject=node, file=folder)
     if node:
         _shake(server_context(folder), client_context(folder, named=True), folder, name)
     return Identity(folder, name, until_s, loose)
@@ -97,7 +97,7 @@ def _context(protocol: int, folder: Path) -> ssl.SSLContext:
     try:
         context.load_verify_locations(cafile=folder / CA)
     except ssl.SSLError:
-        raise TlsError(f"{folder / CA}: holds no certificate", MAKE) from None
+        raise TlsError("no_certificate", "holds no certificate", MAKE, file=folder / CA) from None
     except OSError as error:
         raise unreadable(folder / CA, error) from None
     try:
@@ -121,17 +121,19 @@ def _tls13(protocol: int) -> ssl.SSLContext:
         if protocol == ssl.PROTOCOL_TLS_SERVER:
             context.num_tickets = 0
     except (ssl.SSLError, ValueError, AttributeError, NotImplementedError) as error:
-        raise TlsError(*no_tls13(error)) from None
+        raise TlsError("no_tls13", *no_tls13(error)) from None
     return context
 
 
 def _no_pair(folder: Path, error: ssl.SSLError) -> TlsError:
     if error.reason == "KEY_VALUES_MISMATCH":
-        return TlsError(f"{folder / KEY}: is not the key of {CERTIFICATE} beside it", "copy both from one folder")
+        what = f"is not the key of {CERTIFICATE} beside it"
+        return TlsError("other_key", what, "copy both from one folder", file=folder / KEY)
     if b"ENCRYPTED" in pem(folder, KEY):
-        what = f"{folder / KEY}: is encrypted, and nobody is there to be asked"
-        return TlsError(what, "write it without a password")
-    return TlsError(f"{folder}: {CERTIFICATE} or {KEY} cannot be read as PEM ({error.reason or error})", MAKE)
+        what = "is encrypted, and nobody is there to be asked"
+        return TlsError("encrypted", what, "write it without a password", file=folder / KEY)
+    what = f"{CERTIFICATE} or {KEY} cannot be read as PEM ({error.reason or error})"
+    return TlsError("not_pem", what, MAKE, file=folder)
 
 
 def _permissions(folder: Path) -> str:
@@ -142,9 +144,10 @@ def _permissions(folder: Path) -> str:
     except OSError as error:
         raise unreadable(path, error) from None
     except ValueError:  # from a file: a zero byte, or half a character
-        raise TlsError(f"{str(folder)!r}: is no name that a folder can have", MAKE) from None
+        raise TlsError("bad_name", "is no name that a folder can have", MAKE, file=repr(str(folder))) from None
     if mode & 0o007:
-        raise TlsError(f"{path}: everybody on this machine may use it (mode {mode:o})", f"chmod 600 {path}")
+        what = f"everybody on this machine may use it (mode {mode:o})"
+        raise TlsError("open_to_all", what, f"chmod 600 {path}", file=path)
     return f"{path}: its group may use it (mode {mode:o})" if mode & 0o070 else ""
 
 
@@ -155,7 +158,7 @@ def _examine(folder: Path) -> tuple[str, float]:
     certificate = _shake(server_context(folder), client, folder)
     name = name_in(certificate)
     if not name:
-        raise TlsError(f"{folder / CERTIFICATE}: must name one DNS name in subjectAltName", MAKE)
+        raise TlsError("no_name", "must name one DNS name in subjectAltName", MAKE, file=folder / CERTIFICATE)
     return name, float(ssl.cert_time_to_seconds(certificate["notAfter"]))
 
 
@@ -165,11 +168,11 @@ def _shake(server: ssl.SSLContext, client: ssl.SSLContext, folder: Path, name: s
         return _handshake(server, client, name)
     except ssl.SSLError as error:
         if error.reason == "BAD_SIGNATURE":
-            raise TlsError(f"{folder / KEY}: is damaged: it does not sign for {CERTIFICATE} beside it", MAKE) from None
+            what = f"is damaged: it does not sign for {CERTIFICATE} beside it"
+            raise TlsError("damaged", what, MAKE, file=folder / KEY) from None
         if not isinstance(error, ssl.SSLCertVerificationError):
-            raise TlsError(*no_tls13(error)) from None
-        what, mend = verify_text(error, folder)
-        raise TlsError(f"{folder / CERTIFICATE}: {what}", mend) from None
+            raise TlsError("no_tls13", *no_tls13(error)) from None
+        raise TlsError(*not_verified(error, folder), file=folder / CERTIFICATE) from None
 
 
 def _handshake(server: ssl.SSLContext, client: ssl.SSLContext, name: str | None) -> dict[str, Any]:

@@ -6,18 +6,16 @@ A certificate says who, not where, so that addresses may change: one DNS name in
 
 from pathlib import Path
 
+from node_agent.problems import ProblemError
+
 NODE = ".node.shimekiri"
 COORDINATOR, CLIENT = "coordinator.shimekiri", "client.shimekiri"
 CA, CERTIFICATE, KEY = "ca.pem", "cert.pem", "key.pem"  # in the folder of an identity
 MAKE = "make identities with `coordinator certs CLUSTER.yaml` and give the folder of this one"
 
 
-class TlsError(ValueError):
-    """An identity that cannot be used: what is wrong, and the mend."""
-
-    def __init__(self, what: str, mend: str) -> None:
-        super().__init__(f"{what}; {mend}")
-        self.what, self.mend = what, mend
+class TlsError(ProblemError, ValueError):
+    """An identity that cannot be used: what is wrong, where, and the mend."""
 
 
 def node_of(place: str) -> str:
@@ -69,5 +67,6 @@ def pem(folder: Path, name: str) -> bytes:
 def unreadable(path: Path, error: OSError) -> TlsError:
     """What to say of a file of an identity that cannot be read."""
     if isinstance(error, FileNotFoundError | NotADirectoryError):
-        return TlsError(f"{path}: no such file", f"an identity has {CA}, {CERTIFICATE} and {KEY}: {MAKE}")
-    return TlsError(f"{path}: cannot be read ({error.strerror})", "the user who runs this must own it")
+        return TlsError("no_file", "no such file", f"an identity has {CA}, {CERTIFICATE} and {KEY}: {MAKE}", file=path)
+    mend = "the user who runs this must own it"
+    return TlsError("unreadable", f"cannot be read ({error.strerror})", mend, file=path)

@@ -8,8 +8,9 @@ memory takes one system call for all records that have come; OpenSSL on a socket
 import ssl
 from pathlib import Path
 
+from node_agent.error_codes import Code
 from node_agent.link.limits import LinkError
-from node_agent.tls.diagnosis import alert_text, verify_text
+from node_agent.tls.diagnosis import alert_text, not_verified
 from node_agent.tls.identity import name_in
 from node_agent.tls.names import told
 
@@ -21,11 +22,12 @@ TLS_TYPES = range(0x14, 0x18)  # the first byte of all TLS
 
 
 class SessionError(LinkError):
-    """The handshake failed, or bytes came that are none of this session. `alert`: to be sent before closing."""
+    """The handshake failed, or bytes came that are none of this session. `code`: of what is wrong, of which `counter`
+    counts several; `subject`: the name it is about; `alert`: to be sent before closing."""
 
-    def __init__(self, counter: str, why: str, alert: bytes = b"") -> None:
+    def __init__(self, counter: str, code: Code, why: str, alert: bytes = b"", subject: str = "") -> None:
         super().__init__(counter, why)
-        self.alert = alert
+        self.code, self.subject, self.alert = code, subject, alert
 
 
 class PlainError(SessionError):
@@ -57,7 +59,7 @@ class Session:
         """Take what came (nothing: begin) and return what is to be sent. Raises SessionError."""
         began = self._object or self._begin()
         if data and not self._heard and data[0] not in TLS_TYPES:
-            raise PlainError("tls_plain", "the other end does not speak TLS")
+            raise PlainError("tls_plain", "not_tls", "the other end does not speak TLS")
         rest = data[HANDSHAKE_BYTES - self._heard :]
         self._heard += self._from.write(data[: HANDSHAKE_BYTES - self._heard])
         try:
@@ -67,16 +69,17 @@ class Session:
                 why = (
                     f"its handshake has more than {HANDSHAKE_BYTES} bytes: show a certificate with few others above it"
                 )
-                raise SessionError("tls_refused", why) from None
+                raise SessionError("tls_refused", "too_large", why) from None
             return self._to.read()
         except ssl.SSLError as error:
-            raise SessionError("tls_refused", self._text(error), self._to.read()) from None
+            raise SessionError("tls_refused", *self._why(error), self._to.read()) from None
         try:
             self.name = name_in(began.getpeercert())
         except UnicodeDecodeError:  # some name in it is no text: it is nobody's
             self.name = ""
         if self._expected not in {None, self.name}:  # OpenSSL compares without regard to case
-            raise SessionError("tls_refused", f"its certificate is of {told(self.name)}, not of {self._expected}")
+            why = f"its certificate is of {told(self.name)}, not of {self._expected}"
+            raise SessionError("tls_refused", "other_name", why, subject=self.name)
         self.done = True
         self._from.write(rest)
         return self._to.read()
@@ -111,7 +114,7 @@ class Session:
             self.ended = True
         except ssl.SSLError as error:
             self._broken = True
-            raise SessionError("tls_broken", self._text(error)) from None
+            raise SessionError("tls_broken", *self._why(error)) from None
         return parts[0] if len(parts) == 1 else b"".join(parts)
 
     def seal(self, data: bytes | bytearray) -> bytes:
@@ -135,14 +138,18 @@ class Session:
         except ssl.SSLError:
             self._broken = True
             why = "the other end has begun a message of TLS and not finished it"
-            raise SessionError("tls_broken", why, self._to.read()) from None
+            raise SessionError("tls_broken", "cut_off", why, self._to.read()) from None
 
-    def _text(self, error: ssl.SSLError) -> str:
+    def _why(self, error: ssl.SSLError) -> tuple[Code, str]:
         if getattr(error, "verify_code", 0):
-            return f"the other end's certificate {'; '.join(verify_text(error, self._folder))}"
-        said = alert_text(error, str(self._folder / "cert.pem"))
-        if said:
-            return f"the other end refuses this one's certificate: {said}"
+            code, *said = not_verified(error, self._folder)
+            return code, f"the other end's certificate {'; '.join(said)}"
+        alert = alert_text(error, str(self._folder / "cert.pem"))
+        if alert:
+            return "refused", f"the other end refuses this one's certificate: {alert}"
         if error.reason == "PEER_DID_NOT_RETURN_A_CERTIFICATE":
-            return "the other end has shown no certificate"
-        return f"what came is no TLS 1.3 of this cluster ({(error.reason or str(error)).lower().replace('_', ' ')})"
+            return "no_certificate", "the other end has shown no certificate"
+        return (
+            "not_tls13",
+            f"what came is no TLS 1.3 of this cluster ({(error.reason or str(error)).lower().replace('_', ' ')})",
+        )

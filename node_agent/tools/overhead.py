@@ -192,7 +192,7 @@ def _node(tls: Path) -> str:
     found = identity.load(tls)
     node = node_name(found.name)
     if not node:
-        raise TlsError(f"{tls}: is of {told(found.name)}, not of a node", "give the folder of a node")
+        raise TlsError("no_node", f"is of {told(found.name)}, not of a node", "give the folder of a node", file=tls)
     identity.load(tls, node)
     return node
 

@@ -1,15 +1,14 @@
 """The event queue of virtual time. Its order is total: instant, class, then the order in which events were made.
 
-At one instant: first plans change, then operators and instances end, then sources admit tuples, then they say how far
-they are, then tuples arrive over links, then what nodes have waited for is overdue, then nodes take in what has come,
-and only when all of this is in does a node choose what to run next.
+At one instant: first plans change, then operators and instances end, then sources admit tuples, then tuples arrive over
+links, then nodes take in what has come, and only when all of this is in does a node choose what to run next.
 """
 
 from collections.abc import Callable
 from heapq import heappop, heappush
 from typing import Any
 
-CHANGED, ENDED, ADMITTED, BEAT, ARRIVED, EXPIRED, TAKEN, DISPATCHED = range(8)
+CHANGED, ENDED, ADMITTED, ARRIVED, TAKEN, DISPATCHED = range(6)
 
 Call = Callable[[int, Any], None]  # instant, argument
 Entry = tuple[int, int, int, Call, Any]
@@ -18,13 +17,12 @@ Entry = tuple[int, int, int, Call, Any]
 class Events:
     """A queue of calls in virtual time."""
 
-    __slots__ = ("_count", "_heap", "done", "now_ns", "stopped")
+    __slots__ = ("_count", "_heap", "now_ns", "stopped")
 
     def __init__(self, now_ns: int = 0) -> None:
         self._heap: list[Entry] = []
         self._count = 0
         self.now_ns = now_ns
-        self.done = 0
         self.stopped = False  # `run` ends, also where something is left
 
     def at(self, at_ns: int, kind: int, call: Call, argument: Any = None) -> None:
@@ -36,13 +34,10 @@ class Events:
     def run(self) -> None:
         """Until nothing is left, or until it is `stopped`."""
         heap = self._heap
-        done = 0
         while heap and not self.stopped:
             at_ns, _, _, call, argument = heappop(heap)
             self.now_ns = at_ns
             call(at_ns, argument)
-            done += 1
-        self.done += done
 
     def skip_to(self, at_ns: int, kind: int) -> bool:
         """It is that instant now, and the turn of that kind. False: something else happens before."""
@@ -51,8 +46,3 @@ class Events:
             return False
         self.now_ns = at_ns
         return True
-
-    def pass_until(self, at_ns: int) -> None:
-        """It is that instant, at which something happens that is in no queue."""
-        assert at_ns >= self.now_ns and not self._heap, "time goes forwards, past no event"
-        self.now_ns = at_ns

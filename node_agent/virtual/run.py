@@ -10,9 +10,9 @@ from typing import TYPE_CHECKING, Any
 
 from node_agent.operators.registry import Registry
 from node_agent.operators.signature import OperatorError
+from node_agent.runtime.deployments.lifecycle import Policies, installed
+from node_agent.runtime.executor import Operate
 from node_agent.virtual.change_schedule import Change, ChangeSchedule, schedule_of
-from node_agent.virtual.cluster.cluster import Cluster
-from node_agent.virtual.cluster.node import Policies, installed
 from node_agent.virtual.errors import BadInputError, bad_input
 from node_agent.virtual.scenario import Scenario, VirtualPlan
 from node_agent.virtual.summary import Counted, OutputSummary, WindowSummary
@@ -23,7 +23,7 @@ from protos.records import RECORD_BYTES, STATE_ENDED, VIRTUAL, Header, pack_head
 from protos.segments import segment
 
 if TYPE_CHECKING:
-    from node_agent.virtual.cluster.runtime_cluster import RuntimeCluster
+    from node_agent.virtual.cluster.cluster import Cluster
 
 CLOCK = hashlib.sha256(b"virtual time").hexdigest()[:32]  # one clock for all nodes: offsets are 0
 
@@ -97,20 +97,17 @@ def simulate(
     progress: Callable[[], None] | None = None,
     then: Sequence[Change] = (),
     policies: Policies = installed,
-    runtimes: bool = False,
 ) -> Simulation:
     """Run all trials of a plan. trace False: results only, which needs little memory.
 
     progress is called after each trial. then: plans that are committed in each trial, one after the other.
-    policies: which policy a node's plans run under. runtimes: whether the agents' runtimes run, not engines alone.
-    Raises BadInputError where plans and scenario do not fit.
+    policies: which policy a node's plans run under. Raises BadInputError where plans and scenario do not fit.
     """
     scenario, registry = scenario or Scenario(), registry or operators_here()
     schedule = schedule_of(plan, then, scenario)
     inner = Stub(schedule, scenario.ages_ns, registry.codecs, scenario.tuples) if world is None else world
     counted = Counted(inner, {output.name: output.deadline_ns for output in schedule.outputs})
-    made = _runtimes if runtimes else Cluster
-    cluster = made(schedule, scenario, registry, counted, trace, policies=policies)
+    cluster = cluster_of(schedule, scenario, registry, counted, trace, policies=policies)
     for trial in range(1, scenario.trials + 1):
         cluster.run(trial)
         if progress is not None:
@@ -123,12 +120,21 @@ def simulate(
     )  # fmt: skip
 
 
-def _runtimes(
-    schedule: ChangeSchedule, scenario: Scenario, registry: Registry, world: World, trace: bool, policies: Policies
-) -> "RuntimeCluster":
-    from node_agent.virtual.cluster import runtime_cluster  # loads greenlet
-
-    return runtime_cluster.RuntimeCluster(schedule, scenario, registry, world, CLOCK, trace, policies=policies)
+def cluster_of(
+    schedule: ChangeSchedule, scenario: Scenario, registry: Registry, world: World, trace: bool = True,
+    operate: Operate | None = None, policies: Policies = installed,
+) -> "Cluster":  # fmt: skip
+    """The cluster that runs trials; arguments as its own. Raises BadInputError where greenlet is not installed."""
+    try:
+        from node_agent.virtual.cluster.cluster import Cluster
+    except ModuleNotFoundError as error:
+        if error.name != "greenlet":
+            raise
+        raise bad_input(
+            "not_installed", "simulations need greenlet, which is not installed", "pip install 'shimekiri[simulate]'",
+            subject="greenlet",
+        ) from None  # fmt: skip
+    return Cluster(schedule, scenario, registry, world, CLOCK, trace, operate, policies)
 
 
 def operators_here(
@@ -142,7 +148,7 @@ def operators_here(
         raise BadInputError(error.problem) from None
 
 
-def _traces(schedule: ChangeSchedule, scenario: Scenario, cluster: "Cluster | RuntimeCluster") -> tuple[Trace, ...]:
+def _traces(schedule: ChangeSchedule, scenario: Scenario, cluster: "Cluster") -> tuple[Trace, ...]:
     return tuple(
         Trace(
             local.node, local.index, _boot(schedule, scenario, local.node), cluster.started_ns, cluster.data(local.node)
@@ -165,7 +171,7 @@ def _then(schedule: ChangeSchedule) -> dict[str, Any]:
     return {"then": later} if later else {}
 
 
-def _failures(cluster: "Cluster | RuntimeCluster") -> list[str]:
+def _failures(cluster: "Cluster") -> list[str]:
     return [
         f"operator {operator} on node {node} raised {count} times, first: {type(error).__name__}: {error}"
         for (node, operator), (count, error) in sorted(cluster.failures.items(), key=lambda each: each[0])

@@ -16,6 +16,7 @@ from node_agent.link.clock_offset import FAR_NS
 from node_agent.link.limits import MAX_BATCH_TUPLES, MAX_FRAME_BYTES, LinkError
 from node_agent.link.outcomes import Outcome
 from node_agent.link.receiver import Arrived
+from node_agent.problems import UnusableValueError
 from node_agent.wire.single_tuple import lone_batch
 from node_agent.wire.tuple_count import WalkError, has_more
 from protos import tuple_pb2 as pb
@@ -166,7 +167,7 @@ def encode_batch(first: int, sent_ns: int | Callable[[], int], tuples: Sequence[
     head = b"\x12" + (_SMALL[size] if size < 4096 else _varint(size))
     length = len(head) + size
     if length > MAX_FRAME_BYTES:
-        raise ValueError(f"a batch of {length} bytes; at most {MAX_FRAME_BYTES}")
+        raise UnusableValueError("too_large", f"a batch of {length} bytes; at most {MAX_FRAME_BYTES}")
     head = LENGTH.pack(length) + head
     return head + _SENT.pack(b"\x11", sent_ns if isinstance(sent_ns, int) else sent_ns()) + rest
 

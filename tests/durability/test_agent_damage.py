@@ -4,14 +4,15 @@ import os
 from pathlib import Path
 
 import grpc
-import pytest
 
+from node_agent.client.client import NotAcceptedError
 from node_agent.host.files.durable_files import DAMAGED
 from node_agent.sdk import Admitted, Sink, Source
 from protos import agent_pb2, agent_pb2_grpc, trace_pb2
 from protos.records import ADMITTED, HEADER_BYTES, Gap, unpack_records
 from protos.segments import bodies, scan
 from tests.node_agent.live import WHOLE, Agent, chain_plan, store
+from tests.sentences import refused
 
 
 def flip(path: Path, byte: int) -> None:
@@ -75,7 +76,7 @@ def test_it_starts_whatever_was_damaged_and_repeats_no_lineage(tmp_path: Path) -
             assert kept.plan == WHOLE and not kept.why
             (*_,) = stub.Plans(agent_pb2.PlansRequest(held=[kept.hash], forget=True))
             assert stub.Health(agent_pb2.HealthRequest()).serving, "it was collected"
-        with pytest.raises(Exception, match="in"), Source(agent.data, "in", timeout=2):
+        with refused("refused source:in", NotAcceptedError), Source(agent.data, "in", timeout=2):
             pass
         assert agent.stop() == 0
     assert "state.json is damaged" in agent.log.read_text() and os.path.exists(state / "plans/state.json.damaged")

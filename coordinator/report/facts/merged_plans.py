@@ -36,7 +36,9 @@ def join(plans: Sequence[PlanView]) -> PlanView:
     if len(plans) == 1:
         return last
     if len(plans) > MOST_PLANS:
-        raise PlanUnreadableError(f"{len(plans)} plans in one run; at most {MOST_PLANS} can be judged together")
+        raise PlanUnreadableError(
+            "too_many_plans", f"{len(plans)} plans in one run; at most {MOST_PLANS} can be judged together"
+        )
     nodes, known = _nodes(plans)
     plans = [_renumbered(plan, known[n]) for n, plan in enumerate(plans)]
     outputs, same = _outputs(plans)

@@ -11,6 +11,8 @@ from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
 from functools import cached_property
 
+from coordinator.error_codes import Code
+from coordinator.errors import Mistake
 from coordinator.report.facts.most_results import MOST_GIVEN, most_results
 from coordinator.report.facts.windows_view import WindowView, windows
 from protos.plan_document import Claim, Plan, Selectivity
@@ -33,6 +35,10 @@ def consumer_parts(consumer: int) -> tuple[int, int, int]:
 
 class PlanUnreadableError(ValueError):
     """plan.json is not a plan that this version can read."""
+
+    def __init__(self, code: Code, text: str) -> None:
+        self.mistake = Mistake(code, text)
+        super().__init__(text)
 
 
 @dataclass(frozen=True)
@@ -116,7 +122,9 @@ def read_plan(made: Plan) -> PlanView:
     try:
         return _view(made)
     except (KeyError, TypeError, ValueError, AttributeError) as error:
-        raise PlanUnreadableError(f"plan.json cannot be read: {type(error).__name__}: {error}") from error
+        raise PlanUnreadableError(
+            "unreadable_plan", f"plan.json cannot be read: {type(error).__name__}: {error}"
+        ) from error
 
 
 def _view(made: Plan) -> PlanView:

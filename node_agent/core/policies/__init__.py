@@ -11,6 +11,7 @@ from importlib import import_module
 from node_agent.core.plan import Parameters
 from node_agent.core.policies.batch_formers import at_most, whole_burst
 from node_agent.core.policies.policy_parts import Policy
+from node_agent.problems import UnusableValueError
 from protos.policies import NAMES, refused
 
 MODULES = {
@@ -56,7 +57,11 @@ def policy(name: str, largest_batch: int = 1, parameters: Parameters | None = No
     Raises ValueError: no such policy (with the names that exist), or one that cannot run batches.
     """
     if name not in MODULES:
-        raise ValueError(refused(name) or f"unknown policy {name!r}: choose one of {', '.join(sorted(NAMES))}")
+        raise UnusableValueError(
+            "unknown_policy",
+            refused(name) or f"unknown policy {name!r}: choose one of {', '.join(sorted(NAMES))}",
+            subject=name,
+        )
     return configured(POLICIES[name], largest_batch, parameters)
 
 

@@ -21,6 +21,7 @@ from node_agent.core.meters import NodeMeter
 from node_agent.core.model import Job, Queue
 from node_agent.core.model import Unit as TaskUnit
 from node_agent.core.plan import DEFAULTS, Parameters, Unit
+from node_agent.problems import UnusableValueError
 
 Offset = Callable[[Unit], int]  # the constant that is added to the release
 Key = Callable[[Unit, Lineage], int]  # a deadline that the release does not enter
@@ -90,14 +91,16 @@ class Policy:
 
     def __post_init__(self) -> None:
         if sum(each is not None for each in (self.offset, self.rule, self.key)) != 1:
-            raise ValueError("a policy has either an offset, a rule or a key")
+            raise UnusableValueError("given_twice", "a policy has either an offset, a rule or a key")
         if sum(each is not None for each in (self.batch, self.tuner, self.stays)) > 1:
-            raise ValueError(f"batches are formed by one part; {self.name} forms its own")
+            raise UnusableValueError("given_twice", f"batches are formed by one part; {self.name} forms its own")
         formed = self.batch or self.tuner or self.stays
         if (formed or self.measured) and (self.yields or self.key is not None):
-            raise ValueError("batches need an order by release, and instances that do not yield; so does measuring")
+            raise UnusableValueError(
+                "not_in_batches", "batches need an order by release, and instances that do not yield; so does measuring"
+            )
         if self.order and self.stays:
-            raise ValueError("a unit goes on by deadlines, not by ranks")
+            raise UnusableValueError("not_by_ranks", "a unit goes on by deadlines, not by ranks")
 
     @property
     def measured(self) -> bool:

@@ -7,6 +7,7 @@ from node_agent.core.model import CompiledPlan, Unit
 from node_agent.core.shedding import shedding_policies
 from node_agent.core.shedding.backlog import Backlog, pieces
 from node_agent.core.shedding.entry_shedders import SharedEntry, Shedder, UnitEntry
+from node_agent.problems import UnusableValueError
 
 
 def stand(loaded: CompiledPlan) -> None:
@@ -31,7 +32,9 @@ def stand(loaded: CompiledPlan) -> None:
         entries = {}
         for unit in dict.fromkeys([*shed_units, *path] if spec.policy == "front" else shed_units):
             if unit in taken:
-                raise ValueError(f"unit {unit.id}: two sheddings stand at its door")
+                raise UnusableValueError(
+                    "two_sheddings", f"unit {unit.id}: two sheddings stand at its door", subject=f"unit {unit.id}"
+                )
             taken.add(unit)
             entries[unit] = UnitEntry(unit, shedder, late_ns, _meets_join(unit))
         shedder.entries = tuple(entries.values())

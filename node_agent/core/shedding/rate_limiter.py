@@ -22,6 +22,7 @@ from collections.abc import Callable
 from heapq import heapify, heappop, heappush
 
 from node_agent.core.shedding.utility import LEAST
+from node_agent.problems import UnusableValueError
 
 PASS, SHED = -1, -2
 MOST = 65_536
@@ -118,7 +119,9 @@ class RateLimiter:
 
     def __init__(self, most: int, span_ns: int) -> None:
         if not 1 <= most <= MOST or span_ns < 1:
-            raise ValueError(f"a load shedder of {most} tuples per {span_ns} ns; 1 to {MOST} per 1 ns or more")
+            raise UnusableValueError(
+                "out_of_range", f"a load shedder of {most} tuples per {span_ns} ns; 1 to {MOST} per 1 ns or more"
+            )
         self.most, self.span_ns = most, span_ns
         self._places: deque[tuple[int, int]] = deque()  # instants and numbers, also of what was displaced since
         self._held: set[int] = set()  # numbers of survivors within the span

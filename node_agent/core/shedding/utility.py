@@ -13,6 +13,7 @@ import re
 from collections.abc import Callable
 from typing import Any
 
+from node_agent.problems import UnusableValueError
 from protos.expressions import (
     ARITHMETIC,
     CHOICE,
@@ -46,11 +47,11 @@ class _UnjudgedError(Exception):
 def read(text: str) -> Value:
     """The value function of a tree written as JSON. Raises ValueError."""
     if len(text) > LONGEST_JSON:
-        raise ValueError(f"a value expression of {len(text)} characters; at most {LONGEST_JSON}")
+        raise UnusableValueError("too_large", f"a value expression of {len(text)} characters; at most {LONGEST_JSON}")
     try:
         tree = json.loads(text)
     except RecursionError as error:
-        raise ValueError("a value expression that is nested too deep") from error
+        raise UnusableValueError("too_deep", "a value expression that is nested too deep") from error
     return compiled(tree)
 
 
@@ -77,23 +78,33 @@ class _Tree:
         """A function of the payload that gives what is needed, or raises."""
         self._nodes += 1
         if self._nodes > MOST_NODES:
-            raise ValueError(f"a value expression of more than {MOST_NODES} parts")
+            raise UnusableValueError("too_large", f"a value expression of more than {MOST_NODES} parts")
         if depth < 1:
-            raise ValueError(f"a value expression deeper than {DEEPEST}")
+            raise UnusableValueError("too_deep", f"a value expression deeper than {DEEPEST}")
         if not isinstance(tree, list):
             return _constant(tree, needed)
         if not tree or not isinstance(tree[0], str):
-            raise ValueError("a part of a value expression without an operation")
+            raise UnusableValueError("no_operator", "a part of a value expression without an operation")
         operation, arguments = tree[0], tree[1:]
         if operation == FIELD:
             return _field(arguments, needed)
         if operation not in COUNTS:
-            raise ValueError(f"a value expression with the unknown operation {operation[:40]!r}")
+            raise UnusableValueError(
+                "unknown_operator",
+                f"a value expression with the unknown operation {operation[:40]!r}",
+                subject=operation[:40],
+            )
         least, most = COUNTS[operation]
         if not least <= len(arguments) <= most:
-            raise ValueError(f"{operation!r} with {len(arguments)} arguments in a value expression")
+            raise UnusableValueError(
+                "wrong_number_of_arguments",
+                f"{operation!r} with {len(arguments)} arguments in a value expression",
+                subject=operation,
+            )
         if needed == _CONDITION and operation in ARITHMETIC:
-            raise ValueError(f"{operation!r} where a value expression needs a condition")
+            raise UnusableValueError(
+                "other_type", f"{operation!r} where a value expression needs a condition", subject=operation
+            )
         return self._operation(operation, arguments, needed, depth - 1)
 
     def _operation(self, operation: str, arguments: list[object], needed: str, depth: int) -> Part:
@@ -120,7 +131,9 @@ def _constant(value: object, needed: str) -> Part:
     else:
         fits = value is None and needed == _ANY
     if not fits:
-        raise ValueError(f"a {kind.__name__} where a value expression needs a {needed}, or one that is too large")
+        raise UnusableValueError(
+            "other_type", f"a {kind.__name__} where a value expression needs a {needed}, or one that is too large"
+        )
 
     def constant(payload: Any) -> Any:
         return value
@@ -134,11 +147,15 @@ def _finite(value: int | float) -> bool:
 
 def _field(path: list[object], needed: str) -> Part:
     if len(path) > LONGEST_PATH:
-        raise ValueError(f"a field of {len(path)} names in a value expression; at most {LONGEST_PATH}")
+        raise UnusableValueError(
+            "too_large", f"a field of {len(path)} names in a value expression; at most {LONGEST_PATH}"
+        )
     names: list[str] = []
     for name in path:
         if not isinstance(name, str) or len(name) > LONGEST_TEXT or not _NAME.fullmatch(name):
-            raise ValueError(f"{str(name)[:40]!r} is no name of a field of a value expression")
+            raise UnusableValueError(
+                "bad_name", f"{str(name)[:40]!r} is no name of a field of a value expression", subject=str(name)[:40]
+            )
         names.append(name)
     return _checked(_looked_up(names), needed)
 

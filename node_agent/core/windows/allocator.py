@@ -6,6 +6,8 @@ length some positions are in no window.
 
 from dataclasses import dataclass
 
+from node_agent.problems import UnusableValueError
+
 
 @dataclass(frozen=True, slots=True)
 class Grid:
@@ -17,7 +19,9 @@ class Grid:
 
     def __post_init__(self) -> None:
         if self.length <= 0 or self.hop <= 0:
-            raise ValueError(f"a window of length {self.length} every {self.hop}: both have to be above 0")
+            raise UnusableValueError(
+                "out_of_range", f"a window of length {self.length} every {self.hop}: both have to be above 0"
+            )
 
     def first(self, position: int) -> int:
         """The lowest window that ends behind the position."""

@@ -8,6 +8,7 @@ from node_agent.core.windows.aggregates import Aggregate
 from node_agent.core.windows.allocator import Grid
 from node_agent.core.windows.open_windows import Cause, Command, OpenWindows, UnfitError, Window
 from node_agent.core.windows.sequence import NEVER, Sequence
+from node_agent.problems import UnusableValueError
 
 FAILURES = (Exception, SystemExit)  # what a user's function may do to its window; its exit() ends no node
 
@@ -40,9 +41,9 @@ class Intake(ABC):
         self, grid: Grid, aggregate: Aggregate, sources: int, limits: Limits, deadline: Deadline | None, first: int
     ) -> None:
         if sources < 1:
-            raise ValueError("a window without a source")
+            raise UnusableValueError("no_source", "a window without a source")
         if deadline is not None and deadline.after_ns <= 0:
-            raise ValueError(f"a deadline of {deadline.after_ns} ns")
+            raise UnusableValueError("out_of_range", f"a deadline of {deadline.after_ns} ns")
         self.grid, self.aggregate, self.deadline = grid, aggregate, deadline
         self.live = OpenWindows(limits.windows, first)
         lateness_ns = limits.lateness_ns if self.by_time else None

@@ -16,6 +16,8 @@ from dataclasses import dataclass
 from heapq import heappop, heappush
 from typing import Any, Protocol
 
+from node_agent.problems import UnusableValueError
+
 NEVER = -(1 << 62)  # before any instant
 SHORTEST_NS = 1_000_000  # between two looks at what is queued
 QUIET, SINGLE, RANGE = range(3)  # in the order in which reports of one number are settled
@@ -61,7 +63,9 @@ class Sequence:
         self, source: int, sink: Sink, lateness_ns: int | None, wait_ns: int, most: int = 4096, first: int = 0
     ) -> None:
         if wait_ns < 0 or most < 1 or (lateness_ns is not None and lateness_ns < 0):
-            raise ValueError(f"lateness {lateness_ns}, wait {wait_ns}, most {most}: below 0, or no room for a report")
+            raise UnusableValueError(
+                "out_of_range", f"lateness {lateness_ns}, wait {wait_ns}, most {most}: below 0, or no room for a report"
+            )
         self.source, self.sink, self.lateness_ns = source, sink, lateness_ns
         self.wait_ns, self.most, self.first = wait_ns, most, first
         self._usual_first = first
@@ -100,7 +104,11 @@ class Sequence:
     def begin(self, epoch: int, number: int) -> None:
         """It is known that this window operator is to have everything from that number on, and nothing before."""
         if self.epoch is not None:
-            raise ValueError(f"source {self.source} has begun already, with incarnation {self.epoch}")
+            raise UnusableValueError(
+                "given_twice",
+                f"source {self.source} has begun already, with incarnation {self.epoch}",
+                subject=str(self.source),
+            )
         self.epoch, self.next = epoch, number
 
     def present(self, at_ns: int, epoch: int, number: int, origin_ns: int, payload: Any) -> None:
@@ -114,7 +122,9 @@ class Sequence:
     def lost(self, at_ns: int, epoch: int, first: int, last: int, least_ns: int, greatest_ns: int, exact: bool) -> None:
         """Numbers first..last were removed. exact: some of them has the origin `greatest_ns`, else it is a bound."""
         if last < first or greatest_ns < least_ns:
-            raise ValueError(f"numbers {first} to {last} with origins {least_ns} to {greatest_ns}: no range")
+            raise UnusableValueError(
+                "out_of_range", f"numbers {first} to {last} with origins {least_ns} to {greatest_ns}: no range"
+            )
         if self._comes(at_ns, epoch):
             if last < self.next:
                 self.repeated += 1

@@ -9,6 +9,8 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from fractions import Fraction
 
+from node_agent.problems import UnusableValueError
+
 PPM = 1_000_000
 SECOND = 1_000_000_000
 
@@ -63,7 +65,7 @@ class RateControl:
 
     def __init__(self, target_ns: int, kp_ppm: int = 200_000, ki_ppm: int = 50_000) -> None:
         if target_ns < 0 or kp_ppm < 0 or ki_ppm < 0:
-            raise ValueError(f"target {target_ns} ns, gains {kp_ppm} and {ki_ppm} ppm: below 0")
+            raise UnusableValueError("negative", f"target {target_ns} ns, gains {kp_ppm} and {ki_ppm} ppm: below 0")
         self.target_ns, self._kp, self._ki = target_ns, kp_ppm, ki_ppm
         self._before_ns: int | None = None
         self._rate = 0  # ppm of a second: nothing is lost to rounding from one period to the next

@@ -10,6 +10,7 @@ from dataclasses import dataclass
 
 from node_agent.core.windows.allocator import Grid
 from node_agent.core.windows.shedding_control import PPM
+from node_agent.problems import UnusableValueError
 
 MOST = 1024  # windows remembered beside those that overlap
 TIME_PPM, ROOM_PPM = 900_000, 950_000  # of the deadline, of the queue: what is left is for what is not known
@@ -131,7 +132,9 @@ class WindowAware:
 
     def __init__(self, kinds: Sequence[Kind], most: int, lateness_ns: int, first_ns: int | None = 0) -> None:
         if not kinds or most < 1 or lateness_ns < 0:
-            raise ValueError(f"{len(kinds)} kinds of windows, a queue of {most}, lateness {lateness_ns} ns")
+            raise UnusableValueError(
+                "out_of_range", f"{len(kinds)} kinds of windows, a queue of {most}, lateness {lateness_ns} ns"
+            )
         self._rows = [_Row(kind, kind.grid.from_(first_ns or 0)) for kind in kinds]
         self._most, self._lateness_ns = most, lateness_ns
         self._begun = first_ns is not None

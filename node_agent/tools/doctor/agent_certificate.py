@@ -19,7 +19,7 @@ def identity(folder: Path) -> Finding:
         if node:
             load(folder, node)  # may it answer as well as ask?
     except TlsError as error:
-        return wrong(SUBJECT, error.what, error.mend)
+        return wrong(SUBJECT, error.problem.without_mend, error.mistake.mend)
     if not node:
         mend = "give the folder of this node, certs/NAME"
         return wrong(SUBJECT, f"{folder} is of {told(found.name)}, not of a node", mend)

@@ -270,6 +270,8 @@ class IdealNetwork:
     def serve(self) -> None:
         """What has come."""
         came = self._came
+        if not came:
+            return
         while came:
             descriptor, mask = came.popleft()
             handler = self._handlers.get(descriptor)

@@ -9,14 +9,13 @@ from typing import Any
 
 from node_agent.core.policies import POLICIES
 from node_agent.operators.registry import Registry
+from node_agent.runtime.executor import Operate
 from node_agent.virtual.change_schedule import alone
-from node_agent.virtual.cluster.cluster import Cluster
-from node_agent.virtual.cluster.node import Apply
 from node_agent.virtual.errors import bad_input
 from node_agent.virtual.optimum.miss_bound import STATES, by_output, least_missed
 from node_agent.virtual.optimum.schedule import fewest_missed
 from node_agent.virtual.optimum.workload import Graph, Recorded, Replayed, Seen, unpoliced
-from node_agent.virtual.run import operators_here
+from node_agent.virtual.run import cluster_of, operators_here
 from node_agent.virtual.scenario import Scenario, VirtualPlan, check, virtual_plan
 from node_agent.virtual.world import Stub
 from protos.plan_document import Plan
@@ -135,9 +134,11 @@ def regret(
 class _Run:
     """One policy's cluster, trial by trial."""
 
-    def __init__(self, plan: VirtualPlan, scenario: Scenario, registry: Registry, policy: str, apply: Apply) -> None:
+    def __init__(
+        self, plan: VirtualPlan, scenario: Scenario, registry: Registry, policy: str, operate: Operate
+    ) -> None:
         self.seen = Seen(Stub(plan, scenario.ages_ns, registry.codecs, scenario.tuples), plan)
-        self._cluster = Cluster(alone(plan), replace(scenario, policy=policy), registry, self.seen, False, apply)
+        self._cluster = cluster_of(alone(plan), replace(scenario, policy=policy), registry, self.seen, False, operate)
 
     def run(self, trial: int) -> None:
         """One trial."""

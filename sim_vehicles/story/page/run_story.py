@@ -240,7 +240,7 @@ def _traced(run: Path, replay: Mapping[str, Any], deciding: Mapping[str, Any] | 
     try:
         trace = read_trace(run)
         if not trace.incarnations:
-            raise MissingRecordError("there is no trace beside replay.json; collect it")
+            raise MissingRecordError("no_trace", "there is no trace beside replay.json; collect it")
         found = explain_in(trace, deciding, replay)
         told = Traced(
             stages=[stage.document() for stage in found.stages],
@@ -251,7 +251,7 @@ def _traced(run: Path, replay: Mapping[str, Any], deciding: Mapping[str, Any] | 
         told = replace(told, without_split=f"The trace is incomplete for the deciding tuple: {error}.")
     try:
         if trace is None or not trace.incarnations:
-            raise MissingRecordError("there is no trace beside replay.json; collect it")
+            raise MissingRecordError("no_trace", "there is no trace beside replay.json; collect it")
         told = replace(told, gantt=gantt_in(trace, deciding))
     except MissingRecordError as error:
         told = replace(told, without_gantt=f"The trace is incomplete for the deciding tuple: {error}.")

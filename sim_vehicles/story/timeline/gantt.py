@@ -90,7 +90,9 @@ def gantt_in(trace: RunTrace, deciding: Mapping[str, Any], around_ns: int = BEFO
 def _output(trace: RunTrace, lineage: Lineage, ordinal: int) -> tuple[str, Output]:
     found = [(one.node, r) for one, r in trace.of(lineage) if isinstance(r, Output) and r.ordinal == ordinal]
     if not found:
-        raise MissingRecordError(f"no OUTPUT record of tuple {'/'.join(map(str, lineage))}.{ordinal}")
+        raise MissingRecordError(
+            "no_output_record", f"no OUTPUT record of tuple {'/'.join(map(str, lineage))}.{ordinal}"
+        )
     return min(found, key=lambda each: each[1].at_ns)
 
 

@@ -7,7 +7,9 @@ from dataclasses import dataclass
 from typing import Any, TypeVar
 
 from protos import records as rec
+from protos.mistake import Mistake
 from protos.records import Output, Ran, Received, Record, Sent
+from sim_vehicles.error_codes import Code
 from sim_vehicles.story.timeline.clocks import Offsets, UnknownOffsetError
 from sim_vehicles.story.timeline.run_trace import Incarnation, Lineage, RunTrace, UnitView
 
@@ -42,7 +44,11 @@ class Stage:
 
 
 class MissingRecordError(Exception):
-    """The trace does not hold what the split needs; the text says which record is missing."""
+    """The trace does not hold what the split needs; the text says which record is missing, the subject where."""
+
+    def __init__(self, code: Code, text: str, subject: str = "") -> None:
+        self.mistake = Mistake(code, text, subject=subject)
+        super().__init__(text)
 
 
 class LineageTrace:
@@ -75,10 +81,12 @@ class LineageTrace:
             if each.ordinal == ordinal and each.output in outputs and output in {None, outputs[each.output][0]}
         ]
         if not found:
-            raise MissingRecordError(f"no OUTPUT record of tuple {self._name}.{ordinal}")
+            raise MissingRecordError("no_output_record", f"no OUTPUT record of tuple {self._name}.{ordinal}")
         last = min(found, key=lambda each: each.at_ns)
         if last.origin_hi_ns - last.origin_lo_ns > UNKNOWN_NS:
-            raise MissingRecordError("no CLOCK record from before the tuple: the offset of the clocks is not known")
+            raise MissingRecordError(
+                "no_clock_record", "no CLOCK record from before the tuple: the offset of the clocks is not known"
+            )
         self.latency_ns = last.latency.middle_ns
         self.uncertain_ns = last.latency.uncertain_ns
         self.deadline_ns = last.deadline_ns
@@ -117,7 +125,9 @@ class LineageTrace:
         ran_ns = sum(min(each.end_ns, ended_ns) - each.start_ns for each in stretches if each.start_ns < ended_ns)
         queue_ns = ended_ns - release_ns - ran_ns
         if ran_ns < 0 or queue_ns < 0:
-            raise MissingRecordError(f"the RAN records of unit {unit.label} at {unit.node} contradict one another")
+            raise MissingRecordError(
+                "contradicting_records", f"the RAN records of unit {unit.label} at {unit.node} contradict one another"
+            )
         self._add("handover", until_ns - ended_ns, unit.node, unit.operators[-1:])
         upto = unit.streams.index(stream) + 1
         operators, costs = unit.operators[:upto], unit.costs_ns[:upto]
@@ -144,10 +154,14 @@ class LineageTrace:
                 return ordinal, chosen
         if any(record.unit == unit.id and one.node == unit.node for one, record in self._of(rec.Lost)):
             raise MissingRecordError(
+                "failed_instance",
                 f"unit {unit.label} at {unit.node} failed after it gave tuple {self._name}:"
-                " a failed instance's record says neither release nor start"
+                " a failed instance's record says neither release nor start",
+                subject=unit.node,
             )
-        raise MissingRecordError(f"no RAN record of unit {unit.label} at {unit.node} for tuple {self._name}")
+        raise MissingRecordError(
+            "no_ran_record", f"no RAN record of unit {unit.label} at {unit.node} for tuple {self._name}", unit.node
+        )
 
     def _trigger(self, unit: UnitView, ordinal: int, until_ns: int) -> int:
         """The input stream whose tuple made the release: the one that came at that instant."""
@@ -159,7 +173,9 @@ class LineageTrace:
             except MissingRecordError as error:
                 missing = error
         if not away_ns:
-            raise missing or MissingRecordError(f"no record of what triggered unit {unit.label} at {unit.node}")
+            raise missing or MissingRecordError(
+                "no_trigger_record", f"no record of what triggered unit {unit.label} at {unit.node}", unit.node
+            )
         return min(away_ns, key=lambda stream: away_ns[stream])
 
     def _there(self, node: str, stream: int, ordinal: int, until_ns: int) -> int:
@@ -187,12 +203,14 @@ class LineageTrace:
         key = (self._plan.index[node], received.link_seq, stream, ordinal)
         sent = self._first(r for r in self._at(sender, Sent) if (r.peer, r.link_seq, r.stream, r.ordinal) == key)
         if sent is None:
-            raise MissingRecordError(f"no SENT record of {name} from {sender} to {node} for tuple {self._name}")
+            raise MissingRecordError(
+                "no_sent_record", f"no SENT record of {name} from {sender} to {node} for tuple {self._name}", sender
+            )
         arrived_ns = min(until_ns, received.at_ns)
         try:
             offset_ns = self._offsets.of(node, sender, arrived_ns)
         except UnknownOffsetError as error:
-            raise MissingRecordError(str(error)) from None
+            raise MissingRecordError("no_clock_record", str(error)) from None
         if not self._offsets.same(node, sender):
             self.crossings.append(len(self._found))
         self._found.append(Stage("link", arrived_ns - sent.at_ns - offset_ns, node, from_node=sender))
@@ -205,13 +223,15 @@ class LineageTrace:
         name = self._plan.names.get(stream, str(stream))
         found = [r for r in self._at(node, Received) if (r.stream, r.ordinal) == (stream, ordinal)]
         if not found:
-            raise MissingRecordError(f"no RECEIVED record of {name} at {node} for tuple {self._name}")
+            raise MissingRecordError(
+                "no_received_record", f"no RECEIVED record of {name} at {node} for tuple {self._name}", node
+            )
         return min(found, key=lambda r: abs(r.at_ns - until_ns))
 
     def _admitted(self, node: str) -> rec.Admitted:
         found = self._first(self._at(node, rec.Admitted))
         if found is None:
-            raise MissingRecordError(f"no ADMITTED record at {node} for tuple {self._name}")
+            raise MissingRecordError("no_admitted_record", f"no ADMITTED record at {node} for tuple {self._name}", node)
         return found
 
     def _first(self, found: Iterable[Kind]) -> Kind | None:

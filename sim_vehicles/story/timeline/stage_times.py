@@ -92,7 +92,9 @@ def lineage_of(plan: PlanView, deciding: Mapping[str, Any]) -> Lineage:
     try:
         return int(source), int(deciding["epoch"]), int(deciding["seq"])  # type: ignore[arg-type]
     except (KeyError, TypeError, ValueError):
-        raise MissingRecordError(f"no lineage: source {deciding.get('source')!r}, epoch and seq are needed") from None
+        raise MissingRecordError(
+            "no_lineage", f"no lineage: source {deciding.get('source')!r}, epoch and seq are needed"
+        ) from None
 
 
 def reaction_of(replay: Mapping[str, Any], deciding: Mapping[str, Any]) -> int:
@@ -110,7 +112,9 @@ def _balanced(path: list[Stage], latency_ns: int, crossings: list[int]) -> list[
     if not rest_ns:
         return path
     if not crossings:
-        raise MissingRecordError(f"the records contradict one another by {rest_ns} ns: a record is damaged")
+        raise MissingRecordError(
+            "contradicting_records", f"the records contradict one another by {rest_ns} ns: a record is damaged"
+        )
     place = len(path) - 1 - crossings[0]  # crossings count from the newest
     return [*path[:place], replace(path[place], ns=path[place].ns + rest_ns), *path[place + 1 :]]
 

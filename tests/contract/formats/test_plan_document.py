@@ -70,15 +70,16 @@ def test_any_damage_is_an_error_that_says_where(seed: int) -> None:
 
 
 @pytest.mark.parametrize(
-    ("data", "said"),
+    ("data", "code", "path"),
     [
-        (b"", "is not JSON"), (b"[" * 100_000, "is not JSON"), (b"[]", "is not a plan"), (b"{}", "is not a plan"),
-        (b'{"shimekiri": 7}', "is a plan of version 7"), (b'{"shimekiri": 1}', "has no query"),
+        (b"", "not_json", ""), (b"[" * 100_000, "not_json", ""), (b"[]", "not_a_plan", ""), (b"{}", "not_a_plan", ""),
+        (b'{"shimekiri": 7}', "other_version", "shimekiri"), (b'{"shimekiri": 1}', "not_a_plan", ""),
     ],
 )  # fmt: skip
-def test_what_is_no_plan(data: bytes, said: str) -> None:
-    with pytest.raises(PlanFileError, match=said):
+def test_what_is_no_plan(data: bytes, code: str, path: str) -> None:
+    with pytest.raises(PlanFileError) as refused:
         plan_document.parse(data)
+    assert (refused.value.code, refused.value.path) == (code, path)
 
 
 @pytest.mark.parametrize("damage", [{"units": 3}, {"units": [3]}, {"unit": []}, 3, None, {"memory_bytes": "x"}])
@@ -95,15 +96,15 @@ def test_what_a_class_refuses_is_damage_as_well() -> None:
     values = json.loads(PLANS[0].read_text())
     node = next(iter(values["cluster"]["nodes"]))
     values["cluster"]["nodes"][node]["charges"] = {"decision_ns": 1, "drain_ns": -1, "side_ns": 1}
-    with pytest.raises(PlanFileError, match="charges cannot be negative") as told:
+    with pytest.raises(PlanFileError) as told:
         plan_document.of(values)
-    assert told.value.path == f"cluster.nodes.{node}.charges"
+    assert told.value.code == "not_a_plan" and told.value.path == f"cluster.nodes.{node}.charges"
 
 
 def test_a_changed_plan_has_another_hash() -> None:
     values = json.loads(PLANS[0].read_text())
     values["graph"]["operators"][next(iter(values["graph"]["operators"]))]["cost_ns"] += 1
-    with pytest.raises(PlanFileError, match="was changed after it was made"):
+    with pytest.raises(PlanFileError, check=lambda error: error.code == "changed"):
         plan_document.of(values)
 
 

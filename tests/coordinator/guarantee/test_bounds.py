@@ -9,7 +9,7 @@ import pytest
 
 from coordinator.calculus.curves import Bursts
 from coordinator.calculus.flow import Jittered
-from coordinator.errors import BadInputError
+from coordinator.errors import BadInputError, MistakeError
 from coordinator.guarantee.analysis import analyse
 from coordinator.guarantee.bounds import bounds, failure
 from coordinator.guarantee.propagate import Flow, Late, joined
@@ -20,6 +20,7 @@ from node_agent.virtual.scenario import Scenario
 from protos.plan_document import Plan
 from tests.coordinator.guarantee.written_plans import MS, cluster, paper, written
 from tests.coordinator.wording import facts
+from tests.sentences import refused
 from tests.whole_plans import altered
 
 CHOSEN = {"O1": 30, "O2": 16}  # the least for O2 that holds: its 15 jobs, and one of O1 that has just begun
@@ -99,7 +100,7 @@ def test_what_the_runtime_does_is_charged() -> None:
     none, measured = bounds(paper(15, ages=True), NOTHING), bounds(paper(15, ages=True), MEASURED)
     assert all((measured[name].bound_ns or 0) > (none[name].bound_ns or 0) for name in none)
     assert measured["warning"].guaranteed
-    with pytest.raises(ValueError, match="negative"):
+    with refused("negative", MistakeError):
         RuntimeOverhead(decision_ns=-1)
 
 

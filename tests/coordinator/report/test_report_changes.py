@@ -9,7 +9,7 @@ import pytest
 from rich.console import Console
 
 from coordinator.report.facts.merged_plans import MOST_PLANS, join
-from coordinator.report.facts.plan_view import read_plan
+from coordinator.report.facts.plan_view import PlanUnreadableError, read_plan
 from coordinator.report.facts.reader import NoRunError, Run, read_run
 from coordinator.report.page.page import page
 from coordinator.report.page.terminal import tables
@@ -19,6 +19,7 @@ from node_agent.virtual.run import simulate, write_run
 from node_agent.virtual.scenario import Scenario
 from protos.plan_document import Plan
 from protos.run_document import packed
+from tests.sentences import refused
 from tests.simulation.random_plans import registry
 from tests.simulation.sharing.random_queries_virtual import MS, Two, by_traffic
 
@@ -144,5 +145,5 @@ def test_earlier_plans_that_cannot_be_read_are_refused(tmp_path: Path) -> None:
         (run.path / "run.json").write_bytes(packed(document | {"earlier": wrong}))
         with pytest.raises(NoRunError, check=lambda error: error.mistakes[0].code == "bad_value"):
             read_run(run.path)
-    with pytest.raises(ValueError, match="at most 256"):
+    with refused("too_many_plans", PlanUnreadableError):
         join([run.plan] * (MOST_PLANS + 1))

@@ -15,6 +15,7 @@ from node_agent.link.limits import MAX_FRAME_BYTES
 from node_agent.wire import frames
 from protos import records
 from tests.node_agent.live import HASH, ROOT, Agent, alive, chain_plan, kinds, spooled, store, until
+from tests.sentences import refused
 
 OPERATORS = """
 import signal
@@ -157,7 +158,7 @@ def test_frames_that_are_none_close_their_connection_and_nothing_else(tmp_path: 
         with socket.create_connection(("127.0.0.1", agent.ready["data"])) as end:
             end.sendall(HELLO[:-3])  # truncated, then gone
         assert isinstance(source.send(1), Admitted)
-        with pytest.raises(NotAcceptedError, match="nothing"):
+        with refused("refused source:nothing", NotAcceptedError):
             Source(agent.data, "nothing")
 
 

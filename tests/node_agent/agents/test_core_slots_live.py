@@ -17,6 +17,7 @@ from node_agent.client.client import Admitted, NotAcceptedError, Sink, Source
 from protos import agent_pb2, agent_pb2_grpc, plan_pb2, records
 from tests.node_agent.agents.test_agent_live import OPERATORS
 from tests.node_agent.live import Agent, alive, kinds, spooled, store_places, until
+from tests.sentences import refused
 
 SECOND = 10**9
 
@@ -151,7 +152,7 @@ def test_every_place_resumes_its_part_whatever_the_ports_and_without_enough_core
     tmp_path: Path, options: tuple[str, ...]
 ) -> None:
     with Agent(tmp_path / "s", *options) as alone:
-        with pytest.raises(NotAcceptedError, match="no committed plan"):
+        with refused("refused source:in", NotAcceptedError):
             Source(alone.data, "in")
         assert alone.stop() == 0
         assert "it needs place a.1, and this agent has --cores 1; start it with --cores 2" in alone.log.read_text()

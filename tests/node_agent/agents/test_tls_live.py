@@ -16,6 +16,7 @@ from node_agent.client.client import Admitted, NotAcceptedError, NotTrustedError
 from protos import agent_pb2, agent_pb2_grpc, plan_pb2, trace_pb2
 from protos import tuple_pb2 as pb
 from tests.node_agent.live import Agent, chain_plan, kinds, spooled, store, store_places, until
+from tests.sentences import fault, problem_of
 from tests.tls_identities import OTHERS, Authority
 
 SECOND = 10**9
@@ -220,16 +221,18 @@ def test_clients_that_are_not_trusted_are_told_why(
     def refused(tls: Path | None, kind: type[Exception] = NotTrustedError) -> str:
         with pytest.raises(kind) as error:
             Source(agent.data, "in", tls=tls, timeout=20).close()
-        return str(error.value)
+        problem = problem_of(error.value)
+        assert problem is not None
+        return fault(problem)
 
-    assert "this agent speaks TLS" in refused(None, NotAcceptedError)
-    assert "was not signed by" in refused(theirs.folder / "client")
-    assert "has expired" in refused(ours.folder / "expired", TlsError)
-    assert "set this clock" in refused(ours.folder / "early", TlsError)
-    assert "no such file" in refused(tmp_path / "nowhere", TlsError)
+    assert refused(None, NotAcceptedError) == "refused source:in"
+    assert refused(theirs.folder / "client") == "of_another_ca"
+    assert refused(ours.folder / "expired", TlsError) == "cert.pem expired"
+    assert refused(ours.folder / "early", TlsError) == "cert.pem not_valid_yet"
+    assert refused(tmp_path / "nowhere", TlsError) == "key.pem no_file"
     store(tmp_path / "p", chain_plan())
     with Agent(tmp_path / "p") as plain:
-        with pytest.raises(NotTrustedError, match="does not speak TLS"):
+        with pytest.raises(NotTrustedError, check=lambda error: error.code == "not_tls"):
             Source(plain.data, "in", tls=ours.folder / "client", timeout=20)
         until(lambda: "the other end speaks TLS and this one does not" in plain.log.read_text())
     with Source(agent.data, "in", tls=ours.folder / "client", timeout=20) as source:

@@ -100,6 +100,21 @@ def test_a_disk_that_fails_refuses_and_undoes() -> None:
     assert not machine.busy
 
 
+def test_an_end_that_could_not_be_stored_is_stored_later() -> None:
+    driver = Driver()
+    run(driver, A, 1)
+    driver.ask("stop", A, 1)
+    machine = driver.machine
+    (write,) = machine.drained(A)
+    assert isinstance(write, WriteDurably)
+    assert machine.wrote("no space left") == [] and machine.durable.get(A) is not None
+    assert [type(each) for each in machine.try_again()] == [WriteDurably]
+    assert machine.wrote("no space left") == [] and machine.durable.get(A) is not None
+    driver.do(machine.try_again())
+    assert driver.disk.get(A) is None
+    assert machine.try_again() == []
+
+
 def ran(driver: Driver) -> list[str]:
     return [each.hash for each in driver.disk.ran]
 

@@ -2,11 +2,13 @@
 
 from fractions import Fraction
 
-import pytest
 from hypothesis import example, given, settings
 from hypothesis import strategies as st
 
 from node_agent.link.clock_offset import FAR_NS, PeerClock
+from tests.sentences import Wording
+
+SAID = Wording("engine", "clock offsets")
 
 MILLION = 1_000_000
 
@@ -186,5 +188,5 @@ def test_answers_to_nothing_are_ignored() -> None:
 
 
 def test_drifts_that_leave_no_clock_are_refused() -> None:
-    with pytest.raises(ValueError, match="ppm"):
+    with SAID.refuses("out_of_range", kind=ValueError):
         PeerClock("a", 400_000, "b", 400_000)

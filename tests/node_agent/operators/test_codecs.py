@@ -110,6 +110,6 @@ def test_codecs_are_loaded_when_first_named() -> None:
         codecs.get("t.Bad")
     with SAID.refuses("unknown_codec t.None"):
         codecs.get("t.None")
-    for name in ("json", "t.Ack", "any", ""):
-        with pytest.raises(ValueError, match="codec"):
+    for name, code in (("json", "given_twice"), ("t.Ack", "given_twice"), ("any", "bad_name"), ("", "bad_name")):
+        with SAID.refuses(f"{code} {name}".strip(), kind=ValueError):
             codecs.add(name, pb.Probe)

@@ -10,6 +10,7 @@ import pytest
 from node_agent.core.plan import Identity
 from node_agent.operators.registry import Registry
 from node_agent.operators.signature import OperatorError
+from tests.sentences import refused
 
 ROOT = Path(__file__).parents[3]
 MAIN = """
@@ -98,10 +99,8 @@ def test_what_is_loaded_keeps_its_hash_when_its_file_is_edited(tmp_path: Path) -
     assert list(loaded) == [file]
     now = Registry([file]).identity("my.weigh")
     assert now.code != before.code
-    with pytest.raises(OperatorError) as refused:
+    with refused("other_code my.weigh", OperatorError):
         registry.check(now)
-    assert f"planned as version 1, code {now.code[:12]}" in str(refused.value)
-    assert f"loaded here is version 1, code {before.code[:12]}" in str(refused.value)
 
 
 def test_a_file_that_is_edited_twice_in_a_moment_runs_as_it_is(tmp_path: Path) -> None:

@@ -135,9 +135,9 @@ def test_a_bench_keeps_its_instance_side_inputs_and_clock() -> None:
     assert bench(car={"v": 1.0}) == [] and bench.instance.seen == 3
     bench.set(ego=None)
     assert bench({"v": 5.0}) == []
-    with pytest.raises(ValueError, match="does not go back"):
+    with SAID.refuses("negative", kind=ValueError):
         bench.advance(-1)
-    with pytest.raises(ValueError, match="lower one first"):
+    with SAID.refuses("out_of_range age_ns", kind=ValueError):
         bench({"v": 5.0}, age_ns=(2, 1))
 
 
@@ -193,11 +193,11 @@ def test_what_an_agent_would_not_call_is_refused() -> None:
 def test_what_others_read_is_left_alone() -> None:
     keeps = Bench(Keeps)
     assert keeps(1) == [[1]]
-    with pytest.raises(ChangedError, match=r"t\.keeps changed a result that it gave before"):
+    with SAID.refuses("result_changed t.keeps", kind=ChangedError):
         keeps(2)
-    with pytest.raises(ChangedError, match=r"t\.side changed its side input 'table'"):
+    with SAID.refuses("side_input_changed t.side", kind=ChangedError):
         run(fills, 1, table={})
-    with pytest.raises(ChangedError, match=r"t\.changing changed its input"):
+    with SAID.refuses("input_changed t.changing", kind=ChangedError):
         window(Changing, [{"kg": 1}])
 
 
@@ -209,7 +209,7 @@ def test_values_are_of_their_types(monkeypatch: pytest.MonkeyPatch) -> None:
         run(odd, {1})
     with SAID.refuses("not_json"):
         run(Closing, {"v": 1}, ego={1})
-    with pytest.raises(OutputsError, match="256 results for one input"):
+    with SAID.refuses("too_many_results", kind=OutputsError):
         run(many, 256)
     monkeypatch.setattr(api, "declared_codecs", [])
     with SAID.refuses("unknown_codec t.Code"):
@@ -221,9 +221,9 @@ def test_values_are_of_their_types(monkeypatch: pytest.MonkeyPatch) -> None:
 
 
 def test_what_an_operator_raises_comes_through() -> None:
-    with pytest.raises(KeyError, match="v"):
+    with pytest.raises(KeyError, check=lambda error: error.args == ("v",)):
         run(Closing, {}, ego={})
-    with pytest.raises(KeyError, match="kg"):
+    with pytest.raises(KeyError, check=lambda error: error.args == ("kg",)):
         window(Sum, [{}])
 
 
@@ -239,7 +239,7 @@ def test_windows() -> None:
         window(Sum, [], with_={"fields": "g"})
     with SAID.refuses("windows_mixed t.mixing"):
         window(Mixing, tuples)
-    with pytest.raises(UnfitError, match="a tuple without lane"):
+    with SAID.refuses("value", kind=UnfitError):
         window(Sum, [{"kg": 1}], by="lane")
 
 

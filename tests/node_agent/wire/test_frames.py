@@ -8,6 +8,9 @@ from node_agent.wire import frames
 from node_agent.wire.frames import FrameError, FrameReader, Hello
 from node_agent.wire.single_tuple import lone_batch
 from protos import tuple_pb2 as pb
+from tests.sentences import Wording
+
+SAID = Wording("engine", "frames")
 
 HELLO = Hello("node:a", "0" * 32, 77, 5, 6, 100, 1 << 20, "json", 78, 70_000)
 U16, U32, U64 = st.integers(0, 0xFFFF), st.integers(0, 0xFFFFFFFF), st.integers(0, (1 << 64) - 1)
@@ -147,7 +150,7 @@ def test_a_frame_beyond_the_limit_is_refused_before_it_is_read() -> None:
     assert counter_of((MAX_FRAME_BYTES + 1).to_bytes(4, "big")) == "frame_oversized"
     assert counter_of((5000).to_bytes(4, "big"), FrameReader()) == "frame_oversized", "a stranger gets less"
     assert counter_of(bytes(4)) == "frame_empty"
-    with pytest.raises(ValueError, match="at most"):
+    with SAID.refuses("too_large", kind=ValueError):
         frames.encode_batch(1, 0, [bytes(MAX_FRAME_BYTES)])
 
 

@@ -6,7 +6,6 @@ from pathlib import Path
 
 import pytest
 
-from sim_vehicles.errors import BadInputError
 from sim_vehicles.readers.commonroad import Lean
 from sim_vehicles.readers.formats import read_motion
 from sim_vehicles.readers.markup import events
@@ -111,13 +110,13 @@ def test_shapes_that_are_no_box(tmp_path: Path) -> None:
     )
     assert read(tmp_path, scenario(circle)).tracks["7"].length_m == 1.8
     askew = CAR.replace("<width>1.8</width>", "<width>1.8</width><orientation>0.3</orientation>")
-    with pytest.raises(BadInputError, match=r"xml:7: obstacle 7: its shape is a turned rectangle"):
+    with SAID.refuses("scenario.xml:7 bad_row", False):
         read(tmp_path, scenario(askew))
 
 
 @needed
 def test_what_the_library_refuses_is_refused_with_its_words(tmp_path: Path) -> None:
-    with pytest.raises(BadInputError, match=r"commonroad-io cannot read it: .*spaceship"):
+    with SAID.refuses("scenario.xml unreadable", False):
         read(tmp_path, scenario(CAR.replace("<type>car", "<type>spaceship")))
 
 

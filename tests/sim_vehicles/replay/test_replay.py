@@ -292,7 +292,7 @@ def test_bad_plans_and_addresses(options: Options, tmp_path: Path) -> None:
 
 def test_a_source_that_an_agent_does_not_have_points_to_the_deployment(options: Options) -> None:
     def refuse(address: str, name: str) -> Any:
-        raise NotAcceptedError(f"the agent at {address} refuses source:{name}")
+        raise NotAcceptedError("refused", f"the agent at {address} refuses source:{name}")
 
     done = LiveReplay(prepare(options), refuse, FakeAgents().listen)
     with SAID.refuses("not_accepted centre"):

@@ -136,7 +136,7 @@ def result_of(one: Any) -> Any:
 
 def test_a_lost_sink_makes_the_verdict_invalid_and_a_reconnected_one_is_told(tmp_path: Path) -> None:
     agents = FakeAgents(about=X)
-    agents.results.put(UnreachableError("no agent answers at 127.0.0.1:2"))
+    agents.results.put(UnreachableError("unreachable", "no agent answers at 127.0.0.1:2"))
     agents.reconnects = 2
     done = LiveReplay(prepare(options_of(tmp_path, rate=1, until_ns=9_600 * MS)), agents.connect, agents.listen)
     done.run()

@@ -165,7 +165,7 @@ def test_the_stages_of_every_result_of_any_plan_add_up(tmp_path_factory: Any, do
                 found = explain_in(trace, deciding, {})
             except MissingRecordError as error:
                 # an instance of several operators that raises after an earlier one's output left: a LOST record
-                assert "failed after it gave" in str(error)
+                assert error.mistake.code == "failed_instance"
                 assert any(traces.of(rec.Lost, one.records()) for one in trace.incarnations)
                 continue
             assert sum(stage.ns for stage in found.stages) == found.latency_ns
@@ -260,7 +260,7 @@ def test_between_clocks_the_link_is_what_the_offset_says_and_the_sum_stays_exact
 def test_without_a_clock_record_the_split_says_so(tmp_path: Path) -> None:
     run = run_of(paper(20), Scenario(ages_ns=AGES), tmp_path / "run")
     rewritten(run, "b", on_another_clock(0, clocks=False), clock="elsewhere")
-    with pytest.raises(MissingRecordError, match="no CLOCK record of b about a"):
+    with SAID.refuses("no_clock_record", kind=MissingRecordError):
         explain(run, told(2), 0)
     assert stage_times(run, told(2)) is None
     assert gantt(run, told(2)).unplaced == ("a",)
@@ -270,20 +270,20 @@ def test_without_a_clock_record_the_split_says_so(tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize(
-    ("node", "kind", "says"),
+    ("node", "kind", "expected"),
     [
-        ("a", rec.ADMITTED, "no ADMITTED record at a for tuple 1/1/2"),
-        ("a", rec.RAN, "no RAN record of unit O2 at a"),
-        ("a", rec.SENT, "no SENT record of O2 from a to b"),
-        ("b", rec.RECEIVED, "no RECEIVED record of O2 at b"),
-        ("b", rec.RAN, "no RAN record of unit O3–O21 at b"),
-        ("b", rec.OUTPUT, "no OUTPUT record of tuple 1/1/2.0"),
+        ("a", rec.ADMITTED, "no_admitted_record a"),
+        ("a", rec.RAN, "no_ran_record a"),
+        ("a", rec.SENT, "no_sent_record a"),
+        ("b", rec.RECEIVED, "no_received_record b"),
+        ("b", rec.RAN, "no_ran_record b"),
+        ("b", rec.OUTPUT, "no_output_record"),
     ],
 )
-def test_a_record_that_is_missing_is_named(tmp_path: Path, node: str, kind: int, says: str) -> None:
+def test_a_record_that_is_missing_is_named(tmp_path: Path, node: str, kind: int, expected: str) -> None:
     run = run_of(paper(20), Scenario(ages_ns=AGES), tmp_path / "run")
     rewritten(run, node, lambda found: [r for r in found if (r.kind, r.source, r.seq) != (kind, 1, 2)])
-    with pytest.raises(MissingRecordError, match=says):
+    with SAID.refuses(expected, kind=MissingRecordError):
         explain(run, told(2), 0)
     assert stage_times(run, told(2), 0) is None
 
@@ -295,7 +295,7 @@ def test_damage_is_left_out_and_a_run_without_a_plan_is_refused(tmp_path: Path) 
     path.with_name("0001.trace").write_bytes(b"no trace")
     assert stage_times(run, told(2), 0) is not None
     assert ["0001.trace" in each for each in read_trace(run).damage] == [False, True]
-    with pytest.raises(MissingRecordError, match="no lineage"):
+    with SAID.refuses("no_lineage", kind=MissingRecordError):
         explain(run, {"source": "nobody", "epoch": 1, "seq": 1}, 0)
     (run / "plan.json").write_text("{")
     with SAID.refuses("plan.json:1 not_json"):

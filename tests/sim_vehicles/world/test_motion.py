@@ -59,28 +59,25 @@ def test_rows_may_be_ordered_by_vehicle_and_columns_in_any_order(tmp_path: Path)
 
 
 BAD_ROWS = [
-    ("0.3,7,car,4.5,1.8,3,0,nan,12", "heading_rad is nan, which is not finite"),
-    ("0.3,7,car,4.5,1.8,inf,0,0,12", "x_m is inf"),
-    ("0.1,7,car,4.5,1.8,3,0,0,12", "time does not grow for vehicle 7: 0.1 s after 0.2 s"),
-    ("0.2,7,car,4.5,1.8,3,0,0,12", "time does not grow"),
-    ("0.3,7,car,4.5,1.8,3,0,0,300", "speed_mps is 300; over 100 m/s is a wrong unit"),
-    ("0.3,7,car,4.5,1.8,900,0,0,12", "jumps 898 m in 0.1 s"),
-    ("0.3,7,car,0,1.8,3,0,0,12", "length_m is 0"),
-    ("0.3,7,car,4.5,180,3,0,0,12", "width_m is 180"),
-    ("0.3,7,car,4.5,1.8,three,0,0,12", "x_m is 'three', which is no number"),
-    ("0.3,7,car,4.5,1.8,3,0,0", "8 fields where the header has 9"),
-    ("0.3,,car,4.5,1.8,3,0,0,12", "the id is empty"),
+    "0.3,7,car,4.5,1.8,3,0,nan,12",
+    "0.3,7,car,4.5,1.8,inf,0,0,12",
+    "0.1,7,car,4.5,1.8,3,0,0,12",
+    "0.2,7,car,4.5,1.8,3,0,0,12",
+    "0.3,7,car,4.5,1.8,3,0,0,300",
+    "0.3,7,car,4.5,1.8,900,0,0,12",
+    "0.3,7,car,0,1.8,3,0,0,12",
+    "0.3,7,car,4.5,180,3,0,0,12",
+    "0.3,7,car,4.5,1.8,three,0,0,12",
+    "0.3,7,car,4.5,1.8,3,0,0",
+    "0.3,,car,4.5,1.8,3,0,0,12",
 ]
 
 
-@pytest.mark.parametrize(("row", "said"), BAD_ROWS)
-def test_bad_rows_are_refused_with_their_line_or_left_out(tmp_path: Path, row: str, said: str) -> None:
+@pytest.mark.parametrize("row", BAD_ROWS)
+def test_bad_rows_are_refused_with_their_line_or_left_out(tmp_path: Path, row: str) -> None:
     path = table(tmp_path, *GOOD, row, "0.4,7,car,4.5,1.8,4,0,0,12")
-    with pytest.raises(BadInputError) as refused:
+    with SAID.refuses(f"{path.name}:5 bad_row", kind=BadInputError):
         read_motion(path)
-    assert f"{path}:5: " in str(refused.value)
-    assert said in str(refused.value)
-    assert "--skip-bad-rows" in str(refused.value)
     motion = read_motion(path, skip_bad_rows=True)
     assert len(motion.skipped) == 1
     assert f"{path}:5: " in motion.skipped[0]

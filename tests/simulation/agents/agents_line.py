@@ -219,9 +219,11 @@ class AgentsLine:
         if not committed or any(plan_files.damage(STATE / "plans", each, 0, machine.disk) for each in stored):
             return
 
+        errors = _errors(machine)
+
         def look() -> None:
-            if self.disturbed[name] != booted_ns:
-                return
+            if self.disturbed[name] != booted_ns or _errors(machine) != errors:
+                return  # an agent that its disk does not let start is started again later, by its service manager
             agent = machine.agent
             runtime = agent.runtime.runtime if agent is not None and agent.runtime is not None else None
             runs = runtime is not None and runtime.plans.committed is not None
@@ -233,3 +235,8 @@ class AgentsLine:
     def on_result(self, node: str, epoch: int, at_ns: int, lineage: Lineage, payload: Any) -> None:
         """A result was delivered."""
         self.seen.append(Seen(node, lineage, payload["n"], at_ns))
+
+
+def _errors(machine: SimulatedMachine) -> int:
+    """Of its disk, so far."""
+    return sum(machine.disk.fired[each] for each in ("io_error", "full", "read_only"))

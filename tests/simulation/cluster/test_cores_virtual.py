@@ -16,6 +16,7 @@ from coordinator.spec.runtime_charges import NOTHING
 from node_agent.virtual.run import simulate
 from node_agent.virtual.scenario import Scenario
 from protos.plan_document import Plan
+from tests.coordinator.wording import named
 
 MS = 10**6
 CLUSTER = """
@@ -81,4 +82,4 @@ def test_a_cap_is_of_what_the_speed_makes_of_costs(tmp_path: Path) -> None:
     assert _plan(tmp_path, query, model="paper").placement["one"] == "b"
     with pytest.raises(InfeasibleError) as raised:
         _plan(tmp_path, query.replace("20 ms", "20.1 ms"), model="paper")
-    assert "its cap is 50.0%" in str(raised.value)
+    assert named(raised.value.mistakes) == [("cap_exceeded", "b")]

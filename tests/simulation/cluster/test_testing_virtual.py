@@ -115,7 +115,7 @@ def test_values_latencies_and_counts(plan: Plan) -> None:
     assert [(each.source, each.seq) for each in done["o"].deliveries] == [("p", 1), ("p", 2), ("p", 4)]
     assert done["o"].deliveries[-1].at_ns - fourth == 100 * MS, "the second burst came a period later"
     assert not done.failures and not done.shed and not done.refused
-    with pytest.raises(KeyError, match="no output 'x'; there are: o"):
+    with SAID.refuses("unknown_output x", kind=KeyError):
         done["x"]
 
 
@@ -128,11 +128,11 @@ def test_every_tuple_is_admitted_once_whatever_the_other_sources_do(plan: Plan) 
 
 
 def test_operators_that_fail_fail_the_test(plan: Plan) -> None:
-    with pytest.raises(FailedError, match="operator tens on node b raised 2 times, first: ValueError: below 0"):
+    with SAID.refuses("raised", kind=FailedError):
         testing.simulated(plan, {"p": [-1, 1, -2]}, [tens])
     done = testing.simulated(plan, {"p": [-1, 1, -2]}, [tens], may_fail=True)
     assert done["o"].values == [10] and len(done.failures) == 1
-    with pytest.raises(FailedError, match=r"t\.tens changed its input"):
+    with SAID.refuses("raised", kind=FailedError):
         testing.simulated(plan, {"p": [[1]]}, [emptying])
 
 

@@ -108,6 +108,8 @@ class Allowed:
 def played(made: Plan) -> Plan:
     """The plan with operators that pass what the world says: same graph, units, costs and side inputs."""
     plan = made.to_json()
+    for source in plan["graph"]["sources"].values():
+        source["type"] = "json"
     for local in plan["nodes"].values():
         for stream in local["streams"]:
             stream["codec"] = "json"

@@ -3,7 +3,7 @@
 from infra.papers.policies import IDEAL, PQED_PRINTED
 from node_agent.core.plan import Plan
 from node_agent.core.policies import Policy, configured
-from node_agent.virtual.cluster.node import Policies
+from node_agent.runtime.deployments.lifecycle import Policies
 
 OWN = {each.name: each for each in (IDEAL, PQED_PRINTED)}
 

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from dataclasses import replace
 from random import Random
-from typing import Any
 
 import pytest
 
@@ -13,16 +12,12 @@ from coordinator.guarantee.analysis import analyse
 from coordinator.guarantee.bounds import claims
 from coordinator.guarantee.system import read
 from coordinator.spec.runtime_charges import MEASURED
-from node_agent.core import plan as core
-from node_agent.core.model import CompiledPlan
-from node_agent.virtual.cluster import cluster
-from node_agent.virtual.cluster.node import VirtualNode
-from node_agent.virtual.event_queue import DISPATCHED
 from node_agent.virtual.run import simulate
 from node_agent.virtual.scenario import Scenario
 from protos import records
 from tests.seeds import seeds
-from tests.simulation.guarantees.test_sockets_virtual import CLUSTER, MS, Sockets
+from tests.simulation.guarantees.socket_nodes import facts_of, use_sockets
+from tests.simulation.guarantees.test_sockets_virtual import CLUSTER, MS
 from tests.simulation.planned_queries import planned
 from tests.simulation.windows.window_queries import registry
 
@@ -30,8 +25,8 @@ QUERY = """
 shimekiri: 1
 query: sockets
 sources:
-  s: {at: a, type: json, arrival: {burst: 3, period: 40 ms}, max_age: 1 ms}
-  t: {at: r, type: json, arrival: {jcp: {period: 25 ms, min_gap: 1 ms, early: 0 ms, late: 25 ms}}, max_age: 1 ms}
+  s: {at: a, type: json, arrival: {burst: 3, period: 40 ms}, max_age: 20 ms}
+  t: {at: r, type: json, arrival: {jcp: {period: 25 ms, min_gap: 1 ms, early: 0 ms, late: 25 ms}}, max_age: 20 ms}
 operators:
   first: {run: filter, in: s, with: {keep: 1, of: 2}, cost: 1 ms, selectivity: {mean: 0.5, at_most: [[1, 1], [2, 1]]}}
   busy: {run: pass, in: t, cost: 5 ms}
@@ -46,33 +41,10 @@ outputs:
 """
 
 
-class Beating(Sockets):
-    """Heartbeats wait as tuples do, and are said when everything that came before them has been read."""
-
-    __slots__ = ()
-
-    def beat(self, at_ns: int, loaded: CompiledPlan, source: core.Source, upto: int, first: int) -> None:
-        """Later."""
-        if self.committed is None or at_ns == self._events.now_ns == 0:
-            super().beat(at_ns, loaded, source, upto, first)
-            return
-        self.inbox.append((-1, True, (loaded, source, upto, first), None))  # type: ignore[arg-type]
-        self._wake(at_ns)
-
-    def _read(self, at_ns: int, item: tuple[int, bool, Any, Any]) -> None:
-        if item[0] >= 0:
-            super()._read(at_ns, item)
-            return
-        VirtualNode.beat(self, at_ns, *item[2])
-        self.looked_ns = -MS if self.inbox else at_ns
-        self._waking = True
-        self._events.at(at_ns, DISPATCHED, self._dispatch, None)
-
-
 @pytest.mark.parametrize("seed", seeds(range(3)))
 def test_no_bound_of_a_window_is_exceeded_where_sockets_wait(seed: int, monkeypatch: pytest.MonkeyPatch) -> None:
     """Operators anywhere, any sub-deadlines; nothing that keeps its promise is shed, and no window is left out."""
-    monkeypatch.setattr(cluster, "VirtualNode", Beating)
+    use_sockets(monkeypatch)
     dice = Random(seed)
     place = {name: dice.choice(["a", "r", "b.0", "b.1"]) for name in ("first", "busy", "both", "five", "last")}
     text = CLUSTER.replace("policy: R", "policy: edf")
@@ -93,5 +65,4 @@ def test_no_bound_of_a_window_is_exceeded_where_sockets_wait(seed: int, monkeypa
             assert output.latencies_ns
             assert bound_ns is not None
             assert max(output.latencies_ns) <= bound_ns, (name, phases)
-        facts = [fact for trace in done.traces for fact in records.unpack_records(trace.records)]
-        assert not [fact for fact in facts if fact.kind == records.SHED and told["seen"].guaranteed]
+        assert not [fact for fact in facts_of(done) if fact.kind == records.SHED and told["seen"].guaranteed]

@@ -16,7 +16,7 @@ from hypothesis import strategies as st
 
 from coordinator.report.facts.reader import read_run
 from coordinator.report.verdict import verdict
-from node_agent.virtual.cluster.node import Policies, installed
+from node_agent.runtime.deployments.lifecycle import Policies, installed
 from node_agent.virtual.cost_model import parse_jitter
 from node_agent.virtual.optimum.regret import regret
 from node_agent.virtual.run import Simulation, simulate, write_run

@@ -15,6 +15,7 @@ from coordinator.plan import deadline_breakdown
 from coordinator.solve import planner
 from coordinator.solve.audit.audit import audit
 from protos.plan_document import Plan
+from tests.coordinator.wording import has
 
 QUERY = """\
 shimekiri: 1
@@ -77,7 +78,7 @@ def test_what_fits_is_planned_as_ever(files: Files) -> None:
 
 
 def test_memory_is_not_exceeded(files: Files) -> None:
-    with pytest.raises(InfeasibleError, match="memories"):
+    with pytest.raises(InfeasibleError, check=has(("memory_exceeded", "first"), ("memories_exceeded", ""))):
         _plan(
             files,
             QUERY.replace("cost: 80 ms", "cost: 80 ms, memory: 4 GiB"),

@@ -10,7 +10,10 @@ from hypothesis import strategies as st
 from coordinator.errors import BadInputError
 from coordinator.spec.expressions import ExpressionError, Kind, checked, parse, written
 from coordinator.spec.files import yaml_source
-from protos.expressions import DEEPEST, LONGEST_TEXT, MOST_NODES
+from protos.expressions import LONGEST_TEXT, MOST_NODES
+from tests.sentences import Wording
+
+SAID = Wording("plan", "expressions")
 
 KNOWN: Kind = {
     "speed": "number",
@@ -99,75 +102,76 @@ def test_a_sum_may_be_long() -> None:
 
 
 BAD = [
-    ("speeed > 3", "column 1: there is no field 'speeed'; did you mean 'speed'?"),
-    ("car.sped > 3", "column 5: there is no field 'sped' in 'car'; did you mean 'speed'?"),
-    ("speed.x", "column 7: 'speed' is a number and has no field 'x'"),
-    ("(speed > 3", "column 11: expected ')' for the '(' in column 1, got the end"),
-    ("speed > 3)", "column 10: ')' closes nothing"),
-    ("min(speed, 3", "expected ',' or ')' for the '(' in column 4, got the end"),
-    ("speed = 3", "column 7: '=' assigns nothing here; write '=='"),
-    ("speed := 3", "column 7: ':' means nothing here"),
-    ("sqrt(speed)", "column 1: there is no function 'sqrt'; there are abs, if, max, min"),
-    ("mim(speed, 1)", "did you mean 'min'?"),
-    ("eval('1')", "there is no function 'eval'"),
-    ("__import__('os')", "there is no function '__import__'"),
-    ("car.speed()", "'car.speed' is no function"),
-    ("__class__", "column 1: '__class__' is no name of a field"),
-    ("car.__class__.__bases__", "column 5: '__class__' is no name of a field"),
-    ("this.__dict__", "'__dict__' is no name of a field"),
-    ("points[0]", "lists cannot be looked into"),
-    ("points", "gives a list"),
-    ("raw == 'x'", "compares numbers or texts or null, and this is bytes"),
-    ("car > 3", "this is a message; name one of its fields, like '.name'"),
-    ("kind + 1", "column 1: '+' takes numbers, and this is text"),
-    ("kind == 3", "'==' compares text with a number"),
-    ("kind == null", "'==' compares text with null"),
-    ("null < 3", "'<' compares numbers or texts, and this is null"),
-    ("speed and braking", "column 1: 'and' takes conditions, and this is a number; write a comparison"),
-    ("if(speed, 1, 2)", "'if' begins with a condition"),
-    ("if(braking, 1, 'x')", "'if' gives a number or text"),
-    ("if(braking, 1)", "'if' takes 3 values, and 2 stand here"),
-    ("min(speed)", "'min' takes 2 or more values"),
-    ("kind", "gives text; a value is a number or a condition"),
-    ("1 < speed < 3", "compares a second time; write 'a < b and b < c'"),
-    ("braking && speed > 1", "write 'and' instead of '&&'"),
-    ("!braking", "write 'not' instead of '!'"),
-    ("speed ** 2", "there are no powers"),
-    ("True", "write 'true' instead of 'True'"),
-    ("braking AND braking", "write 'and' instead of 'AND'"),
-    ("speed > 30ms", "got 'ms'; numbers have no units here"),
-    ("speed speed", "expected an operator or the end, got 'speed'"),
-    ("speed +", "got the end"),
-    ("speed + and", "got 'and'"),
-    ("1e999", "too large"),
-    ("99999999999999999999", "too large"),
-    ("kind == 'x", "this text has no end"),
-    (r"kind == '\n'", "is no escape"),
-    ("", "is empty"),
-    ("lambda: 1", "column 7: ':' means nothing here"),
-    ("speed\u00e9", "is no name of a field"),
-    ("a" * (LONGEST_TEXT + 1), f"has {LONGEST_TEXT + 1} characters"),
-    ("(" * 100 + "1" + ")" * 100, f"nested more than {DEEPEST} deep"),
-    ("-" * 250 + "x", f"nested more than {DEEPEST} deep"),
-    ("not " * 60 + "braking", f"nested more than {DEEPEST} deep"),
-    ("abs(" * 60 + "1" + ")", f"nested more than {DEEPEST} deep"),
-    ("speed-1+" * 10 + "1", f"nested more than {DEEPEST} deep"),
-    ("+".join(["1"] * 100), f"more than {MOST_NODES} parts"),
+    "speeed > 3",
+    "car.sped > 3",
+    "speed.x",
+    "(speed > 3",
+    "speed > 3)",
+    "min(speed, 3",
+    "speed = 3",
+    "speed := 3",
+    "sqrt(speed)",
+    "mim(speed, 1)",
+    "eval('1')",
+    "__import__('os')",
+    "car.speed()",
+    "__class__",
+    "car.__class__.__bases__",
+    "this.__dict__",
+    "points[0]",
+    "points",
+    "raw == 'x'",
+    "car > 3",
+    "kind + 1",
+    "kind == 3",
+    "kind == null",
+    "null < 3",
+    "speed and braking",
+    "if(speed, 1, 2)",
+    "if(braking, 1, 'x')",
+    "if(braking, 1)",
+    "min(speed)",
+    "kind",
+    "1 < speed < 3",
+    "braking && speed > 1",
+    "!braking",
+    "speed ** 2",
+    "True",
+    "braking AND braking",
+    "speed > 30ms",
+    "speed speed",
+    "speed +",
+    "speed + and",
+    "1e999",
+    "99999999999999999999",
+    "kind == 'x",
+    r"kind == '\n'",
+    "",
+    "lambda: 1",
+    "speed\u00e9",
+    "a" * (LONGEST_TEXT + 1),
+    "(" * 100 + "1" + ")" * 100,
+    "-" * 250 + "x",
+    "not " * 60 + "braking",
+    "abs(" * 60 + "1" + ")",
+    "speed-1+" * 10 + "1",
+    "+".join(["1"] * 100),
 ]  # fmt: skip
 
 
-@pytest.mark.parametrize(("text", "told"), BAD)
-def test_what_is_wrong_is_told(text: str, told: str) -> None:
+@pytest.mark.parametrize("text", BAD)
+def test_what_is_wrong_is_told(text: str) -> None:
     with pytest.raises(ExpressionError) as error:
         parse(text, KNOWN)
-    assert told in str(error.value)
+    SAID.check(text[:20], [str(error.value)])
 
 
 def test_of_json_nothing_is_known() -> None:
     assert parse("anything.at.all + 1") == ["+", ["field", "anything", "at", "all"], 1]
     assert parse("car.note.x == 'y'", KNOWN) == ["==", ["field", "car", "note", "x"], "y"]
-    with pytest.raises(ExpressionError, match="'-' takes numbers, and this is text"):
+    with pytest.raises(ExpressionError) as error:
         parse("anything - 'x'")
+    SAID.check("anything - 'x'", [str(error.value)])
 
 
 def test_in_a_file_it_is_told_with_its_line(tmp_path: Path) -> None:

@@ -242,7 +242,7 @@ def test_a_door_has_one_shedder() -> None:
     with SAID.refuses("two_sheddings q"):
         check_plan(twice)
     calls = {each.operator_id: (each.call, each.plain) for each in Node(Setting((WINDOW,), None)).run.loaded.steps}
-    with pytest.raises(ValueError, match=f"unit {ADDS}"):
+    with SAID.refuses(f"two_sheddings unit {ADDS}", kind=ValueError):
         compile_plan(twice, {FILTER: (id, True), **calls}, named("edf"))
 
 

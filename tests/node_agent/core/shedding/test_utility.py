@@ -12,6 +12,9 @@ from hypothesis import strategies as st
 
 from node_agent.core.shedding.utility import LEAST, compiled, read
 from protos.expressions import COUNTS, DEEPEST, LONGEST_JSON, MOST_NODES
+from tests.sentences import Wording
+
+SAID = Wording("engine", "values")
 
 NAMES = st.sampled_from("abc")
 SCALARS = (
@@ -129,43 +132,43 @@ for _ in range(DEEPEST):
 
 
 @pytest.mark.parametrize(
-    "tree",
+    ("tree", "expected"),
     [
-        None,
-        "text",
-        [],
-        {},
-        {"field": "a"},
-        [["field", "a"]],
-        ["eval", "1"],
-        ["__class__"],
-        ["field", "__class__"],
-        ["field", "a", "__dict__"],
-        ["field", "a b"],
-        ["field", ""],
-        ["field", 3],
-        ["field", ["a"]],
-        ["field", *["a"] * 17],
-        ["field", "a" * 1000],
-        ["+", 1],
-        ["+", 1, "a"],
-        ["+", 1, None],
-        ["-", 1, 2, 3],
-        ["if", True, 1],
-        ["if", 1, 2, 3],
-        ["and", True, 1],
-        ["not", ["+", 1, 2]],
-        ["if", ["abs", 1], 2, 3],
-        ["+", 1, 1 << 64],
-        ["+", 1, math.nan],
-        ["+", 1, math.inf],
-        ["==", ["field", "a"], "x" * 300],
-        ["+", *[1] * MOST_NODES],
-        DEEP,
+        (None, "other_type"),
+        ("text", "other_type"),
+        ([], "no_operator"),
+        ({}, "other_type"),
+        ({"field": "a"}, "other_type"),
+        ([["field", "a"]], "no_operator"),
+        (["eval", "1"], "unknown_operator eval"),
+        (["__class__"], "unknown_operator __class__"),
+        (["field", "__class__"], "bad_name __class__"),
+        (["field", "a", "__dict__"], "bad_name __dict__"),
+        (["field", "a b"], "bad_name a b"),
+        (["field", ""], "bad_name"),
+        (["field", 3], "bad_name 3"),
+        (["field", ["a"]], "bad_name ['a']"),
+        (["field", *["a"] * 17], "too_large"),
+        (["field", "a" * 1000], f"bad_name {'a' * 40}"),
+        (["+", 1], "wrong_number_of_arguments +"),
+        (["+", 1, "a"], "other_type"),
+        (["+", 1, None], "other_type"),
+        (["-", 1, 2, 3], "wrong_number_of_arguments -"),
+        (["if", True, 1], "wrong_number_of_arguments if"),
+        (["if", 1, 2, 3], "other_type"),
+        (["and", True, 1], "other_type"),
+        (["not", ["+", 1, 2]], "other_type +"),
+        (["if", ["abs", 1], 2, 3], "other_type abs"),
+        (["+", 1, 1 << 64], "other_type"),
+        (["+", 1, math.nan], "other_type"),
+        (["+", 1, math.inf], "other_type"),
+        (["==", ["field", "a"], "x" * 300], "other_type"),
+        (["+", *[1] * MOST_NODES], "too_large"),
+        (DEEP, "too_deep"),
     ],
 )
-def test_refused(tree: Any) -> None:
-    with pytest.raises(ValueError, match="value expression"):
+def test_refused(tree: Any, expected: str) -> None:
+    with SAID.refuses(expected, kind=ValueError):
         compiled(tree)
 
 

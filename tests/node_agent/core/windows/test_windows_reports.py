@@ -13,6 +13,9 @@ from node_agent.core.windows.intake import Deadline, Limits
 from node_agent.core.windows.open_windows import Abandoned, Cause, Closed, Command, Opened, Skipped
 from node_agent.core.windows.window_kinds import CountWindows, SizedWindows, TimeWindows
 from tests.node_agent.core.windows.window_world import Names, size
+from tests.sentences import Wording
+
+SAID = Wording("engine", "window reports")
 
 COUNT = Together({"n": (Count(), None)})
 
@@ -200,13 +203,13 @@ def test_a_sized_window_is_as_long_as_its_first_tuple_says() -> None:
 
 def test_windows_that_are_none() -> None:
     for length, hop in ((0, 1), (1, 0), (-1, 1)):
-        with pytest.raises(ValueError, match="both have to be above 0"):
+        with SAID.refuses("out_of_range", kind=ValueError):
             Grid(length, hop)
-    with pytest.raises(ValueError, match="without a source"):
+    with SAID.refuses("no_source", kind=ValueError):
         TimeWindows(Grid(1, 1), COUNT, Limits(0, 0), 0)
-    with pytest.raises(ValueError, match="a deadline of 0 ns"):
+    with SAID.refuses("out_of_range", kind=ValueError):
         TimeWindows(Grid(1, 1), COUNT, Limits(0, 0), 1, Deadline(0))
-    with pytest.raises(ValueError, match="below 0"):
+    with SAID.refuses("out_of_range", kind=ValueError):
         TimeWindows(Grid(1, 1), COUNT, Limits(-1, 0))
 
 

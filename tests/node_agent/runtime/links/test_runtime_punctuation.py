@@ -156,9 +156,9 @@ def test_what_a_peer_must_not_tell_is_refused() -> None:
         return Arrived((1, 1, seq, 0, 0, 0), 5, 8, b"", True, 0, mark, first)
 
     for mark in (frames.REMOVED, frames.EXACT, frames.QUIET):
-        with pytest.raises(LinkError, match="leads to no window"):
+        with pytest.raises(LinkError, check=lambda error: error.counter == "mark_not_allowed"):
             read_mark("node:b", arrived(mark, 3, 2), frozenset({4}), True)
-    with pytest.raises(LinkError, match="are removed"):
+    with pytest.raises(LinkError, check=lambda error: error.counter == "mark_range"):
         read_mark("node:b", arrived(frames.REMOVED, MOST_REMOVED, 0), frozenset({5}), True)
     assert isinstance(read_mark("node:b", arrived(frames.REMOVED, MOST_REMOVED, 1), frozenset({5}), True), Removal)
     assert isinstance(read_mark("node:b", arrived(frames.QUIET, 1 << 40, 1), frozenset({5}), True), Progress)
