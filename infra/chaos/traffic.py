@@ -41,23 +41,31 @@ class Feed:
                 _write(self._out, paused=self._number)
                 self.go.wait()
             due = time.monotonic() + EVERY_S
+            source = self._connected()
+            if source is None:
+                continue
             self._number += 1
             at_ns = now_ns()
-            answer = self._answer()
+            answer = self._answer(source)
             _write(self._out, n=self._number, at=at_ns, end=now_ns(), answer=answer)
             time.sleep(max(0.0, due - time.monotonic()))
 
-    def _answer(self) -> list[int] | str | None:
+    def _connected(self) -> Source | None:
+        """Before a tuple originates: the time that a connection takes is none of its latency."""
+        if self._source is None:
+            try:
+                self._source = Source(self._address, "s", timeout=PATIENCE_S, tls=self._tls)
+            except AgentError:
+                time.sleep(AGAIN_S)
+        return self._source
+
+    def _answer(self, source: Source) -> list[int] | str | None:
         """Of one tuple. None: it may have been admitted, or never have left."""
         try:
-            if self._source is None:
-                self._source = Source(self._address, "s", timeout=PATIENCE_S, tls=self._tls)
-            answer = self._source.send({"n": self._number})
+            answer = source.send({"n": self._number})
         except AgentError:
-            if self._source is not None:
-                self._source.close()
-                self._source = None
-            time.sleep(AGAIN_S)
+            source.close()
+            self._source = None
             return None
         return [answer.epoch, answer.seq] if isinstance(answer, Admitted) else answer.why
 

@@ -16,6 +16,7 @@ KEY = (1, 1, 7)
 SECOND = 1_000_000_000
 
 
+@pytest.mark.long
 def test_every_tuple_has_its_outcome_after_a_power_cut_and_nothing_is_left(tmp_path: Path) -> None:
     if why := host_cluster.why_not():
         pytest.skip(why)
