@@ -31,12 +31,12 @@ test-ranges: setup ## the agent's tests with the lowest and the highest grpcio, 
 	@$(BIN)/python -m infra.agent_tests ranges $(if $(QUICK),--quick)
 
 .PHONY: soak
-soak: setup ## whole sweeps of what `make test` samples, for hours; SEEDS=5000: so many seeds of faults alone, resumable
+soak: setup ## whole sweeps of what `make test` samples, for hours; SEEDS=5000: so many seeds of faults, a tenth of them of agents, resumable
 ifdef SEEDS
 	@mkdir -p runs
 	@$(BIN)/python -m tests.simulation.faults --seeds $(SEEDS) --journal runs/faults-$$(git rev-parse --short HEAD 2>/dev/null || echo tree).jsonl
 	@$(BIN)/python -m tests.simulation.agents --seeds $$(( $(SEEDS) / 10 )) --journal runs/agents-$$(git rev-parse --short HEAD 2>/dev/null || echo tree).jsonl
-	@$(BIN)/python -m tests.simulation.agents.street --seeds $$(( $(SEEDS) / 10 ))
+	@$(BIN)/python -m tests.simulation.agents.street --seeds $$(( $(SEEDS) / 10 )) --journal runs/street-$$(git rev-parse --short HEAD 2>/dev/null || echo tree).jsonl
 else
 	@$(BIN)/python -m pytest $(SIDE_BY_SIDE) -m 'soak or hypothesis' --seed random
 endif

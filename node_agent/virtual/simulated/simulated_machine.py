@@ -220,6 +220,11 @@ class SimulatedMachine:
         self.rings.lose_power()
         self.disk.lose_power()
 
+    def move(self, host: SimulatedHost) -> None:
+        """It is at another address when it is switched on again."""
+        self.host = host
+        self._around = self._around._replace(host=host)
+
     def power_on(self, clock: SimulatedClock) -> None:
         """The machine boots; its clock begins anew and has another name."""
         self._around = self._around._replace(clock=clock)

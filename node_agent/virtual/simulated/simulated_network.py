@@ -24,11 +24,13 @@ _SYN, _ACCEPTED, _DATA, _FINISHED, _RESET = range(5)
 
 
 class Way:
-    """From one host to another. latency_ns, jitter_ns: of a segment, and at most so much more. loss: its share."""
+    """From one host to another. latency_ns, jitter_ns: of a segment, and at most so much more. loss: its share.
+    passing: what becomes of the bytes that a connection of that number puts on it."""
 
     def __init__(self, time: VirtualTime, draws: Draws, latency_ns: int, jitter_ns: int = 0) -> None:
         self._time, self._draws = time, draws
         self.latency_ns, self.jitter_ns, self.loss = latency_ns, jitter_ns, 0.0
+        self.passing: Callable[[int, bytes], bytes] | None = None
         self._cut = 0
         self._healed_ns = 0
         self._waiting: list[_Pipe] = []
@@ -72,7 +74,15 @@ class _Pipe:
         self._time, self._way, self._deliver = time, way, deliver
         self._segments: deque[tuple[int, int, bytes]] = deque()
         self._last_ns = 0
-        self._held = False
+        self._held = self._forgotten = False
+
+    def forget(self) -> None:
+        """Nothing that it carries arrives any more."""
+        self._forgotten = True
+
+    def passing(self, descriptor: int, data: bytes) -> bytes:
+        """What its way makes of these bytes."""
+        return data if self._way.passing is None else self._way.passing(descriptor, data)
 
     def put(self, kind: int, data: bytes = b"") -> None:
         self._last_ns = max(self._last_ns, self._way.arrival_ns())
@@ -95,7 +105,8 @@ class _Pipe:
             self._way.hold(self)
             return
         _, kind, data = self._segments.popleft()
-        self._deliver(kind, data)
+        if not self._forgotten:
+            self._deliver(kind, data)
 
 
 class Wires:
@@ -123,6 +134,14 @@ class Wires:
         found = [each for each in self._streams if {each.host.name, each.far} == {from_, to}]
         for stream in found:
             stream.on_segment(_RESET, b"")
+        return len(found)
+
+    def forget(self, from_: str, to: str) -> int:
+        """As a firewall that forgets every connection between the two hosts and tells neither: what they carry does not
+        arrive any more. How many ends there were."""
+        found = [each for each in self._streams if {each.host.name, each.far} == {from_, to}]
+        for stream in found:
+            stream.forget()
         return len(found)
 
     def streams_of(self, host: "SimulatedHost") -> list["SimulatedStream"]:
@@ -295,7 +314,7 @@ class SimulatedStream:
         taken = bytes(data[:room])
         self._under_way += len(taken)
         assert self._out is not None
-        self._out.put(_DATA, taken)
+        self._out.put(_DATA, self._out.passing(self._descriptor, taken))
         self.host.sent()
         return len(taken)
 
@@ -327,6 +346,11 @@ class SimulatedStream:
         self.host.wires.closed(self)
         if self.network is not None:
             self.network.dropped(self._descriptor)
+
+    def forget(self) -> None:
+        """Nothing that is sent from this end arrives any more."""
+        if self._out is not None:
+            self._out.forget()
 
     def orphan(self) -> None:
         """Its host lost its power: a sender hears of that when the host is on again."""

@@ -99,6 +99,7 @@ class SimulatedChild:
         self._ended: Ended | None = None
         self.killed_by: type[BaseException] = GreenletExit
         self.working = False  # an operator runs
+        self.stuck_since_ns = 0  # the true instant at which one began that was to take much longer; 0: none did
         self._stuck_ns = 0
         self.network = SimulatedNetwork(around.host, around.clock.now_ns, self._wait_until)
         self.process = self.network.process = Process(around.time, self._run)
@@ -157,7 +158,8 @@ class SimulatedChild:
         """Let so much CPU time go by."""
         clock, time = self.around.clock, self.around.time
         until_ns = clock.now_ns() + ns + self._stuck_ns
-        self._stuck_ns = 0
+        if self._stuck_ns:
+            self._stuck_ns, self.stuck_since_ns = 0, time.now_ns
         self.working = True
         while clock.now_ns() < until_ns:
             self.process.sleep_until(max(clock.true_ns(until_ns), time.now_ns + 1))

@@ -13,9 +13,9 @@ from typing import NamedTuple, Protocol
 
 from protos import segments
 from tests.simulation.agents.agent_checker import Check, Verdicts
-from tests.simulation.agents.agent_faults import DISK, END_NS, KINDS, drawn, load
+from tests.simulation.agents.agent_faults import DISK, END_NS, drawn, load
 from tests.simulation.agents.agents_line import MS, SECOND, AgentsLine, plan
-from tests.simulation.agents.more_faults import begin
+from tests.simulation.agents.more_faults import ALL, begin
 from tests.simulation.agents.sometimes import seen
 from tests.simulation.agents.stories import read
 from tests.simulation.agents.trace_rules import check_rules
@@ -63,7 +63,7 @@ class Outcome:
         return "\n".join([self.command, *(f"  {each}" for each in self.problems)])
 
 
-def kinds_of(seed: int, kinds: Sequence[str] = tuple(KINDS)) -> list[str]:
+def kinds_of(seed: int, kinds: Sequence[str] = tuple(ALL)) -> list[str]:
     """The kinds of faults that a seed has: a random part of all, so that each is also met without the others."""
     random = Random(seed)
     share = random.choice((0.1, 0.2, 0.4))
@@ -76,10 +76,18 @@ class World(NamedTuple):
     line: type[AgentsLine] = AgentsLine
     check: Callable[[AgentsLine, int], Judge] = Check
     module: str = "tests.simulation.agents"
-    kinds: Sequence[str] = tuple(KINDS)
+    kinds: Sequence[str] = tuple(ALL)
+    street: bool = False  # what only the richer query has is to happen as well
 
 
 LINE = World()
+
+
+def kinds_drawn(seed: int, world: World = LINE) -> set[str]:
+    """Of which a seed has a fault at all: it is told without running it."""
+    random = Random(seed ^ 0x5EED)
+    random.randrange(8)
+    return {fault.kind for fault in drawn(random, kinds_of(seed, world.kinds))}
 
 
 def run(seed: int, kinds: Sequence[str] | None = None, once: bool = False, world: World = LINE) -> Outcome:
@@ -95,7 +103,7 @@ def _run(outcome: Outcome, folder: Path, once: bool) -> None:
     random = Random(outcome.seed ^ 0x5EED)
     world = outcome.world or LINE
     line = world.line(outcome.seed, folder, SMALL_RING if random.randrange(8) == 0 else 4096)
-    faults = drawn(random, line, list(outcome.kinds), once)
+    faults = drawn(random, list(outcome.kinds), once)
     for name, instants in load(random, faults).items():
         probes = [HEALED_NS + number * 200 * MS for number in range(PROBES)]
         line.feed(name, instants + probes)
@@ -106,9 +114,12 @@ def _run(outcome: Outcome, folder: Path, once: bool) -> None:
     try:
         line.time.run_until(QUIET_NS)
         outcome.fired.update(seen(line))
+        if not any(outcome.fired[kind] for kind in DISK):
+            line.expect_fences()
         _finish(line)
         verdicts = world.check(line, HEALED_NS).run()
-        check_rules(read(line.run, {name: plan(name) for name in {each.plan for each in line.deployments}}), verdicts)
+        library = read(line.run, {name: plan(name) for name in {each.plan for each in line.deployments}})
+        check_rules(library, line.hung, verdicts)
         outcome.counts = verdicts.counts
         outcome.problems = [*line.problems, *_failures(line), *_damage(line, outcome.fired), *verdicts.problems]
     except Exception:
@@ -124,7 +135,12 @@ def _run(outcome: Outcome, folder: Path, once: bool) -> None:
 def _mend(line: AgentsLine, fired: Counter[str]) -> None:
     """Deploy again where a deployment has not told that it is done, or where a disk has lost what was committed."""
     later = line.deployments[1:]
-    if fired["bit_rot"] or any(each.result != "committed" for each in line.deployments) or len(later) > 1:
+    if (
+        fired["bit_rot"]
+        or fired["moved"]
+        or any(each.result != "committed" for each in line.deployments)
+        or len(later) > 1
+    ):
         for process in line.coordinators:
             process.kill()
         line.deploy(line.deployments[-1].plan, tries=5)

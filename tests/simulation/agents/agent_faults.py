@@ -226,15 +226,9 @@ KINDS: dict[str, Begin] = {
 DISK = {"disk_full", "read_only", "disk_error", "bit_rot"}
 
 
-def begin(line: AgentsLine, fault: Fault, fired: Counter[str]) -> None:
-    """It happens now."""
-    line.disturbed[fault.node] = line.time.now_ns
-    KINDS[fault.kind](line, fault, fired)
-
-
-def drawn(random: Random, line: AgentsLine, kinds: list[str], once: bool = False) -> list[Fault]:
+def drawn(random: Random, kinds: list[str], once: bool = False) -> list[Fault]:
     """The faults of one seed. once: one of each kind."""
-    ways = sorted(set(line.ways()))
+    ways = sorted(set(AgentsLine.ways()))
     chosen = kinds if once else [random.choice(kinds) for _ in range(random.randint(1, 6) if kinds else 0)]
     return [
         Fault(

@@ -106,6 +106,7 @@ class AgentsLine:
         self.seen: list[Seen] = []
         self.slept: dict[str, list[tuple[int, int]]] = {name: [] for name in NODES}
         self.problems: list[str] = []
+        self.hung: list[tuple[str, str]] = []  # node and boot of runtimes whose operator was killed, as was said
         self.deployments: list[Deployment] = []
         self.coordinators: list[CoordinatorProcess] = []
         self.asked: dict[str, list[Asked]] = {name: [] for name in NODES}
@@ -143,7 +144,8 @@ class AgentsLine:
             self.random.getrandbits(63) | 1, stream, tuples,
         )  # fmt: skip
 
-    def ways(self) -> Iterator[tuple[str, str]]:
+    @staticmethod
+    def ways() -> Iterator[tuple[str, str]]:
         """Between hosts that have something to say to each other."""
         a, b, c = NODES.values()
         pairs = [(a, b), (b, c), (a, c), ("client-s", a), ("client-t", b)]
@@ -164,19 +166,19 @@ class AgentsLine:
     def deploy(self, name: str, tries: int = 1) -> CoordinatorProcess:
         """A coordinator that deploys this plan, and again where that fails."""
 
-        def body(agents: Agents, process: CoordinatorProcess) -> None:
-            for _ in range(tries):
-                attempt = Deployment(name, self.time.now_ns)
-                self.deployments.append(attempt)
-                try:
-                    deploy.deploy(plan(name), agents)
-                    attempt.result = "committed"
-                    return
-                except CoordinatorError as error:
-                    attempt.result, attempt.why = "failed", str(error)
-                    process.sleep(SECOND)
+        return self.coordinate(lambda agents, process: self._deploy(name, agents, process, tries))
 
-        return self.coordinate(body)
+    def _deploy(self, name: str, agents: Agents, process: CoordinatorProcess, tries: int) -> None:
+        for _ in range(tries):
+            attempt = Deployment(name, self.time.now_ns)
+            self.deployments.append(attempt)
+            try:
+                deploy.deploy(plan(name), agents)
+                attempt.result = "committed"
+                return
+            except CoordinatorError as error:
+                attempt.result, attempt.why = "failed", str(error)
+                process.sleep(SECOND)
 
     def finish(self) -> CoordinatorProcess:
         """A coordinator that stops what runs and collects what ran."""
@@ -185,10 +187,99 @@ class AgentsLine:
             for left in deploy.stop(None, agents, 20):
                 self.problems.append(f"not drained: {left}")
             last = plan(self.deployments[-1].plan)
-            plan_file.write(last, self.run / "plan.json")
+            if (self.run / "plan.json").exists():
+                last = plan_file.read(self.run / "plan.json")  # a collection has begun: this one goes on with it
+            else:
+                plan_file.write(last, self.run / "plan.json")
             self.collected = collect.collect(self.run, last, agents, over=True)
 
         return self.coordinate(body)
+
+    def stop_and_deploy(self, name: str) -> CoordinatorProcess:
+        """A coordinator that stops what runs, and deploys this plan then."""
+
+        def body(agents: Agents, process: CoordinatorProcess) -> None:
+            try:
+                left = deploy.stop(None, agents, 20)
+            except CoordinatorError:
+                left = ["a node that could not be asked"]
+            if not left:
+                self._expect_nothing_held()
+            self._deploy(name, agents, process, 3)
+
+        return self.coordinate(body)
+
+    def collect_now(self, done: Callable[[], None]) -> CoordinatorProcess:
+        """A coordinator that collects what has been written so far, while the plan runs."""
+
+        def body(agents: Agents, process: CoordinatorProcess) -> None:
+            last = plan(self.deployments[-1].plan)
+            if not (self.run / "plan.json").exists():
+                plan_file.write(last, self.run / "plan.json")
+            collected = collect.collect(self.run, plan_file.read(self.run / "plan.json"), agents, over=False)
+            if not collected.problems:
+                done()
+
+        if any(each.collects and each.process.alive for each in self.coordinators):
+            return self.coordinators[-1]  # one at a time into one directory
+        process = self.coordinate(body)
+        process.collects = True
+        return process
+
+    def _expect_nothing_held(self) -> None:
+        """Everything has drained, as the nodes say: no link holds a tuple."""
+        for machine in self.machines.values():
+            runtime = machine.agent.runtime if machine.agent is not None else None
+            if runtime is None or runtime.runtime is None or not runtime.process.alive:
+                continue
+            for name, link in runtime.runtime.outbox.links.items():
+                if len(link.sender):
+                    text = f"{machine.name}: all plans have drained, and the link to {name} holds {len(link.sender)}"
+                    self.problems.append(text)
+
+    def expect_durable(self, name: str) -> None:
+        """What a runtime has committed for a while is committed on the disk, unless something happened to the node."""
+        machine, since_ns = self.machines[name], self.disturbed[name]
+        runtime = machine.agent.runtime if machine.agent is not None else None
+        committed = runtime.runtime.plans.committed if runtime is not None and runtime.runtime is not None else None
+        if committed is None:
+            return
+
+        def look() -> None:
+            if self.disturbed[name] != since_ns:
+                return
+            stored = {each.hash: each.state for each in plan_files.read_state(STATE / "plans", machine.disk).plans}
+            if stored.get(committed.hash) == plan_files.PREPARED:
+                self.problems.append(f"{name}: plan {committed.hash[:8]} admits, and is only prepared on the disk")
+
+        self.time.after(SECOND, look)
+
+    def expect_fences(self) -> None:
+        """A node accepts no plan of an epoch that is older than one it had accepted before, nor one of an aborted one,
+        and forgets what was aborted."""
+        for name, asked in self.asked.items():
+            prepared = [each for each in asked if each.method == "Prepare" and each.accepted]
+            for one in prepared:
+                for other in asked:
+                    before = other.accepted and other.ended_ns <= one.began_ns
+                    newer = other.method == "Prepare" and other.epoch > one.epoch
+                    aborted = other.method == "Abort" and other.epoch >= one.epoch
+                    if before and (newer or aborted) and not self._committed(asked, one):
+                        self.problems.append(f"{name}: has prepared epoch {one.epoch} after {other}")
+            last = asked[-1] if asked else None
+            if last is None or last.method != "Abort" or not last.accepted:
+                continue
+            if any(not each.answered or each.ended_ns > last.began_ns for each in asked[:-1]):
+                continue
+            state = plan_files.read_state(STATE / "plans", self.machines[name].disk)
+            if any(each.hash == last.hash and each.state == plan_files.PREPARED for each in state.plans):
+                self.problems.append(f"{name}: {last} was accepted, and the plan is prepared")
+
+    def _committed(self, asked: list[Asked], one: Asked) -> bool:
+        """Whether that plan may have been committed before: then its address book alone was new."""
+        return any(
+            other.method == "Commit" and other.hash == one.hash and other.began_ns < one.began_ns for other in asked
+        )
 
     # -- what holds at every boot
 
@@ -198,9 +289,12 @@ class AgentsLine:
 
     def expect_accepted(self, name: str, damaged: bool) -> None:
         """A machine has lost its power: what it answered last is on its disk. damaged: a disk has lost more."""
-        if damaged or not self.asked[name] or not self.asked[name][-1].accepted:
+        asked = self.asked[name]
+        if damaged or not asked or not asked[-1].accepted:
             return
-        last = self.asked[name][-1]
+        last = asked[-1]
+        if any(not each.answered or each.ended_ns > last.began_ns for each in asked[:-1]):
+            return  # nobody knows which of them came last
         state = plan_files.read_state(STATE / "plans", self.machines[name].disk)
         found = next((each.state for each in state.plans if each.hash == last.hash), 0)
         least = {"Prepare": plan_files.PREPARED, "Commit": plan_files.COMMITTED}.get(last.method, 0)

@@ -20,11 +20,15 @@ CHANGING = {"Prepare", "Commit", "Abort", "Stop"}
 
 @dataclass
 class Asked:
-    """What a node was asked of a plan. accepted: it has answered so."""
+    """What a node was asked of a plan. began_ns, ended_ns: true instants; the call may have had an effect between the
+    two, and later where it was not answered. accepted: it has answered so."""
 
     method: str
-    hash: str = ""
-    epoch: int = 0
+    hash: str
+    epoch: int
+    began_ns: int
+    ended_ns: int = 0
+    answered: bool = False
     accepted: bool = False
 
 
@@ -38,9 +42,13 @@ class WireCalls:
         """At once."""
         asked = [(method, name, request) for method, of in requests.items() for name, request in of.items()]
         found: dict[str, dict[str, Any | CallError]] = {method: {} for method in requests}
-        for (method, name, _), call in zip(asked, self._call(asked, seconds), strict=True):
+        remembered = [self._process.asked(name, method, request) for method, name, request in asked]
+        for (method, name, _), one, call in zip(asked, remembered, self._call(asked, seconds), strict=True):
             reply = GetMessageClass(METHODS[method].output_type)
             found[method][name] = CallError(*call.failure) if call.failure else reply.FromString(call.replies[0])
+            if one is not None and not call.failure:
+                one.answered, one.accepted = True, found[method][name].accepted
+                one.ended_ns = self._process.time.now_ns
         return found
 
     def _call(self, asked: Sequence[tuple[str, str, Any]], seconds: float) -> list[Call]:
@@ -80,18 +88,19 @@ class CoordinatorProcess:
         self, time: VirtualTime, host: SimulatedHost, clock: SimulatedClock, machines: Mapping[str, SimulatedMachine],
         body: Callable[[Agents, "CoordinatorProcess"], None], remembered: Mapping[str, list[Asked]],
     ) -> None:  # fmt: skip
-        self._time, self.clock, self._remembered = time, clock, remembered
+        self.time, self.clock, self._remembered = time, clock, remembered
+        self.collects = False
         self.network = SimulatedNetwork(host, clock.now_ns, self._wait_until)
         places = {name: AgentAddress(name, each.control, each.data) for name, each in machines.items()}
         agents = Agents(places, WireCalls(self, {name: each.control for name, each in machines.items()}))
         self.process = self.network.process = Process(time, lambda: body(agents, self))
 
-    def asked(self, node: str, method: str, request: Any) -> Asked:
+    def asked(self, node: str, method: str, request: Any) -> Asked | None:
         """A call begins; those that change something are remembered."""
-        one = Asked(method)
-        if method in CHANGING:
-            one = Asked(method, request.hash.hex(), request.epoch)
-            self._remembered[node].append(one)
+        if method not in CHANGING:
+            return None
+        one = Asked(method, request.hash.hex(), request.epoch, self.time.now_ns)
+        self._remembered[node].append(one)
         return one
 
     def kill(self) -> bool:
@@ -103,7 +112,7 @@ class CoordinatorProcess:
 
     def sleep(self, ns: int) -> None:
         """Nothing wakes it."""
-        self.process.sleep_until(self._time.now_ns + max(ns, 1))
+        self.process.sleep_until(self.time.now_ns + max(ns, 1))
 
     def _wait_until(self, shown_ns: int) -> None:
-        self.process.sleep_until(max(self.clock.true_ns(shown_ns), self._time.now_ns + 1), wakeable=True)
+        self.process.sleep_until(max(self.clock.true_ns(shown_ns), self.time.now_ns + 1), wakeable=True)

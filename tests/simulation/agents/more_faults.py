@@ -9,20 +9,45 @@ from node_agent.virtual.simulated.simulated_machine import STATE, SimulatedMachi
 from tests.simulation.agents.agent_faults import KINDS as FIRST_KINDS
 from tests.simulation.agents.agent_faults import Begin, Fault
 from tests.simulation.agents.agents_line import SECOND, AgentsLine
+from tests.simulation.agents.deploy_faults import DEPLOY_KINDS
+from tests.simulation.agents.paired_faults import PAIRED_KINDS
 
 NEVER_NS = 1 << 60
-HUNG_NS = 5 * SECOND
+HUNG_NS = 8 * SECOND
+LATEST_NS = 5 * SECOND  # until a supervisor has seen that an operator hangs, with all that it may wait for
 ALONE = "a"  # no peer sends to it under the plans of the line: none proves to it that a plan was committed
 
 
 def _hang(line: AgentsLine, fault: Fault, fired: Counter[str]) -> None:
-    """The next operator does not return; only the supervisor can end that."""
-    agent = line.machines[fault.node].agent
-    if agent is not None and agent.runtime is not None and agent.runtime.process.alive:
-        fired[fault.kind] += 1
-        agent.runtime.get_stuck(HUNG_NS)
-        for later in range(1, 16):  # it may begin much later
-            line.time.after(later * SECOND, lambda: line.touch(fault.node))
+    """The next operator does not return; only the supervisor can end that, and says which tuple it was."""
+    machine = line.machines[fault.node]
+    runtime = machine.agent.runtime if machine.agent is not None else None
+    if runtime is None or not runtime.process.alive:
+        return
+    fired[fault.kind] += 1
+    runtime.get_stuck(HUNG_NS)
+    told = machine.counts["operator_hung"]
+    boot = f"{runtime.runtime.shared.boot:016x}" if runtime.runtime is not None else ""
+
+    def wait() -> None:
+        if runtime.stuck_since_ns:
+            line.touch(fault.node)
+            since_ns = line.disturbed[fault.node]
+            line.time.after(LATEST_NS, lambda: judge(since_ns))
+        elif runtime.process.alive:
+            line.time.after(SECOND // 10, wait)
+
+    def judge(since_ns: int) -> None:
+        undisturbed = line.disturbed[fault.node] == since_ns
+        line.touch(fault.node)
+        if not undisturbed or machine.asleep or machine.agent is None:
+            return
+        if machine.counts["operator_hung"] == told:
+            line.problems.append(f"{fault.node}: an operator has hung for {LATEST_NS} ns, and was not killed for that")
+        elif boot:
+            line.hung.append((fault.node, boot))
+
+    wait()
 
 
 def _crash_sending(line: AgentsLine, fault: Fault, fired: Counter[str]) -> None:
@@ -137,7 +162,7 @@ MORE: dict[str, Begin] = {
     "power_cut_writing": _power_cut_writing, "cut_and_crash": _cut_and_crash,
 }  # fmt: skip
 OUTSIDE: dict[str, Begin] = {"memory_gone": _memory_gone}  # by name only: what they break is known and told
-ALL: dict[str, Begin] = {**FIRST_KINDS, **MORE}
+ALL: dict[str, Begin] = {**FIRST_KINDS, **MORE, **DEPLOY_KINDS, **PAIRED_KINDS}
 EVERY: dict[str, Begin] = {**ALL, **OUTSIDE}
 
 

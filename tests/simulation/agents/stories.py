@@ -15,13 +15,14 @@ ENDED = (rec.LOST, rec.SHED, rec.GAVE_UP)
 
 @dataclass
 class Story:
-    """One incarnation. clock: its domain; holed: records that it wrote may be missing; crashed: it did not end in
-    order, so that tuples are gone which it had taken over; last: no later one of its node is known; sealed: the state
-    that closed it, 0 where it still ran or lost its memory."""
+    """One incarnation. clock: its domain; boot: its number; holed: records that it wrote may be missing; crashed: it
+    did not end in order, so that tuples are gone which it had taken over; last: no later one of its node is known;
+    sealed: the state that closed it, 0 where it still ran or lost its memory."""
 
     node: str
     starts: int
     clock: str
+    boot: str
     holed: bool = False
     crashed: bool = False
     last: bool = False
@@ -82,7 +83,7 @@ def read(run: Path, known: Mapping[str, Plan]) -> Library:
 def _story(folder: Path) -> Story:
     files = [path.read_bytes() for path in sorted(folder.glob("*.trace"))]
     header = rec.unpack_header(files[0])
-    story, ended = Story(folder.parent.name, header.starts, header.clock), 0
+    story, ended = Story(folder.parent.name, header.starts, header.clock, folder.name), 0
     for data in files:
         for _, block in segments.scan(data):
             if isinstance(block, segments.Block) and block.flags & segments.SEAL:

@@ -3,18 +3,24 @@
 - A tuple is admitted under a plan that is committed here then, and one plan is at a time.
 - A tuple that came from a peer under a plan has committed it, and is taken over once.
 - What LOAD adds up is what the records before it say.
+- Nothing is written of a tuple under a plan that has drained.
+- An operator that was killed since it hung has a record of its tuple.
 - An incarnation begins with a count of its own.
 """
 
 from collections import Counter
 
 from protos import records as rec
-from tests.simulation.agents.agent_checker import Verdicts
+from tests.simulation.agents.agent_checker import ABOUT_TUPLES, Verdicts
 from tests.simulation.agents.stories import Library, Story
 
 
-def check_rules(library: Library, found: Verdicts) -> None:
-    """All incarnations."""
+def check_rules(library: Library, hung: list[tuple[str, str]], found: Verdicts) -> None:
+    """All incarnations. hung: node and boot of those that were killed since an operator hung."""
+    for story in library.stories:
+        causes = {each.cause for each in story.records if isinstance(each, rec.Lost) and not each.never_left}
+        if (story.node, story.boot) in hung and not story.holed and rec.CAUSE_OPERATOR_HUNG not in causes:
+            found.say(f"{story.node} {story.epoch}: its operator hung and was killed, and no record says which tuple")
     counts = Counter((story.node, story.epoch) for story in library.stories)
     for (node, epoch), count in counts.items():
         if count > 1:
@@ -42,6 +48,8 @@ class _Rules:
                 self.found.counts["proven commit"] += before.state == rec.STATE_COMMITTED
             before = record
             self.found.counts["record GAVE_UP"] += record.kind == rec.GAVE_UP
+            if record.kind in ABOUT_TUPLES and self.states.get(record.flags & rec.PLAN_EPOCH_MASK) == rec.STATE_DRAINED:
+                self._say(f"{record[3:6]} has a record of kind {record.kind} under a plan that had drained")
             if isinstance(record, rec.Plan):
                 self._plan(record)
             elif isinstance(record, rec.Admitted):

@@ -11,15 +11,21 @@ from pathlib import Path
 from random import Random
 from typing import Protocol
 
+from node_agent.core import plan as core
 from protos.records import STATE_ENDED
 from tests.simulation.faults.checker import check
-from tests.simulation.faults.faults import END_NS, KINDS, drawn, load
-from tests.simulation.faults.faulty_line import MS, SECOND, FaultyLine
+from tests.simulation.faults.faults import END_NS, KINDS, drawn, fed
+from tests.simulation.faults.faulty_line import MS, SECOND, FaultyLine, Load
 
 HEALED_NS = END_NS + 8 * SECOND  # everything has ended by END_NS, and has been mended by then
 PROBES = 10  # tuples of each source after that
 QUIET_NS = HEALED_NS + 5 * SECOND
-SMALL_RING = 256  # records, in one seed of eight
+SMALL_RING = 256  # records, in one seed of three
+LOADS = (Load(), Load(), Load(work=40), Load(last_work=8, memory_bytes=1 << 16),
+         Load(limit=core.Limit(12, SECOND // 2)))  # fmt: skip
+ON_A_NODE = {"crash", "crash_running", "deaf_control", "burst", "impostor", "other_version"}
+WATCH_NS = SECOND // 4
+MOST_PAUSE_NS = SECOND + 10 * MS  # of a link, until it tries again
 
 
 @dataclass
@@ -53,28 +59,56 @@ def kinds_of(seed: int) -> list[str]:
     return [kind for kind in KINDS if random.random() < share]
 
 
+def kinds_drawn(seed: int) -> set[str]:
+    """Of which a seed has a fault at all: it is told without running it."""
+    random = Random(seed ^ 0x5EED)
+    random.randrange(len(LOADS)), random.randrange(3)
+    return {fault.kind for fault in drawn(random, kinds_of(seed))}
+
+
 def run(seed: int, kinds: Sequence[str] | None = None) -> Outcome:
     """One seed, with its own kinds of faults or with these."""
     chosen = kinds_of(seed) if kinds is None else list(kinds)
     outcome = Outcome(seed, chosen)
     random = Random(seed ^ 0x5EED)
-    line = FaultyLine(seed, SMALL_RING if random.randrange(8) == 0 else 4096)
-    faults = drawn(random, line, chosen)
-    for name, instants in load(random, faults).items():
+    load = LOADS[random.randrange(len(LOADS))]
+    line = FaultyLine(seed, SMALL_RING if random.randrange(3) == 0 else 4096, load)
+    faults = drawn(random, chosen)
+    line.acknowledgements_arrive = {fault.kind for fault in faults} <= ON_A_NODE
+    for name, instants in fed(random, faults).items():
         probes = [HEALED_NS + number * 200 * MS for number in range(PROBES)]
         line.feed(name, instants + probes)
     for fault in faults:
         line.time.at(fault.at_ns, lambda fault=fault: KINDS[fault.kind](line, fault, outcome.fired))  # type: ignore[misc]
+    pauses = _Pauses(line)
     try:
         line.time.run_until(QUIET_NS)
         _stop(line)
         verdicts = check(line, HEALED_NS)
-        outcome.problems, outcome.counts = verdicts.problems, verdicts.counts
+        outcome.problems, outcome.counts = [*line.problems, *pauses.problems, *verdicts.problems], verdicts.counts
     except Exception:
         outcome.problems = [traceback.format_exc()]
     outcome.simulated_ns = line.time.now_ns
     outcome.digest = _digest(line)
     return outcome
+
+
+class _Pauses:
+    """Looks now and then how long links wait until they try again."""
+
+    def __init__(self, line: FaultyLine) -> None:
+        self.line, self.problems = line, list[str]()
+        line.time.at(WATCH_NS, self._look)
+
+    def _look(self) -> None:
+        for node in self.line.nodes.values():
+            if node.running is None or node.asleep:
+                continue
+            for name, link in node.running.runtime.outbox.links.items():
+                left_ns = (link.sender.connect_at_ns or 0) - node.clock.now_ns()
+                if left_ns > MOST_PAUSE_NS and not self.problems:
+                    self.problems.append(f"the link from {node.name} to {name} tries again in {left_ns} ns only")
+        self.line.time.after(WATCH_NS, self._look)
 
 
 def _stop(line: FaultyLine) -> None:

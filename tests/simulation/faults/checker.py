@@ -21,6 +21,7 @@ Key = tuple[int, int, int]  # source, epoch, seq
 
 OUTPUT_IDS = {1: "out", 2: "mid", 3: "side"}
 TOLERANCE_PPM = 110  # two drifts
+LEARNS_NS = 1_000_000_000  # a new runtime does not know yet what a tuple takes in memory
 ENDED = (rec.LOST, rec.SHED, rec.GAVE_UP)
 
 
@@ -59,6 +60,9 @@ def check(line: FaultyLine, healed_ns: int) -> Verdicts:
     numbers = _admitted(line, found)
     _check_results(line, numbers, written, found)
     _check_conservation(line, numbers, written, found)
+    _check_written(line, numbers, written, found)
+    _check_taken_over(line, written, found)
+    _check_queues(line, written, found)
     _check_verdicts(line, numbers, written, found)
     _check_healed(line, numbers, healed_ns, found)
     return found
@@ -73,6 +77,63 @@ def _written(line: FaultyLine) -> Iterator[Written]:
                 if record.kind != rec.LOAD:
                     one.by_key[record.source, record.epoch, record.seq].append(record)
             yield one
+
+
+def _check_written(line: FaultyLine, numbers: dict[Key, int], written: list[Written], found: Verdicts) -> None:
+    """What a client knows to be admitted has a record of it, where that incarnation's records are all here."""
+    for key in numbers:
+        node = next(node for stream, node in FED.values() if stream == key[0])
+        there = [each for each in written if each.node == node and each.incarnation.header.starts & 0xFFFF == key[1]]
+        whole = there and not any(each.dropped or not each.incarnation.state for each in there)
+        if whole and not any(_has(each, key, rec.ADMITTED) for each in there):
+            found.say(f"{key} was admitted at {node}, as its client knows, and no record says so")
+
+
+def _check_taken_over(line: FaultyLine, written: list[Written], found: Verdicts) -> None:
+    """What a runtime has taken over is not taken again by the next one, as long as the machine has power: nothing
+    comes twice from one incarnation of a peer, and no more is admitted than was offered where no outcome got lost."""
+    for name, (stream, node) in FED.items():
+        there = [each for each in written if each.node == node]
+        if line.acknowledgements_arrive and all(each.incarnation.state for each in there):
+            admitted = sum(
+                sum(record.kind == rec.ADMITTED for record in records)
+                for each in there for key, records in each.by_key.items() if key[0] == stream
+            )  # fmt: skip
+            if admitted > len(line.sources[name].fed):
+                found.say(f"{name}: {admitted} tuples were admitted, and {len(line.sources[name].fed)} were offered")
+    for node in line.nodes:
+        there = [each for each in written if each.node == node]
+        if all(each.incarnation.state for each in there) and len(_starts(line, node)) == 1:
+            counts = Counter(
+                (key, record.stream, record.link_seq)
+                for each in there for key, records in each.by_key.items()
+                for record in records if isinstance(record, rec.Received)
+            )  # fmt: skip
+            twice = [each for each, count in counts.items() if count > 1]
+            if twice:
+                found.say(f"{node}: {len(twice)} tuples were taken over twice, {twice[0]} among them")
+
+
+def _starts(line: FaultyLine, node: str) -> set[int]:
+    """Of the runtime that sends to that node: its incarnations."""
+    before = {"b": "a", "c": "b"}.get(node)
+    return {each.header.starts for each in line.nodes[before].trace()} if before is not None else {1}
+
+
+def _check_queues(line: FaultyLine, written: list[Written], found: Verdicts) -> None:
+    """A node that gets tuples from peers only never has more than its memory, since they have no credit for more."""
+    most = line.load.memory_bytes
+    for each in written if most else ():
+        if each.node == "c":
+            for record in rec.unpack_records(each.incarnation.records):
+                if isinstance(record, rec.Load):
+                    found.counts["queues at their limit"] += record.queue_bytes > most * 3 // 4
+                    if record.queue_bytes > most + most // 8:
+                        found.say(f"c: {record.queue_bytes} bytes wait, and {most} may")
+                elif isinstance(record, rec.Shed) and record.policy == rec.POLICY_MEMORY:
+                    if record.at_ns - each.incarnation.header.started_ns < LEARNS_NS:
+                        continue
+                    found.say(f"c: {record[3:6]} was shed for want of memory, and came from a peer")
 
 
 def _admitted(line: FaultyLine, found: Verdicts) -> dict[Key, int]:

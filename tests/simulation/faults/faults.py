@@ -1,31 +1,16 @@
 """Kinds of faults: what each does to the line, and how it ends."""
 
 from collections import Counter
-from collections.abc import Callable
 from random import Random
-from typing import NamedTuple
 
+from tests.simulation.faults.fault import Begin, Fault
 from tests.simulation.faults.faulty_line import MS, NODES, SECOND, FaultyLine
-from tests.simulation.faults.impostor import Impostor
+from tests.simulation.faults.wire_faults import WIRE_KINDS
 
 FIRST_NS, LAST_NS = SECOND, 7 * SECOND  # when faults begin; all have ended by END_NS
 END_NS = 12 * SECOND
 LONGEST_NS = 4 * SECOND
 LOOK_NS = MS // 10  # how often a running operator is looked for
-
-
-class Fault(NamedTuple):
-    """One fault. way: of those that carry something, for what happens to one; node: for what happens to one of them."""
-
-    kind: str
-    at_ns: int
-    for_ns: int
-    node: str
-    way: tuple[str, str]
-    size: int
-
-
-Begin = Callable[[FaultyLine, Fault, Counter[str]], None]
 
 
 def _crash(line: FaultyLine, fault: Fault, fired: Counter[str]) -> None:
@@ -121,33 +106,59 @@ def _deaf_control(line: FaultyLine, fault: Fault, fired: Counter[str]) -> None:
     line.time.after(fault.for_ns, mend)
 
 
-def _impostor(line: FaultyLine, fault: Fault, fired: Counter[str]) -> None:
-    """Somebody says hello as a node that is there, with another boot and a count of starts that is lower."""
-    peer = {"a": "b", "b": "c", "c": "a"}[fault.node]
-    impostor = Impostor(line, fault.node, peer, line.nodes[fault.node].starts - 1)
-
-    def leave() -> None:
-        impostor.leave()
-        fired["impostor"] += impostor.refused
-
-    line.time.after(fault.for_ns, leave)
-
-
 def _burst(line: FaultyLine, fault: Fault, fired: Counter[str]) -> None:
-    """The load is drawn before the run begins: see `load`."""
+    """The load is drawn before the run begins: see `fed`."""
     fired["burst"] += 1
+
+
+def _crash_unheard(line: FaultyLine, fault: Fault, fired: Counter[str]) -> None:
+    """A runtime dies once or twice while nobody hears it: what it acknowledged is not known to those who sent it."""
+    node = line.nodes[fault.node]
+    ways = [line.wires.way(fault.node, other) for other in line.wires.hosts if other != fault.node]
+    for way in ways:
+        way.cut()
+
+    def crash() -> None:
+        fired["crash_unheard"] += node.running is not None
+        node.crash()
+
+    def heal() -> None:
+        for way in ways:
+            way.heal()
+
+    at_ns = fault.for_ns // 4
+    line.time.after(at_ns, crash)
+    if fault.size % 2:
+        line.time.after(at_ns + SECOND // 2, crash)
+    line.time.after(at_ns + SECOND, heal)
+
+
+def _down(line: FaultyLine, fault: Fault, fired: Counter[str]) -> None:
+    """The machine is there and refuses every connection: its agent is not started for a while."""
+    node = line.nodes[fault.node]
+    if node.running is None or node.asleep:
+        return
+    fired["down"] += 1
+    node.power_off()
+    node.host.power_on()
+    line.time.after(fault.for_ns, lambda: node.power_on(line.new_clock(fault.node)))
+
+
+def _forgotten(line: FaultyLine, fault: Fault, fired: Counter[str]) -> None:
+    """A firewall forgets the connections of a way and says nothing: they carry nothing any more, new ones do."""
+    fired["forgotten"] += line.wires.forget(*fault.way) > 0
 
 
 KINDS: dict[str, Begin] = {
     "crash": _crash, "crash_running": _crash_running, "power_cut": _power_cut, "pause": _pause, "suspend": _suspend,
     "cut": _cut, "reset": _reset, "lossy": _lossy, "slow": _slow, "burst": _burst, "deaf_control": _deaf_control,
-    "impostor": _impostor,
+    "crash_unheard": _crash_unheard, "down": _down, "forgotten": _forgotten, **WIRE_KINDS,
 }  # fmt: skip
 
 
-def drawn(random: Random, line: FaultyLine, kinds: list[str]) -> list[Fault]:
+def drawn(random: Random, kinds: list[str]) -> list[Fault]:
     """The faults of one seed."""
-    ways = sorted(set(line.ways()))
+    ways = sorted(set(FaultyLine.ways()))
     return [
         Fault(
             random.choice(kinds), random.randrange(FIRST_NS, LAST_NS), random.randrange(MS, LONGEST_NS),
@@ -157,7 +168,7 @@ def drawn(random: Random, line: FaultyLine, kinds: list[str]) -> list[Fault]:
     ]  # fmt: skip
 
 
-def load(random: Random, faults: list[Fault]) -> dict[str, list[int]]:
+def fed(random: Random, faults: list[Fault]) -> dict[str, list[int]]:
     """When each source sends, up to the end of the faults: steadily, and in bursts."""
     found: dict[str, list[int]] = {}
     for name in ("s", "t"):

@@ -44,14 +44,28 @@ class Seen(NamedTuple):
     at_ns: int  # true
 
 
-def plans() -> dict[str, core.Plan]:
+class Load(NamedTuple):
+    """What the nodes have to do. work: how much longer an operator takes than its plan says, which says less for it
+    then; last_work: the same of those of the last node, besides; memory_bytes: of that node's queues, 0: enough; limit:
+    of what one source admits."""
+
+    work: int = 1
+    last_work: int = 1
+    memory_bytes: int = 0
+    limit: core.Limit | None = None
+
+
+EASY = Load()
+
+
+def plans(load: Load = EASY) -> dict[str, core.Plan]:
     """The nodes' parts of the plan."""
 
     def stream(id_: int, *producers: int) -> core.Stream:
         return core.Stream(id_, f"S{id_}", "json", deadline_ns=2 * SECOND, producers=producers)
 
     def operator(id_: int, input_: int) -> core.Operator:
-        return core.Operator(id_, f"O{id_}", "pass", (input_,), id_, cost_ns=2 * MS)
+        return core.Operator(id_, f"O{id_}", "pass", (input_,), id_, cost_ns=2 * MS // load.work)
 
     def unit(id_: int, deadline_ns: int) -> core.Unit:
         return core.Unit(id_, (id_,), 20 * MS, deadline_ns, (id_,))
@@ -66,8 +80,8 @@ def plans() -> dict[str, core.Plan]:
 
     return {
         "a": plan(
-            "a", streams=(stream(S), stream(X)), sources=(core.Source(S, "s", S),), operators=(operator(X, S),),
-            units=(unit(X, DEADLINES["mid"]),), sends=((X, 1),),
+            "a", streams=(stream(S), stream(X)), sources=(core.Source(S, "s", S, limit=load.limit),),
+            operators=(operator(X, S),), units=(unit(X, DEADLINES["mid"]),), sends=((X, 1),),
         ),
         "b": plan(
             "b", streams=(stream(X, 0), stream(T), stream(Y), stream(W)), sources=(core.Source(T, "t", T),),
@@ -77,7 +91,7 @@ def plans() -> dict[str, core.Plan]:
         "c": plan(
             "c", streams=(stream(Y, 1), stream(W, 1), stream(Z), stream(V)), operators=(operator(Z, Y), operator(V, W)),
             units=(unit(Z, DEADLINES["out"]), unit(V, DEADLINES["side"])),
-            outputs=(output(1, "out", Z), output(3, "side", V)),
+            outputs=(output(1, "out", Z), output(3, "side", V)), memory_bytes=load.memory_bytes,
         ),
     }  # fmt: skip
 
@@ -90,12 +104,15 @@ def _registry() -> Registry:
 class FaultyLine:
     """The world of one seed. seen: all results; slept: true spans of suspensions, by node."""
 
-    def __init__(self, seed: int, ring_records: int = 4096) -> None:
+    def __init__(self, seed: int, ring_records: int = 4096, load: Load = EASY) -> None:
+        self.load = load
         self.random = Random(seed)
         self.time = VirtualTime()
         self.draws = Draws(seed)
         self.wires = Wires(self.time, self.draws)
         self.seen: list[Seen] = []
+        self.problems: list[str] = []
+        self.acknowledgements_arrive = False  # nothing happens to the wires
         self.slept: dict[str, list[tuple[int, int]]] = {name: [] for name in NODES}
         self._clocks = 0
         self.nodes: dict[str, SimulatedNode] = {}
@@ -104,9 +121,9 @@ class FaultyLine:
             self.nodes[name] = SimulatedNode(
                 self.time, host, self.new_clock(name), self.draws, PORT, _registry, self._on_result, ring_records
             )
-        for name, plan in plans().items():
+        for name, plan in plans(load).items():
             routes = tuple((peer.index, peer.name, f"{peer.name}:{PORT}") for peer in plan.peers)
-            costs = Costs(plan, 1.0, NO_JITTER, 1.0, seed, 1)
+            costs = Costs(plan, 1.0, NO_JITTER, load.work * (load.last_work if name == "c" else 1.0), seed, 1)
             self.nodes[name].plan = NodePlan(plan, HASH, routes, costs)
             self.nodes[name].start()
         self.sources: dict[str, SimulatedSource] = {}
@@ -130,7 +147,8 @@ class FaultyLine:
             self.random.getrandbits(63) | 1, stream, tuples,
         )  # fmt: skip
 
-    def ways(self) -> Iterator[tuple[str, str]]:
+    @staticmethod
+    def ways() -> Iterator[tuple[str, str]]:
         """Which carry something."""
         pairs = [("a", "b"), ("b", "c"), ("client-s", "a"), ("client-t", "b")]
         for from_, to in pairs:

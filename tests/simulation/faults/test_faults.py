@@ -7,7 +7,7 @@ import pytest
 from tests.simulation.faults.campaign import Outcome, run
 from tests.simulation.faults.faults import KINDS
 
-SEEDS = (2, 4, 9, 27, 30)  # of which each kind of fault fires in some
+SEEDS = (26, 34, 45, 209, 237, 243)  # of which each kind of fault fires in some
 MORE = 100
 ALWAYS = {*KINDS, "cut_one_way"}
 

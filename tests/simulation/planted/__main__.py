@@ -19,7 +19,9 @@ def main() -> int:
     parser.add_argument("--seeds", type=int, default=300, help="at most so many of each campaign")
     parser.add_argument("--first", type=int, default=1, help="beginning with this one")
     parser.add_argument("--only", choices=CAMPAIGNS, help="this campaign alone")
+    parser.add_argument("--kinds", default="", help="only seeds with a fault of one of these kinds, as hang,cut")
     given = parser.parse_args()
+    kinds = [each for each in given.kinds.split(",") if each]
     campaigns = (given.only,) if given.only else CAMPAIGNS
     missed = []
     with TemporaryDirectory(dir=MEMORY if MEMORY.is_dir() else None) as name:
@@ -27,7 +29,7 @@ def main() -> int:
         copy(clean)
         copy(folder)
         for bug in [BUGS[each] for each in given.names] or list(BUGS.values()):
-            found = hunt(clean, folder, bug, campaigns, range(given.first, given.first + given.seeds))
+            found = hunt(clean, folder, bug, campaigns, range(given.first, given.first + given.seeds), kinds)
             print(found.told, flush=True)
             if found.by is None:
                 missed.append(bug.name)

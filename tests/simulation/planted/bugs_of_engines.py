@@ -21,12 +21,6 @@ BUGS = (
         "            side.put(payload)\n", "",
     ),
     Bug(
-        "side_too_late", "A side input of one instant is applied after what it should have been applied to.",
-        "node_agent/runtime/links/drained.py",
-        "        (self._first if loaded.routes[stream].sides else self._then).append(arrival)\n",
-        "        self._then.append(arrival)\n",
-    ),
-    Bug(
         "policing_off_by_one", "A source may send one tuple more than its curve allows.",
         "node_agent/core/shedding/policing.py",
         "        return at_ns * self.parts + self.slack >= self.due[self.position]\n",

@@ -1,6 +1,6 @@
 """Hunts one planted bug: seed after seed, until one fails that holds without the bug."""
 
-from collections.abc import Sequence
+from collections.abc import Collection, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -26,20 +26,24 @@ class Found:
         return f"{self.bug.name}: seed {self.by.seed} of {self.by.campaign}, {self.seconds:.0f} s: {check}"
 
 
-def hunt(clean: Path, folder: Path, bug: Bug, campaigns: Sequence[str], numbers: range) -> Found:
+def hunt(
+    clean: Path, folder: Path, bug: Bug, campaigns: Sequence[str], numbers: range, kinds: Collection[str] = ()
+) -> Found:
     """clean, folder: two copies of the product; the bug is planted in the second one, and is gone again afterwards."""
     plant(folder, bug)
     try:
-        return _hunt(clean, folder, bug, campaigns, numbers)
+        return _hunt(clean, folder, bug, campaigns, numbers, kinds)
     finally:
         uproot(folder, bug)
 
 
-def _hunt(clean: Path, folder: Path, bug: Bug, campaigns: Sequence[str], numbers: range) -> Found:
+def _hunt(
+    clean: Path, folder: Path, bug: Bug, campaigns: Sequence[str], numbers: range, kinds: Collection[str]
+) -> Found:
     tried, spent = 0, 0.0
     while numbers:
         last = None
-        for ran in seeds(folder, campaigns, numbers):
+        for ran in seeds(folder, campaigns, numbers, kinds):
             tried, spent, last = tried + 1, spent + ran.seconds, ran
         if last is None or not last.problems:
             break

@@ -4,11 +4,12 @@ import json
 import shutil
 import subprocess
 import sys
-from collections.abc import Iterable, Iterator
+from collections.abc import Collection, Iterable, Iterator
 from dataclasses import dataclass
 from pathlib import Path
 
 from tests.simulation.planted.bug import Bug
+from tests.simulation.planted.run_seeds import has_kind
 
 PROJECT = Path(__file__).parents[3]
 PARTS = ("protos", "node_agent", "coordinator", "tests/simulation/agents", "tests/simulation/faults",
@@ -61,9 +62,16 @@ def uproot(folder: Path, bug: Bug) -> None:
         plant(folder, LIMIT)
 
 
-def seeds(folder: Path, campaigns: Iterable[str], numbers: Iterable[int]) -> Iterator[Ran]:
-    """Runs them one after the other, of each number all campaigns, until nobody asks for more or one fails."""
-    wanted = [f"{campaign}:{number}" for number in numbers for campaign in campaigns]
+def seeds(folder: Path, campaigns: Iterable[str], numbers: Iterable[int], kinds: Collection[str] = ()) -> Iterator[Ran]:
+    """Runs them one after the other, of each number all campaigns, until nobody asks for more or one fails.
+
+    kinds: only seeds that have a fault of one of these kinds; none: all seeds."""
+    wanted = [
+        f"{campaign}:{number}"
+        for number in numbers
+        for campaign in campaigns
+        if not kinds or has_kind(campaign, number, kinds)
+    ]
     command = [sys.executable, "-m", "tests.simulation.planted.run_seeds", *wanted]
     with subprocess.Popen(command, cwd=folder, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True) as process:
         assert process.stdout is not None and process.stderr is not None

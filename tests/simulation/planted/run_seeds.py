@@ -5,6 +5,7 @@ import json
 import resource
 import sys
 import time
+from collections.abc import Collection
 
 MOST_SECONDS = 240  # of CPU time for one seed: one that goes on within a single step never ends
 MODULES = {
@@ -12,6 +13,11 @@ MODULES = {
     "agents": "tests.simulation.agents.agent_campaign",
     "street": "tests.simulation.agents.street.street_campaign",
 }
+
+
+def has_kind(campaign: str, seed: int, kinds: Collection[str]) -> bool:
+    """Whether that seed has a fault of one of these kinds."""
+    return bool(importlib.import_module(MODULES[campaign]).kinds_drawn(seed) & set(kinds))
 
 
 def main(wanted: list[str]) -> None:

@@ -8,7 +8,7 @@ from tests.simulation.planted.hunt import hunt
 from tests.simulation.planted.planting import CAMPAIGNS, LIMIT, PROJECT, copy
 from tests.simulation.planted.table import BUGS
 
-QUICK = ("offset_ignored", "upper_bound_forgotten")
+QUICK = ("offset_ignored", "acknowledged_early")
 ENOUGH = 300
 
 

@@ -13,6 +13,7 @@ OUTPUTS = {2: "fast", 3: "pair", 4: "near"}
 SOURCES = {stream: name for name, (stream, _) in FED.items()}
 DRIFT_PPM, MILLION = 110, 1_000_000  # of two clocks against each other
 ROUNDED_NS = 1000
+SAME_NS = 1000  # an instant that is so near to a waking may be of before the sleep
 
 
 class BoundsCheck:
@@ -54,18 +55,30 @@ class BoundsCheck:
         return self.line.sources[name].offered_ns[number] - age_ns, ROUNDED_NS + age_ns * DRIFT_PPM // MILLION
 
     def _origins(self, name: str, stream: int, story: Story) -> None:
-        """Where the node's own clock did not stand still."""
+        """By the node's own clock, which stood still while its machine slept."""
         clock = self.line.clocks.get(story.clock)
-        if clock is None or self.line.slept[story.node]:
+        if clock is None:
             return
         for record in story.records:
             key = (record.source, record.epoch, record.seq)
             if isinstance(record, rec.Admitted) and key in self.numbers and record.source == stream:
                 true_ns, margin_ns = self._true(key)
-                late_ns = clock.true_ns(record.origin_hi_ns)
-                early_ns = clock.true_ns(record.origin_lo_ns) if record.origin_lo_ns > 0 else 0
+                late_ns = self._when(story.node, clock.true_ns(record.origin_hi_ns), late=True)
+                early_ns = self._when(story.node, clock.true_ns(record.origin_lo_ns)) if record.origin_lo_ns > 0 else 0
                 if not early_ns - margin_ns <= true_ns <= late_ns + margin_ns:
                     self.found.say(f"{name}: {key} is of {true_ns}, and recorded as of {early_ns} to {late_ns}")
+
+    def _when(self, node: str, true_ns: int, late: bool = False) -> int:
+        """When the node's clock has shown something, of which it would be that true instant had it never slept since.
+        late: the last instant, where it showed it all the while it slept."""
+        for since_ns, until_ns in reversed(self.line.slept[node]):
+            if true_ns < until_ns - SAME_NS:
+                true_ns -= until_ns - since_ns
+            elif late or true_ns > until_ns + SAME_NS:
+                return true_ns
+            else:
+                return since_ns
+        return true_ns
 
     def _latency(self, record: rec.Output, key: Key, node: str, given: Given) -> None:
         """Also where others were suspended; if the output's own node was, its clock says less than it took."""

@@ -8,6 +8,7 @@ What it holds the system to, besides that results are of tuples that were admitt
 - a side input's value is the latest that had come to the node when the instance began;
 - what is admitted under a policed source conforms to its curve, and what was shed would not have;
 - none is admitted that is older than its source allows, none refused for that which is not;
+- a join gives up nothing whose partner may still be of use;
 - bounds of an origin and of how long a result took hold the true ones;
 - no more tuples are admitted than were offered.
 """
@@ -27,6 +28,7 @@ from tests.simulation.agents.street.window_check import WindowCheck
 
 EXPECTED = {"fast": ("s", "b"), "pair": ("t", ""), "near": ("t", "b")}  # by output: source, and where it is given
 CURVE = Curve(8, 500 * MS, {"street_first": 54_120_000, "street_second": 54_280_000})
+JOIN_NS = 600 * MS  # the longest deadline of what is joined: a join waits longer
 SOURCES = {stream: name for name, (stream, _) in FED.items()}
 
 
@@ -46,6 +48,7 @@ class StreetCheck:
         self._results()
         self._conservation()
         self._ages()
+        self._patience()
         self._offered()
         BoundsCheck(self.line, library, self.numbers, found).run()
         self._healed()
@@ -134,6 +137,18 @@ class StreetCheck:
                     self.found.counts["refused as too old"] += record.tuples
                     if record.age_lo_ns <= MOST_AGE_NS:
                         self.found.say(f"t: a tuple that may be {record.age_lo_ns} ns old was refused as too old")
+
+    def _patience(self) -> None:
+        """A join gives up what waits when its partner has not come for as long as it may still be of use."""
+        for story in self.library.stories:
+            for record in story.records:
+                if isinstance(record, rec.Lost) and record.cause == rec.CAUSE_JOIN_EXPIRED:
+                    self.found.counts["joins expired"] += 1
+                    first = min(each.at_ns for each in story.by_key[record.source, record.epoch, record.seq])
+                    if record.at_ns - first < JOIN_NS:
+                        self.found.say(
+                            f"{story.node}: {record[3:6]} was given up by a join {record.at_ns - first} ns on"
+                        )
 
     def _offered(self) -> None:
         """A tuple that was offered once has a record of it, also after a crash, as far as records are here."""

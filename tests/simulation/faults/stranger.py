@@ -1,4 +1,4 @@
-"""A stranger on a host of its own that says hello to a node under the name of another one."""
+"""A stranger on a host of its own that connects to a node and sends what it was given."""
 
 from node_agent.link.limits import LinkError
 from node_agent.ports import READABLE, WRITABLE
@@ -8,16 +8,14 @@ from node_agent.wire import frames
 from tests.simulation.faults.faulty_line import PORT, SECOND, FaultyLine
 
 
-class Impostor:
-    """Connects once, says hello, and stays. welcomed, refused: how it was answered."""
+class Stranger:
+    """Connects once, sends, and stays. welcomed: it was greeted; refused: with these codes."""
 
-    def __init__(self, line: FaultyLine, name: str, peer: str, incarnation: int) -> None:
-        host = SimulatedHost(line.wires, f"impostor-{line.time.now_ns}")
+    def __init__(self, line: FaultyLine, peer: str, data: bytes) -> None:
+        host = SimulatedHost(line.wires, f"stranger-{line.time.now_ns}-{len(line.wires.hosts)}")
         clock = line.new_clock(host.name)
-        self.welcomed = self.refused = False
-        self._hello = frames.Hello(
-            f"node:{name}", clock.domain, line.random.getrandbits(63) | 1, drift_ppm=50, incarnation=incarnation
-        )
+        self.clock, self.welcomed, self.refused = clock, False, set[str]()
+        self._unsent = bytearray(data)
         self._reader = frames.FrameReader()
 
         def sleep(shown_ns: int) -> None:
@@ -40,9 +38,10 @@ class Impostor:
     def on_ready(self, at_ns: int, mask: int) -> None:
         """The connection stands, has failed, or brings an answer."""
         try:
-            if mask == WRITABLE:
-                self._network.change(self._end.fileno(), READABLE)
-                self._end.send(frames.encode_hello(self._hello))
+            if mask == WRITABLE and self._unsent:
+                del self._unsent[: self._end.send(self._unsent)]
+                if not self._unsent:
+                    self._network.change(self._end.fileno(), READABLE)
             else:
                 self._read()
         except BlockingIOError:
@@ -54,7 +53,8 @@ class Impostor:
         data = self._end.recv(1 << 16)
         for frame in self._reader.feed(data):
             self.welcomed |= isinstance(frame, frames.Hello)
-            self.refused |= isinstance(frame, frames.Refused) and frame.code == "fenced"
+            if isinstance(frame, frames.Refused):
+                self.refused.add(frame.code)
         if not data:
             self._gone()
 

@@ -1,0 +1,127 @@
+"""Kinds of faults while something is deployed, stopped or collected: what two coordinators, late messages and a slow
+network make of it."""
+
+from collections import Counter
+
+from node_agent.virtual.simulated.simulated_network import SimulatedHost
+from tests.simulation.agents.agent_faults import Begin, Fault
+from tests.simulation.agents.agents_line import COORDINATOR, MS, NODES, PLANS, SECOND, AgentsLine
+
+PEERS = [(NODES[from_], NODES[to]) for from_ in NODES for to in NODES if from_ != to]
+MOVED = "c"  # no client feeds it, so that nobody but a deployment has to know where it is
+NEW_ADDRESS = "127.0.1.3"
+
+
+def _coordinator_paused(line: AgentsLine, fault: Fault, fired: Counter[str]) -> None:
+    """In the middle of a deployment; another one deploys meanwhile, and then the first one goes on."""
+    first = line.deploy(PLANS[fault.size % 2])
+
+    def pause() -> None:
+        if first.process.alive:
+            fired[fault.kind] += 1
+            first.process.pause()
+
+    line.time.after(fault.size * MS // 100, pause)
+    if fault.size % 3:
+        line.time.after(fault.size * MS // 100 + fault.for_ns // 4, lambda: line.deploy(PLANS[1 - fault.size % 2]))
+    line.time.after(fault.size * MS // 100 + fault.for_ns, first.process.go_on)
+
+
+def _deploy_cut(line: AgentsLine, fault: Fault, fired: Counter[str]) -> None:
+    """One node hears no more in the middle of a deployment; what its peers send proves that it was decided."""
+    way = line.wires.way(COORDINATOR, NODES[fault.node])
+    process = line.deploy(PLANS[1 - fault.size % 2])
+
+    def cut() -> None:
+        fired[fault.kind] += process.process.alive
+        way.cut()
+        line.time.after(fault.for_ns, way.heal)
+
+    line.time.after(fault.size * MS // 100, cut)
+    line.time.after(fault.for_ns, lambda: line.expect_durable(fault.node))
+
+
+def _redeploy_slowly(line: AgentsLine, fault: Fault, fired: Counter[str]) -> None:
+    """Much is on its way between the nodes when another plan is committed."""
+    more_ns = (20 + fault.size % 200) * MS
+    ways = [line.wires.way(*pair) for pair in PEERS]
+    for way in ways:
+        way.latency_ns += more_ns
+
+    def mend() -> None:
+        for way in ways:
+            way.latency_ns -= more_ns
+
+    def again() -> None:
+        fired[fault.kind] += 1
+        line.deploy(PLANS[fault.size % 2])
+
+    line.time.after(SECOND, lambda: line.deploy(PLANS[1 - fault.size % 2]))
+    line.time.after(SECOND + fault.for_ns // 2, again)
+    line.time.after(2 * SECOND + fault.for_ns, mend)
+
+
+def _stop_cut(line: AgentsLine, fault: Fault, fired: Counter[str]) -> None:
+    """Everything is stopped while a link holds what it cannot send."""
+    way = line.wires.way(*PEERS[fault.size % len(PEERS)])
+    way.cut()
+
+    def stop() -> None:
+        fired[fault.kind] += 1
+        line.stop_and_deploy(PLANS[fault.size % 2])
+
+    line.time.after(fault.size % 400 * MS, stop)
+    line.time.after(fault.for_ns, way.heal)
+
+
+def _collect(line: AgentsLine, fault: Fault, fired: Counter[str]) -> None:
+    """A collection while the plan runs, and another one later, which tells the nodes what is held."""
+
+    def done() -> None:
+        fired[fault.kind] += 1
+
+    line.collect_now(done)
+    line.time.after(fault.for_ns, lambda: line.collect_now(done))
+
+
+def _collect_power_cut(line: AgentsLine, fault: Fault, fired: Counter[str]) -> None:
+    """The power goes right after a node has handed over what it has, and before it is asked again."""
+    machine = line.machines[fault.node]
+
+    def cut() -> None:
+        if not machine.host.on or machine.asleep:
+            return
+        fired[fault.kind] += 1
+        line.touch(fault.node)
+        machine.power_off()
+
+        def on() -> None:
+            machine.power_on(line.new_clock(fault.node))
+            line.expect_plan_soon(fault.node)
+
+        line.time.after(fault.for_ns, on)
+
+    line.collect_now(lambda: line.time.after(fault.size % 10 * MS, cut))
+
+
+def _moved(line: AgentsLine, fault: Fault, fired: Counter[str]) -> None:
+    """A machine is switched off and comes back under another address, which a deployment tells the others."""
+    machine = line.machines[MOVED]
+    if not machine.host.on or machine.asleep or NEW_ADDRESS in line.wires.hosts:
+        return
+    fired[fault.kind] += 1
+    machine.power_off()
+    line.touch(MOVED)
+
+    def on() -> None:
+        machine.move(SimulatedHost(line.wires, NEW_ADDRESS))
+        machine.power_on(line.new_clock(MOVED))
+        line.touch(MOVED)
+
+    line.time.after(fault.for_ns, on)
+
+
+DEPLOY_KINDS: dict[str, Begin] = {
+    "coordinator_paused": _coordinator_paused, "deploy_cut": _deploy_cut, "redeploy_slowly": _redeploy_slowly,
+    "stop_cut": _stop_cut, "collect": _collect, "collect_power_cut": _collect_power_cut, "moved": _moved,
+}  # fmt: skip
