@@ -68,6 +68,10 @@ scale: setup ## the part of bench that measures the planner on growing clusters,
 endurance: setup ## ten minutes at ten times the load on two agents; writes runs/endurance.json (MINUTES=1: shorter)
 	@$(BIN)/python -m infra.endurance $(if $(MINUTES),--minutes $(MINUTES))
 
+.PHONY: chaos
+chaos: setup ## as root: ten minutes of power cuts, cut links, frozen agents and full disks; every tuple counted again (MINUTES=1 SEED=7)
+	@$(BIN)/python -m infra.chaos $(if $(MINUTES),--minutes $(MINUTES)) $(if $(SEED),--seed $(SEED))
+
 .PHONY: papers
 papers: setup ## the papers' figures beside ours; writes runs/papers
 	@$(BIN)/python -m infra.papers

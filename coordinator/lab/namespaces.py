@@ -34,6 +34,7 @@ NAME = re.compile(r"[a-z][a-z0-9-]{0,19}")
 BRIDGE = "0net"  # no machine can have this name
 STOP_S = 10.0
 MOST = 64
+NOBODY = "02:00:00:00:00:00"  # a hardware address that no machine has
 
 
 class LabError(Exception):
@@ -131,6 +132,35 @@ class Lab:
         """Its name for `ip netns`."""
         return f"{self._stem}-{machine}"
 
+    def processes(self, machine: str) -> list[int]:
+        """Ids of what runs in that machine."""
+        return _processes(self.namespace(machine))
+
+    def cut(self, machine: str) -> None:
+        """Nothing leaves or reaches that machine, and nobody is told; until `mend`."""
+        _ip("-n", self.namespace(BRIDGE), "link", "set", self._port(machine), "down")
+
+    def mend(self, machine: str) -> None:
+        """The end of `cut`."""
+        _ip("-n", self.namespace(BRIDGE), "link", "set", self._port(machine), "up")
+
+    def cut_way(self, sender: str, receiver: str) -> None:
+        """What one machine sends to another one is lost, the other direction goes on; until `mend_way`.
+
+        Its frames go to a hardware address that no machine has.
+        """
+        _ip(*self._neighbour("replace", sender, receiver), "lladdr", NOBODY, "nud", "permanent")
+
+    def mend_way(self, sender: str, receiver: str) -> None:
+        """The end of `cut_way`."""
+        _ip(*self._neighbour("del", sender, receiver))
+
+    def _port(self, machine: str) -> str:
+        return f"port{list(self.addresses).index(machine)}"
+
+    def _neighbour(self, what: str, sender: str, receiver: str) -> tuple[str, ...]:
+        return ("-n", self.namespace(sender), "neigh", what, self.addresses[receiver], "dev", "eth0")
+
     def close(self) -> None:
         """End what runs in there and remove all; signals wait until that is done."""
         with _undisturbed():
@@ -146,9 +176,9 @@ class Lab:
         _ip(*bridge, "link", "add", "br0", "type", "bridge")
         _ip(*bridge, "link", "set", "br0", "up")
         names = "".join(f"{address} {name} {name}.local\n" for name, address in self.addresses.items())
-        for number, (name, address) in enumerate(self.addresses.items()):
+        for name, address in self.addresses.items():
             _ip("netns", "add", self.namespace(name))
-            here, port = ("-n", self.namespace(name)), f"port{number}"
+            here, port = ("-n", self.namespace(name)), self._port(name)
             _ip(*here, "link", "add", "eth0", "type", "veth", "peer", "name", port, "netns", self.namespace(BRIDGE))
             _ip(*bridge, "link", "set", port, "master", "br0", "up")
             _ip(*here, "addr", "add", f"{address}/{self._bits}", "dev", "eth0")

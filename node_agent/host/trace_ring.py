@@ -10,12 +10,16 @@ that are written at once.
     144  u64 dropped   records that did not fit (a GAP record says so when there is room again)
     152  u64 state     0 live, else the PLAN state (ended, crashed) that closed it
     160  u64 noted     dropped records that a GAP accounts for
-    168  u64 taken     number of entries from 256 on that hold
+    168  u64 promised  entries from 256 on that were ever written, times 65536, and how many of the last ones depend
     176  u64 due       instant by which the runtime writes this cell again; 0: it has not begun
+    184  u64 depend    the entries that depend hold as soon as so many bytes of records are published
     192  hang cell     u64 start_ns (0: idle), u64 hang_ns, u16 unit, flags, source, epoch, u64 seq, ordinal
-    256  taken over    tuples that run before they are acknowledged: u64 peer, boot, link_seq, seq; see TakenOver
-    2304 acknowledged  the last link_seq that each sending node was told: rows as above, seq 0; peer 0: no row
-    4096 records, then one scratch record for what is dropped
+    256  taken over    tuples that were taken, the latest ones: u64 peer, boot, link_seq, seq; see TakenOver
+    33024 acknowledged the last link_seq that each sending node was told: rows as above, seq 0; peer 0: no row
+    36864 records, then one scratch record for what is dropped
+
+A tuple's admission and the promise not to admit it again hold from the same instant, the one at which its record is
+published: killed before, neither is there, killed after, both are.
 
 The runtime leaves the room of RESERVED records free: when it is dead the supervisor can always say what was dropped
 and which instance hung.
@@ -35,17 +39,20 @@ from node_agent.core.facts import Facts, Stretch
 from protos import records
 from protos.records import NO_REF, RECORD, RECORD_BYTES, Gap, Record
 
-DATA = 4096
+DATA = 36_864
 CELLS = 128
-WRITTEN, TAKEN, DROPPED, STATE, NOTED, PROMISES, BEAT = range(7)
+WRITTEN, TAKEN, DROPPED, STATE, NOTED, PROMISES, BEAT, DEPEND = range(8)
 HANG = Struct("<QQHHHHQQ")
 HANG_AT = 192
 TAKEN_OVER = Struct("<QQQQ")
 TAKEN_OVER_AT = 256
-MOST_TAKEN_OVER = 64
-ACKNOWLEDGED_AT = TAKEN_OVER_AT + MOST_TAKEN_OVER * TAKEN_OVER.size
+MOST_TAKEN_OVER = 512  # that one promise can hold, and that are remembered
+ROWS = 2 * MOST_TAKEN_OVER  # what a promise overwrites is not remembered any more
+ACKNOWLEDGED_AT = TAKEN_OVER_AT + ROWS * TAKEN_OVER.size
 MOST_ACKNOWLEDGED = (DATA - ACKNOWLEDGED_AT) // TAKEN_OVER.size
-MOST_INHERITED = 256  # that one incarnation leaves to the next; older ones are forgotten
+MOST_INHERITED = (
+    MOST_TAKEN_OVER + MOST_ACKNOWLEDGED
+)  # that one incarnation leaves to the next; older ones are forgotten
 CAPACITY_RECORDS = 32_768
 PARTIAL_SUFFIX = ".partial"  # of a ring that is being made
 RESERVED = 2
@@ -98,8 +105,9 @@ class Ring:
         self.path, self.memory = path, memory
         self.header = records.unpack_header(memory[: records.HEADER_BYTES])
         self.view = memoryview(memory)
-        self.cells = self.view[CELLS : CELLS + 56].cast("Q")
+        self.cells = self.view[CELLS : CELLS + 64].cast("Q")
         self._acknowledged = self.view[ACKNOWLEDGED_AT:DATA].cast("Q")
+        self._promises = 0  # ever written
         self._rows: dict[tuple[int, int], int] = {}  # of `acknowledged`, by peer and boot: index of the link_seq
         self.capacity = (len(memory) - DATA - RECORD_BYTES) // RECORD_BYTES * RECORD_BYTES  # bytes, with the reserve
 
@@ -173,15 +181,21 @@ class Ring:
 
     # -- what has been taken over
 
-    def promise_acknowledgements(self, taken: Sequence[TakenOver]) -> bool:
-        """Write down that these count as acknowledged if the runtime is killed. False where they are too many."""
+    def promise_acknowledgements(self, taken: Sequence[TakenOver], published: int = 0) -> bool:
+        """Write down that these count as acknowledged if the runtime is killed. False where they are too many.
+
+        published: they hold once so many bytes of records are; what was promised before has to hold by now.
+        """
         if len(taken) > MOST_TAKEN_OVER:
             return False
-        at = TAKEN_OVER_AT
-        for each in taken:
-            TAKEN_OVER.pack_into(self.memory, at, *each)
-            at += TAKEN_OVER.size
-        self.cells[PROMISES] = len(taken)
+        if taken:
+            before = self._promises
+            self.cells[PROMISES] = before << 16
+            for number, each in enumerate(taken, before):
+                TAKEN_OVER.pack_into(self.memory, TAKEN_OVER_AT + number % ROWS * TAKEN_OVER.size, *each)
+            self.cells[DEPEND] = published
+            self.cells[PROMISES] = before << 16 | len(taken)
+            self._promises = before + len(taken)
         return True
 
     def acknowledge(self, peer: int, boot: int, link_seq: int) -> None:
@@ -206,9 +220,11 @@ class Ring:
 
     def promised(self) -> list[TakenOver]:
         """For the supervisor, of a runtime that is dead: what has been taken over and what has been acknowledged."""
-        count = min(self.cells[PROMISES], MOST_TAKEN_OVER)
-        end = TAKEN_OVER_AT + count * TAKEN_OVER.size
-        taken = TAKEN_OVER.iter_unpack(self.memory[TAKEN_OVER_AT:end])
+        count, depend = divmod(self.cells[PROMISES], 1 << 16)
+        if self.cells[WRITTEN] >= self.cells[DEPEND]:
+            count += depend
+        numbers = range(max(0, count - MOST_TAKEN_OVER), count)
+        taken = (TAKEN_OVER.unpack_from(self.memory, TAKEN_OVER_AT + each % ROWS * TAKEN_OVER.size) for each in numbers)
         acknowledged = TAKEN_OVER.iter_unpack(self.memory[ACKNOWLEDGED_AT:DATA])
         return [TakenOver._make(each) for each in (*taken, *(row for row in acknowledged if row[2]))]
 

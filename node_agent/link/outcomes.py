@@ -5,7 +5,7 @@ knows them, and the later ones come again.
 """
 
 from collections import deque
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable
 
 Outcome = tuple[int, int, int, str | None]
 """link_seq, epoch, seq, None; or link_seq, 0, 0, why it was refused"""
@@ -17,6 +17,8 @@ class OutcomeLog:
     def __init__(self, keep: int = 16_384) -> None:
         self._sent: deque[Outcome] = deque(maxlen=keep)
         self._new: list[Outcome] = []
+        self._promised = 0  # of the new ones, how many a next incarnation would know
+        self._recalled: set[int] = set()  # of an earlier one, what the source may send again
 
     def __len__(self) -> int:
         """Outcomes that are remembered or not told yet."""
@@ -30,10 +32,21 @@ class OutcomeLog:
         """The tuple was not admitted."""
         self._new.append((link_seq, 0, 0, why))
 
+    def promise(self) -> list[Outcome]:
+        """The admissions that a next incarnation has to know, from where this ended last time up to the first refusal,
+        which is not on record yet: it is decided anew there, and so is what comes after it."""
+        found = []
+        for outcome in self._new[self._promised :]:
+            if outcome[3] is not None:
+                break
+            found.append(outcome)
+        self._promised += len(found)
+        return found
+
     @property
-    def new(self) -> Sequence[Outcome]:
-        """What `take` would give."""
-        return self._new
+    def promised(self) -> bool:
+        """Whether every outcome that `take` would give is."""
+        return self._promised >= len(self._new)
 
     @property
     def refuses(self) -> bool:
@@ -43,11 +56,24 @@ class OutcomeLog:
     def recall(self, outcomes: Iterable[Outcome]) -> None:
         """Outcomes that an earlier incarnation of the admitting side had and may not have told."""
         self._sent.extend(outcomes)
+        self._recalled.update(outcome[0] for outcome in self._sent)
+
+    def resume_after(self, known: int) -> int:
+        """Up to which link_seq nothing is missing for a source that knows the outcomes up to `known`: it has to send
+        what follows again, since a refusal may not have been told."""
+        while known + 1 in self._recalled:
+            known += 1
+        return known
+
+    def knows(self, link_seq: int) -> bool:
+        """Whether an earlier incarnation admitted it: its outcome is told without it."""
+        return link_seq in self._recalled
 
     def on_hello(self, resume_after: int) -> None:
         """The source is (again) connected and knows the outcomes up to this link_seq."""
         again = [outcome for outcome in self._sent if outcome[0] > resume_after]
         self._new[:0] = again
+        self._promised += len(again)
         for _ in again:
             self._sent.pop()
 
@@ -55,5 +81,6 @@ class OutcomeLog:
         """The outcomes to write now, oldest first. Write them with or before the Ack that covers them."""
         taken = self._new[:most]
         del self._new[:most]
+        self._promised = max(0, self._promised - len(taken))
         self._sent.extend(taken)
         return taken

@@ -9,8 +9,9 @@ Nothing leaves the node before the facts that explain it are in the ring, which 
 killed, the records that others can see are those of whole instances.
 
 A tuple that finds the node idle runs before it is acknowledged, which saves it the time of a system call; an instance
-that is planned to be long is not waited for. One that hangs its operator must not be sent again to the new incarnation:
-its acknowledgement is promised in shared memory first (Acceptor.promise).
+that is planned to be long is not waited for. A tuple that was taken over must not be taken again by the next
+incarnation, also where it hangs its operator or its acknowledgement is lost with this process. So the acknowledgement
+is promised in shared memory, and holds from the instant at which the record is published (Acceptor.promise).
 
 Sockets are polled by time, not per instance: a poll costs about as much as scheduling an instance.
 """
@@ -216,8 +217,10 @@ class Runtime:
                 self._skip -= measured
                 self._name(engine, job)
                 job = executor.run(job)
-            facts.publish()
-            if self._flush_due:
+            if not self._flush_due:
+                facts.publish()
+            else:
+                self._publish_arrivals()
                 self._flush()
                 at_ns = self._now()
                 executor.due_ns = at_ns + self._drain_every_ns
@@ -278,11 +281,17 @@ class Runtime:
                 seconds = 0.0
         at_ns = self.shared.network.wait(seconds)
         self.context.arrivals.apply(at_ns)
-        self.facts.publish()
-        if self._starts_long() or not (self.acceptor is None or self.acceptor.promise_acknowledgements()):
+        promised = self._publish_arrivals()
+        if self._starts_long() or not promised:
             self._flush()
         else:
             self._flush_due = True
+
+    def _publish_arrivals(self) -> bool:
+        """Publish what was drained, with the promise that it is not taken again. False: acknowledge at once."""
+        promised = self.acceptor is None or self.acceptor.promise_acknowledgements()
+        self.facts.publish()
+        return promised
 
     def _starts_long(self) -> bool:
         """Whether the next instance is planned to take so long that acknowledgements should not wait for its end."""

@@ -4,7 +4,7 @@ from collections import Counter, OrderedDict
 from collections.abc import Iterable, Iterator
 
 from node_agent.host.log import WARNING
-from node_agent.host.trace_ring import PROMISES, Inherited, TakenOver, peer_key
+from node_agent.host.trace_ring import Inherited, TakenOver, peer_key
 from node_agent.link.fence import AWAY_NS
 from node_agent.link.limits import LinkError
 from node_agent.link.outcomes import Outcome, OutcomeLog
@@ -14,6 +14,7 @@ from node_agent.runtime.links.roles import Context, NodeRole, Role, SourceRole, 
 from node_agent.runtime.links.sink_role import SinkRole
 from node_agent.runtime.links.socket_connection import Connection, Security
 from node_agent.wire import frames
+from protos.records import RECORD_BYTES
 
 MOST_CONNECTIONS = 256
 MOST_STRANGERS = 32  # of them that have not said hello
@@ -105,10 +106,10 @@ class Acceptor:
             self._close_others(hello.peer, hello.boot)
             receiver = self._inbox.hello(hello.peer, hello.boot, alone=False)
         promised = self._promised.get((peer_key(hello.peer), hello.boot), ())
-        receiver.resume(max((link_seq for link_seq, _, _, _ in promised), default=0))
         self.context.senders += 1
         accepted.counted = True
         if kind == "node":
+            receiver.resume(max((link_seq for link_seq, _, _, _ in promised), default=0))
             return NodeRole(self.context, accepted.connection, hello, receiver)
         outcome_log = self._outcome_logs.get((hello.peer, hello.boot))
         if outcome_log is None:
@@ -182,19 +183,20 @@ class Acceptor:
                 accepted.on_ready(self.context.shared.now_ns(), READABLE)
 
     def promise_acknowledgements(self) -> bool:
-        """In place of acknowledgements before an instance runs: in shared memory, where they outlive this process.
+        """Before the facts of what has arrived are published: in shared memory, where it outlives this process.
 
-        If it has to be killed, the next incarnation says that these tuples have been taken over: a tuple that hangs its
-        operator is not sent again. False: there are too many of them, acknowledge now.
+        If it is killed, the next incarnation says that these tuples have been taken over: none is admitted again, nor
+        sent again to hang its operator once more. Acknowledgements can leave later. False: there are too many, or some
+        are refused, acknowledge at once.
         """
         taken: list[TakenOver] = []
+        promised = True
         for accepted in self.touched:
             if accepted.role is not None:
-                more = accepted.role.taken_over()
-                if more is None:
-                    return False
-                taken += more
-        return self._ring.promise_acknowledgements(taken)
+                taken += accepted.role.taken_over()
+                promised = promised and accepted.role.promised
+        written = self.context.shared.facts.written_records
+        return self._ring.promise_acknowledgements(taken, written * RECORD_BYTES) and promised
 
     def flush(self, at_ns: int) -> None:
         """What was taken over is acknowledged, results go to sinks. Call when the facts have been published."""
@@ -203,7 +205,6 @@ class Acceptor:
                 if accepted.role is None or accepted.role.acknowledge(drained=True):
                     self.touched.pop(accepted, None)
                 accepted.close_if_gone()
-            self._ring.cells[PROMISES] = 0
         for sinks in self.sinks.values():
             for sink in sinks:
                 sink.flush(at_ns)

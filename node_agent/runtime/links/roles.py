@@ -7,7 +7,7 @@ from node_agent.core import plan as core
 from node_agent.core.lineage import Lineage
 from node_agent.core.shedding.memory_limit import REFUSE
 from node_agent.core.shedding.refusals import age_refused, too_old
-from node_agent.host.trace_ring import MOST_TAKEN_OVER, TakenOver, peer_key
+from node_agent.host.trace_ring import TakenOver, peer_key
 from node_agent.link.clock_offset import Offset, PeerClock
 from node_agent.link.limits import LinkError
 from node_agent.link.outcomes import OutcomeLog
@@ -84,8 +84,12 @@ class Role(Protocol):
     def acknowledge(self, drained: bool) -> bool:
         """After a drain: write what is due. False: what it would say stands in no record yet."""
 
-    def taken_over(self) -> list[TakenOver] | None:
-        """What an acknowledgement would say now; None: more than a promise can hold."""
+    def taken_over(self) -> list[TakenOver]:
+        """What has to be promised since this was asked last."""
+
+    @property
+    def promised(self) -> bool:
+        """Whether that is all that an acknowledgement would say now."""
 
 
 class NodeRole:
@@ -97,6 +101,7 @@ class NodeRole:
         self.node = hello.peer.partition(":")[2]
         self.clock = context.clock_of(hello)
         self._unknown: list[int] = []  # numbers of this batch whose plan is not here
+        self._promised = 0  # link_seq
         granted = receiver.on_hello(context.backpressure.credit(context.senders))
         connection.write(answer(context.shared, resume_after=granted.upto, credit_bytes=granted.credit_bytes))
 
@@ -178,9 +183,17 @@ class NodeRole:
             self.connection.write(frames.encode_ack(due.upto, due.credit_bytes))
         return True
 
-    def taken_over(self) -> list[TakenOver] | None:
+    def taken_over(self) -> list[TakenOver]:
         """Acknowledgements of nodes are cumulative."""
-        return [TakenOver(self.key, self.boot, self.receiver.last, 0)]
+        if self.promised:
+            return []
+        self._promised = self.receiver.last
+        return [TakenOver(self.key, self.boot, self._promised, 0)]
+
+    @property
+    def promised(self) -> bool:
+        """See Role."""
+        return self._promised == self.receiver.last
 
 
 class SourceRole:
@@ -200,6 +213,7 @@ class SourceRole:
         deployed, source = self._fed = found  # where its tuples went last
         self.clock = context.clock_of(hello)
         self.codec = deployed.codecs[source.stream]
+        receiver.resume(outcome_log.resume_after(hello.resume_after))
         outcome_log.on_hello(hello.resume_after)
         granted = receiver.on_hello(self._credit(context.senders))
         connection.write(
@@ -216,6 +230,9 @@ class SourceRole:
         link_seq = batch.first + len(batch.tuples) - len(fresh)
         room = 0
         for number, arrived in enumerate(fresh):
+            if self.outcome_log.knows(link_seq):
+                link_seq += 1
+                continue
             if not number % LOOKED_EVERY:
                 room = self.context.backpressure.room
             why = self._admit(at_ns, arrived, link_seq, room <= 0, batch.sent_ns)
@@ -302,12 +319,14 @@ class SourceRole:
             due, outcomes = None, self.outcome_log.take()
         return True
 
-    def taken_over(self) -> list[TakenOver] | None:
+    def taken_over(self) -> list[TakenOver]:
         """Each with the lineage that it was given."""
-        new = self.outcome_log.new
-        if len(new) > MOST_TAKEN_OVER or self.outcome_log.refuses:
-            return None
-        return [TakenOver(self.key, self.boot, link_seq, seq) for link_seq, _, seq, _ in new]
+        return [TakenOver(self.key, self.boot, link_seq, seq) for link_seq, _, seq, _ in self.outcome_log.promise()]
+
+    @property
+    def promised(self) -> bool:
+        """See Role."""
+        return self.outcome_log.promised
 
 
 def answer(shared: Shared, resume_after: int = 0, credit_bytes: int = 0, plan: int = 0, codec: str = "") -> bytes:

@@ -74,6 +74,11 @@ class SinkRole:
         """Nothing to acknowledge."""
         return True
 
-    def taken_over(self) -> list[TakenOver] | None:
+    def taken_over(self) -> list[TakenOver]:
         """Nothing."""
         return []
+
+    @property
+    def promised(self) -> bool:
+        """Sinks are told of nothing that has to be promised."""
+        return True

@@ -191,8 +191,24 @@ def test_what_was_taken_over_can_be_read_when_the_writer_is_dead(tmp_path: Path)
     taken = [TakenOver(1 << 63, 7, seq, seq) for seq in range(MOST_TAKEN_OVER)]
     assert ring.promised() == []
     assert ring.promise_acknowledgements(taken) and ring.promised() == taken
-    assert ring.promise_acknowledgements(taken[:2]) and ring.promised() == taken[:2]
+    assert ring.promise_acknowledgements(taken[:2]) and ring.promised() == [*taken[2:], *taken[:2]]
+    assert ring.promise_acknowledgements([]) and ring.promised() == [*taken[2:], *taken[:2]]
     assert not ring.promise_acknowledgements([*taken, taken[0]])
+
+
+def test_what_is_promised_holds_as_soon_as_its_records_are_published(tmp_path: Path) -> None:
+    ring = _ring(tmp_path, 8)
+    facts = RingFacts(ring)
+    taken = [TakenOver(5, 7, seq, seq) for seq in range(MOST_TAKEN_OVER)]
+    assert ring.promise_acknowledgements(taken)
+    for number in range(3):
+        _write(facts, number)
+        more = TakenOver(5, 7, 1000 + number, 1000 + number)
+        assert ring.promise_acknowledgements([more], facts.written_records * records.RECORD_BYTES)
+        assert Ring.open(ring.path).promised() == taken
+        facts.publish()
+        taken = [*taken[1:], more]
+        assert Ring.open(ring.path).promised() == taken
 
 
 def test_what_was_acknowledged_can_be_read_when_the_writer_is_dead(tmp_path: Path) -> None:

@@ -13,7 +13,7 @@ from node_agent.control.deployment import Deployment, Durable, State
 from node_agent.control.plan_store import PlanStore
 from node_agent.core.incremental import finish
 from node_agent.host import ipc
-from node_agent.host.clock import now_ns
+from node_agent.host.clock import clock_domain, now_ns
 from node_agent.host.files.durable_files import checked, with_check
 from node_agent.host.files.state_dir import StateDir
 from node_agent.host.network import SocketListener
@@ -163,6 +163,23 @@ def test_what_a_killed_incarnation_promised_is_not_taken_twice(processes: Any, t
         hello, ack = _say(process, frames.encode_hello(frames.Hello("source:in", "clock", 6, 0, 3)), 2)
         assert isinstance(hello, frames.Hello) and hello.resume_after == 4
         assert isinstance(ack, frames.Ack) and ack.admitted == [frames.Answer(4, 7, 12)]
+
+
+def test_a_tuple_between_promised_ones_whose_refusal_was_not_told_is_decided_anew(
+    processes: Any, tmp_path: Path
+) -> None:
+    _store(tmp_path / "s", (chain_plan(), 1, State.COMMITTED))
+    source = peer_key("source:in")
+    process = processes([(7, TakenOver(source, 6, link_seq, link_seq + 8)) for link_seq in (3, 4, 6)])
+    process._resume()
+    hello = frames.encode_hello(frames.Hello("source:in", clock_domain(), 6, 0, 3))
+    at_ns = now_ns()
+    three = [frames.encode_tuple((0, 0, 0, 0, at_ns, at_ns), 0, 0, b"1") for _ in range(3)]
+    greeted, ack = _say(process, hello + frames.encode_batch(5, now_ns, three), 2)
+    assert isinstance(greeted, frames.Hello) and greeted.resume_after == 4
+    assert isinstance(ack, frames.Ack) and ack.upto == 7
+    answers = {each.link_seq: (each.epoch, each.seq) for each in ack.admitted}
+    assert answers == {4: (7, 12), 6: (7, 14), 5: (1, 1), 7: (1, 2)}
 
 
 def test_a_connection_that_broke_is_forgotten_though_its_descriptor_is_reused(processes: Any, tmp_path: Path) -> None:

@@ -63,6 +63,7 @@ class Watch:
     calls: list[set[Fact]] = field(default_factory=list)
     promised: list[list[int]] = field(default_factory=list)
     acknowledged: list[int] = field(default_factory=list)  # by the call, how many tuples of the source
+    kept: list[tuple[set[int], set[int]]] = field(default_factory=list)  # at a frame: admitted, and promised numbers
     held: list[bool] = field(default_factory=list)  # by the refusal that was told: whether some stood in no record
 
     def of(self, kind: type[Any]) -> Iterator[tuple[Any, set[Fact]]]:
@@ -93,6 +94,8 @@ def _watched(
         reader = readers.setdefault(connection, frames.FrameReader())
         for frame in reader.feed(bytes(data)):
             watch.left.append((frame, _published(ring)))
+            admitted = {seq for kind, source, seq in _published(ring) if (kind, source) == ("ADMITTED", 1)}
+            watch.kept.append((admitted, {each.seq for each in ring.promised() if each.seq}))
             if isinstance(frame, frames.Refused):
                 watch.held.append(runtime.shared.refusals.held)
         return send(connection, data)
@@ -198,4 +201,25 @@ def test_only_an_instance_that_is_planned_to_take_long_waits_for_the_acknowledge
         source.sendall(_batch(0))
         _step_until(runtime, lambda: watch.outcomes() == 1)
     assert watch.acknowledged[0] == long
-    assert watch.promised[0] == [1][long:]
+    assert watch.promised[0] == [1]
+
+
+@pytest.mark.parametrize("cost_ns", [1, LONG_NS], ids=["short", "long"])
+def test_whenever_a_runtime_is_killed_what_it_has_admitted_is_not_admitted_again(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, cost_ns: int
+) -> None:
+    """At everything that leaves, tuples to peers before acknowledgements, and after these are under way: they may be
+    lost with the connection."""
+    peer = Peer()
+    with _watched(_plan(cost_ns), tmp_path, monkeypatch, peer.address) as (runtime, watch):
+        peer.greet(runtime)
+        with _connected(runtime, "source:in") as source, _connected(runtime, "node:b") as node:
+            _step_until(runtime, lambda: len(list(watch.of(frames.Hello))) == 3)
+            for first in (1, 3, 5):
+                source.sendall(_batch(0, 0, first=first))
+                node.sendall(_batch(0, source=8 + first, stream=1, plan=HASH, first=first))
+                _step_until(runtime, lambda first=first: watch.outcomes() == first + 1)  # type: ignore[misc]
+            _step_until(runtime, lambda: len(peer.read(runtime, 9)) == 9)
+    assert len(watch.kept) > 6
+    for admitted, promised in watch.kept:
+        assert admitted == promised

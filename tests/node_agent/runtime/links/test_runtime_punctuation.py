@@ -315,7 +315,7 @@ def test_a_tuple_may_be_as_old_as_its_source_allows_and_not_a_nanosecond_older(
             at_ns = now_ns()
             lineage = (0, 0, 0, 0, at_ns - most_ns, at_ns - least_ns)
             found[0].on_batch(at_ns, frames.Batch(1, at_ns, (Arrived(lineage, 0, 0, b"1", False, 0),)))
-            assert [each or "" for *_, each in found[0].outcome_log.new] == [why]
+            assert [each or "" for *_, each in found[0].outcome_log.take()] == [why]
 
 
 def test_no_client_feeds_windows(tmp_path: Path) -> None:
