@@ -32,7 +32,7 @@ class OutcomeLog:
         """The tuple was not admitted."""
         self._new.append((link_seq, 0, 0, why))
 
-    def promise(self) -> list[Outcome]:
+    def promise_admissions(self) -> list[Outcome]:
         """The admissions that a next incarnation has to know, from where this ended last time up to the first refusal,
         which is not on record yet: it is decided anew there, and so is what comes after it."""
         found = []

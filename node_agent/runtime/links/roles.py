@@ -321,7 +321,10 @@ class SourceRole:
 
     def taken_over(self) -> list[TakenOver]:
         """Each with the lineage that it was given."""
-        return [TakenOver(self.key, self.boot, link_seq, seq) for link_seq, _, seq, _ in self.outcome_log.promise()]
+        return [
+            TakenOver(self.key, self.boot, link_seq, seq)
+            for link_seq, _, seq, _ in self.outcome_log.promise_admissions()
+        ]
 
     @property
     def promised(self) -> bool:

@@ -30,17 +30,17 @@ def test_each_admission_is_promised_once_up_to_the_first_refusal() -> None:
     answers = OutcomeLog()
     answers.admitted(1, 5, 100)
     answers.admitted(2, 5, 101)
-    assert [outcome[0] for outcome in answers.promise()] == [1, 2]
+    assert [outcome[0] for outcome in answers.promise_admissions()] == [1, 2]
     answers.admitted(3, 5, 102)
     assert not answers.promised
-    assert [outcome[0] for outcome in answers.promise()] == [3] and answers.promised
+    assert [outcome[0] for outcome in answers.promise_admissions()] == [3] and answers.promised
     answers.refused(4, "too old")
     answers.admitted(5, 5, 103)
-    assert answers.promise() == [] and not answers.promised
+    assert answers.promise_admissions() == [] and not answers.promised
     assert [outcome[0] for outcome in answers.take()] == [1, 2, 3, 4, 5] and answers.promised
     answers.on_hello(0)
     answers.admitted(6, 5, 104)
-    assert [outcome[0] for outcome in answers.promise()] == [6]
+    assert [outcome[0] for outcome in answers.promise_admissions()] == [6]
 
 
 def test_a_refusal_that_an_earlier_incarnation_may_not_have_told_is_decided_anew() -> None:
