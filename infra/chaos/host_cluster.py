@@ -224,10 +224,10 @@ class Cluster:
         self.coordinator("certs", "cluster.yaml")
         for host in self.hosts.values():
             host.start()
-        self._client = self._open.enter_context(self._traffic())
         self.coordinator("plan", "query.yaml", "cluster.yaml", "--model", "paper")
         self.coordinator("addresses", "cluster.yaml", "--wait", WAIT_S)
         self.coordinator("deploy", "plan.json")
+        self._client = self._open.enter_context(self._traffic())
         until(lambda: self._paused() > 0, "the client starts")
 
     def _traffic(self) -> AbstractContextManager["subprocess.Popen[str]"]:
