@@ -15,6 +15,7 @@ from contextlib import ExitStack, contextmanager
 from dataclasses import asdict, dataclass
 from pathlib import Path
 
+from coordinator import durable_files
 from coordinator.errors import BadInputError, unwritable
 from coordinator.fleet.deployment import deployed_plans
 from coordinator.plan import plan_file
@@ -50,7 +51,7 @@ class Intention:
         if self.old != path and plan_file.read(path).hash == self.before:
             plan_file.write(plan_file.read(path), self.old)
         if self.waiting.exists():
-            self.waiting.replace(target)
+            durable_files.rename(self.waiting, target)
 
 
 def file_of(path: Path) -> Path:
@@ -71,6 +72,7 @@ def written(intention: Intention) -> Iterator[None]:
             json.dump(asdict(intention), file)
             file.flush()
             os.fsync(file.fileno())
+            durable_files.sync(path.parent)
         except OSError as error:
             raise unwritable(path, error) from error
         try:

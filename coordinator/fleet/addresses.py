@@ -15,6 +15,7 @@ from dataclasses import asdict, dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+from coordinator import durable_files
 from coordinator.error_codes import Code
 from coordinator.errors import BadInputError, bad_file, unwritable
 from coordinator.spec.files.yaml_source import nearest
@@ -74,11 +75,9 @@ class Addresses:
         values: dict[str, Any] = {"nodes": nodes, "started_by": self.started_by}
         if self.tls is not None:
             values["tls"] = _beside(self.tls, self.path.parent)
-        partial = self.path.with_name(self.path.name + ".partial")
         try:
             self.path.parent.mkdir(parents=True, exist_ok=True)
-            partial.write_text(json.dumps(values, indent=1) + "\n", encoding="utf-8")
-            partial.replace(self.path)
+            durable_files.replace(self.path, (json.dumps(values, indent=1) + "\n").encode())
         except OSError as error:
             raise unwritable(self.path, error) from error
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from pathlib import Path
 
+from coordinator import durable_files
 from coordinator.error_codes import Code
 from coordinator.errors import BadInputError, bad_file, unwritable
 from coordinator.spec.files.yaml_source import nearest
@@ -14,14 +15,12 @@ LARGEST_PLAN = 64 << 20
 
 
 def write(plan: Plan, path: Path) -> None:
-    """Writes the plan, readable, through a temporary file beside it, so that a reader never sees half of it."""
+    """Writes the plan, readable and durable; a reader never sees half of it."""
     if path.is_dir():
         raise bad_file(path, "directory", "is a directory", "give the path of a file, like plan.json")
-    partial = path.with_name(path.name + ".partial")
     try:
         path.parent.mkdir(parents=True, exist_ok=True)
-        partial.write_text(plan.text(), encoding="utf-8")
-        partial.replace(path)
+        durable_files.replace(path, plan.text().encode())
     except OSError as error:
         raise unwritable(path, error) from error
 

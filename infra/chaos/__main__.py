@@ -19,6 +19,7 @@ from random import Random
 from rich.console import Console
 from rich.table import Table
 
+from coordinator import signals
 from infra.chaos import campaign as campaigns
 from infra.chaos import host_cluster
 from infra.chaos.campaign import Campaign
@@ -65,6 +66,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
     folder = given.out.resolve() / f"chaos-{datetime.now(UTC):%Y%m%dT%H%M%SZ}"
     folder.mkdir(parents=True)
     say.print(f"seed {seed}; logs and traces: {folder}", highlight=False)
+    signals.watch()  # SIGTERM and a closed terminal remove all as Ctrl-C does
     until_s = time.monotonic() + 60 * given.minutes
     try:
         done = campaigns.go(

@@ -79,7 +79,7 @@ def _round(cluster: Cluster, fault: Fault, campaign: Campaign) -> Round:
         since_ns = now_ns()
     kind.end(cluster, fault.host)
     _heal(cluster, one, since_ns)
-    known, counted = set(campaign.total.problems), _counted(cluster)
+    known, counted = set(campaign.total.problems), _counted(cluster, one)
     one.problems += [problem for problem in counted.problems if problem not in known]
     campaign.total = counted
     return one
@@ -95,9 +95,6 @@ def _heal(cluster: Cluster, one: Round, since_ns: int) -> None:
     one.recovery_s = _works_since(cluster, since_ns)
     ends = [each.end_ns for each in cluster.fed() if isinstance(each.answer, tuple) and each.end_ns > since_ns]
     one.admission_s = (min(ends) - since_ns) / SECOND
-    silent, _ = cluster.silent_hosts()
-    if silent:
-        one.problems.append(f"{sorted(silent)} do not answer after all was healed")
 
 
 def _works_since(cluster: Cluster, since_ns: int) -> float | None:
@@ -107,9 +104,14 @@ def _works_since(cluster: Cluster, since_ns: int) -> float | None:
     return (came[0] - since_ns) / SECOND if len(came) >= WORKS else None
 
 
-def _counted(cluster: Cluster) -> Recount:
+def _counted(cluster: Cluster, one: Round) -> Recount:
+    """All tuples, once the last of them has its outcome. Until then the agents are asked whether they are there."""
     cluster.pause()
-    time.sleep(SETTLE_S)
+    paused = time.monotonic()
+    silent, _ = cluster.silent_hosts()
+    if silent:
+        one.problems.append(f"{sorted(silent)} do not answer after all was healed")
+    time.sleep(max(0.0, paused + SETTLE_S - time.monotonic()))
     counted = cluster.recounted()
     cluster.go()
     return counted

@@ -14,7 +14,7 @@ import sys
 import tempfile
 import time
 from collections.abc import Callable, Iterator
-from contextlib import ExitStack, contextmanager
+from contextlib import AbstractContextManager, ExitStack, contextmanager
 from pathlib import Path
 from types import TracebackType
 from typing import Self
@@ -140,6 +140,7 @@ class Cluster:
         self.lab = Lab([*HOSTS, DESK], subnet=SUBNET)
         self.hosts: dict[str, Host] = {}
         self.run: Path | None = None
+        self._desk: subprocess.Popen[str] | None = None
         self._client: subprocess.Popen[str] | None = None
 
     def __enter__(self) -> Self:
@@ -159,10 +160,15 @@ class Cluster:
 
     def coordinator(self, *words: object, allowed: tuple[int, ...] = (0,)) -> str:
         """One command at the desk; what it says on stdout. Raises ChaosError."""
-        done = self.lab.run(DESK, program("coordinator", *words), cwd=self.folder)
-        if done.returncode not in allowed:
-            raise ChaosError(f"coordinator {words[0]}: exit code {done.returncode}: {done.stderr.strip()[-2000:]}")
-        return str(done.stdout)
+        _tell(self._desk, json.dumps([str(word) for word in words]))
+        assert self._desk is not None and self._desk.stdout is not None
+        line = self._desk.stdout.readline()
+        if not line:
+            raise ChaosError(f"coordinator {words[0]}: the process at the desk has ended")
+        code, out, errors = json.loads(line)
+        if code not in allowed:
+            raise ChaosError(f"coordinator {words[0]}: exit code {code}: {errors.strip()[-2000:]}")
+        return str(out)
 
     def silent_hosts(self) -> tuple[set[str], float]:
         """Which hosts `coordinator status` calls unknown, and the seconds that the whole command took."""
@@ -184,12 +190,12 @@ class Cluster:
 
     def go(self) -> None:
         """The feed begins, or goes on."""
-        self._tell("go")
+        _tell(self._client, "go")
 
     def pause(self) -> None:
         """The feed ends; returns when nothing more is sent."""
         before = self._paused()
-        self._tell("pause")
+        _tell(self._client, "pause")
         until(lambda: self._paused() > before, "the feed pauses")
 
     def fed(self) -> list[recount.Fed]:
@@ -199,11 +205,6 @@ class Cluster:
     def got(self) -> list[recount.Got]:
         """What the sink saw so far."""
         return recount.got(self.folder / "got.jsonl")
-
-    def _tell(self, word: str) -> None:
-        assert self._client is not None and self._client.stdin is not None
-        self._client.stdin.write(f"{word}\n")
-        self._client.stdin.flush()
 
     def _paused(self) -> int:
         return (self.folder / "fed.jsonl").read_text(encoding="utf-8").count("paused")
@@ -219,6 +220,7 @@ class Cluster:
             # A socket that no process owns any more is soon forgotten: a machine without power has none.
             self.lab.run(name, ["sh", "-c", "echo 1 > /proc/sys/net/ipv4/tcp_orphan_retries"])
         self._open.callback(self._end)
+        self._desk = self._open.enter_context(self._at_desk(program("infra.chaos.desk"), "desk.log", subprocess.PIPE))
         self.coordinator("certs", "cluster.yaml")
         for host in self.hosts.values():
             host.start()
@@ -226,25 +228,29 @@ class Cluster:
         self.coordinator("addresses", "cluster.yaml", "--wait", WAIT_S)
         self.coordinator("deploy", "plan.json")
         self._client = self._open.enter_context(self._traffic())
+        until(lambda: self._paused() > 0, "the client starts")
 
-    @contextmanager
-    def _traffic(self) -> Iterator["subprocess.Popen[str]"]:
+    def _traffic(self) -> AbstractContextManager["subprocess.Popen[str]"]:
         words = program(
             "infra.chaos.traffic", self.folder, "--source", f"a.local:{DATA_PORT}", "--sink", f"c.local:{DATA_PORT}",
             "--tls", self.folder / "certs" / "client",
         )  # fmt: skip
         (self.folder / "fed.jsonl").touch()
-        with (self.folder / "client.log").open("a") as out:
-            client = subprocess.Popen(
-                self.lab.command(DESK, words), stdin=subprocess.PIPE, stdout=out, stderr=out, text=True,
-                start_new_session=True,
+        return self._at_desk(words, "client.log")
+
+    @contextmanager
+    def _at_desk(self, words: list[str], log: str, stdout: int | None = None) -> Iterator["subprocess.Popen[str]"]:
+        """A process there, which is told on stdin what to do. stdout: where not into its log."""
+        with (self.folder / log).open("a") as out:
+            process = subprocess.Popen(
+                self.lab.command(DESK, words), stdin=subprocess.PIPE, stdout=out if stdout is None else stdout,
+                stderr=out, text=True, cwd=self.folder, start_new_session=True,
             )  # fmt: skip
         try:
-            until(lambda: self._paused() > 0, "the client starts")
-            yield client
+            yield process
         finally:
-            client.kill()
-            client.wait()
+            process.kill()
+            process.wait()
 
     def _end(self) -> None:
         """The agents end as asked, also those that stand still."""
@@ -254,6 +260,12 @@ class Cluster:
             rings = RingDirectory(host.state / "agent").path
             if rings is not None:
                 shutil.rmtree(rings, ignore_errors=True)
+
+
+def _tell(process: "subprocess.Popen[str] | None", line: str) -> None:
+    assert process is not None and process.stdin is not None
+    process.stdin.write(f"{line}\n")
+    process.stdin.flush()
 
 
 @contextmanager

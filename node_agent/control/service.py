@@ -48,6 +48,7 @@ class Agent(agent_pb2_grpc.AgentServicer):
     replaced: ipc.Replaced = field(default_factory=lambda: ipc.Replaced(0, 0))
     gauge: SpoolGauge | None = None
     refused: Counter[str] = field(default_factory=Counter)  # calls, by counter
+    syncing: asyncio.Lock = field(default_factory=asyncio.Lock)
 
     # -- deployments
 
@@ -187,11 +188,15 @@ class Agent(agent_pb2_grpc.AgentServicer):
     async def Trace(  # noqa: N802
         self, request: trace_pb2.TraceRequest, context: Context
     ) -> AsyncIterator[trace_pb2.TraceChunk]:
-        """Free what the coordinator holds, then send everything that has been written up to now."""
+        """Free what the coordinator holds, then send everything that has been written up to now and that the disk has.
+
+        A loss of power takes nothing that was sent, or the coordinator would find an incarnation with fewer records
+        than it holds, and could not go on with it. What could not be synced is sent by a later call.
+        """
         if len(request.held) > MOST_HELD:
             await context.abort(grpc.StatusCode.INVALID_ARGUMENT, f"at most {MOST_HELD} incarnations in one request")
         held = {position.boot: position.records for position in request.held}
-        await self.spool_sync()  # what the coordinator holds is never unknown here
+        await self.spool_sync()
         try:
             self.spool.hold(held)
         except OSError as error:  # a full disk hands over all the same
@@ -200,19 +205,23 @@ class Agent(agent_pb2_grpc.AgentServicer):
         until = self.spool.totals()
         self.spool.seal(held)
         await self.spool_sync()
-        for chunk in self.spool.chunks(held, until):
+        for chunk in self.spool.chunks(held, self.spool.on_disk(until, held)):
             yield trace_pb2.TraceChunk(**chunk._asdict())
             await asyncio.sleep(0)
 
     # -- inside
 
     async def spool_sync(self) -> None:
-        """What the spool has now is on the disk, or the log says why not."""
-        paths = self.spool.unsynced()
-        try:
-            await asyncio.to_thread(self.spool.disk.sync, paths)
-        except OSError as error:
-            self.spool.failed_to_sync(paths, error)
+        """What the spool has now is on the disk, or the log says why not. One call after the other: what another one is
+        about to sync is not on the disk yet."""
+        async with self.syncing:
+            paths, totals = self.spool.unsynced(), self.spool.totals()
+            try:
+                await asyncio.to_thread(self.spool.disk.sync, paths)
+            except OSError as error:
+                self.spool.failed_to_sync(paths, error)
+            else:
+                self.spool.synced(totals)
 
     async def statuses(self) -> list[ipc.Status | None]:
         """Of every place, in order; None: its runtime does not answer."""

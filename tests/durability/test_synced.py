@@ -1,7 +1,11 @@
 """What was said to be durable is there after a loss of power: on a disk that forgets what was not synced."""
 
+import errno
 import hashlib
-from collections.abc import Callable
+import os
+import threading
+from collections.abc import Callable, Iterator
+from concurrent.futures import ThreadPoolExecutor, wait
 from pathlib import Path
 
 import pytest
@@ -16,7 +20,7 @@ from node_agent.host.system_disk import SYSTEM_DISK
 from node_agent.host.trace_ring import STATE, Ring, RingFacts
 from protos import trace_pb2
 from protos.records import LOAD, NO_REF, STATE_CRASHED, STATE_ENDED, Header, unpack_records
-from protos.segments import records_in
+from protos.segments import Block, records_in, scan
 from tests.durability.forgetful_disk import Disk
 from tests.node_agent.control.test_control_service import Node
 from tests.node_agent.folder_rings import NO_RINGS, FolderRings
@@ -128,3 +132,61 @@ def test_what_the_coordinator_was_sent_is_on_the_disk(
         for left in disk.left[-2:]:
             assert upto - 1 in _numbers(left / "spool" / f"{101:016x}"), upto
     node.stop()
+
+
+@pytest.fixture
+def node(tmp_path: Path) -> Iterator[Node]:
+    """Its control process, and no runtime's records yet."""
+    (tmp_path / "agent").mkdir()
+    node = Node(tmp_path / "agent")
+    yield node
+    node.stop()
+
+
+def write_three(node: Node) -> None:
+    facts = RingFacts(Ring.create(node.state.rings.path_of(101), _header(1)))
+    for number in range(3):
+        facts.write(LOAD, 0, NO_REF, 0, 0, number)
+    facts.publish()
+
+
+def collected(node: Node) -> tuple[int, int]:
+    """How many records come, and how many the node says that it has written."""
+    chunks = list(node.stub.Trace(trace_pb2.TraceRequest()))
+    found = b"".join(block.records for each in chunks for _, block in scan(each.blocks, 0) if isinstance(block, Block))
+    return len(list(unpack_records(found))), max((each.written for each in chunks), default=0)
+
+
+def test_what_the_disk_does_not_sync_is_sent_once_it_does(node: Node, monkeypatch: pytest.MonkeyPatch) -> None:
+    def refused(descriptor: int) -> None:
+        raise OSError(errno.EIO, os.strerror(errno.EIO))
+
+    with monkeypatch.context() as broken:
+        broken.setattr("os.fsync", refused)
+        write_three(node)
+        assert collected(node) == (0, 0)
+    assert collected(node) == (3, 3)
+
+
+def test_what_another_call_syncs_is_sent_when_that_has_ended(node: Node, monkeypatch: pytest.MonkeyPatch) -> None:
+    """The first one fails, so the second one has to do it itself."""
+    begun, go_on, sync = threading.Event(), threading.Event(), os.fsync
+
+    def held_up(descriptor: int) -> None:
+        if begun.is_set():
+            sync(descriptor)
+            return
+        begun.set()
+        go_on.wait(30)
+        raise OSError(errno.EIO, os.strerror(errno.EIO))
+
+    with ThreadPoolExecutor(2) as pool:
+        monkeypatch.setattr("os.fsync", held_up)
+        write_three(node)
+        first = pool.submit(collected, node)
+        assert begun.wait(30)
+        second = pool.submit(collected, node)
+        early, _ = wait([second], timeout=0.5)
+        go_on.set()
+        assert not early and second.result(30) == (3, 3)
+        first.result(30)

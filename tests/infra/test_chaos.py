@@ -1,4 +1,4 @@
-"""One power cut at real agents in network namespaces; and that the recount finds what cannot be."""
+"""One fault at real agents in network namespaces; and that the recount finds what cannot be."""
 
 import os
 import time
@@ -8,7 +8,7 @@ import pytest
 
 from coordinator.lab import namespaces
 from infra.chaos import campaign, host_cluster
-from infra.chaos.faults import Fault
+from infra.chaos.faults import KINDS, Fault
 from infra.chaos.recount import UNKNOWN, Fed, Got, Incarnation, recount
 from protos import records as rec
 
@@ -16,15 +16,21 @@ KEY = (1, 1, 7)
 SECOND = 1_000_000_000
 
 
-@pytest.mark.long
-def test_every_tuple_has_its_outcome_after_a_power_cut_and_nothing_is_left(tmp_path: Path) -> None:
+@pytest.mark.parametrize(
+    "fault",
+    [
+        pytest.param(Fault("runtime killed", "b", 0.0), marks=pytest.mark.long, id="runtime killed"),
+        pytest.param(Fault("power off", "b", 1.0), marks=pytest.mark.soak, id="power off"),
+    ],
+)
+def test_every_tuple_has_its_outcome_after_a_fault_and_nothing_is_left(tmp_path: Path, fault: Fault) -> None:
     if why := host_cluster.why_not():
         pytest.skip(why)
     lines: list[str] = []
-    done = campaign.go(tmp_path, [Fault("power off", "b", 1.0)], time.monotonic(), lines.append)
+    done = campaign.go(tmp_path, [fault], time.monotonic(), lines.append)
     assert done.problems == []
     (one,) = done.rounds
-    assert one.recovery_s is not None and one.unknown_s is not None
+    assert one.recovery_s is not None and (one.unknown_s is not None) == KINDS[fault.kind].mutes
     assert done.total.outcomes["delivered"] >= campaign.WORKS
     assert not list(namespaces.NAMES.glob(f"{namespaces.PREFIX}-{os.getpid()}-*"))
 

@@ -20,6 +20,7 @@ from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any
 
+from coordinator import durable_files
 from coordinator.errors import BadInputError, bad_file, unwritable
 from coordinator.fleet import addresses
 from coordinator.fleet.addresses import host_of
@@ -82,7 +83,7 @@ def _begin(plan: Plan, plan_path: Path | None, addresses_file: Path, run: Path) 
         if plan_path is None:
             plan_file.write(plan, run / "plan.json")
         else:
-            (run / "plan.json").write_bytes(plan_path.read_bytes())
+            durable_files.replace(run / "plan.json", plan_path.read_bytes())
         replace(addresses.load(addresses_file), path=run / "addresses.json").write()  # its `tls` may be beside it
     except (OSError, BadInputError):
         shutil.rmtree(run, ignore_errors=True)  # else it would look like a run
@@ -234,6 +235,4 @@ def _read(path: Path) -> dict[str, Any]:
 
 
 def _write(path: Path, values: dict[str, Any]) -> None:
-    partial = path.with_name(path.name + ".partial")
-    partial.write_bytes(run_document.packed(values))
-    partial.replace(path)
+    durable_files.replace(path, run_document.packed(values))

@@ -15,6 +15,7 @@ from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Any, NamedTuple
 
+from coordinator import durable_files
 from coordinator.error_codes import Code
 from coordinator.errors import CoordinatorError, Mistake
 from coordinator.fleet.addresses import host_of
@@ -142,10 +143,10 @@ class Incarnation:
         if not self.unsynced:
             return
         for path in sorted(self.unsynced):
-            _sync(path)
+            durable_files.sync(path)
         folders = (self.directory, *self.directory.parents[:FOLDERS_ABOVE])
         for folder in folders[:1] if self.named else folders:
-            _sync(folder)
+            durable_files.sync(folder)
         self.named = True
         self.unsynced.clear()
 
@@ -263,11 +264,3 @@ def place_of(chunk: trace_pb2.TraceChunk, node: str) -> str:
 
 def _trace_error(node: str, code: Code, text: str, mend: str = "") -> TraceError:
     return TraceError(Mistake(code, f"node {node}: {text}", mend, node))
-
-
-def _sync(path: Path) -> None:
-    descriptor = os.open(path, os.O_RDONLY)
-    try:
-        os.fsync(descriptor)
-    finally:
-        os.close(descriptor)

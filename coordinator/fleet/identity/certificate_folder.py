@@ -8,7 +8,6 @@ time, while signals wait; so neither Ctrl-C nor a full disk nor a loss of power 
 
 from __future__ import annotations
 
-import os
 import shutil
 import signal
 import tempfile
@@ -20,6 +19,7 @@ from pathlib import Path
 
 from cryptography.x509 import Certificate
 
+from coordinator import durable_files
 from coordinator.errors import BadInputError, Mistake, Problem, bad_file, unwritable
 from coordinator.fleet.identity import certificates
 from coordinator.fleet.identity.certificates import Ca, Issued, UnusableError
@@ -147,36 +147,18 @@ def _staged(folder: Path) -> Iterator[Path]:
 
 def _new_ca(stage: Path, now: datetime) -> Ca:
     ca, issued = certificates.new_ca(now)
-    _put(stage / CA_FILE, issued.cert, 0o644)
-    _put(stage / CA_KEY, issued.key, 0o600)
-    _put(stage / IGNORED, b"*\n", 0o644)
+    durable_files.write_new(stage / CA_FILE, issued.cert, 0o644)
+    durable_files.write_new(stage / CA_KEY, issued.key, 0o600)
+    durable_files.write_new(stage / IGNORED, b"*\n", 0o644)
     return ca
 
 
 def _write(path: Path, ca: Ca, issued: Issued) -> None:
     path.mkdir(mode=0o700)
-    _put(path / CA_FILE, ca.pem, 0o644)
-    _put(path / CERT_FILE, issued.cert, 0o644)
-    _put(path / KEY_FILE, issued.key, 0o600)
-    _sync(path)
-
-
-def _put(path: Path, data: bytes, mode: int) -> None:
-    """The file is never there with another mode, nor with half of its bytes after a loss of power."""
-    descriptor = os.open(path, os.O_WRONLY | os.O_CREAT | os.O_EXCL, mode)
-    with os.fdopen(descriptor, "wb") as file:
-        file.write(data)
-        file.flush()
-        os.fsync(file.fileno())
-
-
-def _sync(folder: Path) -> None:
-    """The names in it are on disk on return."""
-    descriptor = os.open(folder, os.O_RDONLY | os.O_DIRECTORY)
-    try:
-        os.fsync(descriptor)
-    finally:
-        os.close(descriptor)
+    durable_files.write_new(path / CA_FILE, ca.pem, 0o644)
+    durable_files.write_new(path / CERT_FILE, issued.cert, 0o644)
+    durable_files.write_new(path / KEY_FILE, issued.key, 0o600)
+    durable_files.sync(path)
 
 
 def _aside(folder: Path, wanted: Sequence[str], now: datetime) -> Path | None:
@@ -199,7 +181,7 @@ def _move(stage: Path, folder: Path, names: Sequence[str], before: Path | None) 
         for source, target in moves:
             source.rename(target)
             done.append((source, target))
-        _sync(folder)
+        durable_files.sync(folder)
     except OSError:
         for source, target in reversed(done):
             target.rename(source)

@@ -8,6 +8,7 @@ from collections.abc import Mapping
 from math import ceil, sqrt
 from pathlib import Path
 
+from coordinator import durable_files
 from coordinator.errors import unwritable
 from coordinator.fleet.profile.profiling import RESOLUTION, Profiled, speed
 from coordinator.spec import overload_given
@@ -142,11 +143,9 @@ def _quoted(name: str) -> str:
 
 
 def write(queries: Mapping[str, Mapping[str, OperatorCostsFile]], path: Path) -> None:
-    """Through a file beside it, so that nobody reads half of it. Raises BadInputError where it cannot be written."""
-    partial = path.with_name(path.name + ".partial")
+    """Durably, and a reader never sees half of it. Raises BadInputError where it cannot be written."""
     try:
         path.parent.mkdir(parents=True, exist_ok=True)
-        partial.write_text(text(queries), encoding="utf-8")
-        partial.replace(path)
+        durable_files.replace(path, text(queries).encode())
     except OSError as error:
         raise unwritable(path, error) from error

@@ -66,6 +66,7 @@ class SpoolFiles:
         self._rings: dict[Path, Ring] = {}
         self._refused: set[Path] = set()
         self._unsynced: set[Path] = set()
+        self._synced: dict[int, int] = {}
         self._restore()
 
     # -- from the rings
@@ -220,6 +221,15 @@ class SpoolFiles:
         """Another time, and the log tells."""
         self._unsynced.update(paths)
         self.note(f"the spool in {self.root} cannot be synced ({error.strerror}); a loss of power costs more of it")
+
+    def synced(self, totals: Mapping[int, int]) -> None:
+        """So many records of each incarnation are on the disk: the `totals` of when `unsynced` was asked."""
+        self._synced = dict(totals)
+
+    def on_disk(self, until: Mapping[int, int], held: Mapping[int, int]) -> dict[int, int]:
+        """`until`, less what is not on the disk yet. What the coordinator holds was there before it was sent."""
+        known = {boot: max(self._synced.get(boot, 0), held.get(boot, 0)) for boot in until}
+        return {boot: min(total, known[boot]) for boot, total in until.items()}
 
     # -- to the coordinator
 
