@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import importlib
 import json
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
@@ -30,10 +30,8 @@ missing because it was refused, policed, shed or lost. Windows that nothing was 
 it, are no part of it. The verdict is the report's. 'coordinator top' shows the same
 live."""
 
-FOLLOWING = (
-    "coordinator.fleet.collection.run_plans", "coordinator.monitoring.explained", "coordinator.monitoring.tables",
-    "coordinator.monitoring.overload_status", "rich.console", "rich.table",
-)  # fmt: skip
+READING = ("coordinator.fleet.collection.run_plans", "coordinator.monitoring.overload_status")
+SHOWING = ("coordinator.monitoring.explained", "coordinator.monitoring.tables", "rich.console", "rich.table")
 DEFAULT_PLAN = Path("plan.json")
 STATE_LOST = "state_lost."
 PIPED = 160  # characters: nobody has to read it on a terminal
@@ -58,7 +56,7 @@ def register(app: typer.Typer) -> None:
 
         places = address_file.load(addresses).nodes
         with Agents(places) as agents, ThreadPoolExecutor(1) as pool:
-            loading = pool.submit(_load_what_follows)
+            loading = pool.submit(_load, READING if as_json else READING + SHOWING)
             values = status_response.ask(agents, status_response.ANSWER_S)
             loading.result()
             known = status_response.known_plans(plan, values, agents)
@@ -77,9 +75,9 @@ def register(app: typer.Typer) -> None:
             raise typer.Exit(1)
 
 
-def _load_what_follows() -> None:
+def _load(names: Iterable[str]) -> None:
     """Imports what is needed once the agents have answered: that takes no time of its own while they are waited for."""
-    for name in FOLLOWING:
+    for name in names:
         importlib.import_module(name)
 
 
