@@ -70,7 +70,8 @@ BUGS = (
     Bug(
         "no_promise", "What runs before it is acknowledged is promised nowhere.",
         "node_agent/runtime/links/acceptor.py",
-        "        return self._ring.promise_acknowledgements(taken, written * RECORD_BYTES) and promised\n", "        return True\n",
+        "        return self._ring.promise_acknowledgements(taken, written * RECORD_BYTES) and promised\n",
+        "        return True\n",
     ),
     Bug(
         "flight_not_resent", "What was under way on a connection that ended is not sent again.",
