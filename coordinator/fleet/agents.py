@@ -9,12 +9,11 @@ from typing import Any, Self
 from coordinator.error_codes import Code
 from coordinator.errors import CoordinatorError, Mistake
 from coordinator.fleet.addresses import AgentAddress, host_of, split
-from coordinator.fleet.calls import CallError, Calls
+from coordinator.fleet.calls import SILENT, CallError, Calls
 from coordinator.fleet.identity import identity
 from coordinator.spec.files import security
 from protos import agent_pb2, trace_pb2
 
-SILENT = frozenset({"unavailable", "deadline_exceeded"})
 METHODS = frozenset({"Describe", "Prepare", "Commit", "Abort", "Stop", "Status", "Profile", "Health"})
 
 
@@ -82,18 +81,12 @@ class Agents:
     def try_several(
         self, requests: Mapping[str, Mapping[str, Any]], seconds: float
     ) -> dict[str, dict[str, Any | AgentError]]:
-        """Call several methods, each on the nodes of its requests, all at once; by method, as `try_all`. Nodes that do
-        not answer are looked at once each, all at once."""
+        """Call several methods, each on the nodes of its requests, all at once; by method, as `try_all`."""
         assert requests.keys() <= METHODS
         replies = self._calls.all(requests, seconds)
-        failed = {
-            name for asked in replies.values() for name, reply in asked.items()
-            if isinstance(reply, CallError) and reply.code in SILENT
-        }  # fmt: skip
-        found = self._calls.diagnose(sorted(failed), seconds)
         return {
             method: {
-                name: self._failure(name, reply, seconds, found) if isinstance(reply, CallError) else reply
+                name: self._failed(name, reply, seconds) if isinstance(reply, CallError) else reply
                 for name, reply in asked.items()
             }
             for method, asked in replies.items()
@@ -133,15 +126,10 @@ class Agents:
 
     def _failed(self, name: str, error: CallError, seconds: float) -> AgentError:
         """Of one call."""
-        found = self._calls.diagnose([name], seconds) if error.code in SILENT else {}
-        return self._failure(name, error, seconds, found)
-
-    def _failure(self, name: str, error: CallError, seconds: float, found: Mapping[str, str]) -> AgentError:
-        """found: what is wrong with the connections to nodes, where that was found out."""
         agent = self.addresses[name]
         at, own = agent.control, self._identities.get(agent.tls) if agent.tls else None
-        if error.code in SILENT and (why := found.get(name)):
-            return AgentError(name, "unreachable", f"the agent at {at} cannot be reached: {why}")
+        if error.code in SILENT and error.why:
+            return AgentError(name, "unreachable", f"the agent at {at} cannot be reached: {error.why}")
         if error.code == "unavailable":
             check = "is it running, and is this its control address? 'coordinator up' starts local agents"
             return AgentError(name, "unreachable", f"the agent at {at} cannot be reached", check)

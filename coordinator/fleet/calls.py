@@ -2,16 +2,20 @@
 
 from __future__ import annotations
 
-from collections.abc import Collection, Iterator, Mapping
+from collections.abc import Iterator, Mapping
 from typing import Any, Protocol
 
 
 class CallError(Exception):
-    """A call has no answer. code: as gRPC has it, in lower case; details: as the other side says."""
+    """A call has no answer. code: as gRPC has it, in lower case; details: as the other side says. why: what is wrong
+    with the connection, where that was found out."""
 
-    def __init__(self, code: str, details: str = "") -> None:
-        super().__init__(code, details)
-        self.code, self.details = code, details
+    def __init__(self, code: str, details: str = "", why: str = "") -> None:
+        super().__init__(code, details, why)
+        self.code, self.details, self.why = code, details, why
+
+
+SILENT = frozenset({"unavailable", "deadline_exceeded"})  # codes of a node that did not answer
 
 
 class Calls(Protocol):
@@ -19,13 +23,10 @@ class Calls(Protocol):
 
     def all(self, requests: Mapping[str, Mapping[str, Any]], seconds: float) -> dict[str, dict[str, Any | CallError]]:
         """Call each method on the nodes of its requests, all at once; by method, each node's reply, or what went
-        wrong."""
+        wrong. A look at why a node is silent is part of the time: everything has ended within `seconds`."""
 
     def stream(self, method: str, node: str, request: Any, seconds: float) -> Iterator[Any]:
         """The replies of one node. Raises CallError."""
-
-    def diagnose(self, nodes: Collection[str], seconds: float) -> dict[str, str]:
-        """Why nodes that did not answer within that time cannot be talked to, as far as that can be found out."""
 
     def close(self) -> None:
         """No more calls."""

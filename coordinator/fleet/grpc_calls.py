@@ -14,7 +14,7 @@ os.environ.setdefault("GRPC_VERBOSITY", "NONE")  # failures are told in words; r
 import grpc
 
 from coordinator.fleet.addresses import AgentAddress
-from coordinator.fleet.calls import CallError
+from coordinator.fleet.calls import SILENT, CallError
 from coordinator.fleet.identity.identity import Identity
 from coordinator.fleet.identity.tls_probe import PROBE_S, probe
 from coordinator.spec.files import security
@@ -27,7 +27,7 @@ OPTIONS = (
     ("grpc.initial_reconnect_backoff_ms", 100),
     ("grpc.max_reconnect_backoff_ms", 1000),
 )
-MOST_PROBES = 16  # at once
+MOST_PROBES = 64  # at once
 
 
 class GrpcCalls:
@@ -56,25 +56,32 @@ class GrpcCalls:
             channel.close()
 
     def all(self, requests: Mapping[str, Mapping[str, Any]], seconds: float) -> dict[str, dict[str, Any | CallError]]:
-        """At once."""
+        """At once. Nodes that are silent are probed while their calls wait, in the last part of the time."""
+        until_s = time.monotonic() + seconds - probe_s(seconds)
         calls = {
-            method: {
-                name: getattr(self._stubs[name], method).future(request, timeout=seconds)
-                for name, request in asked.items()
-            }
+            (method, name): getattr(self._stubs[name], method).future(request, timeout=seconds)
             for method, asked in requests.items()
+            for name, request in asked.items()
         }
-        return {method: {name: _result(call) for name, call in asked.items()} for method, asked in calls.items()}
+        silent = {name for (_, name), call in calls.items() if _is_silent(call, until_s - time.monotonic())}
+        why = self._diagnose(sorted(silent), seconds)
+        found: dict[str, dict[str, Any | CallError]] = {method: {} for method in requests}
+        for (method, name), call in calls.items():
+            found[method][name] = _result(call, why.get(name, ""))
+        return found
 
     def stream(self, method: str, node: str, request: Any, seconds: float) -> Iterator[Any]:
         """As they come."""
         try:
             yield from getattr(self._stubs[node], method)(request, timeout=seconds)
         except grpc.RpcError as error:
-            raise _failed(error) from None
+            failed = _failed(error)
+            if failed.code in SILENT:
+                failed.why = self._diagnose([node], seconds).get(node, "")
+            raise failed from None
 
-    def diagnose(self, nodes: Collection[str], seconds: float) -> dict[str, str]:
-        """By connections of their own, at once."""
+    def _diagnose(self, nodes: Collection[str], seconds: float) -> dict[str, str]:
+        """Why nodes cannot be talked to, as far as connections of their own tell; of all at once."""
         if not nodes:
             return {}
         with ThreadPoolExecutor(min(len(nodes), MOST_PROBES)) as pool:
@@ -84,16 +91,32 @@ class GrpcCalls:
     def _probe(self, node: str, seconds: float) -> str:
         agent = self._addresses[node]
         own = self._identities.get(agent.tls) if agent.tls else None
-        found = probe(agent.control, own, security.name_of_node(node), min(PROBE_S, seconds / 4))
+        found = probe(agent.control, own, security.name_of_node(node), probe_s(seconds))
         return str(found) if found else ""
 
 
-def _result(call: Any) -> Any | CallError:
+def probe_s(seconds: float) -> float:
+    """How long a probe may take of the time of a call."""
+    return min(PROBE_S, seconds / 4)
+
+
+def _is_silent(call: Any, seconds: float) -> bool:
+    """Whether a call has no answer by then."""
+    try:
+        call.result(max(0.0, seconds))
+    except grpc.FutureTimeoutError:
+        return True
+    except grpc.RpcError as error:
+        return _failed(error).code in SILENT
+    return False
+
+
+def _result(call: Any, why: str) -> Any | CallError:
     try:
         return call.result()
     except grpc.RpcError as error:
-        return _failed(error)
+        return _failed(error, why)
 
 
-def _failed(error: grpc.RpcError) -> CallError:
-    return CallError(error.code().name.lower(), error.details() or "")
+def _failed(error: grpc.RpcError, why: str = "") -> CallError:
+    return CallError(error.code().name.lower(), error.details() or "", why)

@@ -4,7 +4,8 @@ In theory: declared, policed at run time, the excess shed and counted.
 
 A source is held to the very curve that the analysis takes for the stream of its admitted tuples: the declared one,
 widened by its tolerance and by how long a tuple may wait until the node reads its sockets. So what conforms to the
-declaration is never shed, and what is admitted conforms to what the bounds rest on.
+declaration is not shed while instances keep their declared costs, and what is admitted conforms to what the bounds
+rest on.
 
 alpha(t + J) = n (floor((t + J) / T) + 1) holds for a window of t iff any k n + 1 tuples in a row span at least k T - J,
 for k up to floor((t + J) / T) + 1: a pace. Only windows up to the longest that the analysis looked at matter, and only

@@ -1,22 +1,23 @@
-"""Status responses of agents as values, place by place. `coordinator status --json` prints them as they are."""
+"""Status responses of agents as values, place by place. `coordinator status --json` prints them as they are.
+
+Nothing of plans is imported at the top: agents are asked first, and reading plans is loaded while they answer.
+"""
 
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from coordinator.errors import BadInputError
 from coordinator.fleet.addresses import AgentAddress, host_of
 from coordinator.fleet.agents import AgentError, Agents
-from coordinator.fleet.collection import run_plans
-from coordinator.fleet.deployment import deployed_plans
-from coordinator.fleet.local.local_agents import LOG
-from coordinator.plan import plan_file
 from protos import agent_pb2
-from protos.plan_document import Plan
 
-ANSWER_S = 2.0  # an agent that has not answered by then, and a look at why, is unknown within 3 s
+if TYPE_CHECKING:
+    from protos.plan_document import Plan
+
+ANSWER_S = 2.0  # an agent that has not answered by then is unknown; a look at why is part of it
 Values = dict[str, Any]
 
 
@@ -86,6 +87,8 @@ def _spool(spool: agent_pb2.SpoolStatus) -> Values:
 
 
 def _plan(plan: agent_pb2.PlanStatus) -> Values:
+    from coordinator.fleet.deployment import deployed_plans
+
     return {
         "hash": plan.hash.hex(),
         "epoch": plan.epoch,
@@ -117,6 +120,10 @@ def _output(output: agent_pb2.OutputStatus) -> Values:
 def known_plans(path: Path, places: Mapping[str, Mapping[str, Any]], agents: Agents) -> dict[str, Plan]:
     """By hash: the plan of that file, and of those that nodes have what is kept beside it, or what they hand over
     themselves; a file that is none is no matter here. places: as of `ask`: agents that gave no answer are not asked."""
+    from coordinator.fleet.collection import run_plans
+    from coordinator.fleet.deployment import deployed_plans
+    from coordinator.plan import plan_file
+
     silent = {host_of(place): str(values["why"]) for place, values in places.items() if not values["reachable"]}
     hashes = {status["hash"] for values in places.values() for status in values.get("plans", [])}
     found: dict[str, Plan] = {}
@@ -133,6 +140,8 @@ def known_plans(path: Path, places: Mapping[str, Mapping[str, Any]], agents: Age
 
 def log_of(agent: AgentAddress | None) -> str:
     """Where an agent of addresses.json writes what it says: in its state directory, if `coordinator up` started it."""
+    from coordinator.fleet.local.local_agents import LOG
+
     if agent is not None and agent.state is not None and (log := Path(agent.state) / LOG).is_file():
         return str(log.relative_to(Path.cwd()) if log.is_relative_to(Path.cwd()) else log)
     name = host_of(agent.name) if agent is not None else "NODE"

@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+import importlib
 import json
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping
+from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
@@ -28,6 +30,8 @@ missing because it was refused, policed, shed or lost. Windows that nothing was 
 it, are no part of it. The verdict is the report's. 'coordinator top' shows the same
 live."""
 
+READING = ("coordinator.fleet.collection.run_plans", "coordinator.monitoring.overload_status")
+SHOWING = ("coordinator.monitoring.explained", "coordinator.monitoring.tables", "rich.console", "rich.table")
 DEFAULT_PLAN = Path("plan.json")
 STATE_LOST = "state_lost."
 PIPED = 160  # characters: nobody has to read it on a terminal
@@ -48,12 +52,16 @@ def register(app: typer.Typer) -> None:
         or is not well."""
         from coordinator.fleet import addresses as address_file
         from coordinator.fleet.agents import Agents
-        from coordinator.monitoring import metrics, overload_status, status_response
+        from coordinator.monitoring import status_response
 
         places = address_file.load(addresses).nodes
-        with Agents(places) as agents:
+        with Agents(places) as agents, ThreadPoolExecutor(1) as pool:
+            loading = pool.submit(_load, READING if as_json else READING + SHOWING)
             values = status_response.ask(agents, status_response.ANSWER_S)
+            loading.result()
             known = status_response.known_plans(plan, values, agents)
+        from coordinator.monitoring import metrics, overload_status
+
         frame = metrics.between(None, metrics.Look(0.0, values), known)
         queries = _queries(values, frame, known)
         for place, node in values.items():
@@ -65,6 +73,12 @@ def register(app: typer.Typer) -> None:
             _show(values, frame, queries, {name: status_response.log_of(places.get(name)) for name in values})
         if not all(status_response.well(node) for node in values.values()):
             raise typer.Exit(1)
+
+
+def _load(names: Iterable[str]) -> None:
+    """Imports what is needed once the agents have answered: that takes no time of its own while they are waited for."""
+    for name in names:
+        importlib.import_module(name)
 
 
 def _queries(nodes: Mapping[str, Mapping[str, Any]], frame: Frame, plans: Plans) -> dict[str, Any]:

@@ -12,9 +12,12 @@ import re
 from collections.abc import Iterable, Mapping
 from dataclasses import replace
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 from coordinator.errors import Mistake
-from coordinator.spec.files.yaml_source import Source
+
+if TYPE_CHECKING:
+    from coordinator.spec.files.yaml_source import Source
 
 INSECURE, MUTUAL_TLS = "insecure-loopback", "mutual-tls"
 CERTIFICATES = "certs"  # where they are unless `certificates:` says otherwise

@@ -1,6 +1,6 @@
 """A coordinator in virtual time: its own functions, on a machine of the wires, in a process that can be killed."""
 
-from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -64,10 +64,6 @@ class WireCalls:
             yield reply.FromString(data)
         if call.failure:
             raise CallError(*call.failure)
-
-    def diagnose(self, nodes: Collection[str], seconds: float) -> dict[str, str]:
-        """Nothing is found out."""
-        return {}
 
     def close(self) -> None:
         """Every call has a connection of its own."""
