@@ -9,6 +9,7 @@ is made of, a batch of one tuple as this module writes it: `wire/single_tuple.py
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from struct import Struct
 from typing import NamedTuple
+from zlib import crc32
 
 from google.protobuf.message import DecodeError
 
@@ -21,12 +22,13 @@ from node_agent.wire.single_tuple import lone_batch
 from node_agent.wire.tuple_count import WalkError, has_more
 from protos import tuple_pb2 as pb
 
-VERSION = 1
+VERSION = 2
 MAX_HELLO_BYTES = 4096
 MAX_WHY_CHARS, MAX_CODE_CHARS = 1000, 40
 MOST_FIELDS = 16  # of a Batch or an Ack beside its tuples or answers
 PART_TUPLES = 256  # a longer batch comes in parts, so that a reader may do something else in between
-LENGTH = Struct(">I")
+LENGTH = Struct(">I")  # of the frame
+HEAD = Struct(">II")  # that, and the CRC-32 of the frame
 FILTERED, REMOVED, EXACT, QUIET = range(4)  # what an absent tuple tells; see the proto
 _TLS_HELLO = 0x1603  # how TLS begins, read as half a length
 _LINK_SEQ_LIMIT = 1 << 63  # a trace record holds it as a signed word
@@ -168,8 +170,8 @@ def encode_batch(first: int, sent_ns: int | Callable[[], int], tuples: Sequence[
     length = len(head) + size
     if length > MAX_FRAME_BYTES:
         raise UnusableValueError("too_large", f"a batch of {length} bytes; at most {MAX_FRAME_BYTES}")
-    head = LENGTH.pack(length) + head
-    return head + _SENT.pack(b"\x11", sent_ns if isinstance(sent_ns, int) else sent_ns()) + rest
+    body = head + _SENT.pack(b"\x11", sent_ns if isinstance(sent_ns, int) else sent_ns()) + rest
+    return HEAD.pack(length, crc32(body)) + body
 
 
 def encode_hello(hello: Hello) -> bytes:
@@ -202,7 +204,7 @@ def encode_outcomes(outcomes: Sequence[Outcome], upto: int, credit_bytes: int) -
 
 def _framed(frame: pb.Frame) -> bytes:
     body = frame.SerializeToString()
-    return LENGTH.pack(len(body)) + body
+    return HEAD.pack(len(body), crc32(body)) + body
 
 
 class FrameReader:
@@ -241,10 +243,11 @@ class FrameReader:
             while end - at >= 4:
                 (length,) = LENGTH.unpack_from(buffer, at)
                 self._check_length(length)
-                if end - at - 4 < length:
+                if end - at - HEAD.size < length:
                     break
-                at += 4 + length
-                yield from self._decode(bytes(buffer[at - length : at]))
+                _, check = HEAD.unpack_from(buffer, at)
+                at += HEAD.size + length
+                yield from self._decode(_undamaged(bytes(buffer[at - length : at]), check))
         except FrameError:
             self._broken = True
             at = end
@@ -327,6 +330,12 @@ class FrameReader:
             hello.peer, hello.clock, hello.boot, hello.plan, hello.resume_after, hello.drift_ppm, hello.credit_bytes,
             hello.codec, hello.peer_boot, hello.incarnation,
         )  # fmt: skip
+
+
+def _undamaged(data: bytes, check: int) -> bytes:
+    if crc32(data) != check:
+        raise FrameError("frame_damaged", f"{len(data)} bytes that changed on their way, or another release's frame")
+    return data
 
 
 def _arrived(item: pb.Tuple) -> Arrived:

@@ -9,12 +9,13 @@ that is read here reads the same there.
 """
 
 from struct import Struct, error
+from zlib import crc32
 
 from node_agent.link.clock_offset import FAR_NS
 from node_agent.link.limits import MAX_FRAME_BYTES
 from node_agent.link.receiver import Arrived
 
-_LENGTHS = Struct(">IBB")  # of the frame; tag and first byte of the length of the batch
+_HEAD = Struct(">IIBB")  # length and CRC-32 of the frame; tag and first byte of the length of the batch
 _SENT = Struct("<BqB")  # sent_ns; tag of `first`
 _FIXED = Struct("<BQBQBqBq")  # seq, plan, origin_lo_ns, origin_hi_ns
 _SOURCE = b"\x08\x00\x10\x00\x28\x00\x4a"  # no source, epoch, stream yet: a client's tuple; tag of the payload
@@ -24,13 +25,13 @@ _FIRST_LIMIT = (1 << 63) - 1
 def lone_batch(data: bytes, next_first: int) -> tuple[int, int, Arrived] | None:  # noqa: PLR0911 - nothing to share
     """(first, sent_ns, the tuple), or None where protobuf has to read it. next_first: the least allowed `first`."""
     try:
-        length, batch_tag, size = _LENGTHS.unpack_from(data)
+        length, check, batch_tag, size = _HEAD.unpack_from(data)
         end = len(data)
-        if length + 4 != end or length > MAX_FRAME_BYTES or batch_tag != 0x12:
+        if length + 8 != end or length > MAX_FRAME_BYTES or batch_tag != 0x12:
             return None
-        at = 6
+        at = 10
         if size > 0x7F:
-            size, at = _varint(data, 5)
+            size, at = _varint(data, 9)
         sent_tag, sent_ns, first_tag = _SENT.unpack_from(data, at)
         if at + size != end or sent_tag != 0x11 or first_tag != 0x08:
             return None
@@ -56,6 +57,7 @@ def lone_batch(data: bytes, next_first: int) -> tuple[int, int, Arrived] | None:
         and -FAR_NS <= sent_ns <= FAR_NS
         and -FAR_NS <= lo_ns <= hi_ns <= FAR_NS
         and (source | epoch | stream) <= 0xFFFF
+        and crc32(data[8:]) == check
     )
     if not in_range:
         return None

@@ -7,6 +7,7 @@ import subprocess
 import sys
 import threading
 from pathlib import Path
+from zlib import crc32
 
 import pytest
 
@@ -137,7 +138,8 @@ def _speak(address: str, data: bytes) -> bytes:
 HELLO = frames.encode_hello(frames.Hello("source:in", "clock", 77))
 MALFORMED = {
     "oversized": HELLO + (MAX_FRAME_BYTES + 1).to_bytes(4, "big"),
-    "no protobuf": HELLO + (5).to_bytes(4, "big") + b"\xff\xff\xff\xff\xff",
+    "no protobuf": HELLO + frames.HEAD.pack(5, crc32(5 * b"\xff")) + 5 * b"\xff",
+    "damaged": HELLO + frames.HEAD.pack(5, 0) + 5 * b"\xff",
     "empty": HELLO + bytes(4),
     "no hello": frames.encode_ack(0, 0),
     "not our protocol": b"GET / HTTP/1.1\r\n\r\n",

@@ -12,11 +12,13 @@ import time
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
+from zlib import crc32
 
 import grpc
 import pytest
 
 from node_agent.client.client import Admitted, Sink, Source
+from node_agent.wire.frames import HEAD, VERSION
 from protos import agent_pb2, agent_pb2_grpc, plan_pb2
 from protos import tuple_pb2 as pb
 from tests.node_agent.live import HASH, Agent, chain_plan, kinds, spooled, store, until
@@ -91,7 +93,9 @@ class Fuzz:
             return pb.Frame(probe=pb.Probe(id=choose([1, 2, 3]), **instants))
         if kind < 0.95:
             return pb.Frame(ack=pb.Ack(upto=choose(ODD)))
-        return choose([pb.Frame(), pb.Frame(refused=pb.Refused(why="x" * 3000)), pb.Frame(hello=pb.Hello(version=1))])
+        return choose(
+            [pb.Frame(), pb.Frame(refused=pb.Refused(why="x" * 3000)), pb.Frame(hello=pb.Hello(version=VERSION))]
+        )
 
     def bytes(self) -> Iterator[bytes]:
         """What one connection sends, piece by piece."""
@@ -103,13 +107,14 @@ class Fuzz:
         stream, self.first = 3 if peer == "node:b" else 0, 1
         boot, drift = choose([1, 2, self.random.getrandbits(64)]), choose([50, 50, 100_000, 100_001])
         hello = pb.Hello(
-            version=1, peer=peer, clock=choose(self.clocks), boot=boot, drift_ppm=drift, resume_after=choose(ODD)
+            version=VERSION, peer=peer, clock=choose(self.clocks), boot=boot, drift_ppm=drift, resume_after=choose(ODD)
         )  # fmt: skip
         for frame in (pb.Frame(hello=hello), *(self.frame(stream) for _ in range(self.random.randrange(8)))):
             data = bytearray(frame.SerializeToString())
+            check = crc32(data) if self.random.random() < 0.5 else None  # else what is damaged gets further
             if self.random.random() < 0.03 and data:
                 data[self.random.randrange(len(data))] ^= 1 << self.random.randrange(8)
-            yield len(data).to_bytes(4, "big") + data
+            yield HEAD.pack(len(data), crc32(data) if check is None else check) + data
 
     def connect(self) -> socket.socket:
         """One hostile connection, still open."""
@@ -161,8 +166,8 @@ def test_a_storm_of_connections_leaks_nothing(tmp_path: Path) -> None:
         for n in range(100):
             ends = [socket.create_connection(("127.0.0.1", agent.ready["data"]), 10) for _ in range(3)]
             for end, peer in zip(ends, ("sink:out", "source:in", "node:b"), strict=True):
-                hello = pb.Frame(hello=pb.Hello(version=1, peer=peer, boot=n + 1)).SerializeToString()
-                end.sendall(len(hello).to_bytes(4, "big") + hello)
+                hello = pb.Frame(hello=pb.Hello(version=VERSION, peer=peer, boot=n + 1)).SerializeToString()
+                end.sendall(HEAD.pack(len(hello), crc32(hello)) + hello)
                 end.settimeout(10)
                 assert end.recv(65536)
                 end.setsockopt(socket.SOL_SOCKET, socket.SO_LINGER, RESET)

@@ -8,11 +8,13 @@ import threading
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
+from zlib import crc32
 
 import grpc
 import pytest
 
 from node_agent.client.client import Admitted, NotAcceptedError, NotTrustedError, Sink, Source, TlsError
+from node_agent.wire import frames
 from protos import agent_pb2, agent_pb2_grpc, plan_pb2, trace_pb2
 from protos import tuple_pb2 as pb
 from tests.node_agent.live import Agent, chain_plan, kinds, spooled, store, store_places, until
@@ -255,8 +257,8 @@ class Raw:
 
     def hello(self, peer: str) -> bytes:
         """What the agent answers; empty: it closed."""
-        frame = pb.Frame(hello=pb.Hello(version=1, peer=peer, boot=7)).SerializeToString()
-        self.end.sendall(len(frame).to_bytes(4, "big") + frame)
+        frame = pb.Frame(hello=pb.Hello(version=frames.VERSION, peer=peer, boot=7)).SerializeToString()
+        self.end.sendall(frames.HEAD.pack(len(frame), crc32(frame)) + frame)
         return self.end.recv(65536)
 
 
@@ -269,7 +271,7 @@ def _answer(agent: Agent, folder: Path | None, peer: str) -> str:
         return f"closed {error}"
     finally:
         raw.end.close()
-    frame = pb.Frame.FromString(data[4:]) if data else pb.Frame()
+    frame = pb.Frame.FromString(data[frames.HEAD.size :]) if data else pb.Frame()
     return f"{frame.WhichOneof('is')} {frame.refused.why}"
 
 

@@ -1,8 +1,4 @@
-"""What a bit that was flipped on its way does to a connection without TLS, which has lengths and protobuf, no checksum.
-
-TCP's own checksum and that of the wire below find nearly all of them before. What is left must end in a closed
-connection or in tuples with one wrong field: never in another error, never in more tuples than were sent.
-"""
+"""A bit that was flipped on its way, past the checksums of TCP and of the wire below: the frame's own finds it."""
 
 from collections import Counter
 
@@ -26,32 +22,17 @@ def _flipped(bit: int, data: bytes) -> str:
         found = list(reader.feed(bytes(wrong) + frames.encode_batch(5 + len(TUPLES), 8_000_000, TUPLES)))
     except LinkError:
         return "closed"
-    clean = frames.FrameReader()
-    list(clean.feed(frames.encode_hello(hello)))
-    (sent,) = clean.feed(data)
-    assert isinstance(sent, frames.Batch)
     if not found:
         return "waits for the rest"
-    came = found[0]
-    if not isinstance(came, frames.Batch):
-        return "another frame"
-    assert len(came.tuples) <= len(sent.tuples)
-    if len(came.tuples) < len(sent.tuples):
-        return "a tuple less"
-    different = [(a, b) for a, b in zip(came.tuples, sent.tuples, strict=True) if a != b]
-    if not different:
-        return "the batch's number" if came.first != sent.first else "no tuple differs"
-    assert len(different) == 1
-    ((a, b),) = different
-    return "a wrong value" if a._replace(payload=b.payload) == b else "a wrong field"
+    return "taken"
 
 
-def test_a_flipped_bit_closes_the_connection_or_changes_one_tuple() -> None:
-    data = frames.encode_batch(5, 7_000_000, TUPLES)
-    counts = Counter(_flipped(bit, data) for bit in range(8 * len(data)))
-    assert counts["closed"] > 0
-    assert counts["a wrong value"] > 0  # a checksum would be needed to find these: TLS has one
-    assert sum(counts.values()) == 8 * len(data)
+def test_a_flipped_bit_closes_the_connection_or_waits_for_more() -> None:
+    for tuples in (TUPLES, TUPLES[:1]):
+        data = frames.encode_batch(5, 7_000_000, tuples)
+        counts = Counter(_flipped(bit, data) for bit in range(8 * len(data)))
+        assert counts.keys() == {"closed", "waits for the rest"}
+        assert counts["waits for the rest"] <= 16  # the length has become a longer one: silence ends that connection
 
 
 def test_missing_bytes_close_the_connection_or_make_no_tuple_more() -> None:

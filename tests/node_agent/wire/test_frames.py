@@ -1,3 +1,5 @@
+from zlib import crc32
+
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
@@ -29,7 +31,7 @@ def reader() -> FrameReader:
 
 def framed(frame: pb.Frame) -> bytes:
     body = frame.SerializeToString()
-    return len(body).to_bytes(4, "big") + body
+    return frames.HEAD.pack(len(body), crc32(body)) + body
 
 
 def batch(*tuples: pb.Tuple, first: int = 1, sent_ns: int = 0) -> bytes:
@@ -164,7 +166,7 @@ def test_the_largest_payload_fits() -> None:
 def test_no_bytes_at_all_break_the_reader(body: bytes) -> None:
     into = reader()
     try:
-        list(into.feed(len(body).to_bytes(4, "big") + body))
+        list(into.feed(frames.HEAD.pack(len(body), crc32(body)) + body))
     except FrameError as error:
         assert error.counter
         assert counter_of(ALL[1], into) == "frame_after_error"
@@ -214,12 +216,12 @@ def test_a_connection_begins_with_one_hello() -> None:
 @pytest.mark.parametrize(
     ("fields", "counter"),
     [
-        ({"version": 2, "peer": "a", "boot": 1}, "hello_version"),
-        ({"version": 1, "boot": 1}, "hello_fields"),
-        ({"version": 1, "peer": "a"}, "hello_fields"),
-        ({"version": 1, "peer": "a" * 300, "boot": 1}, "hello_fields"),
-        ({"version": 1, "peer": "a", "boot": 1, "clock": "c" * 41}, "hello_fields"),
-        ({"version": 1, "peer": "a", "boot": 1, "drift_ppm": 1 << 20}, "hello_fields"),
+        ({"version": frames.VERSION + 1, "peer": "a", "boot": 1}, "hello_version"),
+        ({"version": frames.VERSION, "boot": 1}, "hello_fields"),
+        ({"version": frames.VERSION, "peer": "a"}, "hello_fields"),
+        ({"version": frames.VERSION, "peer": "a" * 300, "boot": 1}, "hello_fields"),
+        ({"version": frames.VERSION, "peer": "a", "boot": 1, "clock": "c" * 41}, "hello_fields"),
+        ({"version": frames.VERSION, "peer": "a", "boot": 1, "drift_ppm": 1 << 20}, "hello_fields"),
     ],
 )
 def test_a_hello_says_who_speaks_and_in_which_version(fields: dict[str, object], counter: str) -> None:

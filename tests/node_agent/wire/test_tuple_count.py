@@ -1,5 +1,7 @@
 """How much a frame holds is known before protobuf makes objects of it."""
 
+from zlib import crc32
+
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
@@ -51,7 +53,7 @@ def test_a_frame_of_half_a_million_empty_ones_becomes_no_objects(tag: bytes, mon
     monkeypatch.setattr(tuple_count, "_walk", lambda data, most: walked.append(walk(data, most)) or walked[-1])
     monkeypatch.setattr(frames.pb.Frame, "FromString", None)
     with pytest.raises(frames.FrameError) as error:
-        list(reader.feed(frames.LENGTH.pack(len(body)) + body))
+        list(reader.feed(frames.HEAD.pack(len(body), crc32(body)) + body))
     assert error.value.counter == "batch_size" and walked[0] <= MAX_BATCH_TUPLES + 2 * frames.MOST_FIELDS
 
 

@@ -23,7 +23,6 @@ QUIET_NS = HEALED_NS + 5 * SECOND
 SMALL_RING = 256  # records, in one seed of three
 LOADS = (Load(), Load(), Load(work=40), Load(last_work=8, memory_bytes=1 << 16),
          Load(limit=core.Limit(12, SECOND // 2)))  # fmt: skip
-ON_A_NODE = {"crash", "crash_running", "deaf_control", "burst", "impostor", "other_version"}
 WATCH_NS = SECOND // 4
 MOST_PAUSE_NS = SECOND + 10 * MS  # of a link, until it tries again
 
@@ -74,7 +73,6 @@ def run(seed: int, kinds: Sequence[str] | None = None) -> Outcome:
     load = LOADS[random.randrange(len(LOADS))]
     line = FaultyLine(seed, SMALL_RING if random.randrange(3) == 0 else 4096, load)
     faults = drawn(random, chosen)
-    line.acknowledgements_arrive = {fault.kind for fault in faults} <= ON_A_NODE
     for name, instants in fed(random, faults).items():
         probes = [HEALED_NS + number * 200 * MS for number in range(PROBES)]
         line.feed(name, instants + probes)

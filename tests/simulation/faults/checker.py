@@ -91,10 +91,10 @@ def _check_written(line: FaultyLine, numbers: dict[Key, int], written: list[Writ
 
 def _check_taken_over(line: FaultyLine, written: list[Written], found: Verdicts) -> None:
     """What a runtime has taken over is not taken again by the next one, as long as the machine has power: nothing
-    comes twice from one incarnation of a peer, and no more is admitted than was offered where no outcome got lost."""
+    comes twice from one incarnation of a peer, and no more is admitted than was offered."""
     for name, (stream, node) in FED.items():
         there = [each for each in written if each.node == node]
-        if line.acknowledgements_arrive and all(each.incarnation.state for each in there):
+        if all(each.incarnation.state for each in there):
             admitted = sum(
                 sum(record.kind == rec.ADMITTED for record in records)
                 for each in there for key, records in each.by_key.items() if key[0] == stream

@@ -112,7 +112,6 @@ class FaultyLine:
         self.wires = Wires(self.time, self.draws)
         self.seen: list[Seen] = []
         self.problems: list[str] = []
-        self.acknowledgements_arrive = False  # nothing happens to the wires
         self.slept: dict[str, list[tuple[int, int]]] = {name: [] for name in NODES}
         self._clocks = 0
         self.nodes: dict[str, SimulatedNode] = {}

@@ -1,6 +1,7 @@
 """Kinds of faults of what is on the wires: bytes that come late, come again, are damaged, or are of another release."""
 
 from collections import Counter, defaultdict
+from zlib import crc32
 
 from node_agent.wire import frames
 from protos import tuple_pb2 as pb
@@ -9,7 +10,6 @@ from tests.simulation.faults.faulty_line import SECOND, FaultyLine
 from tests.simulation.faults.stranger import Stranger
 
 DIALLED = (("a", "b"), ("b", "c"), ("client-s", "a"), ("client-t", "b"))  # who connects to whom
-HEAD_BYTES = 5  # of a frame: its length and its kind
 PEERS = {"a": "b", "b": "c", "c": "a"}
 
 
@@ -19,7 +19,7 @@ def stranger_as(line: FaultyLine, name: str, incarnation: int, version: int = fr
         f"node:{name}", "elsewhere", line.random.getrandbits(63) | 1, drift_ppm=50, incarnation=incarnation
     )
     body = pb.Frame(hello=pb.Hello(version=version, **hello._asdict())).SerializeToString()
-    return frames.LENGTH.pack(len(body)) + body
+    return frames.HEAD.pack(len(body), crc32(body)) + body
 
 
 def _impostor(line: FaultyLine, fault: Fault, fired: Counter[str]) -> None:
@@ -50,7 +50,7 @@ def _other_version(line: FaultyLine, fault: Fault, fired: Counter[str]) -> None:
 
 
 def _bit_flip(line: FaultyLine, fault: Fault, fired: Counter[str]) -> None:
-    """Bits of the heads of some frames are not what was sent."""
+    """Bits of some frames are not what was sent."""
     way, left = line.wires.way(*fault.way), [1 + fault.size % 3]
 
     def flip(descriptor: int, data: bytes) -> bytes:
@@ -58,7 +58,7 @@ def _bit_flip(line: FaultyLine, fault: Fault, fired: Counter[str]) -> None:
             return data
         left[0] -= 1
         fired["bit_flip"] += 1
-        at = line.random.randrange(min(HEAD_BYTES, len(data)))
+        at = line.random.randrange(len(data))
         return data[:at] + bytes([data[at] ^ 1 << line.random.randrange(8)]) + data[at + 1 :]
 
     def mend() -> None:
