@@ -87,9 +87,9 @@ def differences(larger: Plan, smaller: Plan) -> list[str]:
         if larger.placement.get(name) != place:
             found.append(f"operator {name} is on {place} in one plan, on {larger.placement.get(name)} in the other")
     found += _units(larger, smaller)
-    ways = hops(larger)
+    larger_hops = hops(larger)
     for stream, pairs in hops(smaller).items():
-        if not set(pairs) <= set(ways.get(stream, ())):
+        if not set(pairs) <= set(larger_hops.get(stream, ())):
             found.append(f"stream {stream} takes another way in the one plan than in the other")
     return found + _policing(larger, smaller)
 

@@ -64,7 +64,7 @@ class Enforced:
 
 def enforced(plan: Facts, analysis: Analysis) -> tuple[dict[str, plan_pb2.LocalPlan], dict[str, Policed]]:
     """The local plans with what their nodes police, and what that is, by source."""
-    told: dict[str, Policed] = {}
+    policed: dict[str, Policed] = {}
     nodes = {}
     for node, local in plan.nodes.items():
         nodes[node] = plan_pb2.LocalPlan()
@@ -73,22 +73,22 @@ def enforced(plan: Facts, analysis: Analysis) -> tuple[dict[str, plan_pb2.LocalP
         for local in nodes.values():
             for source in local.sources:
                 if bool(source.window) is windowed:
-                    _police(plan, analysis, source, told)
+                    _police(plan, analysis, source, policed)
     for local in nodes.values():
         for operator in local.operators:
             collects = any(window.add == operator.name for window in plan.graph.windows.values())
             pairs = () if collects else selectivity(plan.graph.operators[operator.name].declared)
             operator.at_most.extend(plan_pb2.Most(inputs=inputs, results=results) for inputs, results in pairs)
-    return nodes, told
+    return nodes, policed
 
 
-def _police(plan: Facts, analysis: Analysis, source: plan_pb2.Source, told: dict[str, Policed]) -> None:
+def _police(plan: Facts, analysis: Analysis, source: plan_pb2.Source, policed: dict[str, Policed]) -> None:
     name = source.name
     if name in analysis.system.windows:
-        found = window_closings(plan, analysis, analysis.system.windows[name], told)
+        found = window_closings(plan, analysis, analysis.system.windows[name], policed)
     else:
         found = arrivals(analysis, analysis.system.sources[name], plan.graph.sources[name].arrival)
-    told[name] = found.document()
+    policed[name] = found.document()
     source.MergeFrom(found.source)
 
 
@@ -112,7 +112,7 @@ def _horizon_ns(analysis: Analysis, curve: Known) -> int:
     return max(floor(curve.asked) + 1, *(output.deadline_ns for output in analysis.system.outputs.values()))
 
 
-def window_closings(plan: Facts, analysis: Analysis, windows: Windows, told: Mapping[str, Policed]) -> Enforced:
+def window_closings(plan: Facts, analysis: Analysis, windows: Windows, policed: Mapping[str, Policed]) -> Enforced:
     """What a node enforces of windows that close: that they do so no more densely than the analysis has it. Beyond that
     are only windows that had to wait for what the bounds leave out, like a node that was stopped."""
     at = (windows.add, windows.node)
@@ -123,7 +123,7 @@ def window_closings(plan: Facts, analysis: Analysis, windows: Windows, told: Map
     spread_ns = analysis.streams.window_closings[windows.add].spread_ns
     jitter_ns = windows.jitter_ns(spread_ns) or 0
     horizon_ns = _horizon_ns(analysis, flow.curve)
-    found = closing_promise(plan.graph, analysis.system, windows, jitter_ns, horizon_ns, told)
+    found = closing_promise(plan.graph, analysis.system, windows, jitter_ns, horizon_ns, policed)
     why = "" if found.paces or found.spans else f"too many windows of {windows.name} close to look back on"
     return Enforced(found, jitter_ns, horizon_ns, why)
 
@@ -134,14 +134,14 @@ def closing_promise(
     windows: Windows,
     jitter_ns: int,
     horizon_ns: int,
-    told: Mapping[str, Policed],
+    policed: Mapping[str, Policed],
 ) -> plan_pb2.Source:
-    """Paces of windows by time, spans of those by count; nothing where they are too many. `told`: of the other
+    """Paces of windows by time, spans of those by count; nothing where they are too many. `policed`: of the other
     sources."""
     if windows.kind != "count":
         return plan_pb2.Source(paces=[_pace(1, Fraction(windows.hop), 0, jitter_ns, horizon_ns)])
     source = system.sources[windows.sources[0]]
-    declared = jittered(arrival_curve(graph.sources[source.name].arrival), told[source.name].jitter_ns)
+    declared = jittered(arrival_curve(graph.sources[source.name].arrival), policed[source.name].jitter_ns)
     numbers = declared if source.limit is None else least([source.limit, declared])
     curve = windows.curve(numbers, jitter_ns)
     assert curve is not None

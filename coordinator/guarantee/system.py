@@ -151,7 +151,7 @@ def read(plan: Facts) -> System:
         for unit in local.units
     }
     links = _links(cluster)
-    told = {source.name: source for local in plan.nodes.values() for source in local.sources}
+    admitting = {source.name: source for local in plan.nodes.values() for source in local.sources}
     sides: dict[str, list[str]] = {node: [] for node in plan.nodes}
     for name, operator in graph.operators.items():
         sides[plan.placement[name]] += operator.side.values()
@@ -165,7 +165,8 @@ def read(plan: Facts) -> System:
         units=units,
         order=_order(units),
         sources={
-            name: _source(name, source, told.get(name, plan_pb2.Source())) for name, source in graph.sources.items()
+            name: _source(name, source, admitting.get(name, plan_pb2.Source()))
+            for name, source in graph.sources.items()
         },
         outputs={
             name: Output(one.origin, one.at, one.deadline_ns, Qos.read(one.qos)) for name, one in graph.outputs.items()
@@ -194,16 +195,16 @@ def _links(cluster: plan_document.Cluster) -> dict[tuple[str, str], Link]:
     }
 
 
-def _source(name: str, source: plan_document.Source, told: plan_pb2.Source) -> Source:
-    """`told`: what its node is told of it."""
+def _source(name: str, source: plan_document.Source, local: plan_pb2.Source) -> Source:
+    """local: what its node's part of the plan has of it."""
     curve, why = None, ""
     try:
         curve = arrival_curve(source.arrival)
     except ValueError as error:
         why = f"the arrivals of source {name} are unbounded: {error}"
-    limit = Bursts(told.limit.tuples, told.limit.span_ns) if told.HasField("limit") else None
+    limit = Bursts(local.limit.tuples, local.limit.span_ns) if local.HasField("limit") else None
     tolerance_ns = source.arrival.tolerance_ns
-    return Source(name, source.at, curve, source.max_age_ns, why, tolerance_ns, limit, told.beat_ns)
+    return Source(name, source.at, curve, source.max_age_ns, why, tolerance_ns, limit, local.beat_ns)
 
 
 def _unit(plan: Facts, node: str, unit: plan_pb2.Unit, names: Sequence[str], streams: Mapping[int, str]) -> Unit:

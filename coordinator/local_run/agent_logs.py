@@ -35,15 +35,15 @@ def keep(log: Path, copy: Path) -> list[Said]:
     except OSError:
         return []
     said: list[Said] = []
-    told: list[str] = []
+    copied: list[str] = []
     for line in lines:
         found = _parsed(line)
-        told.append(line if found is None else _in_words(found))
+        copied.append(line if found is None else _in_words(found))
         if found is not None and found["level"] != INFO:
             fields = found["fields"] if isinstance(found["fields"], dict) else {}
             node, level, event, text = (str(found[key]) for key in ("node", "level", "event", "text"))
             said.append(Said(node, level, event, text, fields))
-    copy.write_text("".join(f"{line}\n" for line in told), encoding="utf-8", errors="backslashreplace")
+    copy.write_text("".join(f"{line}\n" for line in copied), encoding="utf-8", errors="backslashreplace")
     return said
 
 

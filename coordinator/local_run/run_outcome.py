@@ -190,11 +190,11 @@ def _lost(ran: Ran, report: Mapping[str, Any]) -> Iterator[str]:
 
 def _said(plan: Plan, ran: Ran) -> Iterator[str]:
     """The first of each kind of trouble that agents told of, and how many lines there are."""
-    told = [each for each in ran.said if each.event not in TOLD_OTHERWISE]
+    warnings = [each for each in ran.said if each.event not in TOLD_OTHERWISE]
     names = _names(plan)
-    number = Counter((each.node, each.event) for each in told)
-    first = {(each.node, each.event): each for each in reversed(told)}
-    for key in sorted(number, key=lambda key: told.index(first[key])):
+    number = Counter((each.node, each.event) for each in warnings)
+    first = {(each.node, each.event): each for each in reversed(warnings)}
+    for key in sorted(number, key=lambda key: warnings.index(first[key])):
         text = NUMBERED.sub(lambda found: names.get(found[0], found[0]), first[key].text.partition("\n")[0])
         again = f" ({number[key]} such lines in {ran.log(key[0])})" if number[key] > 1 else ""
         yield f"node {key[0]}: {agent_logs.plain(text)}{again}"

@@ -218,8 +218,8 @@ def _waits(plan: Plan, called: Agents, rt: bool) -> dict[tuple[str, str], str]:
     """While the plan is there; agents that do not answer are left out."""
     request = agent_pb2.ProfileRequest(hash=bytes.fromhex(plan.hash))
     replies = called.try_all("Profile", dict.fromkeys(called.addresses, request), PROFILE_S)
-    told = {node: reply for node, reply in replies.items() if isinstance(reply, agent_pb2.ProfileReply)}
-    found = profiling.since({}, profiling.counts(plan, told))
+    profiles = {node: reply for node, reply in replies.items() if isinstance(reply, agent_pb2.ProfileReply)}
+    found = profiling.since({}, profiling.counts(plan, profiles))
     return {
         (name, node): profiling.waits(name, node, one, rt)
         for (name, node), one in found.items()

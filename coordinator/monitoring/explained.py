@@ -108,7 +108,7 @@ def node(found: Node, plans: Plans, costs: Sequence[Cost], log: str) -> Iterator
         yield ""
         yield from table(SOURCES, sources)
     said = [
-        *overload_status.lines(dict(values) | overload_status.overload(values, found.name, plans)),
+        *overload_status.lines(overload_status.overload(values, found.name, plans)),
         *others(values, log),
     ]
     if said:
@@ -164,7 +164,7 @@ def others(values: Mapping[str, Any], log: str) -> Iterator[str]:
     log tells, where that is."""
     yield from spool(values)
     yield from wording.counters(
-        {name: n for name, n in values["counters"].items() if not overload_status.told_here(name)}
+        {name: n for name, n in values["counters"].items() if not overload_status.is_overload(name)}
     )
     if values["counters"].get(wording.RAISED):
         yield f"  why operators raised, with a trace back: {log}"
@@ -217,8 +217,8 @@ def _shed(found: Output, nodes: Sequence[Node]) -> Iterator[str]:
             f"shed before it: {found.shed_all_time:,} tuples, now {rate(found.shed_per_s)}/s; which of them would have "
             "become results is not known, and what leads to several outputs counts for each"
         )
-    for name, told in _windows(found, nodes):
-        for line in wording.without_result(told):
+    for name, counters in _windows(found, nodes):
+        for line in wording.without_result(counters):
             yield f"windows of {name} before it: {line}"
 
 
@@ -227,13 +227,13 @@ def _windows(found: Output, nodes: Sequence[Node]) -> Iterator[tuple[str, Mappin
     for name in sorted(found.path.windows):
         for each in nodes:
             prefix = f"windows.{name}."
-            told = {
+            counters = {
                 counter.removeprefix(prefix): n
                 for counter, n in each.values.get("counters", {}).items()
                 if counter.startswith(prefix)
             }
-            if told:
-                yield name, told
+            if counters:
+                yield name, counters
 
 
 def _hops(found: Output, nodes: Sequence[Node]) -> Iterator[Hop]:

@@ -164,8 +164,8 @@ def between(before: Look | None, now: Look, plans: Plans, earlier: Iterable[Outp
     were seen then, which stay where their node does not answer now."""
     nodes = tuple(_node(name, values, before, now) for name, values in now.places.items())
     outputs = list(_outputs(nodes, plans))
-    told = {output.name for output in outputs}
-    outputs += [output for output in _silent(nodes, plans, earlier) if output.name not in told]
+    answered = {output.name for output in outputs}
+    outputs += [output for output in _silent(nodes, plans, earlier) if output.name not in answered]
     return Frame(nodes, tuple(outputs), plans)
 
 

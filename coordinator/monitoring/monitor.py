@@ -87,11 +87,11 @@ class Monitor:
         found: list[Cost] = []
         for status in values.get("plans", []):
             asked = {host_of(place): agent_pb2.ProfileRequest(hash=bytes.fromhex(status["hash"]))}
-            (told,) = self._agents.try_all("Profile", asked, seconds).values()
-            if not isinstance(told, AgentError):
+            (reply,) = self._agents.try_all("Profile", asked, seconds).values()
+            if not isinstance(reply, AgentError):
                 found += [
                     Cost(each.name, each.tuples, each.total_ns, each.worst_ns)
-                    for each in told.costs
+                    for each in reply.costs
                     if each.name in here
                 ]
         return tuple(found)

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 from collections import defaultdict
 from collections.abc import Iterator, Mapping
+from dataclasses import dataclass
 from fractions import Fraction
 from typing import TYPE_CHECKING, Any
 
@@ -22,27 +23,92 @@ SHED, WINDOWS, DEGRADED = "shed.", "windows.", "degraded."
 ENDS = ("closed", "abandoned", "skipped")
 
 
-def overload(node: Mapping[str, Any], place: str, plans: Mapping[str, Plan]) -> dict[str, Any]:
-    """`queue_limit_bytes`, `shed`, `windows` and `degraded` of a node. plans: those that are known, by hash."""
+@dataclass(frozen=True)
+class ShedTuples:
+    """Of one policy. per_s: None where the runtime has only just begun."""
+
+    tuples: int
+    per_s: float | None
+
+    def document(self) -> dict[str, int | float | None]:
+        """For --json."""
+        return {"tuples": self.tuples, "per_s": self.per_s}
+
+
+@dataclass(frozen=True)
+class WindowStatus:
+    """Of one window operator. counted: its counters by name; idle: windows that nothing was fed into.
+
+    long_run_share_why: why there is no such share.
+    """
+
+    counted: Mapping[str, int]
+    all: int
+    given: int
+    idle: int
+    load: float | None
+    long_run_share: float | None
+    long_run_share_why: str | None
+
+    @property
+    def share(self) -> float | None:
+        """Of all windows, those that were given. None where none has ended."""
+        return self.given / self.all if self.all else None
+
+    def document(self) -> dict[str, int | float | str | None]:
+        """For --json."""
+        return {
+            **self.counted,
+            "all": self.all,
+            "given": self.given,
+            "idle": self.idle,
+            "share": self.share,
+            "load": self.load,
+            "long_run_share": self.long_run_share,
+            "long_run_share_why": self.long_run_share_why,
+        }
+
+
+@dataclass(frozen=True)
+class OverloadStatus:
+    """Of one place. shed: by policy; windows: by operator; degraded: how often, by operator."""
+
+    queue_limit_bytes: int | None
+    shed: Mapping[str, ShedTuples]
+    windows: Mapping[str, WindowStatus]
+    degraded: Mapping[str, int]
+
+    def document(self) -> dict[str, object]:
+        """For --json."""
+        return {
+            "queue_limit_bytes": self.queue_limit_bytes,
+            "shed": {policy: shed.document() for policy, shed in self.shed.items()},
+            "windows": {name: window.document() for name, window in self.windows.items()},
+            "degraded": dict(self.degraded),
+        }
+
+
+def overload(node: Mapping[str, Any], place: str, plans: Mapping[str, Plan]) -> OverloadStatus:
+    """What a place sheds and how many windows it gives. node: as of `status_response`; plans: by hash, if known."""
     counters = node["counters"]
     known = [plans[status["hash"]] for status in node["plans"] if status["hash"] in plans]
     views = {view.name: view for plan in known for view in _views(plan, place)}
     counted = _windows(counters)
     seconds = node["uptime_ns"] / 1e9
-    return {
-        "queue_limit_bytes": node["queue_limit_bytes"] or _limit(known, place),
-        "shed": {
-            name.removeprefix(SHED): {"tuples": n, "per_s": n / seconds if seconds else None}
+    return OverloadStatus(
+        queue_limit_bytes=node["queue_limit_bytes"] or _limit(known, place),
+        shed={
+            name.removeprefix(SHED): ShedTuples(n, n / seconds if seconds else None)
             for name, n in counters.items()
             if name.startswith(SHED) and n
         },
-        "windows": {name: _window(counted.get(name, {}), views.get(name)) for name in {**views, **counted}},
-        "degraded": {name.removeprefix(DEGRADED): n for name, n in counters.items() if name.startswith(DEGRADED) and n},
-    }
+        windows={name: _window(counted.get(name, {}), views.get(name)) for name in {**views, **counted}},
+        degraded={name.removeprefix(DEGRADED): n for name, n in counters.items() if name.startswith(DEGRADED) and n},
+    )
 
 
-def told_here(counter: str) -> bool:
-    """Whether a counter is one of those that this tells."""
+def is_overload(counter: str) -> bool:
+    """Whether a counter is one of those that an OverloadStatus is made of."""
     return counter.startswith((SHED, WINDOWS, DEGRADED))
 
 
@@ -56,22 +122,22 @@ def _windows(counters: Mapping[str, int]) -> dict[str, dict[str, int]]:
     return dict(found)
 
 
-def _window(counted: Mapping[str, int], view: WindowView | None) -> dict[str, Any]:
+def _window(counted: Mapping[str, int], view: WindowView | None) -> WindowStatus:
     from coordinator.report.summary.best_share import window_bound
 
     ppm, idle = counted.get("load_ppm", 0), counted.get("empty", 0) - counted.get("empty_within", 0)
     every, given = sum(counted.get(end, 0) for end in ENDS) - idle, counted.get("closed", 0) - idle
     load = Fraction(ppm, PPM) if ppm else None
     best, why = (None, "give --plan") if view is None else window_bound(view, load, view.useful_ns)
-    return dict(counted) | {
-        "all": every,
-        "given": given,
-        "idle": idle,
-        "share": given / every if every else None,
-        "load": None if load is None else float(load),
-        "long_run_share": None if best is None else float(best),
-        "long_run_share_why": why,
-    }
+    return WindowStatus(
+        counted=counted,
+        all=every,
+        given=given,
+        idle=idle,
+        load=None if load is None else float(load),
+        long_run_share=None if best is None else float(best),
+        long_run_share_why=why,
+    )
 
 
 def _views(plan: Plan, place: str) -> Iterator[WindowView]:
@@ -93,33 +159,37 @@ def _limit(plans: list[Plan], place: str) -> int | None:
     return most or None
 
 
-def lines(node: Mapping[str, Any]) -> Iterator[str]:
+def lines(found: OverloadStatus) -> Iterator[str]:
     """For people."""
-    if node["shed"]:
-        shed = (f"{n['tuples']} {policy} ({n['per_s']:.3g}/s)" for policy, n in node["shed"].items())
+    if found.shed:
+        shed = (f"{one.tuples} {policy}{_rate(one)}" for policy, one in found.shed.items())
         yield f"shed: {', '.join(shed)}"
-        yield "  " + "; ".join(f"{policy}: {wording.SHED.get(policy, policy)}" for policy in node["shed"])
-    for name, found in node["windows"].items():
-        yield f"windows of {name}: {_text(found)}"
-        for line in wording.without_result(found):
+        yield "  " + "; ".join(f"{policy}: {wording.SHED.get(policy, policy)}" for policy in found.shed)
+    for name, window in found.windows.items():
+        yield f"windows of {name}: {_text(window)}"
+        for line in wording.without_result(window.counted):
             yield f"  {line}"
-    if node["degraded"]:
-        yield "degraded: " + ", ".join(f"{name} {n} times" for name, n in node["degraded"].items())
+    if found.degraded:
+        yield "degraded: " + ", ".join(f"{name} {n} times" for name, n in found.degraded.items())
 
 
-def _text(found: Mapping[str, Any]) -> str:
+def _rate(shed: ShedTuples) -> str:
+    return "" if shed.per_s is None else f" ({shed.per_s:.3g}/s)"
+
+
+def _text(window: WindowStatus) -> str:
     """`40 of 50 given (80 %), 8 abandoned, 2 skipped; 9 not counted: nothing was fed into them; load 1.1`."""
-    if not found["all"]:
-        text = "none with tuples has ended" if found["idle"] else "none has ended"
+    if window.share is None:
+        text = "none with tuples has ended" if window.idle else "none has ended"
     else:
-        text = f"{found['given']} of {found['all']} given ({100 * found['share']:.3g} %)"
-        text += "".join(f", {found[end]} {end}" for end in ENDS[1:] if found.get(end))
-    if found["idle"]:
-        text += f"; {found['idle']} not counted: nothing was fed into them"
-    if found["load"] is not None:
+        text = f"{window.given} of {window.all} given ({100 * window.share:.3g} %)"
+        text += "".join(f", {window.counted[end]} {end}" for end in ENDS[1:] if window.counted.get(end))
+    if window.idle:
+        text += f"; {window.idle} not counted: nothing was fed into them"
+    if window.load is not None:
         from coordinator.report.page.overload_tables import load_text
 
-        text += f"; load {load_text(found['load'])}"
-        if found["long_run_share"] is not None:
-            text += f", of which in the long run at most {100 * found['long_run_share']:.3g} % can be had"
+        text += f"; load {load_text(window.load)}"
+        if window.long_run_share is not None:
+            text += f", of which in the long run at most {100 * window.long_run_share:.3g} % can be had"
     return text

@@ -24,14 +24,14 @@ Values = dict[str, Any]
 def ask(agents: Agents, seconds: float) -> dict[str, Values]:
     """Of every place. Where an agent does not answer: `reachable` false, `state` unknown, and `why`."""
     asked = {"Status": agent_pb2.StatusRequest(), "Health": agent_pb2.HealthRequest()}
-    told = agents.try_several(
+    answers = agents.try_several(
         {method: dict.fromkeys(agents.addresses, each) for method, each in asked.items()}, seconds
     )
-    replies, health = told["Status"], told["Health"]
+    replies, health = answers["Status"], answers["Health"]
     return {
-        place: told
+        place: values
         for name in replies
-        for place, told in by_place(replies[name], health[name], agents.places_of(name)).items()
+        for place, values in by_place(replies[name], health[name], agents.places_of(name)).items()
     }
 
 
@@ -82,8 +82,8 @@ def of(reply: Any, health: Any) -> Values:
 
 def _spool(spool: agent_pb2.SpoolStatus) -> Values:
     """`full_in_ns`: None where it does not fill."""
-    told = {key: getattr(spool, key) for key in ("bytes", "limit_bytes", "oldest_ns", "dropped")}
-    return told | {"full_in_ns": spool.full_in_ns if spool.HasField("full_in_ns") else None}
+    fields = {key: getattr(spool, key) for key in ("bytes", "limit_bytes", "oldest_ns", "dropped")}
+    return fields | {"full_in_ns": spool.full_in_ns if spool.HasField("full_in_ns") else None}
 
 
 def _plan(plan: agent_pb2.PlanStatus) -> Values:

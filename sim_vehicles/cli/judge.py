@@ -5,11 +5,14 @@ from __future__ import annotations
 from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
-from typing import Annotated, Any
+from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
 from sim_vehicles.cli.exit_code import ended_by
+
+if TYPE_CHECKING:
+    from sim_vehicles.story.timeline.run_trace import RunTrace
 
 EXAMPLES = """Completes a replay's run directory from its traces, after `coordinator collect`.
 
@@ -106,12 +109,13 @@ def complete(run: Path) -> dict[str, Any]:
     return what
 
 
-def _split(trace: Any, deciding: dict[str, Any], what: dict[str, Any]) -> None:
+def _split(trace: RunTrace, deciding: dict[str, Any], what: dict[str, Any]) -> None:
+    from sim_vehicles.story.timeline.deciding_tuple import DecidingTuple
     from sim_vehicles.story.timeline.lineage_trace import MissingRecordError
     from sim_vehicles.story.timeline.stage_times import explain_in
 
     deciding.pop("split_missing", None)
     try:
-        deciding["split"] = [stage.document() for stage in explain_in(trace, deciding, what).stages]
+        deciding["split"] = [stage.document() for stage in explain_in(trace, DecidingTuple.of(deciding), what).stages]
     except MissingRecordError as missing:
         deciding["split"], deciding["split_missing"] = None, str(missing)

@@ -17,6 +17,7 @@ if TYPE_CHECKING:
     from rich.table import Table
 
     from coordinator.monitoring.metrics import Frame, Plans
+    from coordinator.monitoring.overload_status import OverloadStatus
     from protos.plan_document import Plan
 
 EPILOG = """Examples:
@@ -64,13 +65,19 @@ def register(app: typer.Typer) -> None:
 
         frame = metrics.between(None, metrics.Look(0.0, values), known)
         queries = _queries(values, frame, known)
-        for place, node in values.items():
-            if node["reachable"]:
-                node.update(overload_status.overload(node, place, known))
+        overloads = {
+            place: overload_status.overload(node, place, known) for place, node in values.items() if node["reachable"]
+        }
         if as_json:
-            typer.echo(json.dumps({"nodes": values, "queries": queries}))
+            nodes = {
+                place: node | overloads[place].document() if place in overloads else node
+                for place, node in values.items()
+            }
+            typer.echo(json.dumps({"nodes": nodes, "queries": queries}))
         else:
-            _show(values, frame, queries, {name: status_response.log_of(places.get(name)) for name in values})
+            _show(
+                values, overloads, frame, queries, {name: status_response.log_of(places.get(name)) for name in values}
+            )
         if not all(status_response.well(node) for node in values.values()):
             raise typer.Exit(1)
 
@@ -120,7 +127,11 @@ def _output(plan: Plan, name: str, frame: Frame) -> dict[str, Any]:
 
 
 def _show(
-    nodes: Mapping[str, dict[str, Any]], frame: Frame, queries: Mapping[str, Any], logs: Mapping[str, str]
+    nodes: Mapping[str, Mapping[str, Any]],
+    overloads: Mapping[str, OverloadStatus],
+    frame: Frame,
+    queries: Mapping[str, Any],
+    logs: Mapping[str, str],
 ) -> None:
     from rich.console import Console
 
@@ -135,7 +146,7 @@ def _show(
             said = [
                 *_under_way(node),
                 *explained.operators(node),
-                *overload_status.lines(node),
+                *overload_status.lines(overloads[name]),
                 *explained.others(node, logs[name]),
             ]
             for line in (f"node {name}:", *(f"  {line}" for line in said)) if said else ():

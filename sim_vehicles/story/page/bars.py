@@ -4,11 +4,11 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from html import escape
-from typing import Any
 
 from sim_vehicles.story.page.plots import MS, Figure, edge_names, edges, layout
 from sim_vehicles.story.page.run_story import Story
 from sim_vehicles.story.timeline.gantt import Gantt
+from sim_vehicles.story.timeline.lineage_trace import Stage
 
 STAGE_COLOURS = {
     "sensing": "#9aa5b1",
@@ -36,7 +36,7 @@ def stages(story: Story) -> Figure:
             "textfont": {"color": "#fff" if stage in DARK else "#1d2733", "size": 12}, "constraintext": "inside",
             "hovertemplate": f"{name}: {ns / MS:.1f} ms<extra></extra>",
         })  # fmt: skip
-    latency_ns = sum(int(each["ns"]) for each in story.traced.stages if each["stage"] != "actuation")
+    latency_ns = sum(each.ns for each in story.traced.stages if each.stage != "actuation")
     marks = [(latency_ns, "delivered", "var(--good)")]
     if story.traced.deadline_ns:
         marks.append((story.traced.deadline_ns, "deadline", "var(--bad)"))
@@ -55,17 +55,15 @@ def stages(story: Story) -> Figure:
     }
 
 
-def joined(stages: Sequence[Any]) -> list[tuple[str, str, int]]:
+def joined(stages: Sequence[Stage]) -> list[tuple[str, str, int]]:
     """(stage, where, ns) with the executions of one unit together and nothing of 0 ns; where: node, or "a to b"."""
     found: list[tuple[str, str, int]] = []
     for each in stages:
-        node, sender = each.get("node"), each.get("from_node")
-        where = f"{sender} to {node}" if sender else f"at {node}" if node else ""
-        stage, ns = str(each["stage"]), int(each["ns"])
-        if found and found[-1][:2] == (stage, where):
-            found[-1] = (stage, where, found[-1][2] + ns)
-        elif ns:
-            found.append((stage, where, ns))
+        where = f"{each.from_node} to {each.node}" if each.from_node else f"at {each.node}" if each.node else ""
+        if found and found[-1][:2] == (each.stage, where):
+            found[-1] = (each.stage, where, found[-1][2] + each.ns)
+        elif each.ns:
+            found.append((each.stage, where, each.ns))
     return found
 
 

@@ -6,7 +6,7 @@ from html import escape
 
 from sim_vehicles.encounter.physics import impact_mps, needed_m
 from sim_vehicles.story.page.plots import TABLE_KMH, TABLE_LATENCY_S
-from sim_vehicles.story.page.run_story import KMH, Story, key_of
+from sim_vehicles.story.page.run_story import KMH, Story
 from sim_vehicles.story.page.wording import kmh, seconds
 
 WRITTEN = ("scenario", "seed", "rate", "channel", "messages", "inputs_hash", "plan_hash")  # keys of replay.json
@@ -77,13 +77,13 @@ def _terms(story: Story) -> list[tuple[str, str]]:
 
 def _about(story: Story) -> list[tuple[str, str]]:
     terms = []
-    told = story.deciding
-    if told:
-        who, whom = escape(str(told.get("station"))), escape(str(told.get("object")))
+    deciding = story.deciding
+    if deciding:
+        who, whom = escape(str(deciding.station)), escape(str(deciding.object))
         terms.append((
             "The deciding tuple",
-            f"{escape(key_of(told))} (source/epoch/seq.ordinal): {who}’s measurement of {whom} at "
-            f"{seconds(told.get('measured_s'), 3)}, delivered at {seconds(told.get('delivered_s'), 3)}. It led to the "
+            f"{escape(deciding.text)} (source/epoch/seq.ordinal): {who}’s measurement of {whom} at "
+            f"{seconds(deciding.measured_s, 3)}, delivered at {seconds(deciding.delivered_s, 3)}. It led to the "
             f"first warning about {whom}; warnings about others do not make {escape(story.ego)} brake.",
         ))  # fmt: skip
     known = [f"{name} {escape(str(story.replay[name]))}" for name in WRITTEN if story.replay.get(name) is not None]

@@ -12,6 +12,7 @@ from typing import Any
 from sim_vehicles.encounter.physics import impact_mps, needed_m
 from sim_vehicles.story.page.run_story import KMH, Event, Story
 from sim_vehicles.story.page.wording import kind
+from sim_vehicles.story.timeline.deciding_tuple import DecidingTuple
 
 Figure = dict[str, Any]
 MS = 1_000_000
@@ -193,11 +194,11 @@ def _curve(
 def _laps(story: Story) -> list[dict[str, Any]]:
     points: dict[str, list[tuple[float, float, str]]] = {"bad": [], "warn": [], "good": [], "neutral": [], "this": []}
     for number, lap in enumerate(story.laps):
-        told = lap.get("deciding")
-        if told:
+        if found := lap.get("deciding"):
             group = "this" if number == story.number else kind(story, lap)
             text = f"lap {number + 1}, phase {escape(str(lap.get('burst_phase')))}"
-            points[group].append((story.latency_of(told) * 1e3, float(lap.get("impact_kmh") or 0), text))
+            latency_ms = story.latency_of(DecidingTuple.of(found)) * 1e3
+            points[group].append((latency_ms, float(lap.get("impact_kmh") or 0), text))
     looks = {
         "good": ("other laps, avoided", "var(--good)", "circle", 8),
         "warn": ("other laps, near miss", "var(--warn)", "circle", 8),

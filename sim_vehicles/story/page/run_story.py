@@ -13,10 +13,11 @@ from protos.plan_document import Plan
 from sim_vehicles.encounter.brake import AUTO
 from sim_vehicles.errors import BadInputError, bad_input
 from sim_vehicles.story.page.stopping_profile import StoppingProfile, stopping_profile
+from sim_vehicles.story.timeline.deciding_tuple import DecidingTuple
 from sim_vehicles.story.timeline.gantt import Gantt, gantt_in
-from sim_vehicles.story.timeline.lineage_trace import MissingRecordError
+from sim_vehicles.story.timeline.lineage_trace import MissingRecordError, Stage
 from sim_vehicles.story.timeline.run_trace import RunTrace, read_json, read_trace
-from sim_vehicles.story.timeline.stage_times import KEY, explain_in
+from sim_vehicles.story.timeline.stage_times import explain_in
 
 KMH = 3.6
 Verdict = Mapping[str, Any]
@@ -40,7 +41,7 @@ class Traced:
     deadline_ns: of the output that the tuple is of, None where that is not known.
     """
 
-    stages: Sequence[Mapping[str, Any]] = ()
+    stages: Sequence[Stage] = ()
     without_split: str = ""
     gantt: Gantt | None = None
     without_gantt: str = ""
@@ -78,11 +79,11 @@ class Story:
         """The crossing vehicle's id; empty where the scene names none."""
         return str(self.scene.get("crossing") or "")
 
-    @property
-    def deciding(self) -> Mapping[str, Any] | None:
+    @cached_property
+    def deciding(self) -> DecidingTuple | None:
         """The warning that decided the outcome. None where there was none."""
-        found: Mapping[str, Any] | None = self.verdict.get("deciding")
-        return found
+        found = self.verdict.get("deciding")
+        return DecidingTuple.of(found) if found else None
 
     @property
     def crashed(self) -> bool:
@@ -116,11 +117,13 @@ class Story:
         """Measurement to delivery of the deciding tuple in the recording's time, upper bound."""
         return None if self.deciding is None else self.latency_of(self.deciding)
 
-    def latency_of(self, deciding: Mapping[str, Any]) -> float:
-        """As latency_s, of any lap's."""
+    def latency_of(self, deciding: DecidingTuple) -> float:
+        """As latency_s, of any lap's. Raises ValueError where the file does not have it."""
         if self.real_time:
-            return float(deciding["latency_ns"][1]) / 1e9
-        return float(deciding["delivered_s"]) - float(deciding["measured_s"])
+            return deciding.latency_bounds_ns[1] / 1e9
+        if deciding.delivered_s is None or deciding.measured_s is None:
+            raise ValueError("the deciding tuple has no instants")
+        return float(deciding.delivered_s) - float(deciding.measured_s)
 
     @cached_property
     def speed_mps(self) -> float | None:
@@ -144,15 +147,15 @@ class Story:
     @cached_property
     def handed_s(self) -> float | None:
         """When the deciding message was handed to the ego's node: the one of the scene's messages that it was."""
-        told = self.deciding
-        if told is None:
+        deciding = self.deciding
+        if deciding is None or deciding.measured_s is None or deciding.delivered_s is None:
             return None
         same = [
             float(each["at_s"])
             for each in self.scene.get("messages") or ()
-            if (each["station"], each["object"]) == (told.get("station"), told.get("object"))
-            and abs(each["measured_s"] - told["measured_s"]) < 2e-3
-            and each["at_s"] <= told["delivered_s"]
+            if (each["station"], each["object"]) == (deciding.station, deciding.object)
+            and abs(each["measured_s"] - deciding.measured_s) < 2e-3
+            and each["at_s"] <= deciding.delivered_s
         ]
         return max(same, default=None)
 
@@ -165,14 +168,14 @@ class Story:
     @cached_property
     def events(self) -> list[Event]:
         """In the order of time; of one instant, in that of cause and effect."""
-        verdict, told, ego, other = self.verdict, self.deciding, self.ego, self.other
+        verdict, deciding, ego, other = self.verdict, self.deciding, self.ego, self.other
         first, knew, brake = verdict.get("first_perceivable"), verdict.get("knew"), verdict.get("brake")
         found = []
         if first:
             found.append(Event("sight", float(first["at_s"]), f"{first['by']} can see {other}"))
-        if told:
-            found.append(Event("message", float(told["measured_s"]), f"{told['station']} measures {other}"))
-        if self.handed_s is not None and told:
+        if deciding is not None and deciding.measured_s is not None:
+            found.append(Event("message", float(deciding.measured_s), f"{deciding.station} measures {other}"))
+        if self.handed_s is not None:
             found.append(Event("message", self.handed_s, f"{ego} receives it"))
         if knew:
             found.append(Event("knew", float(knew["at_s"]), f"{ego} is warned"))
@@ -226,38 +229,31 @@ def _story(run: Path, replay: Mapping[str, Any], verdict: Verdict) -> Story:
         verdict=verdict,
         laps=replay.get("laps") or [verdict],
         stopping=stopping_profile(replay["scene"], reaction_s, deceleration_mps2),
-        traced=_traced(run, replay, verdict.get("deciding")),
+        traced=_traced(run, replay, verdict),
     )
 
 
-def _traced(run: Path, replay: Mapping[str, Any], deciding: Mapping[str, Any] | None) -> Traced:
+def _traced(run: Path, replay: Mapping[str, Any], verdict: Verdict) -> Traced:
     """What the trace says of the deciding tuple; what replay.json says where there is no trace."""
-    if not deciding:
+    found = verdict.get("deciding")
+    if not found:
         why = "No warning about the crossing vehicle was delivered, so no tuple decided."
         return Traced(without_split=why, without_gantt=why)
-    told = Traced(stages=deciding.get("split") or ())
+    deciding = DecidingTuple.of(found)
+    traced = Traced(stages=tuple(map(Stage.of, found.get("split") or ())))
     trace: RunTrace | None = None
     try:
         trace = read_trace(run)
         if not trace.incarnations:
             raise MissingRecordError("no_trace", "there is no trace beside replay.json; collect it")
-        found = explain_in(trace, deciding, replay)
-        told = Traced(
-            stages=[stage.document() for stage in found.stages],
-            uncertain_ns=found.uncertain_ns,
-            deadline_ns=found.deadline_ns,
-        )
+        times = explain_in(trace, deciding, replay)
+        traced = Traced(stages=times.stages, uncertain_ns=times.uncertain_ns, deadline_ns=times.deadline_ns)
     except (MissingRecordError, BadInputError) as error:
-        told = replace(told, without_split=f"The trace is incomplete for the deciding tuple: {error}.")
+        traced = replace(traced, without_split=f"The trace is incomplete for the deciding tuple: {error}.")
     try:
         if trace is None or not trace.incarnations:
             raise MissingRecordError("no_trace", "there is no trace beside replay.json; collect it")
-        told = replace(told, gantt=gantt_in(trace, deciding))
+        traced = replace(traced, gantt=gantt_in(trace, deciding))
     except MissingRecordError as error:
-        told = replace(told, without_gantt=f"The trace is incomplete for the deciding tuple: {error}.")
-    return replace(told, damage=() if trace is None else trace.damage)
-
-
-def key_of(deciding: Mapping[str, Any]) -> str:
-    """Lineage and ordinal, as people read them."""
-    return "/".join(str(deciding.get(name)) for name in KEY[:3]) + f".{deciding.get('ordinal')}"
+        traced = replace(traced, without_gantt=f"The trace is incomplete for the deciding tuple: {error}.")
+    return replace(traced, damage=() if trace is None else trace.damage)

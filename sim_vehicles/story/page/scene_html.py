@@ -82,7 +82,7 @@ def _impact(story: Story, figures: dict[str, plots.Figure]) -> str:
 def _split(story: Story, figures: dict[str, plots.Figure]) -> str:
     plot = ""
     if story.traced.stages:
-        keys = dict.fromkeys(str(each["stage"]) for each in story.traced.stages if each["ns"])
+        keys = dict.fromkeys(each.stage for each in story.traced.stages if each.ns)
         legend = _legend([(escape(key), bars.STAGE_COLOURS.get(key, "#c9ced6")) for key in keys])
         plot = _plot(figures, bars.stages(story), legend)
     return f"<section><h2>Where the time went</h2>{plot}{tables.split(story)}</section>"

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
 from html import escape
 
 from sim_vehicles.encounter.outcome import NOTHING, others
@@ -10,6 +9,7 @@ from sim_vehicles.story.page.bars import joined
 from sim_vehicles.story.page.plots import EVENT_COLOURS
 from sim_vehicles.story.page.run_story import Story
 from sim_vehicles.story.page.wording import beside, how, kind, metres, milliseconds, ms, outcome, phase, seconds, word
+from sim_vehicles.story.timeline.deciding_tuple import DecidingTuple
 
 BEFORE = ("sensing", "channel", "sending")  # stages before the system has the tuple
 SPEEDS = ((0.1, "1/10"), (0.25, "1/4"), (0.5, "1/2"), (1.0, "1"), (2.0, "2"))
@@ -66,7 +66,7 @@ def tiles(story: Story) -> str:
         spare = "" if not knew else _spare(latest_s - knew["at_s"])
         asked.append(("Until when would a warning do?", seconds(latest_s), spare or "to stand before the strip"))
     if story.deciding:
-        took, limit = _interval(story.deciding["latency_ns"]), ""
+        took, limit = _interval(story.deciding), ""
         if story.traced.deadline_ns:
             limit = f"deadline {milliseconds(story.traced.deadline_ns)}"
         if not story.real_time:
@@ -94,8 +94,8 @@ def _spare(seconds_left: float) -> str:
     return f"{seconds(abs(seconds_left))} {'to spare' if seconds_left >= 0 else 'too late'}"
 
 
-def _interval(latency_ns: Sequence[int]) -> str:
-    low, high = (int(each) for each in latency_ns)
+def _interval(deciding: DecidingTuple) -> str:
+    low, high = deciding.latency_bounds_ns
     return milliseconds(high) if ms(low) == ms(high) else f"{ms(low)} to {ms(high)} ms"
 
 

@@ -10,6 +10,7 @@ from sim_vehicles.encounter.outcome import is_near, length, others
 from sim_vehicles.story.page.bars import STAGE_COLOURS
 from sim_vehicles.story.page.run_story import Story
 from sim_vehicles.story.page.wording import DASH, kind, milliseconds, ms, word
+from sim_vehicles.story.timeline.deciding_tuple import DecidingTuple
 
 
 def table(head: Sequence[str], rows: Sequence[str]) -> str:
@@ -30,19 +31,17 @@ def split(story: Story) -> str:
     """The stages as a table, to be checked line by line."""
     if not story.traced.stages:
         return f"<p>{escape(story.traced.without_split)}</p>"
-    whole = sum(int(each["ns"]) for each in story.traced.stages)
+    whole = sum(each.ns for each in story.traced.stages)
     rows, until = [], 0
     for each in story.traced.stages:
-        stage, ns = str(each["stage"]), int(each["ns"])
-        until += ns
-        sender = each.get("from_node")
-        where = f"{sender} → {each.get('node')}" if sender else str(each.get("node") or DASH)
-        mark = " *" if each.get("shared_out") else ""
-        colour = STAGE_COLOURS.get(stage, "#c9ced6")
+        until += each.ns
+        where = f"{each.from_node} → {each.node}" if each.from_node else each.node or DASH
+        mark = " *" if each.shared_out else ""
+        colour = STAGE_COLOURS.get(each.stage, "#c9ced6")
         rows.append(row([
-            f'<span class="dot" style="background:{colour}"></span>{escape(stage)}', escape(where),
-            escape(_operators(each)) + mark, ms(ns), ms(until),
-            f"{100 * ns / whole:.1f} %" if whole else DASH,
+            f'<span class="dot" style="background:{colour}"></span>{escape(each.stage)}', escape(where),
+            escape(_operators(each.operators)) + mark, ms(each.ns), ms(until),
+            f"{100 * each.ns / whole:.1f} %" if whole else DASH,
         ]))  # fmt: skip
     rows.append(row(["all", "", "", ms(whole), "", "100 %"], "total"))
     notes = [
@@ -50,7 +49,7 @@ def split(story: Story) -> str:
         "start. Handover: between two of these, in a runtime. Link: from SENT to RECEIVED. Actuation: from the "
         "delivery until the brake begins.",
     ]
-    if any(each.get("shared_out") for each in story.traced.stages):
+    if any(each.shared_out for each in story.traced.stages):
         notes.append(
             "* The trace holds when a unit ran; its time is shared out among its operators in proportion to the plan’s "
             "costs."
@@ -68,8 +67,7 @@ def split(story: Story) -> str:
             f"<details><summary>every stage ({len(rows) - 1} rows)</summary>{inner}</details>") + text  # fmt: skip
 
 
-def _operators(stage: Mapping[str, Any]) -> str:
-    names = [str(each) for each in stage.get("operators") or ()]
+def _operators(names: Sequence[str]) -> str:
     return DASH if not names else names[0] if len(names) == 1 else f"{names[0]} to {names[-1]} ({len(names)})"
 
 
@@ -126,10 +124,11 @@ def _cell(story: Story, number: int, lap: Mapping[str, Any], fastest: float, wid
 
 
 def _lap(story: Story, number: int, lap: Mapping[str, Any]) -> str:
-    told, knew, form = lap.get("deciding"), lap.get("knew") or {}, lap.get("closed_form") or {}
+    knew, form = lap.get("knew") or {}, lap.get("closed_form") or {}
     counts = lap.get("warnings") or {}
     about_others = counts.get("false") if story.other else others(counts)
     late = lap.get("burst_phase_ns")
+    deciding = DecidingTuple.of(found) if (found := lap.get("deciding")) else None
 
     def number_of(value: Any, digits: int) -> str:
         return DASH if value is None else f"{float(value):.{digits}f}"
@@ -138,7 +137,7 @@ def _lap(story: Story, number: int, lap: Mapping[str, Any]) -> str:
         str(number + 1), number_of(lap.get("burst_phase"), 0), DASH if late is None else f"{int(late) / 1e6:.1f}",
         f'<b class="{kind(story, lap)}">{word(story, lap)}</b>',
         number_of(lap.get("impact_kmh"), 1), number_of(lap.get("gap_m"), 2), number_of(knew.get("at_s"), 3),
-        number_of(knew.get("left_m"), 2), DASH if not told else ms(int(told["latency_ns"][1])),
+        number_of(knew.get("left_m"), 2), DASH if deciding is None else ms(deciding.latency_bounds_ns[1]),
         number_of(form.get("needed_m"), 2), number_of(form.get("left_m"), 2), number_of(form.get("impact_kmh"), 1),
         number_of(counts.get("about_crossing"), 0), number_of(about_others, 0),
         "yes" if counts.get("missed") else "no",

@@ -2,16 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any
 
 from protos.records import Admitted, Output, Ran
 from sim_vehicles.story.timeline.clocks import Offsets, UnknownOffsetError
+from sim_vehicles.story.timeline.deciding_tuple import DecidingTuple
 from sim_vehicles.story.timeline.lineage_trace import MissingRecordError
 from sim_vehicles.story.timeline.run_trace import Lineage, RunTrace, read_trace
-from sim_vehicles.story.timeline.stage_times import lineage_of
 
 MOST_ROWS = 1500
 BEFORE_NS = 10_000_000  # the centre's burst comes 5 ms before V2V's
@@ -47,7 +45,7 @@ class Gantt:
     unplaced: tuple[str, ...] = ()
 
 
-def gantt(run: Path, deciding: Mapping[str, Any], around_ns: int = BEFORE_NS, most: int = MOST_ROWS) -> Gantt:
+def gantt(run: Path, deciding: DecidingTuple, around_ns: int = BEFORE_NS, most: int = MOST_ROWS) -> Gantt:
     """From `around_ns` before the tuple's admission to a little after its delivery.
 
     Raises MissingRecordError where neither is in the trace, BadInputError where there is no plan.
@@ -55,9 +53,9 @@ def gantt(run: Path, deciding: Mapping[str, Any], around_ns: int = BEFORE_NS, mo
     return gantt_in(read_trace(run), deciding, around_ns, most)
 
 
-def gantt_in(trace: RunTrace, deciding: Mapping[str, Any], around_ns: int = BEFORE_NS, most: int = MOST_ROWS) -> Gantt:
+def gantt_in(trace: RunTrace, deciding: DecidingTuple, around_ns: int = BEFORE_NS, most: int = MOST_ROWS) -> Gantt:
     """As `gantt`, of a trace that has been read."""
-    lineage, ordinal = lineage_of(trace.plan, deciding), int(deciding.get("ordinal") or 0)
+    lineage, ordinal = deciding.lineage(trace.plan), int(deciding.ordinal or 0)
     records = trace.of(lineage)
     node, last = _output(trace, lineage, ordinal)
     delivered_ns = last.latency.middle_ns

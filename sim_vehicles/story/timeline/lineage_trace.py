@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass
 from typing import Any, TypeVar
 
@@ -27,6 +27,18 @@ class Stage:
     operators: tuple[str, ...] = ()
     from_node: str | None = None
     shared_out: bool = False
+
+    @classmethod
+    def of(cls, document: Mapping[str, Any]) -> Stage:
+        """From replay.json."""
+        return cls(
+            stage=str(document["stage"]),
+            ns=int(document["ns"]),
+            node=document.get("node"),
+            operators=tuple(map(str, document.get("operators") or ())),
+            from_node=document.get("from_node"),
+            shared_out=bool(document.get("shared_out")),
+        )
 
     def document(self) -> dict[str, Any]:
         """As in replay.json."""

@@ -30,11 +30,11 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
 
+from sim_vehicles.story.timeline.deciding_tuple import DecidingTuple
 from sim_vehicles.story.timeline.lineage_trace import LineageTrace, MissingRecordError, Stage
-from sim_vehicles.story.timeline.run_trace import Lineage, PlanView, RunTrace, read_json, read_trace
+from sim_vehicles.story.timeline.run_trace import RunTrace, read_json, read_trace
 
 CLOSE_NS = 1_000  # recording time is written in seconds with decimals: closer than this is the same instant
-KEY = ("source", "epoch", "seq", "ordinal")
 
 
 @dataclass(frozen=True)
@@ -51,30 +51,29 @@ class StageTimes:
     deadline_ns: int
 
 
-def stage_times(run: Path, deciding: Mapping[str, Any], reaction_ns: int | None = None) -> list[dict[str, Any]] | None:
-    """The stages for replay.json; None where the trace is incomplete for this tuple (`explain` says what is missing).
+def stage_times(run: Path, deciding: DecidingTuple, reaction_ns: int | None = None) -> tuple[Stage, ...] | None:
+    """The stages; None where the trace is incomplete for this tuple (`explain` says what is missing).
 
     deciding: of a verdict. reaction_ns: of the brake; None: what replay.json says of the lap that this tuple decided.
     """
     try:
-        found = explain(run, deciding, reaction_ns)
+        return explain(run, deciding, reaction_ns).stages
     except MissingRecordError:
         return None
-    return [stage.document() for stage in found.stages]
 
 
-def explain(run: Path, deciding: Mapping[str, Any], reaction_ns: int | None = None) -> StageTimes:
+def explain(run: Path, deciding: DecidingTuple, reaction_ns: int | None = None) -> StageTimes:
     """As `stage_times`. Raises MissingRecordError, and BadInputError where there is no plan."""
     replay = read_json(run / "replay.json") if (run / "replay.json").is_file() else {}
     return explain_in(read_trace(run), deciding, replay, reaction_ns)
 
 
 def explain_in(
-    trace: RunTrace, deciding: Mapping[str, Any], replay: Mapping[str, Any], reaction_ns: int | None = None
+    trace: RunTrace, deciding: DecidingTuple, replay: Mapping[str, Any], reaction_ns: int | None = None
 ) -> StageTimes:
     """As `explain`, of files that have been read."""
-    walked = LineageTrace(trace, lineage_of(trace.plan, deciding))
-    last = walked.delivered(int(deciding.get("ordinal") or 0), deciding.get("output"))
+    walked = LineageTrace(trace, deciding.lineage(trace.plan))
+    last = walked.delivered(int(deciding.ordinal or 0), deciding.output)
     walked.back(*last)
     path = _balanced(walked.path, walked.latency_ns, walked.crossings)
     stages = [*_age(path[0], deciding, replay), *path[1:]]
@@ -84,24 +83,11 @@ def explain_in(
     return StageTimes(tuple(stages), walked.latency_ns, walked.uncertain_ns, walked.deadline_ns)
 
 
-def lineage_of(plan: PlanView, deciding: Mapping[str, Any]) -> Lineage:
-    """(source, epoch, seq); the source may be given by its name. Raises MissingRecordError."""
-    source = deciding.get("source")
-    if isinstance(source, str):
-        source = next((number for number, (name, _, _) in plan.sources.items() if name == source), None)
-    try:
-        return int(source), int(deciding["epoch"]), int(deciding["seq"])  # type: ignore[arg-type]
-    except (KeyError, TypeError, ValueError):
-        raise MissingRecordError(
-            "no_lineage", f"no lineage: source {deciding.get('source')!r}, epoch and seq are needed"
-        ) from None
-
-
-def reaction_of(replay: Mapping[str, Any], deciding: Mapping[str, Any]) -> int:
+def reaction_of(replay: Mapping[str, Any], deciding: DecidingTuple) -> int:
     """Reaction in ns of the brake in the lap that this tuple decided; 0 where there is none."""
     for verdict in (replay.get("verdict"), *(replay.get("laps") or ())):
-        told, brake = (verdict or {}).get("deciding"), (verdict or {}).get("brake")
-        if told and brake and all(told.get(name) == deciding.get(name) for name in KEY):
+        lap, brake = (verdict or {}).get("deciding"), (verdict or {}).get("brake")
+        if lap and brake and DecidingTuple.of(lap).key == deciding.key:
             return round(float(brake.get("reaction_s") or 0) * 1e9)
     return 0
 
@@ -119,36 +105,34 @@ def _balanced(path: list[Stage], latency_ns: int, crossings: list[int]) -> list[
     return [*path[:place], replace(path[place], ns=path[place].ns + rest_ns), *path[place + 1 :]]
 
 
-def _age(age: Stage, deciding: Mapping[str, Any], replay: Mapping[str, Any]) -> list[Stage]:
+def _age(age: Stage, deciding: DecidingTuple, replay: Mapping[str, Any]) -> list[Stage]:
     """The age on admission, split as far as the instants of measuring, sending and handing over are known."""
     measured_s, sent_s, handed_s = _instants(deciding, replay)
     if measured_s is None or handed_s is None:
         return [age]
-    told_ns = round((handed_s - measured_s) * 1e9)
-    if not 0 <= told_ns <= age.ns + CLOSE_NS:
+    known_ns = round((handed_s - measured_s) * 1e9)
+    if not 0 <= known_ns <= age.ns + CLOSE_NS:
         return [age]
-    told_ns = age.ns if abs(told_ns - age.ns) <= CLOSE_NS else told_ns
-    channel_ns = 0 if sent_s is None else min(told_ns, max(0, round((handed_s - sent_s) * 1e9)))
-    stages = [Stage("sensing", told_ns - channel_ns)]
+    known_ns = age.ns if abs(known_ns - age.ns) <= CLOSE_NS else known_ns
+    channel_ns = 0 if sent_s is None else min(known_ns, max(0, round((handed_s - sent_s) * 1e9)))
+    stages = [Stage("sensing", known_ns - channel_ns)]
     if channel_ns:
         stages.append(Stage("channel", channel_ns))
-    if age.ns > told_ns:
-        stages.append(Stage("sending", age.ns - told_ns, age.node))
+    if age.ns > known_ns:
+        stages.append(Stage("sending", age.ns - known_ns, age.node))
     return stages
 
 
-def _instants(
-    deciding: Mapping[str, Any], replay: Mapping[str, Any]
-) -> tuple[float | None, float | None, float | None]:
+def _instants(deciding: DecidingTuple, replay: Mapping[str, Any]) -> tuple[float | None, float | None, float | None]:
     """Measured, sent and handed over, in seconds of the recording. The scene holds the messages as they came."""
-    measured_s, delivered_s = deciding.get("measured_s"), deciding.get("delivered_s")
-    sent_s, handed_s = deciding.get("sent_s"), deciding.get("at_s")
+    measured_s, delivered_s = deciding.measured_s, deciding.delivered_s
+    sent_s, handed_s = deciding.sent_s, deciding.at_s
     if measured_s is None or handed_s is not None:
         return measured_s, sent_s, handed_s
     same = [
         message
         for message in (replay.get("scene") or {}).get("messages") or ()
-        if (message.get("station"), message.get("object")) == (deciding.get("station"), deciding.get("object"))
+        if (message.get("station"), message.get("object")) == (deciding.station, deciding.object)
         and abs(message.get("measured_s", -1) - measured_s) * 1e9 <= CLOSE_NS
         and (delivered_s is None or message["at_s"] <= delivered_s)
     ]

@@ -8,7 +8,7 @@ import pytest
 from coordinator.cli.commands import status as command
 from coordinator.monitoring import status_response as replies
 from coordinator.monitoring.metrics import Look, between
-from coordinator.monitoring.overload_status import lines, overload, told_here
+from coordinator.monitoring.overload_status import OverloadStatus, is_overload, lines, overload
 from coordinator.report.page.overload_tables import load_text
 from coordinator.report.summary.assembly import cause_text
 from protos import agent_pb2
@@ -23,36 +23,44 @@ COUNTERS = {
 }  # fmt: skip
 
 
-def told(plan: Plan | None, place: str = "b") -> dict[str, Any]:
-    """What status knows of one agent whose counters these are, ten seconds after its start."""
+def reported(plan: Plan | None, place: str = "b") -> dict[str, Any]:
+    """The status of one agent whose counters these are, ten seconds after its start."""
     reply = agent_pb2.StatusReply(node=place, uptime_ns=10**10, queue_bytes=512, runtime_alive=True)
     reply.plans.add(hash=bytes.fromhex("aa" if plan is None else plan.hash), query="road")
     reply.counters.extend(agent_pb2.Counter(name=name, value=n) for name, n in COUNTERS.items())
-    values = replies.of(reply, agent_pb2.HealthReply(serving=True))
-    return values | overload(values, place, {} if plan is None else {plan.hash: plan})
+    return replies.of(reply, agent_pb2.HealthReply(serving=True))
+
+
+def told(plan: Plan | None, place: str = "b") -> OverloadStatus:
+    """What status makes of it."""
+    return overload(reported(plan, place), place, {} if plan is None else {plan.hash: plan})
 
 
 def test_shed_by_policy_windows_and_the_best_share(example_plan: Callable[..., Plan]) -> None:
-    values = told(example_plan())
-    assert values["shed"] == {"window-aware": {"tuples": 300, "per_s": 30.0}, "window": {"tuples": 10, "per_s": 1.0}}
-    assert values["degraded"] == {"shown": 5}
-    speeds, pairs = values["windows"]["speeds"], values["windows"]["pairs"]
-    assert (speeds["all"], speeds["share"], speeds["load"], speeds["closed"]) == (50, 0.8, 1.1, 40)
+    found = told(example_plan())
+    document = found.document()
+    assert document["shed"] == {"window-aware": {"tuples": 300, "per_s": 30.0}, "window": {"tuples": 10, "per_s": 1.0}}
+    assert document["degraded"] == {"shown": 5}
+    speeds, pairs = found.windows["speeds"], found.windows["pairs"]
+    assert (speeds.all, speeds.share, speeds.load, speeds.document()["closed"]) == (50, 0.8, 1.1, 40)
     # Z = 5 s, H = 4 s, L = 0.8 s: one window in a row, so H / Z of the stream's share
-    assert speeds["long_run_share"] == pytest.approx(4 / 5 / 1.1) and speeds["long_run_share_why"] is None
-    assert (pairs["all"], pairs["share"], pairs["long_run_share"]) == (0, None, 1.0)
-    assert values["windows"]["totals"]["long_run_share_why"] == "no load was measured"
-    assert set(told(example_plan(), "a")["windows"]) == {"tens", "speeds", "pairs"}, "of counters and plan"
+    assert speeds.long_run_share == pytest.approx(4 / 5 / 1.1) and speeds.long_run_share_why is None
+    assert (pairs.all, pairs.share, pairs.long_run_share) == (0, None, 1.0)
+    assert found.windows["totals"].long_run_share_why == "no load was measured"
+    assert set(told(example_plan(), "a").windows) == {"tens", "speeds", "pairs"}, "of counters and plan"
 
 
 def test_without_the_plan_there_is_no_best_share() -> None:
-    assert told(None)["windows"]["speeds"]["long_run_share_why"] == "give --plan"
-    assert told(None)["queue_limit_bytes"] is None
+    assert told(None).windows["speeds"].long_run_share_why == "give --plan"
+    assert told(None).queue_limit_bytes is None
 
 
 def test_sentences_instead_of_counters(example_plan: Callable[..., Plan], capsys: pytest.CaptureFixture[str]) -> None:
-    values = told(example_plan()) | {"queue_limit_bytes": 1024}
-    command._show({"b": values}, between(None, Look(0.0, {"b": values}), {}), {}, {"b": "state/b/agent.log"})
+    plan = example_plan()
+    values = reported(plan) | {"queue_limit_bytes": 1024}
+    command._show(
+        {"b": values}, {"b": told(plan)}, between(None, Look(0.0, {"b": values}), {}), {}, {"b": "state/b/agent.log"}
+    )
     said = capsys.readouterr().out
     assert "512 of 1k" in said
     assert "  shed: 300 window-aware (30/s), 10 window (1/s)\n" in said
@@ -65,7 +73,7 @@ def test_sentences_instead_of_counters(example_plan: Callable[..., Plan], capsys
     assert "    3 skipped (never begun): 3 because too many windows were open\n" in said
     assert "  window-aware: before windows that would not have been in time; window: windows without a result\n" in said
     full = "  2 tuples lost because the queue to another node was full\n"
-    assert full in said and not told_here("link_full") and "highest" not in said
+    assert full in said and not is_overload("link_full") and "highest" not in said
 
 
 def test_windows_that_nothing_was_fed_into_are_neither_given_nor_missed() -> None:
@@ -73,7 +81,7 @@ def test_windows_that_nothing_was_fed_into_are_neither_given_nor_missed() -> Non
     counters = COUNTERS | {"windows.speeds.empty": 30, "windows.speeds.empty_within": 4}
     node = {"counters": counters, "plans": [], "uptime_ns": 10**10, "queue_limit_bytes": None}
     found = overload(node, "b", {})
-    assert {key: found["windows"]["speeds"][key] for key in ("closed", "all", "given", "idle", "share")} == {
+    assert {key: found.windows["speeds"].document()[key] for key in ("closed", "all", "given", "idle", "share")} == {
         "closed": 40, "all": 24, "given": 14, "idle": 26, "share": 14 / 24,
     }  # fmt: skip
     told = "windows of speeds: 14 of 24 given (58.3 %), 7 abandoned, 3 skipped; 26 not counted: nothing was fed into"

@@ -85,5 +85,5 @@ def test_the_share_of_windows_does_not_sink_when_the_feed_has_ended(tmp_path: Pa
     assert told["missed_of_offered"] is not None and live.missed_of_offered is not None
     (least, most), (lo, hi) = live.missed_of_offered, told["missed_of_offered"]
     assert least <= lo <= hi <= most and hi >= 0.5 and live.met_idle >= IDLE
-    windows, of_run = overload_status.overload(now["a"], "a", {plan.hash: plan})["windows"]["w"], told["windows"]["w"]
-    assert (windows["all"], windows["given"]) == (of_run["all"], of_run["given"])
+    windows, of_run = overload_status.overload(now["a"], "a", {plan.hash: plan}).windows["w"], told["windows"]["w"]
+    assert (windows.all, windows.given) == (of_run["all"], of_run["given"])

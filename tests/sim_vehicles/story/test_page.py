@@ -135,9 +135,7 @@ def test_the_last_moment_is_when_the_needed_way_is_what_is_left(run: Path) -> No
 
 def test_the_split_is_the_traces_and_the_bar_adds_up(run: Path) -> None:
     story = read_story(run)
-    assert (
-        sum(stage["ns"] for stage in story.traced.stages) == (120 + 200) * MS and story.traced.deadline_ns == 300 * MS
-    )
+    assert sum(stage.ns for stage in story.traced.stages) == (120 + 200) * MS and story.traced.deadline_ns == 300 * MS
     html = own(page(run))
     assert html.count(".000<") == 0 and ">320.0<" in html and "O3" in html and "queue" in html
     assert story.traced.gantt is not None and sum(row.is_deciding for row in story.traced.gantt.rows) == 2

@@ -2,6 +2,7 @@
 
 import json
 from collections.abc import Callable
+from dataclasses import asdict
 from pathlib import Path
 from typing import Any
 
@@ -13,6 +14,7 @@ from node_agent.virtual.scenario import Scenario
 from protos import records as rec
 from protos.plan_document import Plan
 from protos.records import RECORD_BYTES, Record
+from sim_vehicles.story.timeline.deciding_tuple import DecidingTuple
 from sim_vehicles.story.timeline.gantt import gantt
 from sim_vehicles.story.timeline.lineage_trace import MissingRecordError, shares
 from sim_vehicles.story.timeline.run_trace import read_trace
@@ -33,15 +35,15 @@ def run_of(plan: Plan, scenario: Scenario, directory: Path) -> Path:
     return directory
 
 
-def told(seq: int, **more: Any) -> dict[str, Any]:
-    return {"source": "v2v", "epoch": 1, "seq": seq, "ordinal": 0, **more}
+def told(seq: int, **more: Any) -> DecidingTuple:
+    return DecidingTuple("v2v", 1, seq, 0, **more)
 
 
-def spent(run: Path, deciding: dict[str, Any], reaction_ns: int = 0) -> list[tuple[str, str | None, str, int]]:
+def spent(run: Path, deciding: DecidingTuple, reaction_ns: int = 0) -> list[tuple[str, str | None, str, int]]:
     """(stage, node, operators, ns) of every stage."""
     found = stage_times(run, deciding, reaction_ns)
     assert found is not None
-    return [(each["stage"], each["node"], " ".join(each["operators"]), each["ns"]) for each in found]
+    return [(each.stage, each.node, " ".join(each.operators), each.ns) for each in found]
 
 
 # -- the paper's plan, 1 ms per tuple and operator. V2V is admitted at 0, so O2 has done tuple k at k ms. Node b begins
@@ -71,12 +73,12 @@ def test_a_link_of_2_ms_and_units_of_one_operator_each(tmp_path: Path) -> None:
     scenario = Scenario(policy="edf", ages_ns=AGES, latency_ns=2 * MS, burst={"v2v": 2, "sensor": 0})
     run = run_of(paper(20, units="operator"), scenario, tmp_path / "run")
     found = stage_times(run, told(2), 0)
-    assert found is not None and not any("shared_out" in stage for stage in found)
-    by_stage = {kind: sum(each["ns"] for each in found if each["stage"] == kind) for kind in ("execution", "link")}
+    assert found is not None and not any(stage.shared_out for stage in found)
+    by_stage = {kind: sum(each.ns for each in found if each.stage == kind) for kind in ("execution", "link")}
     assert by_stage == {"execution": 18 * MS, "link": 2 * MS}
-    assert [each["operators"] for each in found if each["stage"] == "execution"] == [["O2"], *([n] for n in CHAIN)]
+    assert [list(each.operators) for each in found if each.stage == "execution"] == [["O2"], *([n] for n in CHAIN)]
     # only O2 waits, for tuple 1
-    assert [each["ns"] for each in found if each["stage"] == "queue"] == [1 * MS, *[0] * 17]
+    assert [each.ns for each in found if each.stage == "queue"] == [1 * MS, *[0] * 17]
 
 
 TWO_NODES = """
@@ -117,8 +119,8 @@ outputs:
 """
 
 
-def json_told(output: str, ordinal: int = 0) -> dict[str, Any]:
-    return {"source": 1, "epoch": 1, "seq": 1, "ordinal": ordinal, "output": output}
+def json_told(output: str, ordinal: int = 0) -> DecidingTuple:
+    return DecidingTuple(1, 1, 1, ordinal, output)
 
 
 def test_an_output_from_the_middle_of_a_unit_counts_up_to_its_operator(tmp_path: Path) -> None:
@@ -159,7 +161,7 @@ def test_the_stages_of_every_result_of_any_plan_add_up(tmp_path_factory: Any, do
         for result in traces.of(rec.Output, node.records()):
             source, epoch, seq, ordinal = result.source, result.epoch, result.seq, result.ordinal
             name = trace.plan.outputs[result.output][0]
-            deciding = {"source": source, "epoch": epoch, "seq": seq, "ordinal": ordinal, "output": name}
+            deciding = DecidingTuple(source, epoch, seq, ordinal, name)
             note(str(deciding))
             try:
                 found = explain_in(trace, deciding, {})
@@ -175,8 +177,8 @@ def test_the_stages_of_every_result_of_any_plan_add_up(tmp_path_factory: Any, do
 # -- the age on admission
 
 
-def with_replay(run: Path, deciding: dict[str, Any], messages: list[dict[str, Any]]) -> Path:
-    verdict = {"deciding": deciding, "brake": {"reaction_s": 0.2}}
+def with_replay(run: Path, deciding: DecidingTuple, messages: list[dict[str, Any]]) -> Path:
+    verdict = {"deciding": asdict(deciding), "brake": {"reaction_s": 0.2}}
     (run / "replay.json").write_text(json.dumps({"verdict": verdict, "scene": {"messages": messages}}))
     return run
 
@@ -188,20 +190,20 @@ def test_the_age_is_split_by_what_the_scene_says_and_the_reaction_is_the_laps(tm
     others = [message | {"station": "D"}, message | {"at_s": 10.2}, message | {"measured_s": 9.9}]
     found = stage_times(with_replay(run, deciding, [*others, message]), deciding)
     assert found is not None
-    assert [(each["stage"], each["ns"] / MS) for each in found[:3]] == [
+    assert [(each.stage, each.ns / MS) for each in found[:3]] == [
         ("sensing", 50),
         ("channel", 30),
         ("sending", 20),
     ]
-    assert (found[-1]["stage"], found[-1]["ns"]) == ("actuation", 200 * MS)
-    assert sum(each["ns"] for each in found) == 120 * MS + 200 * MS
+    assert (found[-1].stage, found[-1].ns) == ("actuation", 200 * MS)
+    assert sum(each.ns for each in found) == 120 * MS + 200 * MS
 
 
 def test_a_message_older_than_the_tuple_on_admission_is_not_believed(tmp_path: Path) -> None:
     run = run_of(paper(20), Scenario(ages_ns=AGES, latency_ns=0), tmp_path / "run")
     deciding = told(2, measured_s=10.0, at_s=10.2)
     found = stage_times(run, deciding)
-    assert found is not None and (found[0]["stage"], found[0]["ns"]) == ("sensing", 100 * MS)
+    assert found is not None and (found[0].stage, found[0].ns) == ("sensing", 100 * MS)
 
 
 # -- two clocks
@@ -296,7 +298,7 @@ def test_damage_is_left_out_and_a_run_without_a_plan_is_refused(tmp_path: Path) 
     assert stage_times(run, told(2), 0) is not None
     assert ["0001.trace" in each for each in read_trace(run).damage] == [False, True]
     with SAID.refuses("no_lineage", kind=MissingRecordError):
-        explain(run, {"source": "nobody", "epoch": 1, "seq": 1}, 0)
+        explain(run, DecidingTuple("nobody", 1, 1), 0)
     (run / "plan.json").write_text("{")
     with SAID.refuses("plan.json:1 not_json"):
         stage_times(run, told(2), 0)
