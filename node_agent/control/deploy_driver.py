@@ -48,6 +48,7 @@ class DeployDriver:
         self._tokens = 0
         self._preparing: dict[int, str] = {}  # plans whose files are there before a state names them
         self._tasks: set[asyncio.Task[None]] = set()
+        self._waits_to_write = False
 
     # -- requests
 
@@ -150,13 +151,16 @@ class DeployDriver:
         except OSError as error:
             why = f"the decision cannot be stored ({error.strerror}); make room and try again"
             self.log.say("plan_not_stored", why, WARNING, "plan_not_stored")
-            self._start(self._try_again())
+            if not self._waits_to_write:  # one at a time, or each of several plans would start further ones
+                self._waits_to_write = True
+                self._start(self._try_again())
             return why
         self._tell_changes(durable)
         return ""
 
     async def _try_again(self) -> None:
         await asyncio.sleep(AGAIN_S)
+        self._waits_to_write = False
         self._do(self.machine.try_again())
 
     def _tell_changes(self, durable: Durable, before: str = "") -> None:

@@ -50,9 +50,7 @@ MOST_TAKEN_OVER = 512  # that one promise can hold, and that are remembered
 ROWS = 2 * MOST_TAKEN_OVER  # what a promise overwrites is not remembered any more
 ACKNOWLEDGED_AT = TAKEN_OVER_AT + ROWS * TAKEN_OVER.size
 MOST_ACKNOWLEDGED = (DATA - ACKNOWLEDGED_AT) // TAKEN_OVER.size
-MOST_INHERITED = (
-    MOST_TAKEN_OVER + MOST_ACKNOWLEDGED
-)  # that one incarnation leaves to the next; older ones are forgotten
+MOST_INHERITED = MOST_TAKEN_OVER + MOST_ACKNOWLEDGED  # left to the next incarnation; older ones are forgotten
 CAPACITY_RECORDS = 32_768
 PARTIAL_SUFFIX = ".partial"  # of a ring that is being made
 RESERVED = 2
