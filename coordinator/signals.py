@@ -8,6 +8,9 @@ cannot be taken back asks whether a signal has come.
 from __future__ import annotations
 
 import signal
+import threading
+from collections.abc import Iterator
+from contextlib import contextmanager
 
 _came: list[BaseException] = []
 
@@ -29,6 +32,30 @@ def check() -> None:
     """Raises again what the first signal raised, KeyboardInterrupt or SystemExit; nothing where none has come."""
     if _came:
         raise _came[0]
+
+
+@contextmanager
+def held() -> Iterator[None]:
+    """Signals that end a command are, in this time, handled at its end.
+
+    For a call that would swallow or lose what a handler raises: MathOpt as it converts messages, or the start of a
+    process, which nobody could end any more. Nothing where the thread is not the main one, which alone handles signals.
+    """
+    if threading.current_thread() is not threading.main_thread():
+        yield
+        return
+    came: list[int] = []
+    before = {one: signal.getsignal(one) for one in ending()}
+    ours = {one: handler for one, handler in before.items() if callable(handler)}
+    for one in ours:
+        signal.signal(one, lambda number, _: came.append(number))
+    try:
+        yield
+    finally:
+        for one, handler in ours.items():
+            signal.signal(one, handler)
+    for number in came[:1]:
+        ours[signal.Signals(number)](number, None)
 
 
 def _interrupted(_number: int, _frame: object) -> None:

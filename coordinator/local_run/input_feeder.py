@@ -15,6 +15,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
+from coordinator import signals
 from coordinator.fleet.addresses import AgentAddress
 from coordinator.local_run.files import Feed
 
@@ -101,7 +102,8 @@ class InputFeeder:
         self._began = time.monotonic()
         try:
             for feed in feeds:
-                self._start(feed, nodes[at[feed.source]], operators, logs, repeat)
+                with signals.held():  # else a signal as it starts would leave a feed that nobody ends
+                    self._start(feed, nodes[at[feed.source]], operators, logs, repeat)
         except BaseException:
             self.__exit__()
             raise

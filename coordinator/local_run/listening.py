@@ -13,6 +13,7 @@ from contextlib import suppress
 from pathlib import Path
 from typing import Any
 
+from coordinator import signals
 from coordinator.fleet.addresses import AgentAddress
 
 MOST_RESULTS = 1000
@@ -33,7 +34,7 @@ class Listening:
         try:
             for name, node in outputs.items():
                 command = [sys.executable, "-m", "node_agent", "listen", name, "--from", node.data, "--outage", "5"]
-                with self.results(name).open("wb") as out, self._log(name).open("wb") as said:
+                with self.results(name).open("wb") as out, self._log(name).open("wb") as said, signals.held():
                     self._running[name] = subprocess.Popen(
                         [*command, "--count", str(MOST_RESULTS), *files],
                         stdin=subprocess.DEVNULL, stdout=out, stderr=said, start_new_session=True,

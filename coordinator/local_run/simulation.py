@@ -10,11 +10,12 @@ import subprocess
 import sys
 import tempfile
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from contextlib import contextmanager
+from contextlib import ExitStack, contextmanager
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
+from coordinator import signals
 from coordinator.errors import CoordinatorError, Mistake
 
 END_S = 5.0
@@ -69,19 +70,23 @@ def _command(asked: Simulated, scenario: Path) -> list[str]:
 @contextmanager
 def _child(command: Sequence[str]) -> Iterator[subprocess.Popen[str]]:
     """A process that never outlives this block."""
-    child = subprocess.Popen(command, stdout=subprocess.PIPE, text=True, encoding="utf-8")
-    try:
+    with ExitStack() as at_end:
+        with signals.held():  # a signal as it starts would leave a child that nobody knows
+            child = subprocess.Popen(command, stdout=subprocess.PIPE, text=True, encoding="utf-8")
+            at_end.callback(_end, child)
         yield child
-    finally:
-        if child.poll() is None:
-            child.terminate()
-            try:
-                child.wait(END_S)
-            except subprocess.TimeoutExpired:
-                child.kill()
-                child.wait()
-        if child.stdout is not None:
-            child.stdout.close()
+
+
+def _end(child: subprocess.Popen[str]) -> None:
+    if child.poll() is None:
+        child.terminate()
+        try:
+            child.wait(END_S)
+        except subprocess.TimeoutExpired:
+            child.kill()
+            child.wait()
+    if child.stdout is not None:
+        child.stdout.close()
 
 
 def _result(child: subprocess.Popen[str], trial: Callable[[int, int], None]) -> dict[str, Any] | None:

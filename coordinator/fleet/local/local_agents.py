@@ -20,6 +20,7 @@ from typing import IO, Any
 
 import psutil
 
+from coordinator import signals
 from coordinator.error_codes import Code
 from coordinator.errors import CoordinatorError, Mistake
 from coordinator.fleet.addresses import AgentAddress, host_of, join, split
@@ -103,7 +104,8 @@ def start(
     options = [option for option, is_on in (("--log-json", log_json), ("--check-operators", checks)) if is_on]
     try:
         for each in wanted:
-            agents.append(_start(each, operators, options))
+            with signals.held():  # else a signal as it starts would leave an agent that nobody stops
+                agents.append(_start(each, operators, options))
         _await_ready(agents, seconds)
     except BaseException:
         stop(agents)

@@ -14,9 +14,10 @@ from dataclasses import dataclass, field
 from math import isfinite
 from typing import Any
 
+from coordinator import signals
 from coordinator.model.limits import Limits
 from coordinator.model.problem import Problem, Stream
-from coordinator.solve.milp import capacity_rows, held_signals
+from coordinator.solve.milp import capacity_rows
 from coordinator.solve.milp.programme import Model
 
 MS = 10**6
@@ -226,7 +227,7 @@ def _run(model: Model, objective: Any, limits: Limits, until: float) -> Any:
         absolute_gap_tolerance=1e-7,
     )
     kind = {"highs": mathopt.SolverType.HIGHS, "gscip": mathopt.SolverType.GSCIP}[limits.solver]
-    with held_signals.held():
+    with signals.held():
         return mathopt.solve(model.programme, kind, params=parameters)
 
 

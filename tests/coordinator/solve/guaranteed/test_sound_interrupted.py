@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import signal
 from pathlib import Path
 
 import pytest
@@ -10,7 +9,6 @@ import pytest
 from coordinator.model.choices import Choices
 from coordinator.model.progress import Progress
 from coordinator.solve import planner
-from coordinator.solve.milp import held_signals
 
 QUERY = """
 shimekiri: 1
@@ -48,16 +46,3 @@ def test_the_best_so_far_is_the_plan(tmp_path: Path, deadline: str) -> None:
     assert made.guarantee["out"].guaranteed == seen[0].held == (deadline == "60 ms")
     if not seen[0].held:
         assert seen[0].sentence() == "no guaranteed plan yet, 1 placement looked at"
-
-
-def test_a_signal_during_a_solve_is_handled_after_it() -> None:
-    reached = False
-    before = signal.signal(signal.SIGINT, signal.default_int_handler)  # others of this process may have set their own
-    try:
-        with pytest.raises(KeyboardInterrupt), held_signals.held():
-            signal.raise_signal(signal.SIGINT)
-            reached = True
-        assert reached
-        assert signal.getsignal(signal.SIGINT) is signal.default_int_handler
-    finally:
-        signal.signal(signal.SIGINT, before)
