@@ -4,8 +4,9 @@ network make of it."""
 from collections import Counter
 
 from node_agent.virtual.simulated.simulated_network import SimulatedHost
-from tests.simulation.agents.agent_faults import Begin, Fault
+from tests.simulation.agents.agent_faults import Begin
 from tests.simulation.agents.agents_line import COORDINATOR, MS, NODES, PLANS, SECOND, AgentsLine
+from tests.simulation.faults.fault import Fault
 
 PEERS = [(NODES[from_], NODES[to]) for from_ in NODES for to in NODES if from_ != to]
 MOVED = "c"  # no client feeds it, so that nobody but a deployment has to know where it is

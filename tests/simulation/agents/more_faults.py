@@ -7,10 +7,11 @@ from collections.abc import Callable
 from node_agent.host.files import plan_files
 from node_agent.virtual.simulated.simulated_machine import STATE, SimulatedMachine
 from tests.simulation.agents.agent_faults import KINDS as FIRST_KINDS
-from tests.simulation.agents.agent_faults import Begin, Fault
+from tests.simulation.agents.agent_faults import Begin
 from tests.simulation.agents.agents_line import SECOND, AgentsLine
 from tests.simulation.agents.deploy_faults import DEPLOY_KINDS
 from tests.simulation.agents.paired_faults import PAIRED_KINDS
+from tests.simulation.faults.fault import Fault
 
 NEVER_NS = 1 << 60
 HUNG_NS = 8 * SECOND

@@ -2,8 +2,9 @@
 
 from collections import Counter
 
-from tests.simulation.agents.agent_faults import Begin, Fault
+from tests.simulation.agents.agent_faults import Begin
 from tests.simulation.agents.agents_line import MS, NODES, SECOND, AgentsLine
+from tests.simulation.faults.fault import Fault
 
 
 def _suspend_reset(line: AgentsLine, fault: Fault, fired: Counter[str]) -> None:
