@@ -2,7 +2,7 @@
 
 import traceback
 from collections import Counter
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass, field
 from hashlib import sha256
 from itertools import combinations
@@ -11,13 +11,13 @@ from tempfile import TemporaryDirectory
 from typing import NamedTuple, Protocol
 
 from protos import segments
-from tests.simulation.agents.agent_checker import Check, Verdicts
+from tests.simulation.agents.agent_checker import Check, Key, Verdicts
 from tests.simulation.agents.agent_faults import DISK, END_NS, ROOM, SHARES, load
 from tests.simulation.agents.agents_line import MS, SECOND, AgentsLine, plan
 from tests.simulation.agents.more_faults import ALL, begin
 from tests.simulation.agents.sometimes import seen
 from tests.simulation.agents.stories import read
-from tests.simulation.agents.trace_rules import check_rules
+from tests.simulation.agents.trace_rules import check_admitted, check_rules
 from tests.simulation.faults import draws
 from tests.simulation.faults.fault import Fault
 
@@ -28,11 +28,20 @@ PROBES = 10  # tuples of each source after that
 QUIET_NS = HEALED_NS + 5 * SECOND
 OVER_NS = QUIET_NS + 60 * SECOND
 SMALL_RING, RING = 256, 4096  # records; the small one in one seed of eight
+DEPLOYED = {
+    "redeploy",
+    "redeploy_slowly",
+    "two_coordinators",
+    "collect",
+    "burst",
+}  # faults that take nothing from a tuple
 MEMORY = Path("/dev/shm")
 
 
 class Judge(Protocol):
-    """Judges one run."""
+    """Judges one run. numbers: of the tuples that their client knows to be admitted, by lineage."""
+
+    numbers: dict[Key, int]
 
     def run(self) -> Verdicts:
         """All checks."""
@@ -126,11 +135,14 @@ def _run(outcome: Outcome, drawn: Drawn, folder: Path) -> None:
         if not any(outcome.fired[kind] for kind in DISK):
             line.expect_fences()
         _finish(line)
-        verdicts = world.check(line, HEALED_NS).run()
+        judge = world.check(line, HEALED_NS)
+        verdicts = judge.run()
         library = read(line.run, {name: plan(name) for name in {each.plan for each in line.deployments}})
         check_rules(library, line.hung, verdicts)
+        check_admitted(library, judge.numbers, verdicts)
         outcome.counts = verdicts.counts
         outcome.problems = [*line.problems, *_failures(line), *_damage(line, outcome.fired), *verdicts.problems]
+        outcome.problems += _refused(line, drawn.faults)
     except Exception:
         outcome.problems = [*_failures(line), traceback.format_exc()]
     outcome.simulated_ns = line.time.now_ns
@@ -147,6 +159,7 @@ def _mend(line: AgentsLine, fired: Counter[str]) -> None:
     if (
         fired["bit_rot"]
         or fired["moved"]
+        or fired["old_state"]
         or any(each.result != "committed" for each in line.deployments)
         or len(later) > 1
     ):
@@ -179,6 +192,14 @@ def _damage(line: AgentsLine, fired: Counter[str]) -> list[str]:
     if line.collected is None or any(fired[kind] for kind in DISK):
         return []
     return [f"collection: {each}" for each in line.collected.problems]
+
+
+def _refused(line: AgentsLine, faults: Iterable[Fault]) -> list[str]:
+    """A plan is here as long as a peer may send under it, where nothing but deployments happens."""
+    if any(fault.kind not in DEPLOYED for fault in faults):
+        return []
+    refused = {name: machine.counts["tuples_refused_by_peer"] for name, machine in line.machines.items()}
+    return [f"tuples of {name} were refused by a peer" for name, count in refused.items() if count]
 
 
 def _digest(folder: Path) -> str:

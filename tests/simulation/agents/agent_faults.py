@@ -213,7 +213,7 @@ KINDS: dict[str, Begin] = {
     "disk_error": _disk_error, "bit_rot": _bit_rot, "redeploy": _redeploy, "two_coordinators": _two_coordinators,
     "coordinator_killed": _coordinator_killed,
 }  # fmt: skip
-DISK = {"disk_full", "read_only", "disk_error", "bit_rot"}
+DISK = {"disk_full", "read_only", "disk_error", "bit_rot", "old_state"}
 ROOM = Room(FIRST_NS, LAST_NS, LONGEST_NS, sorted(NODES), sorted(set(AgentsLine.ways())))
 SHARES = (0.03, 0.06, 0.11)
 
