@@ -17,8 +17,8 @@ ENDED = (rec.LOST, rec.SHED, rec.GAVE_UP)
 class Story:
     """One incarnation. clock: its domain; boot: its number; holed: records that it wrote may be missing; crashed: it
     did not end in order, so that tuples are gone which it had taken over; last: no later one of its node is known;
-    sealed: the state that closed it, 0 where it still ran or lost its memory; whole: so many records are all that it wrote
-    until then, in their order."""
+    sealed: the state that closed it, 0 where it still ran or lost its memory; whole: so many records are all that it
+    wrote until then, in their order."""
 
     node: str
     starts: int
