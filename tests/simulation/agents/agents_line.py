@@ -286,9 +286,13 @@ class AgentsLine:
                 self.problems.append(f"{name}: {one} was accepted, and the plan's state on the disk is {state}")
 
     def _committed(self, asked: list[Asked], one: Asked) -> bool:
-        """Whether that plan may have been committed before: then its address book alone was new."""
+        """Whether that plan may have been committed then: its address book alone was new."""
+        commits = [other for other in asked if other.method == "Commit" and other.began_ns < one.began_ns]
+        own = [each for each in commits if each.hash == one.hash]
+        later = [each for each in commits if each.hash != one.hash and each.accepted]
         return any(
-            other.method == "Commit" and other.hash == one.hash and other.began_ns < one.began_ns for other in asked
+            not any(each.answered and other.began_ns > each.ended_ns and other.epoch > each.epoch for other in later)
+            for each in own
         )
 
     # -- what holds at every boot

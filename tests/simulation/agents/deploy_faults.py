@@ -11,8 +11,38 @@ from tests.simulation.faults.fault import Fault
 
 PEERS = [(NODES[from_], NODES[to]) for from_ in NODES for to in NODES if from_ != to]
 FOLLOWING = "bc"  # under each plan of the line peers send to them
+STATUS_NS = 4_800_000_000  # so long a coordinator waits for what it asks first, nearly
 MOVED = "c"  # no client feeds it, so that nobody but a deployment has to know where it is
 NEW_ADDRESS = "127.0.1.3"
+
+
+def _amid(fault: Fault) -> int:
+    """An instant within a deployment: of one to nodes with quick disks, or with slow ones."""
+    return fault.size * (1500 if fault.size % 2 else MS // 100)
+
+
+def _late_prepare(line: AgentsLine, fault: Fault, fired: Counter[str]) -> None:
+    """A coordinator stands still when it knows which epoch is next and has asked for nothing. Another one uses that
+    epoch, for the same plan and with a further one after it, or in vain. Then the first one goes on."""
+    other, name = PLANS if line.deployments[-1].plan.endswith(PLANS[0]) else PLANS[::-1]  # what runs, and what does not
+    first, machine = line.deploy(name), line.machines[fault.node]
+
+    def pause() -> None:
+        fired[fault.kind] += first.process.alive
+        first.process.pause()
+        if fault.size % 4 < 2:
+            line.time.after(SECOND // 10, lambda: line.deploy(name))
+            line.time.after(5 * SECOND // 2, lambda: line.deploy(other, tries=2))
+        else:
+            line.time.after(SECOND // 10, in_vain)
+
+    def in_vain() -> None:
+        machine.kill_runtime()
+        line.touch(fault.node)
+        line.deploy(name)
+
+    line.time.after((100 + fault.size % 400) * MS // 1000, pause)
+    line.time.after(STATUS_NS, first.process.go_on)
 
 
 def _coordinator_paused(line: AgentsLine, fault: Fault, fired: Counter[str]) -> None:
@@ -24,10 +54,10 @@ def _coordinator_paused(line: AgentsLine, fault: Fault, fired: Counter[str]) -> 
             fired[fault.kind] += 1
             first.process.pause()
 
-    line.time.after(fault.size * MS // 100, pause)
+    line.time.after(_amid(fault), pause)
     if fault.size % 3:
-        line.time.after(fault.size * MS // 100 + fault.for_ns // 4, lambda: line.deploy(PLANS[1 - fault.size % 2]))
-    line.time.after(fault.size * MS // 100 + fault.for_ns, first.process.go_on)
+        line.time.after(_amid(fault) + fault.for_ns // 4, lambda: line.deploy(PLANS[fault.size // 2 % 2]))
+    line.time.after(_amid(fault) + fault.for_ns, first.process.go_on)
 
 
 def _deploy_cut(line: AgentsLine, fault: Fault, fired: Counter[str]) -> None:
@@ -40,7 +70,7 @@ def _deploy_cut(line: AgentsLine, fault: Fault, fired: Counter[str]) -> None:
         way.cut()
         line.time.after(fault.for_ns, way.heal)
 
-    line.time.after(fault.size * MS // 100, cut)
+    line.time.after(_amid(fault), cut)
     line.time.after(fault.for_ns, lambda: line.expect_durable(fault.node))
 
 
@@ -158,5 +188,5 @@ def _moved(line: AgentsLine, fault: Fault, fired: Counter[str]) -> None:
 DEPLOY_KINDS: dict[str, Begin] = {
     "coordinator_paused": _coordinator_paused, "deploy_cut": _deploy_cut, "redeploy_slowly": _redeploy_slowly,
     "stop_cut": _stop_cut, "collect": _collect, "collect_power_cut": _collect_power_cut, "moved": _moved,
-    "commit_cut": _commit_cut, "collects_power_cut": _collects_power_cut,
+    "commit_cut": _commit_cut, "late_prepare": _late_prepare, "collects_power_cut": _collects_power_cut,
 }  # fmt: skip

@@ -80,9 +80,9 @@ BUGS = (
         "        self.held_bytes -= sum(len(entry[1]) for entry in self._flight)\n",
     ),
     Bug(
-        "credit_ignored", "A sender sends whether or not it has credit.",
+        "credit_ignored", "A sender that has any credit sends all that it has.",
         "node_agent/link/sender.py",
-        "            if self.connected and self._credit > 0:\n", "            if self.connected:\n",
+        "        room = self._credit - self._flight_bytes\n", "        room = 1 << 40\n",
     ),
     Bug(
         "stall_not_seen", "A connection over which nothing is acknowledged is kept.",
