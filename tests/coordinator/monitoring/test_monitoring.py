@@ -153,7 +153,7 @@ def test_what_was_shed_before_an_output() -> None:
     now = look(status("a", 12, shed=3), status("b", 12, shed=3))
     (out,) = frame(then, now).outputs
     assert (out.shed_all_time, out.shed, out.shed_per_s) == (3 * 104, 2 * 104, 104.0)
-    only_b = Look(0.0, {"b": then.places["b"], "a": {"reachable": False, "why": "gone"}})
+    only_b = Look(0.0, {"b": then.places["b"], "a": status_response.unreachable("gone")})
     assert frame(only_b, now).outputs[0].shed == 2, "a node that was not seen before has no share"
     assert between(then, now, {}).outputs[0].shed is None, "without the plan it is not known"
 
@@ -161,7 +161,7 @@ def test_what_was_shed_before_an_output() -> None:
 def test_a_node_that_does_not_answer() -> None:
     there = status("b", 12, met=1, latencies={100: 1})
     now = Look(
-        0.0, {"a": {"reachable": False, "why": "node a: cannot be reached"}, "b": status_response.of(there, HEALTHY)}
+        0.0, {"a": status_response.unreachable("node a: cannot be reached"), "b": status_response.of(there, HEALTHY)}
     )
     told = frame(None, now)
     shown = list(text.lines(told))
@@ -177,7 +177,7 @@ def test_a_node_that_does_not_answer() -> None:
 
 
 def test_outputs_of_a_silent_node_stay() -> None:
-    gone = {"b": {"reachable": False, "why": "node b: cannot be reached"}}
+    gone = {"b": status_response.unreachable("node b: cannot be reached")}
     before = look(status("a", 10), status("b", 10, met=5, latencies={100: 5}))
     seen = between(None, before, {}).outputs
     now = Look(0.0, {**look(status("a", 12)).places, **gone})
@@ -300,7 +300,7 @@ def test_what_links_give_up_may_be_missing_behind_them() -> None:
 
 def test_a_silent_node_on_the_way_leaves_everything_open() -> None:
     there = status_response.of(status("b", 12, met=50, latencies={100: 50}), HEALTHY)
-    told = frame(None, Look(0.0, {"a": {"reachable": False, "why": "gone"}, "b": there}))
+    told = frame(None, Look(0.0, {"a": status_response.unreachable("gone"), "b": there}))
     (slow,) = (each for each in told.outputs if not each.silent)
     assert slow.missed_of_offered == [0.0, 1.0] and slow.unheard == ("a",)
     assert "missed 0 to 100 % of what was offered: between lie what a would say" in "\n".join(

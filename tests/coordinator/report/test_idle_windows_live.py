@@ -62,12 +62,11 @@ def test_the_share_of_windows_does_not_sink_when_the_feed_has_ended(tmp_path: Pa
     with Agents(agents.of_plan(plan)) as connected:
         deploy.deploy(plan, connected)
 
-        def values() -> dict[str, status_response.Values]:
+        def values() -> dict[str, status_response.PlaceStatus]:
             return status_response.ask(connected, 10.0)
 
         def counted(what: str) -> int:
-            n: int = values()["a"]["counters"].get(f"windows.w.{what}", 0)
-            return n
+            return values()["a"].counters.get(f"windows.w.{what}", 0)
 
         until(lambda: counted("closed") > 0)
         with Source(agents.nodes["a"].data, "s", timeout=20) as source:
