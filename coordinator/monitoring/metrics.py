@@ -14,6 +14,7 @@ from coordinator.monitoring.paths import ON_LINKS, Ends, Path
 from coordinator.monitoring.status_response import OutputStatus, PlaceStatus, UnitStatus
 from coordinator.plan.deadline_breakdown import ADMITTED, MISSED, guarantee_status
 from coordinator.report.missed_share import WINDOWS, interval
+from coordinator.report.report_document import Share
 from protos.plan_document import Plan
 
 PROMISE = {"guaranteed": "guaranteed", ADMITTED: "from admission", MISSED: "not guaranteed"}
@@ -116,9 +117,9 @@ class Output:
         }  # fmt: skip
 
     @property
-    def missed_of_offered(self) -> list[float] | None:
+    def missed_of_offered(self) -> Share:
         """[lo, hi] of what was offered, as in the report, as far as it is known here."""
-        return [0.0, 1.0] if self.unheard else interval(self.met, self.late, self.between, self.met_idle)
+        return (0.0, 1.0) if self.unheard else interval(self.met, self.late, self.between, self.met_idle)
 
     @property
     def slack_ns(self) -> int | None:

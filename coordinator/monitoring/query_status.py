@@ -8,6 +8,7 @@ from dataclasses import dataclass, field
 from coordinator.monitoring.metrics import PROMISE, Frame, Plans
 from coordinator.monitoring.status_response import PlaceStatus
 from coordinator.plan.deadline_breakdown import guarantee_status
+from coordinator.report.report_document import Share
 from protos import json_shape
 from protos.json_shape import Json
 from protos.plan_document import Plan
@@ -21,7 +22,7 @@ class DeliveredStatus:
     late: int
     undecidable: int
     miss_ratio: float | None
-    missed_of_offered: list[float] | None
+    missed_of_offered: Share
     between: Mapping[str, int]
     met_idle_at_most: int
     p99_ns: int | None
