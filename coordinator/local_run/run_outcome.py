@@ -58,7 +58,7 @@ def sentences(plan: Plan, ran: Ran) -> Iterator[str]:
     yield from _lost(ran, report)
     yield from _first(list(_said(plan, ran)), "more kinds of warnings: logs/ of the run")
     yield from began_anew.sentences(report.began_anew or ())
-    yield from _cost_overruns(ran, report.dearer or ())
+    yield from _cost_overruns(ran, report.cost_overruns or ())
 
 
 def _cost_overruns(ran: Ran, found: Sequence[CostOverrun]) -> Iterator[str]:
@@ -221,7 +221,7 @@ def document(plan: Plan, ran: Ran) -> dict[str, Json]:
             {"node": each.node, "level": each.level, "event": each.event, "text": each.text, "fields": each.fields}
             for each in ran.said
         ],
-        "dearer": json_shape.write(report.dearer),
+        "dearer": json_shape.write(report.cost_overruns),
         "began_anew": json_shape.write(report.began_anew),
         "unfed": sources_unfed(plan, ran),
     }

@@ -28,7 +28,7 @@ def judge(runs: Sequence[Run], engine: str, master: str | None, progress: Progre
         replace(
             report,
             engine=engine,
-            dearer=cost_overruns(run),
+            cost_overruns=cost_overruns(run),
             began_anew=began_anew(run),
             lost_in_units=with_logs(run, report.lost_in_units),
             verdict=_replayed(run, progress),

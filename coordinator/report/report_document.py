@@ -1,4 +1,4 @@
-"""The contents of report.json: what an engine found out of one run. The files' keys are the names of the fields."""
+"""The contents of report.json: what an engine found out of one run. Keys are named as fields, but `blame`, `dearer`."""
 
 from __future__ import annotations
 
@@ -6,7 +6,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 
 from protos import json_shape
-from protos.json_shape import Json, empty, omitted
+from protos.json_shape import Json, empty, key, omitted
 
 Share = tuple[float, float] | None  # [lo, hi] of what was offered; None: nothing was
 
@@ -259,7 +259,7 @@ class BeganAnew:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Report:
-    """Of one run. An engine leaves out what no ledger tells: `engine`, `dearer`, `began_anew` and `verdict`, the
+    """Of one run. An engine leaves out what no ledger tells: `engine`, `cost_overruns`, `began_anew` and `verdict`, the
     scene's."""
 
     run: str
@@ -274,9 +274,9 @@ class Report:
     shed: Shed
     degraded: Mapping[str, int]
     lost_in_units: tuple[LostInUnit, ...]
-    blame: Mapping[str, LatencyBreakdown]
+    latency_breakdowns: Mapping[str, LatencyBreakdown] = key("blame")
     engine: str | None = omitted()
-    dearer: tuple[CostOverrun, ...] | None = omitted()
+    cost_overruns: tuple[CostOverrun, ...] | None = omitted(key="dearer")
     began_anew: tuple[BeganAnew, ...] | None = omitted()
     verdict: Json = omitted()
 

@@ -99,9 +99,7 @@ def walk(folder: Path, pis: Pis) -> Walked:
     (path,) = project.glob("runs/*/report.json")
     report = Report.from_document(json.loads(path.read_text()))
     results = len((project / "lamp.jsonl").read_text().splitlines())
-    return Walked(
-        Report.from_document(json.loads(report.read_text())), results, (project / "measured.json").is_file(), ends
-    )
+    return Walked(report, results, (project / "measured.json").is_file(), ends)
 
 
 def _unit_command(node: str, folder: Path) -> list[str]:

@@ -112,10 +112,10 @@ def complete(run: Path) -> dict[str, Any]:
 def _split(trace: RunTrace, deciding: dict[str, Any], what: dict[str, Any]) -> None:
     from sim_vehicles.story.timeline.deciding_tuple import DecidingTuple
     from sim_vehicles.story.timeline.lineage_trace import MissingRecordError
-    from sim_vehicles.story.timeline.stage_times import explain_in
+    from sim_vehicles.story.timeline.stage_times import explain
 
     deciding.pop("split_missing", None)
     try:
-        deciding["split"] = [stage.document() for stage in explain_in(trace, DecidingTuple.of(deciding), what).stages]
+        deciding["split"] = [stage.document() for stage in explain(trace, DecidingTuple.of(deciding), what).stages]
     except MissingRecordError as missing:
         deciding["split"], deciding["split_missing"] = None, str(missing)

@@ -11,7 +11,7 @@ SHOWN = 4  # of the units that ran longer than planned
 
 
 def sentences(report: Report) -> list[str]:
-    """Of a report with `dearer`; nothing where no result was beyond its bound for certain."""
+    """Nothing where no result was beyond its bound for certain."""
     several = bool(report.earlier)
     lines = [
         f"output {name}: {found.above_bound} of {counted(found.delivered, 'result')} took longer than "
@@ -20,7 +20,7 @@ def sentences(report: Report) -> list[str]:
         if found.above_bound
     ]
     if lines:
-        units = [f"{_named(one.operators)} on {one.node}" for one in report.dearer or ()]
+        units = [f"{_named(one.operators)} on {one.node}" for one in report.cost_overruns or ()]
         more = f" and {len(units) - SHOWN} more" if len(units) > SHOWN else ""
         here = f" (here: {', '.join(units[:SHOWN])}{more})" if units else ""
         lines.append(

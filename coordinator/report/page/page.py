@@ -188,7 +188,7 @@ def _anew(named: Named) -> str:
 
 def _longer(named: Named) -> str:
     """Units that ran longer than planned."""
-    found = _said(named, "warn", lambda verdict: cost_overrun.sentences(verdict.dearer or ()))
+    found = _said(named, "warn", lambda verdict: cost_overrun.sentences(verdict.cost_overruns or ()))
     return f"<section><h2>Longer than planned</h2>{found}</section>" if found else ""
 
 
@@ -274,7 +274,7 @@ def _latencies(named: Named, drawn: dict[str, plots.Figure]) -> str:
 def _latency_breakdowns(named: Named, drawn: dict[str, plots.Figure]) -> str:
     parts = []
     for output in _names(named):
-        figure = plots.latency_breakdown(output, [(name, verdict.blame) for name, _, verdict in named])
+        figure = plots.latency_breakdown(output, [(name, verdict.latency_breakdowns) for name, _, verdict in named])
         if figure:
             parts.append(f"<h3>{escape(output)}</h3>{_plot(drawn, figure)}")
     note = (

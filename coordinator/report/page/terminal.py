@@ -159,7 +159,7 @@ def notes(reports: Sequence[Report]) -> Iterator[str]:
         found = [
             *began_anew.sentences(report.began_anew or ()), *offered_tables.sentences(report),
             *bound_violation.sentences(report), *overload_tables.window_sentences(report),
-            *cost_overrun.sentences(report.dearer or ()), *lost.sentences(report.lost_in_units),
+            *cost_overrun.sentences(report.cost_overruns or ()), *lost.sentences(report.lost_in_units),
         ]  # fmt: skip
         yield from (f"{report.run}: {line}" if len(reports) > 1 else line for line in found)
 

@@ -65,7 +65,7 @@ def assemble(run: Run, counts: Counts) -> Report:
         shed=overload.shed(),
         degraded=overload.degraded(),
         lost_in_units=lost_in_units(plan, counts),
-        blame={view.name: _latency_breakdown(view, plan, counts, overload) for view in views},
+        latency_breakdowns={view.name: _latency_breakdown(view, plan, counts, overload) for view in views},
     )
 
 

@@ -14,10 +14,10 @@ from sim_vehicles.encounter.brake import AUTO
 from sim_vehicles.errors import BadInputError, bad_input
 from sim_vehicles.story.page.stopping_profile import StoppingProfile, stopping_profile
 from sim_vehicles.story.timeline.deciding_tuple import DecidingTuple
-from sim_vehicles.story.timeline.gantt import Gantt, gantt_in
+from sim_vehicles.story.timeline.gantt import Gantt, gantt
 from sim_vehicles.story.timeline.lineage_trace import MissingRecordError, Stage
 from sim_vehicles.story.timeline.run_trace import RunTrace, read_json, read_trace
-from sim_vehicles.story.timeline.stage_times import explain_in
+from sim_vehicles.story.timeline.stage_times import explain
 
 KMH = 3.6
 Verdict = Mapping[str, Any]
@@ -246,14 +246,14 @@ def _traced(run: Path, replay: Mapping[str, Any], verdict: Verdict) -> Traced:
         trace = read_trace(run)
         if not trace.incarnations:
             raise MissingRecordError("no_trace", "there is no trace beside replay.json; collect it")
-        times = explain_in(trace, deciding, replay)
+        times = explain(trace, deciding, replay)
         traced = Traced(stages=times.stages, uncertain_ns=times.uncertain_ns, deadline_ns=times.deadline_ns)
     except (MissingRecordError, BadInputError) as error:
         traced = replace(traced, without_split=f"The trace is incomplete for the deciding tuple: {error}.")
     try:
         if trace is None or not trace.incarnations:
             raise MissingRecordError("no_trace", "there is no trace beside replay.json; collect it")
-        traced = replace(traced, gantt=gantt_in(trace, deciding))
+        traced = replace(traced, gantt=gantt(trace, deciding))
     except MissingRecordError as error:
         traced = replace(traced, without_gantt=f"The trace is incomplete for the deciding tuple: {error}.")
     return replace(traced, damage=() if trace is None else trace.damage)

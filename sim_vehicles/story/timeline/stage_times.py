@@ -27,12 +27,11 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass, replace
-from pathlib import Path
 from typing import Any
 
 from sim_vehicles.story.timeline.deciding_tuple import DecidingTuple
 from sim_vehicles.story.timeline.lineage_trace import LineageTrace, MissingRecordError, Stage
-from sim_vehicles.story.timeline.run_trace import RunTrace, read_json, read_trace
+from sim_vehicles.story.timeline.run_trace import RunTrace
 
 CLOSE_NS = 1_000  # recording time is written in seconds with decimals: closer than this is the same instant
 
@@ -51,34 +50,14 @@ class StageTimes:
     deadline_ns: int
 
 
-def stage_times(run: Path, deciding: DecidingTuple, reaction_ns: int | None = None) -> tuple[Stage, ...] | None:
-    """The stages; None where the trace is incomplete for this tuple (`explain` says what is missing).
-
-    deciding: of a verdict. reaction_ns: of the brake; None: what replay.json says of the lap that this tuple decided.
-    """
-    try:
-        return explain(run, deciding, reaction_ns).stages
-    except MissingRecordError:
-        return None
-
-
-def explain(run: Path, deciding: DecidingTuple, reaction_ns: int | None = None) -> StageTimes:
-    """As `stage_times`. Raises MissingRecordError, and BadInputError where there is no plan."""
-    replay = read_json(run / "replay.json") if (run / "replay.json").is_file() else {}
-    return explain_in(read_trace(run), deciding, replay, reaction_ns)
-
-
-def explain_in(
-    trace: RunTrace, deciding: DecidingTuple, replay: Mapping[str, Any], reaction_ns: int | None = None
-) -> StageTimes:
-    """As `explain`, of files that have been read."""
+def explain(trace: RunTrace, deciding: DecidingTuple, replay: Mapping[str, Any]) -> StageTimes:
+    """Of a run's trace and replay.json. Raises MissingRecordError, which says what is not in the trace."""
     walked = LineageTrace(trace, deciding.lineage(trace.plan))
     last = walked.delivered(int(deciding.ordinal or 0), deciding.output)
     walked.back(*last)
     path = _balanced(walked.path, walked.latency_ns, walked.crossings)
     stages = [*_age(path[0], deciding, replay), *path[1:]]
-    reaction_ns = reaction_of(replay, deciding) if reaction_ns is None else reaction_ns
-    if reaction_ns:
+    if reaction_ns := reaction_of(replay, deciding):
         stages.append(Stage("actuation", reaction_ns))
     return StageTimes(tuple(stages), walked.latency_ns, walked.uncertain_ns, walked.deadline_ns)
 
