@@ -172,8 +172,8 @@ def test_crashes_grow_with_latency_and_the_closed_form_stands_beside_them() -> N
     runs: list[None] = []
     short, long = constant_latency.crash_table((50,), (200_000_000, 900_000_000), 3, lambda: runs.append(None))
     assert len(runs) == 6
-    assert (short["speed_kmh"], short["latency_ns"], short["phases"], short["warned"]) == (50, 200_000_000, 3, 3)
-    assert short["crashes"] <= long["crashes"] == 3
-    assert short["closed_form"]["crashes"] == 0
-    assert long["closed_form"]["crashes"] == 3
-    assert 20 < long["closed_form"]["impact_kmh"]["median"] <= long["impact_kmh"]["max"] <= 50
+    assert (short.speed_kmh, short.latency_ns, short.phases, short.warned) == (50, 200_000_000, 3, 3)
+    assert short.driven.crashes <= long.driven.crashes == 3
+    assert short.closed_form.crashes == 0
+    assert long.closed_form.crashes == 3
+    assert 20 < long.closed_form.median_kmh <= long.driven.most_kmh <= 50
