@@ -3,6 +3,7 @@
 from collections import Counter
 from random import Random
 
+from node_agent.virtual.simulated.simulated_runtime import SimulatedNode
 from tests.simulation.faults.fault import Begin, Fault
 from tests.simulation.faults.faulty_line import MS, NODES, SECOND, FaultyLine
 from tests.simulation.faults.wire_faults import WIRE_KINDS
@@ -33,7 +34,13 @@ def _power_cut(line: FaultyLine, fault: Fault, fired: Counter[str]) -> None:
     if node.host.on and not node.asleep:
         fired["power_cut"] += 1
         node.power_off()
-        line.time.after(fault.for_ns, lambda: node.power_on(line.new_clock(fault.node)))
+        line.time.after(fault.for_ns, lambda: _boot(line, node))
+
+
+def _boot(line: FaultyLine, node: SimulatedNode) -> None:
+    """It boots where it has not: two faults may have taken its power."""
+    if node.running is None:
+        node.power_on(line.new_clock(node.name))
 
 
 def _pause(line: FaultyLine, fault: Fault, fired: Counter[str]) -> None:
@@ -141,7 +148,7 @@ def _down(line: FaultyLine, fault: Fault, fired: Counter[str]) -> None:
     fired["down"] += 1
     node.power_off()
     node.host.power_on()
-    line.time.after(fault.for_ns, lambda: node.power_on(line.new_clock(fault.node)))
+    line.time.after(fault.for_ns, lambda: _boot(line, node))
 
 
 def _forgotten(line: FaultyLine, fault: Fault, fired: Counter[str]) -> None:
