@@ -18,6 +18,7 @@ from sim_vehicles.inputs.stimuli import Stimuli, StimulusOptions
 from sim_vehicles.readers.scenarios import load_scenario
 from sim_vehicles.world.scene import Scenario
 from sim_vehicles.world.sense import Burst
+from tests.sim_vehicles.replayed import virtual
 
 PERIOD_NS = 500_000_000
 FEEDS = [
@@ -142,7 +143,7 @@ def test_the_worst_lap_and_the_record_for_a_page(played: Played) -> None:
     laps = [lap(played, 0, 10.1), lap(played, 1, 11.0), lap(played, 2, 10.9)]
     assert worst(laps) is laps[1]
     assert worst([laps[0], lap(played, 1, 10.4)]).phase == 1
-    kept: dict[str, Any] = json.loads(json.dumps(record(laps), allow_nan=False))
+    kept: dict[str, Any] = json.loads(json.dumps(virtual(record(laps)).document(), allow_nan=False))
     assert (kept["verdict"]["crashes"], kept["verdict"]["laps"], kept["verdict"]["burst_phase"]) == (2, 3, 1)
     assert [each["outcome"] for each in kept["laps"]] == ["AVOIDED", "CRASH", "CRASH"]
     assert kept["warnings"][0] == {

@@ -1,7 +1,7 @@
 """The deciding tuple's split and the nodes' rows, on traces of the virtual cluster whose times are known by hand."""
 
 from collections.abc import Callable
-from dataclasses import asdict
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -13,13 +13,16 @@ from node_agent.virtual.scenario import Scenario
 from protos import records as rec
 from protos.plan_document import Plan
 from protos.records import RECORD_BYTES, Record
+from sim_vehicles.encounter.judgement import Braking, Deciding
+from sim_vehicles.inputs.stimuli import HeardMessage
 from sim_vehicles.story.timeline.deciding_tuple import DecidingTuple
 from sim_vehicles.story.timeline.gantt import gantt
 from sim_vehicles.story.timeline.lineage_trace import MissingRecordError, shares
 from sim_vehicles.story.timeline.run_trace import read_trace
-from sim_vehicles.story.timeline.stage_times import StageTimes, explain
+from sim_vehicles.story.timeline.stage_times import StageTimes, explain, explain_lap
 from tests import traces
 from tests.sentences import Wording
+from tests.sim_vehicles.replayed import JUDGED
 from tests.simulation.planned_queries import MS, paper, planned
 from tests.simulation.random_plans import documents, registry
 
@@ -39,9 +42,8 @@ def told(seq: int, **more: Any) -> DecidingTuple:
 
 
 def explained(run: Path, deciding: DecidingTuple, reaction_ns: int = 0) -> StageTimes:
-    """Of a lap that this tuple decided, with a brake of that reaction."""
-    verdict = {"deciding": asdict(deciding), "brake": {"reaction_s": reaction_ns / 1e9}}
-    return explain(read_trace(run), deciding, {"verdict": verdict})
+    """With a brake of that reaction."""
+    return explain(read_trace(run), deciding, reaction_ns=reaction_ns)
 
 
 def spent(run: Path, deciding: DecidingTuple, reaction_ns: int = 0) -> list[tuple[str, str | None, str, int]]:
@@ -168,7 +170,7 @@ def test_the_stages_of_every_result_of_any_plan_add_up(tmp_path_factory: Any, do
             deciding = DecidingTuple(source, epoch, seq, ordinal, name)
             note(str(deciding))
             try:
-                found = explain(trace, deciding, {})
+                found = explain(trace, deciding)
             except MissingRecordError as error:
                 # an instance of several operators that raises after an earlier one's output left: a LOST record
                 assert error.mistake.code == "failed_instance"
@@ -181,18 +183,16 @@ def test_the_stages_of_every_result_of_any_plan_add_up(tmp_path_factory: Any, do
 # -- the age on admission
 
 
-def replayed(deciding: DecidingTuple, messages: list[dict[str, Any]]) -> dict[str, Any]:
-    """What replay.json has."""
-    verdict = {"deciding": asdict(deciding), "brake": {"reaction_s": 0.2}}
-    return {"verdict": verdict, "scene": {"messages": messages}}
-
-
 def test_the_age_is_split_by_what_the_scene_says_and_the_reaction_is_the_laps(tmp_path: Path) -> None:
     run = run_of(paper(20), Scenario(ages_ns=AGES, latency_ns=0), tmp_path / "run")
-    message = {"at_s": 10.08, "sent_s": 10.05, "station": "E", "object": "X", "measured_s": 10.0}
-    deciding = told(2, station="E", object="X", measured_s=10.0, delivered_s=10.12)
-    others = [message | {"station": "D"}, message | {"at_s": 10.2}, message | {"measured_s": 9.9}]
-    found = explain(read_trace(run), deciding, replayed(deciding, [*others, message])).stages
+    message = HeardMessage(at_s=10.08, sent_s=10.05, station="E", object="X", measured_s=10.0)
+    others = [replace(message, station="D"), replace(message, at_s=10.2), replace(message, measured_s=9.9)]
+    lap = replace(
+        JUDGED,
+        brake=Braking("auto", 7.0, 0.2, 10.12, 10.32, None),
+        deciding=Deciding(1, 1, 2, 0, "E", "X", 10.0, 10.12, (120 * MS, 120 * MS)),
+    )
+    found = explain_lap(read_trace(run), lap, [*others, message]).stages
     assert [(each.stage, each.ns / MS) for each in found[:3]] == [
         ("sensing", 50),
         ("channel", 30),
