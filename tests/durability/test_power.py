@@ -78,7 +78,7 @@ def test_what_was_delivered_before_a_loss_of_power_is_unknown_not_lost(street: S
         assert {each.name: each.value for each in status.counters}["trace_problems"] == 1
         run = collect.new_run(street.root / "runs", street.plan, street.root / "plan.json", street.addresses.path)
         assert collect.collect(run, street.plan, agents).problems == []
-    report = verdict(read_run(run))
+    report = verdict(read_run(run)).document()
     kept = [each for each in report["completeness"]["incarnations"] if each["node"] == "a"]
     assert sorted(each["status"] for each in kept) == ["clean", "unknown", "unknown"]
     assert sum("lost power" in why for each in kept for why in each["why"]) == 2
