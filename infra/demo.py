@@ -20,14 +20,16 @@ from dataclasses import dataclass
 from datetime import UTC, datetime
 from pathlib import Path
 from statistics import median
-from typing import Any
 
 from rich import box
 from rich.console import Console
 from rich.table import Table
 
 from protos.policies import HELP, refused
+from sim_vehicles.closed_loop.closed_loop import Verdict
+from sim_vehicles.encounter.judgement import CRASH, Judgement
 from sim_vehicles.encounter.outcome import length
+from sim_vehicles.replay.replay_document import ReplaySummary, from_document
 
 ROOT = Path(__file__).resolve().parent.parent
 QUERIES = ROOT / "sim_vehicles" / "queries"
@@ -79,8 +81,8 @@ class Played:
 
     way: Way
     run: Path
-    live: dict[str, Any]
-    virtual: dict[str, Any]
+    live: ReplaySummary
+    virtual: ReplaySummary
 
 
 def run(program: str, *arguments: str | Path, fine: tuple[int, ...] = (0,)) -> str:
@@ -145,9 +147,8 @@ def live(plan: Path, folder: Path) -> Path:
     return collected
 
 
-def _replay(folder: Path) -> dict[str, Any]:
-    found: dict[str, Any] = json.loads((folder / "replay.json").read_text(encoding="utf-8"))
-    return found
+def _replay(folder: Path) -> ReplaySummary:
+    return from_document(json.loads((folder / "replay.json").read_text(encoding="utf-8")))
 
 
 def down(addresses: Path) -> None:
@@ -217,33 +218,33 @@ def outcomes(played: list[Played]) -> Table:
     ):
         table.add_column(heading)
     for each in played:
-        verdict = each.live["verdict"]
-        knew = verdict["knew"]
+        assert each.live.verdict is not None, "`sim-vehicles judge` refuses a replay without a verdict"
+        found = each.live.verdict.found
         table.add_row(
             each.way.name,
-            _outcome(verdict),
-            "never" if knew is None else f"{knew['left_m']:.1f} m",
-            _crashes(each.virtual["laps"]),
+            _outcome(found),
+            "never" if found.knew is None else f"{found.knew.left_m:.1f} m",
+            _crashes(each.virtual.laps),
         )
     return table
 
 
 def decided(played: list[Played]) -> str:
     """In how many phases the ways differ, so that nobody takes the one live phase for all of them."""
-    outcomes = [[lap["outcome"] for lap in each.virtual["laps"]] for each in played]
+    outcomes = [[lap.found.outcome for lap in each.virtual.laps] for each in played]
     differ = [len(set(phase)) > 1 for phase in zip(*outcomes, strict=True)]
     live = "one of them" if differ[LIVE_PHASE] else "none of them"
     return f"The plan decides in {sum(differ)} of {PHASES} burst phases; the live one is {live}."
 
 
-def _outcome(verdict: dict[str, Any]) -> str:
-    if verdict["outcome"] == "CRASH":
-        return f"CRASH at {verdict['impact_kmh']:.0f} km/h"
-    return f"AVOIDED, {length(verdict['gap_m'])} apart"
+def _outcome(found: Judgement) -> str:
+    if found.outcome == CRASH:
+        return f"CRASH at {found.impact_kmh:.0f} km/h"
+    return "AVOIDED" if found.gap_m is None else f"AVOIDED, {length(found.gap_m)} apart"
 
 
-def _crashes(laps: list[dict[str, Any]]) -> str:
-    speeds = sorted(lap["impact_kmh"] for lap in laps if lap["outcome"] == "CRASH")
+def _crashes(laps: Sequence[Verdict]) -> str:
+    speeds = sorted(lap.found.impact_kmh or 0.0 for lap in laps if lap.crashed)
     if not speeds:
         return f"0 crashes of {len(laps)}"
     spread = f"{speeds[0]:.0f} to {speeds[-1]:.0f} km/h, median {median(speeds):.0f}"

@@ -32,9 +32,10 @@ def key(name: str, **settings: Any) -> Any:
     return dataclasses.field(metadata={"key": name}, **settings)
 
 
-def omitted(default: Any = None) -> Any:
-    """A field that is written only where it is not that."""
-    return dataclasses.field(default=default, metadata={"omitted": True})
+def omitted(default: Any = None, key: str | None = None) -> Any:
+    """A field that is written only where it is not that. key: as of `key`."""
+    metadata = {"omitted": True} if key is None else {"omitted": True, "key": key}
+    return dataclasses.field(default=default, metadata=metadata)
 
 
 def empty() -> Any:

@@ -14,11 +14,12 @@ import tempfile
 import time
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import ExitStack, contextmanager
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from pathlib import Path
-from typing import Any
 
 from coordinator.lab.namespaces import PLAIN, Lab, Line
+from coordinator.report.report_document import Report, by_end
+from protos.json_shape import Json
 
 ROOT = Path(__file__).parents[2]
 EXAMPLE = ROOT / "coordinator" / "examples" / "two_nodes"
@@ -38,19 +39,17 @@ class WalkError(Exception):
 class Walked:
     """What came of it. results: the listener's lines; refused: what the stranger read, by what was tried."""
 
-    report: dict[str, Any] = field(default_factory=dict)
-    results: list[dict[str, Any]] = field(default_factory=list)
-    refused: dict[str, str] = field(default_factory=dict)
+    report: Report
+    results: list[Json]
+    refused: dict[str, str]
 
 
 def walk(example: Path, line: Line = PLAIN, tell: Tell = lambda _: None) -> int:
     """The walk in a directory of its own, which is gone afterwards; 0. Raises WalkError, LabError."""
     with tempfile.TemporaryDirectory(prefix="shimekiri-walk-") as folder:
         walked = steps(example, Path(folder), line, tell)
-    for name, facts in walked.report["outputs"].items():
-        tell(
-            f"{name}: " + ", ".join(f"{facts[what]} {what}" for what in ("met", "late", "shed", "lost", "undecidable"))
-        )
+    for name, output in walked.report.outputs.items():
+        tell(f"{name}: " + ", ".join(f"{n} {end}" for end, n in by_end(output).items()))
     for tried, said in walked.refused.items():
         tell(f"refused, {tried}: {said}")
     return 0
@@ -58,7 +57,7 @@ def walk(example: Path, line: Line = PLAIN, tell: Tell = lambda _: None) -> int:
 
 def steps(example: Path, folder: Path, line: Line = PLAIN, tell: Tell = lambda _: None) -> Walked:
     """The walk with its files in `folder`, one directory per machine. Raises WalkError, LabError."""
-    walked, desk = Walked(), folder / DESK
+    desk = folder / DESK
     desk.mkdir()
     for name in FILES:
         shutil.copy(example / name, desk / name)
@@ -84,13 +83,13 @@ def steps(example: Path, folder: Path, line: Line = PLAIN, tell: Tell = lambda _
                 DESK, "node-agent", "feed", source, "feed.jsonl", "--to", NODES[0], "--addresses", "addresses.json",
                 "--tls", "certs/client", "--rate", RATE, "--steady", "--patience", WAIT_S,
             )  # fmt: skip
-            walked.results = results()
+            heard = results()
         at.run(DESK, "coordinator", "status", "--plan", "plan.json")
-        walked.refused = _strange(at, desk, folder / STRANGER, source, output)
+        refused = _strange(at, desk, folder / STRANGER, source, output)
         run = at.run(DESK, "coordinator", "collect", "--plan", "plan.json", "-o", "runs").strip()
         at.run(DESK, "coordinator", "report", run, "--engine", "python")
-        walked.report = json.loads((desk / run / "report.json").read_text())
-    return walked
+        report = Report.from_document(json.loads((desk / run / "report.json").read_text()))
+    return Walked(report, heard, refused)
 
 
 def _ends(desk: Path) -> tuple[str, str]:
@@ -156,7 +155,7 @@ class _At:
         self._lab.start(machine, _program(words), out, folder=self._folder / machine)
 
     @contextmanager
-    def listening(self, output: str, node: str, count: int) -> Iterator[Callable[[], list[dict[str, Any]]]]:
+    def listening(self, output: str, node: str, count: int) -> Iterator[Callable[[], list[Json]]]:
         """Listen at the desk from now on; the function waits for so many results. Raises WalkError."""
         words = (
             "node-agent", "listen", output, "--from", node, "--addresses", "addresses.json", "--tls", "certs/client",
@@ -173,7 +172,7 @@ class _At:
                 process.kill()
                 raise WalkError(f"{DESK}$ {_typed(words)}: {first.strip()}{self.logs()}")
 
-            def results() -> list[dict[str, Any]]:
+            def results() -> list[Json]:
                 out, err = process.communicate()
                 if process.returncode:
                     raise WalkError(f"{DESK}$ {_typed(words)}: exit code {process.returncode}: {err}{self.logs()}")

@@ -5,22 +5,24 @@ from __future__ import annotations
 
 import re
 from collections import Counter
-from collections.abc import Iterator, Mapping, Sequence
-from typing import Any
+from collections.abc import Iterator, Sequence
 
 from coordinator.fleet.addresses import host_of
 from coordinator.local_run import agent_logs
 from coordinator.local_run.stages import Ran
 from coordinator.monitoring import wording
 from coordinator.report import cost_overrun, missed_share
-from coordinator.report.cost_overrun import CostOverrun
 from coordinator.report.facts import began_anew
-from coordinator.report.page.overload_tables import AWAY
+from coordinator.report.page.overload_tables import AWAY, away
+from coordinator.report.report_document import CostOverrun, Output, Report, by_end
 from coordinator.spec.files.costs_file import DEGRADED
 from coordinator.units import counted
+from protos import json_shape
+from protos.json_shape import Json
 from protos.plan_document import Plan
 
 MOST = 8  # lines of one sort
+MISSING = ("late", "shed", "lost")  # ends of a missed result
 SOURCES_OWN = ("arrivals", "rate")  # shed as a source declares
 SHED_MENDS = {
     "arrivals": "raise its 'arrival:' or 'tolerance:' in the query, or feed it slower",
@@ -42,7 +44,6 @@ INFERRED = {
     "link": "sent to another node, and never seen there",
     "restart": "in a runtime that ended, and was started again or not",
 }
-WINDOWS = {"skipped": "never begun", **dict(AWAY)}
 RAISED = "operator_error"
 TOLD_OTHERWISE = {RAISED, "policing_told", "shedding_begins", "peer_unreachable"}
 NUMBERED = re.compile(r"\b(unit|stream) \d+\b")
@@ -50,14 +51,14 @@ NUMBERED = re.compile(r"\b(unit|stream) \d+\b")
 
 def sentences(plan: Plan, ran: Ran) -> Iterator[str]:
     """All of it; nothing where all went well."""
-    (report,) = ran.reports
+    report = ran.report
     yield from unfed(plan, ran)
     yield from _first(list(_shed(plan, report)), "more kinds of shed tuples: report.json")
     yield from _windows(report)
     yield from _lost(ran, report)
     yield from _first(list(_said(plan, ran)), "more kinds of warnings: logs/ of the run")
-    yield from began_anew.sentences(report["began_anew"])
-    yield from _cost_overruns(ran, cost_overrun.of_report(report))
+    yield from began_anew.sentences(report.began_anew or ())
+    yield from _cost_overruns(ran, report.cost_overruns or ())
 
 
 def _cost_overruns(ran: Ran, found: Sequence[CostOverrun]) -> Iterator[str]:
@@ -76,36 +77,35 @@ def _cost_overruns(ran: Ran, found: Sequence[CostOverrun]) -> Iterator[str]:
         yield "to measure them here: run with --keep, feed again, 'coordinator profile', run with --costs costs.yaml"
 
 
-def missed(name: str, found: Mapping[str, Any], ended: int = 0) -> Iterator[str]:
+def missed(name: str, found: Output, ended: int = 0) -> Iterator[str]:
     """Of one output: the share of what was offered, what lies between its ends, and where to look. ended: tuples that
     were shed or lost on ways that lead to it."""
-    share = found["missed_of_offered"]
-    if found["missed"]:
-        ends = [end for end in ("late", "shed", "lost") if found[end]]
-        look = ["the page says which hop spent the time"] if found["late"] else []
-        look += ["below is why tuples were shed or lost"] if found["shed"] or found["lost"] else []
+    share = found.missed_of_offered
+    if found.missed:
+        ends = [end for end, n in by_end(found).items() if n and end in MISSING]
+        look = ["the page says which hop spent the time"] if found.late else []
+        look += ["below is why tuples were shed or lost"] if found.shed or found.lost else []
         yield f"output {name}: {missed_share.text(share)} missed ({', '.join(ends)}); {'; '.join(look)}"
-    elif not found["delivered"] and ended:
+    elif not found.delivered and ended:
         yield f"output {name}: nothing came: {counted(ended, 'tuple')} ended on the way to it; below is why"
-    elif not found["delivered"]:
+    elif not found.delivered:
         yield f"output {name}: nothing came: no tuple led to a result, or the feed was too short for one"
     if share is not None and share[0] != share[1]:
         yield (
             f"output {name}: missed {missed_share.text(share)} of what was offered: between lie "
-            f"{missed_share.reasons(found['between'])}"
+            f"{missed_share.reasons(found.between)}"
         )
 
 
 def ended(plan: Plan, ran: Ran, output: str) -> int:
     """Tuples that were shed or lost where they might have led to that output. Where several operators are on one way, a
     tuple is lost at one of them."""
-    (report,) = ran.reports
     operators, before = plan.graph.operators, {plan.graph.outputs[output].origin}
     for _ in operators:
         before |= {name for each in before & operators.keys() for name in operators[each].inputs}
-    lost: int = sum(one.tuples for one in ran.lost if not one.operators or before & {*one.operators})
-    sheds = report["shed"]["sources"].items()
-    shed: int = sum(n["tuples"] for name, one in sheds if name in before for n in one["policies"].values())
+    lost = sum(one.tuples for one in ran.lost if not one.operators or before & {*one.operators})
+    sheds = ran.report.shed.sources.items()
+    shed = sum(n.tuples for name, one in sheds if name in before for n in one.policies.values())
     return lost + shed
 
 
@@ -135,20 +135,20 @@ def _first(lines: Sequence[str], more: str) -> Iterator[str]:
         yield f"and {len(lines) - MOST} {more}"
 
 
-def _shed(plan: Plan, report: Mapping[str, Any]) -> Iterator[str]:
+def _shed(plan: Plan, report: Report) -> Iterator[str]:
     """By policy and place: a source's own policies at the source, others at the unit that shed, if it was one."""
-    units = {(place, policy) for place, one in report["shed"]["units"].items() for policy in one["policies"]}
-    for place, one in report["shed"]["units"].items():
-        for policy, n in one["policies"].items():
+    units = {(place, policy) for place, one in report.shed.units.items() for policy in one.policies}
+    for place, one in report.shed.units.items():
+        for policy, n in one.policies.items():
             if policy not in (*SOURCES_OWN, "window"):
-                yield _line("shed", n["tuples"], f"at {place}", policy, one["came"])
-    for name, one in report["shed"]["sources"].items():
-        for policy, n in one["policies"].items():
+                yield _line("shed", n.tuples, f"at {place}", policy, one.came)
+    for name, admitted in report.shed.sources.items():
+        for policy, n in admitted.policies.items():
             at_units = any(policy == each for _, each in units)
             if policy != "window" and (policy in SOURCES_OWN or not at_units):
                 source = plan.graph.sources.get(name)
                 where = f"of source {name}{f' on {source.at}' if source else ''}"
-                yield _line("shed", n["tuples"], where, policy, one["admitted"])
+                yield _line("shed", n.tuples, where, policy, admitted.admitted)
 
 
 def _line(end: str, tuples: int, where: str, why: str, of: int = 0) -> str:
@@ -158,17 +158,18 @@ def _line(end: str, tuples: int, where: str, why: str, of: int = 0) -> str:
     return f"{end}: {number} {where}{',' if end == 'lost' else ':'} {meant.get(why, why)}{mend}"
 
 
-def _windows(report: Mapping[str, Any]) -> Iterator[str]:
+def _windows(report: Report) -> Iterator[str]:
     """Windows without a result, and why, once per operator."""
-    found = {name: one for output in report["outputs"].values() for name, one in output.get("windows", {}).items()}
+    found = {name: one for output in report.outputs.values() for name, one in output.windows.items()}
     for name, one in found.items():
-        causes = [f"{n:,} because {wording.WITHOUT.get(why, why)}" for why, n in one["abandoned"].items() if n]
-        causes += [f"{one[kind]:,} {meant}" for kind, meant in WINDOWS.items() if one[kind]]
+        causes = [f"{n:,} because {wording.WITHOUT.get(why, why)}" for why, n in one.abandoned.items() if n]
+        gone = {"never begun": one.skipped, **{AWAY[kind]: n for kind, n in away(one).items()}}
+        causes += [f"{n:,} {meant}" for meant, n in gone.items() if n]
         if causes:
-            yield f"windows of {name}: without a result, of {one['all']:,}: {', '.join(causes)}"
+            yield f"windows of {name}: without a result, of {one.all:,}: {', '.join(causes)}"
 
 
-def _lost(ran: Ran, report: Mapping[str, Any]) -> Iterator[str]:
+def _lost(ran: Ran, report: Report) -> Iterator[str]:
     raised: dict[tuple[str, str], str] = {}  # the first of each operator on each place
     for each in ran.said:
         if each.event == RAISED:
@@ -184,7 +185,7 @@ def _lost(ran: Ran, report: Mapping[str, Any]) -> Iterator[str]:
     if more := ran.lost[MOST:]:
         yield f"lost: {counted(sum(one.tuples for one in more), 'tuple')} at {counted(len(more), 'more place')}"
     for cause, text in INFERRED.items():
-        if n := report["conservation"]["by_cause"].get(f"lost({cause})"):
+        if n := report.conservation.by_cause.get(f"lost({cause})"):
             yield f"lost: {counted(n, 'tuple')}, {text}"
 
 
@@ -210,17 +211,17 @@ def _names(plan: Plan) -> dict[str, str]:
     return found
 
 
-def document(plan: Plan, ran: Ran) -> dict[str, Any]:
+def document(plan: Plan, ran: Ran) -> dict[str, Json]:
     """For --json."""
-    (report,) = ran.reports
+    report = ran.report
     return {
-        "shed": report["shed"],
+        "shed": json_shape.write(report.shed),
         "lost": [one.document() for one in ran.lost],
         "said": [
             {"node": each.node, "level": each.level, "event": each.event, "text": each.text, "fields": each.fields}
             for each in ran.said
         ],
-        "dearer": report["dearer"],
-        "began_anew": report["began_anew"],
+        "dearer": json_shape.write(report.cost_overruns),
+        "began_anew": json_shape.write(report.began_anew),
         "unfed": sources_unfed(plan, ran),
     }

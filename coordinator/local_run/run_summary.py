@@ -3,8 +3,7 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Iterator, Mapping
-from typing import Any
+from collections.abc import Iterator
 
 from rich.markup import escape
 from rich.table import Table
@@ -17,8 +16,11 @@ from coordinator.plan.deadline_breakdown import beyond_caps, guarantee_status, l
 from coordinator.report import missed_share
 from coordinator.report.page import bound_violation
 from coordinator.report.page.terminal import incomplete
+from coordinator.report.report_document import Conservation, Output, Report, by_end
 from coordinator.units import counted, show_ns
-from protos.plan_document import ADD, Plan
+from protos import json_shape
+from protos.json_shape import Json
+from protos.plan_document import ADD, Claim, Plan
 
 ENDS = ("met", "late", "shed", "lost", "undecidable")
 SHOWN_RESULTS, SHOWN_CHARACTERS = 2, 160
@@ -29,23 +31,18 @@ CHECKED = (
 SELDOM = ("undecidable",)  # no column where there are none
 
 
-def document(plan: Plan, ran: Ran) -> dict[str, Any]:
+def document(plan: Plan, ran: Ran) -> Json:
     """For --json."""
-    (report,) = ran.reports
-    claims = ("bound_ns", "guaranteed", "why")
+    report = ran.report
     return {
         "run": str(ran.run),
         "plan_hash": plan.hash,
         "placement": dict(plan.placement),
-        "outputs": {
-            name: {key: value for key, value in found.items() if key != "quantiles_ns"}
-            | {key: getattr(plan.guarantee[name], key) for key in claims if name in plan.guarantee}
-            for name, found in report["outputs"].items()
-        },
-        "offered": report["offered"],
-        "conservation": report["conservation"],
+        "outputs": {name: _output(found, plan.guarantee.get(name)) for name, found in report.outputs.items()},
+        "offered": json_shape.write(report.offered),
+        "conservation": json_shape.write(report.conservation),
         **run_outcome.document(plan, ran),
-        "complete": report["completeness"]["complete"],
+        "complete": report.completeness.complete,
         "feeds": [fed.document() for fed in ran.fed],
         "missing": ran.missing + ran.left,
         "interrupted": ran.interrupted,
@@ -56,6 +53,14 @@ def document(plan: Plan, ran: Ran) -> dict[str, Any]:
         "page": str(ran.page),
         "addresses": str(ran.agents_left) if ran.agents_left else None,
     }
+
+
+def _output(found: Output, claim: Claim | None) -> Json:
+    """Without the quantiles, of which report.json has all."""
+    values = {key: value for key, value in json_shape.write(found).items() if key != "quantiles_ns"}
+    if claim is not None:
+        values |= {"bound_ns": claim.bound_ns, "guaranteed": claim.guaranteed, "why": claim.why}
+    return values
 
 
 def placement(plan: Plan) -> Table:
@@ -69,21 +74,21 @@ def placement(plan: Plan) -> Table:
     return table
 
 
-def outputs(plan: Plan, report: Mapping[str, Any]) -> Table:
+def outputs(plan: Plan, report: Report) -> Table:
     """What was promised of each output, and what came; fits into 80 columns where nothing is wrong."""
-    ends = [end for end in ENDS if end not in SELDOM or any(found[end] for found in report["outputs"].values())]
+    ends = [end for end in ENDS if end not in SELDOM or any(by_end(found)[end] for found in report.outputs.values())]
     table = Table(title="outputs", title_justify="left")
     for column in ("output", "deadline", "bound", *ends, "missed", "p99"):
         table.add_column(column, justify="left" if column == "output" else "right", no_wrap=column != "output")
-    for name, found in report["outputs"].items():
-        claim, p99 = plan.guarantee.get(name), found["latency_ns"]["p99"]
-        bound = None if claim is None else claim.bound_ns
+    for name, found in report.outputs.items():
+        claim, p99 = plan.guarantee.get(name), found.latency_ns.p99
+        bound, ended = None if claim is None else claim.bound_ns, by_end(found)
         table.add_row(
             escape(name),
-            show_ns(found["deadline_ns"]),
+            show_ns(found.deadline_ns),
             "none" if bound is None else show_ns(bound),
-            *(f"[red]{found[end]}[/]" if end != "met" and found[end] else str(found[end]) for end in ends),
-            missed_share.markup(found["missed_of_offered"]),
+            *(f"[red]{ended[end]}[/]" if end != "met" and ended[end] else str(ended[end]) for end in ends),
+            missed_share.markup(found.missed_of_offered),
             "-" if p99 is None else f"{p99 / 1e6:.2f} ms",
         )
     return table
@@ -91,9 +96,9 @@ def outputs(plan: Plan, report: Mapping[str, Any]) -> Table:
 
 def sentences(plan: Plan, ran: Ran) -> Iterator[str]:
     """What the tables do not say."""
-    (report,) = ran.reports
+    report = ran.report
     yield from _first_results(ran)
-    for name, found in report["outputs"].items():
+    for name, found in report.outputs.items():
         if name in plan.guarantee:
             claim = plan.guarantee[name]
             yield f"output {name}: {guarantee_status(claim)}: {claim.why}"
@@ -103,7 +108,7 @@ def sentences(plan: Plan, ran: Ran) -> Iterator[str]:
     yield from run_outcome.sentences(plan, ran)
     yield from beyond_caps(plan)
     yield from cost_lines.lines(plan)
-    yield _balance(report["conservation"])
+    yield _balance(report.conservation)
     if ran.checked:
         yield CHECKED
     for fed in ran.fed:
@@ -111,12 +116,11 @@ def sentences(plan: Plan, ran: Ran) -> Iterator[str]:
             yield f"source {fed.feed.source}: {counted(number, 'tuple')} refused: {why}"
         if bad := fed.counts.get("bad"):
             yield f"source {fed.feed.source}: {counted(bad, 'line')} could not be read"
-    yield from incomplete(ran.reports)
+    yield from incomplete([report])
 
 
 def _first_results(ran: Ran) -> Iterator[str]:
-    (report,) = ran.reports
-    shown = {name: first(ran.run / "results" / f"{name}.jsonl", SHOWN_RESULTS) for name in report["outputs"]}
+    shown = {name: first(ran.run / "results" / f"{name}.jsonl", SHOWN_RESULTS) for name in ran.report.outputs}
     if any(shown.values()):
         yield "first results:"
     for name, values in shown.items():
@@ -125,10 +129,10 @@ def _first_results(ran: Ran) -> Iterator[str]:
             yield f"  {name}: {text if len(text) <= SHOWN_CHARACTERS else text[:SHOWN_CHARACTERS] + ' ...'}"
 
 
-def _balance(books: Mapping[str, Any]) -> str:
-    what = counted(books["admitted"] - books["windows"], "tuple")
-    if books["windows"]:
-        what += f" and {counted(books['windows'], 'window')}"
-    if books["balanced"]:
+def _balance(books: Conservation) -> str:
+    what = counted(books.admitted - books.windows, "tuple")
+    if books.windows:
+        what += f" and {counted(books.windows, 'window')}"
+    if books.balanced:
         return f"balanced: {what} admitted, each accounted for"
-    return f"NOT balanced: {what} admitted, {counted(books['problem_count'], 'contradiction')}"
+    return f"NOT balanced: {what} admitted, {counted(books.problem_count, 'contradiction')}"

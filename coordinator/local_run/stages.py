@@ -12,7 +12,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import Any, Protocol
+from typing import Protocol
 
 from coordinator import signals
 from coordinator.fleet.addresses import Addresses, AgentAddress, host_of
@@ -29,6 +29,7 @@ from coordinator.local_run.input_feeder import FeedProcess, InputFeeder
 from coordinator.local_run.listening import Listening
 from coordinator.local_run.lost_tuples import Lost, lost
 from coordinator.plan import plan_file
+from coordinator.report.report_document import Report
 from coordinator.spec.costs import waiting
 from coordinator.units import counted
 from protos import agent_pb2
@@ -65,11 +66,11 @@ class Ran:
     real_time: bool = True
     checked: bool = False
     waits: dict[tuple[str, str], str] = field(default_factory=dict)
-    reports: list[dict[str, Any]] = field(default_factory=list)
     page: Path | None = None
     lost: list[Lost] = field(default_factory=list)
     said: list[Said] = field(default_factory=list)
     agents_left: Path | None = None
+    report: Report = field(init=False)  # there once all stages have ended
 
     def log(self, place: str) -> Path:
         """Where what the agent of a place said is kept."""
@@ -249,7 +250,7 @@ def _report(wish: Wish, ran: Ran, tell: Tell) -> None:
 
     tell.begin("report")
     read = [read_run(ran.run)]
-    ran.reports = judge(read, wish.engine, None, tell.now)
+    (ran.report,) = judge(read, wish.engine, None, tell.now)
     ran.lost = lost(read[0])
-    ran.page = write(read, ran.reports, None, tell.now)
+    ran.page = write(read, [ran.report], None, tell.now)
     tell.done(str(ran.page))

@@ -9,14 +9,14 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass, field
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 from coordinator.monitoring import paths
 
 if TYPE_CHECKING:
+    from coordinator.monitoring.status_response import PlaceStatus
     from protos.plan_document import Plan
 
-Values = Mapping[str, Any]
 WINDOWS, CLOSED, EMPTY, WITHIN = "windows.", ".closed", ".empty", ".empty_within"
 
 
@@ -47,21 +47,20 @@ def leading(plans: Iterable[Plan], output: str) -> Leading:
     return Leading(most, frozenset(every - most.keys()), alone, frozenset(places) if known else None)
 
 
-def idle(of: Leading, values: Values, before: Values | None) -> int:
+def idle(of: Leading, now: PlaceStatus, before: PlaceStatus | None) -> int:
     """The most results of a place's windows that came between two looks; before: None where its runtime began since."""
-    now, then = values.get("counters", {}), (before or {}).get("counters", {})
+    then: Mapping[str, int] = before.counters if before is not None else {}
     found = 0
-    for operator, empty in _counted(of, now, EMPTY):
-        outside = empty - now.get(f"{WINDOWS}{operator}{WITHIN}", 0)  # of a feed, as far as is known
+    for operator, empty in _counted(of, now.counters, EMPTY):
+        outside = empty - now.counters.get(f"{WINDOWS}{operator}{WITHIN}", 0)  # of a feed, as far as is known
         came = empty - then.get(f"{WINDOWS}{operator}{EMPTY}", 0)
         found += of.most.get(operator, 1) * min(outside, came)
     return found
 
 
-def given(of: Leading, values: Values) -> int:
+def given(of: Leading, now: PlaceStatus) -> int:
     """The most results of windows that a place's runtime has closed since it began."""
-    counters = values.get("counters", {})
-    return sum(of.most.get(operator, 1) * closed for operator, closed in _counted(of, counters, CLOSED))
+    return sum(of.most.get(operator, 1) * closed for operator, closed in _counted(of, now.counters, CLOSED))
 
 
 def _counted(of: Leading, counters: Mapping[str, int], what: str) -> Iterator[tuple[str, int]]:

@@ -4,12 +4,11 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
-from typing import Any
 
 from coordinator.monitoring import metrics, overload_status, wording
 from coordinator.monitoring.metrics import Node, Output, Plans, Unit
 from coordinator.monitoring.monitor import Cost
-from coordinator.monitoring.status_response import SOURCE
+from coordinator.monitoring.status_response import PlaceStatus, SourceStatus
 from coordinator.monitoring.tables import INDICATION, TIMED, UNITS, Column, count, duration, percent, rate, size
 from coordinator.monitoring.text import table
 from coordinator.report import missed_share
@@ -23,14 +22,10 @@ EDITED = (
 
 @dataclass(frozen=True)
 class Source:
-    """Of a plan on a node, since it was loaded."""
+    """Of a plan on a node."""
 
     name: str
-    admitted: int
-    refused: int
-    shed: int
-    policed: int
-    lost: int
+    counts: SourceStatus
 
 
 @dataclass(frozen=True)
@@ -51,11 +46,23 @@ COSTS: tuple[Column[Cost], ...] = (
 )
 SOURCES: tuple[Column[Source], ...] = (
     Column("source", lambda s: s.name, lambda s: s.name, "", right=False),
-    Column("admitted", lambda s: count(s.admitted), lambda s: s.admitted, "tuples"),
-    Column("refused", lambda s: count(s.refused), lambda s: s.refused, "", bad=lambda s: bool(s.refused)),
-    Column("shed", lambda s: count(s.shed), lambda s: s.shed, "", bad=lambda s: bool(s.shed)),
-    Column("policed", lambda s: count(s.policed), lambda s: s.policed, "of the shed", bad=lambda s: bool(s.policed)),
-    Column("lost", lambda s: count(s.lost), lambda s: s.lost, "", bad=lambda s: bool(s.lost)),
+    Column("admitted", lambda s: count(s.counts.admitted), lambda s: s.counts.admitted, "tuples"),
+    Column(
+        "refused",
+        lambda s: count(s.counts.refused),
+        lambda s: s.counts.refused,
+        "",
+        bad=lambda s: bool(s.counts.refused),
+    ),
+    Column("shed", lambda s: count(s.counts.shed), lambda s: s.counts.shed, "", bad=lambda s: bool(s.counts.shed)),
+    Column(
+        "policed",
+        lambda s: count(s.counts.policed),
+        lambda s: s.counts.policed,
+        "of the shed",
+        bad=lambda s: bool(s.counts.policed),
+    ),
+    Column("lost", lambda s: count(s.counts.lost), lambda s: s.counts.lost, "", bad=lambda s: bool(s.counts.lost)),
 )
 HOPS: tuple[Column[Hop], ...] = (
     Column("operators", lambda h: ", ".join(h.operators), lambda h: h.operators, "", right=False),
@@ -99,11 +106,7 @@ def node(found: Node, plans: Plans, costs: Sequence[Cost], log: str) -> Iterator
         yield ""
         yield from table(COSTS, costs)
         yield "CPU time of a call, of those that were measured since the plan was loaded."
-    sources = [
-        Source(name, *(source[key] for key in SOURCE))
-        for status in values["plans"]
-        for name, source in status["sources"].items()
-    ]
+    sources = [Source(name, source) for status in values.plans for name, source in status.sources.items()]
     if sources:
         yield ""
         yield from table(SOURCES, sources)
@@ -117,38 +120,38 @@ def node(found: Node, plans: Plans, costs: Sequence[Cost], log: str) -> Iterator
         yield from (f"  {line}" for line in said)
 
 
-def plans_of(values: Mapping[str, Any]) -> Iterator[str]:
+def plans_of(values: PlaceStatus) -> Iterator[str]:
     """Its plans, a line each."""
-    if not values["plans"]:
+    if not values.plans:
         yield "no plan"
-    for status in values["plans"]:
+    for status in values.plans:
         yield (
-            f"plan {status['hash'][:8]} of {status['query']}: {status['state']}, epoch {status['epoch']},"
-            f" {status['ready']} ready, {status['waiting']} waiting, {status['unacknowledged']} unacknowledged"
+            f"plan {status.hash[:8]} of {status.query}: {status.state}, epoch {status.epoch},"
+            f" {status.ready} ready, {status.waiting} waiting, {status.unacknowledged} unacknowledged"
         )
 
 
-def operators(values: Mapping[str, Any]) -> Iterator[str]:
+def operators(values: PlaceStatus) -> Iterator[str]:
     """What its plans run, a line for each version and code; and what has been edited since it was loaded."""
     alike: dict[tuple[str, str], list[str]] = {}
-    for run, one in values["operators"].items():
-        alike.setdefault((one["version"], one["code"]), []).append(run)
+    for run, one in values.operators.items():
+        alike.setdefault((one.version, one.code), []).append(run)
     for (version, code), runs in alike.items():
         yield f"operators {', '.join(runs)}: version {version}, code {code[:12]}"
-    if edited := [run for run, one in values["operators"].items() if one["edited"]]:
+    if edited := [run for run, one in values.operators.items() if one.edited]:
         yield f"{', '.join(edited)}: {EDITED}"
 
 
-def spool(values: Mapping[str, Any]) -> Iterator[str]:
+def spool(values: PlaceStatus) -> Iterator[str]:
     """Trace records that nobody has collected, once they are much: at half of what there is room for, or within an
     hour of it."""
-    found = values.get("spool")
-    if not found or not found["limit_bytes"]:
+    found = values.spool
+    if found is None or not found.limit_bytes:
         return
-    full_in_ns, share = found["full_in_ns"], found["bytes"] / found["limit_bytes"]
-    age = f"the oldest record is {_lasting(found['oldest_ns'])} old"
+    full_in_ns, share = found.full_in_ns, found.bytes / found.limit_bytes
+    age = f"the oldest record is {_lasting(found.oldest_ns)} old"
     if full_in_ns == 0:
-        yield f"trace: no room for more, {found['dropped']:,} records dropped; {age}: 'coordinator collect' makes room"
+        yield f"trace: no room for more, {found.dropped:,} records dropped; {age}: 'coordinator collect' makes room"
     elif share >= SPOOL_SHARE or (full_in_ns is not None and full_in_ns <= SPOOL_SOON_NS):
         when = f", full in {_lasting(full_in_ns)} at this rate" if full_in_ns is not None else ""
         yield f"trace: {percent(share)} of the room is used{when}; {age}: 'coordinator collect' makes room"
@@ -159,14 +162,14 @@ def _lasting(ns: int) -> str:
     return f"{minutes} min" if minutes else f"{seconds} s"
 
 
-def others(values: Mapping[str, Any], log: str) -> Iterator[str]:
+def others(values: PlaceStatus, log: str) -> Iterator[str]:
     """Counters that say something to people and that no other line tells; of those that have a reason which only the
     log tells, where that is."""
     yield from spool(values)
     yield from wording.counters(
-        {name: n for name, n in values["counters"].items() if not overload_status.is_overload(name)}
+        {name: n for name, n in values.counters.items() if not overload_status.is_overload(name)}
     )
-    if values["counters"].get(wording.RAISED):
+    if values.counters.get(wording.RAISED):
         yield f"  why operators raised, with a trace back: {log}"
 
 
@@ -229,7 +232,7 @@ def _windows(found: Output, nodes: Sequence[Node]) -> Iterator[tuple[str, Mappin
             prefix = f"windows.{name}."
             counters = {
                 counter.removeprefix(prefix): n
-                for counter, n in each.values.get("counters", {}).items()
+                for counter, n in each.values.counters.items()
                 if counter.startswith(prefix)
             }
             if counters:

@@ -8,12 +8,13 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass, field, replace
-from typing import Any
 
-from coordinator.monitoring import empty_windows, paths, status_response
+from coordinator.monitoring import empty_windows, paths
 from coordinator.monitoring.paths import ON_LINKS, Ends, Path
+from coordinator.monitoring.status_response import OutputStatus, PlaceStatus, UnitStatus
 from coordinator.plan.deadline_breakdown import ADMITTED, MISSED, guarantee_status
 from coordinator.report.missed_share import WINDOWS, interval
+from coordinator.report.report_document import Share
 from protos.plan_document import Plan
 
 PROMISE = {"guaranteed": "guaranteed", ADMITTED: "from admission", MISSED: "not guaranteed"}
@@ -21,7 +22,6 @@ SHED, LOST = "shed.", "lost."
 STATES = ("committed", "draining", "prepared", "ended", "none")
 PERCENT = 99
 
-Values = Mapping[str, Any]
 Plans = Mapping[str, Plan]
 
 
@@ -31,7 +31,7 @@ class Look:
     there is None."""
 
     at_s: float
-    places: Mapping[str, Values]
+    places: Mapping[str, PlaceStatus]
 
 
 @dataclass(frozen=True)
@@ -53,8 +53,8 @@ class Node:
     restarts: int = 0
     slack_ns: int | None = None  # the least that a unit had left of its sub-deadline, of late
     uptime_ns: int = 0
-    values: Values = field(default_factory=dict)
-    before: Values | None = None  # of the look before, where it is the same incarnation
+    values: PlaceStatus = field(default_factory=PlaceStatus)
+    before: PlaceStatus | None = None  # of the look before, where it is the same incarnation
     span_s: float = 0.0
 
 
@@ -117,9 +117,9 @@ class Output:
         }  # fmt: skip
 
     @property
-    def missed_of_offered(self) -> list[float] | None:
+    def missed_of_offered(self) -> Share:
         """[lo, hi] of what was offered, as in the report, as far as it is known here."""
-        return [0.0, 1.0] if self.unheard else interval(self.met, self.late, self.between, self.met_idle)
+        return (0.0, 1.0) if self.unheard else interval(self.met, self.late, self.between, self.met_idle)
 
     @property
     def slack_ns(self) -> int | None:
@@ -169,44 +169,39 @@ def between(before: Look | None, now: Look, plans: Plans, earlier: Iterable[Outp
     return Frame(nodes, tuple(outputs), plans)
 
 
-def _node(name: str, values: Values, before: Look | None, now: Look) -> Node:
-    if not values["reachable"]:
-        return Node(name, False, False, values["why"], values=values)
+def _node(name: str, values: PlaceStatus, before: Look | None, now: Look) -> Node:
+    if not values.reachable:
+        return Node(name, False, False, values.why, values=values)
     old = before.places.get(name) if before is not None else None
-    if old is not None and (not old["reachable"] or old["boot"] != values["boot"]):
+    if old is not None and (not old.reachable or old.boot != values.boot):
         old = None
-    ns = values["uptime_ns"] - (old["uptime_ns"] if old else 0)
+    ns = values.uptime_ns - (old.uptime_ns if old else 0)
     span_s = ns / 1e9
-    busy_ns = values["busy_ns"] + values["overhead_ns"] - (old["busy_ns"] + old["overhead_ns"] if old else 0)
+    busy_ns = values.busy_ns + values.overhead_ns - (old.busy_ns + old.overhead_ns if old else 0)
     shed = total(values, SHED) - (total(old, SHED) if old else 0)
-    lost = total(values, LOST) + sum(values["counters"].get(name, 0) for name in ON_LINKS)
+    lost = total(values, LOST) + sum(values.counters.get(name, 0) for name in ON_LINKS)
     return Node(
-        name, True, status_response.well(values), values["why"], values["version"], values["rt"], _state(values),
-        busy_ns / ns if ns > 0 else None, values["queue_bytes"], values["queue_limit_bytes"],
+        name, True, values.is_well, values.why, values.version, values.rt, _state(values),
+        busy_ns / ns if ns > 0 else None, values.queue_bytes, values.queue_limit_bytes,
         shed / span_s if ns > 0 else None, lost,
-        values["restarts"], _slack(values), values["uptime_ns"], values, old, span_s,
+        values.restarts, _slack(values), values.uptime_ns, values, old, span_s,
     )  # fmt: skip
 
 
-def total(values: Values, prefix: str) -> int:
+def total(values: PlaceStatus, prefix: str) -> int:
     """Of all counters with that prefix."""
-    return sum(n for name, n in values["counters"].items() if name.startswith(prefix))
+    return sum(n for name, n in values.counters.items() if name.startswith(prefix))
 
 
-def _state(values: Values) -> str:
-    if not values["runtime_alive"]:
+def _state(values: PlaceStatus) -> str:
+    if not values.runtime_alive:
         return "no runtime"
-    states = {status["state"] for status in values["plans"]}
+    states = {status.state for status in values.plans}
     return next((state for state in STATES if state in states), "no plan")
 
 
-def _slack(values: Values) -> int | None:
-    left = [
-        unit["sub_deadline_ns"] - unit["recent_ns"]
-        for status in values["plans"]
-        for unit in status["units"]
-        if unit["recent_ns"]
-    ]
+def _slack(values: PlaceStatus) -> int | None:
+    left = [unit.sub_deadline_ns - unit.recent_ns for status in values.plans for unit in status.units if unit.recent_ns]
     return min(left, default=None)
 
 
@@ -215,27 +210,27 @@ def units(node: Node) -> list[Unit]:
     if not node.reachable:
         return []
     old = {
-        (status["hash"], unit["id"]): unit
-        for status in (node.before or {}).get("plans", [])
-        for unit in status["units"]
+        (status.hash, unit.id): unit
+        for status in (node.before.plans if node.before is not None else ())
+        for unit in status.units
     }
     return [
-        _unit(node, status["hash"], unit, old.get((status["hash"], unit["id"])))
-        for status in node.values["plans"]
-        for unit in status["units"]
+        _unit(node, status.hash, unit, old.get((status.hash, unit.id)))
+        for status in node.values.plans
+        for unit in status.units
     ]
 
 
-def _unit(node: Node, plan: str, unit: Values, old: Values | None) -> Unit:
-    if old is not None and (unit["runs"] < old["runs"] or unit["timed"] < old["timed"]):  # the plan was loaded anew
+def _unit(node: Node, plan: str, unit: UnitStatus, old: UnitStatus | None) -> Unit:
+    if old is not None and (unit.runs < old.runs or unit.timed < old.timed):  # the plan was loaded anew
         old = None
-    timed = unit["timed"] - (old["timed"] if old else 0)
-    timed_ns = unit["timed_ns"] - (old["timed_ns"] if old else 0)
-    runs = unit["runs"] - (old["runs"] if old else 0)
+    timed = unit.timed - (old.timed if old else 0)
+    timed_ns = unit.timed_ns - (old.timed_ns if old else 0)
+    runs = unit.runs - (old.runs if old else 0)
     return Unit(
-        node.name, plan, unit["id"], tuple(unit["operators"]), unit["sub_deadline_ns"], unit["queued"],
-        runs / node.span_s if node.span_s else None, unit["shed"], unit["lost"], timed_ns // timed if timed else None,
-        unit["recent_ns"] or None, unit["worst_ns"] or None,
+        node.name, plan, unit.id, tuple(unit.operators), unit.sub_deadline_ns, unit.queued,
+        runs / node.span_s if node.span_s else None, unit.shed, unit.lost, timed_ns // timed if timed else None,
+        unit.recent_ns or None, unit.worst_ns or None,
     )  # fmt: skip
 
 
@@ -244,7 +239,7 @@ def _outputs(nodes: tuple[Node, ...], plans: Plans) -> Iterator[Output]:
     running = _running(nodes, plans)
     known = {name: _Known(plan, name) for plan in running for name in plan.graph.outputs}
     for node in nodes:
-        for name, output in node.values.get("outputs", {}).items():
+        for name, output in node.values.outputs.items():
             found = _output(node, name, output, known.get(name), nodes)
             yield replace(found, idle=_idle(found, empty_windows.leading(running, name), node, nodes))
 
@@ -255,7 +250,7 @@ def _silent(nodes: tuple[Node, ...], plans: Plans, earlier: Iterable[Output]) ->
     silent = {node.name for node in nodes if not node.reachable}
     if not silent:
         return
-    asked = any(node.values.get("plans") for node in nodes)
+    asked = any(node.values.plans for node in nodes)
     found: dict[str, Output] = {each.name: _unseen(each) for each in earlier}
     for plan in _running(nodes, plans) if asked else plans.values():
         for name, output in plan.graph.outputs.items():
@@ -283,10 +278,10 @@ def _unseen(seen: Output) -> Output:
 def _running(nodes: tuple[Node, ...], plans: Plans) -> list[Plan]:
     """The known plans that nodes have, the one that counts last."""
     found = {
-        status["hash"]: (status["state"] == "committed", status["epoch"])
+        status.hash: (status.state == "committed", status.epoch)
         for node in nodes
-        for status in node.values.get("plans", [])
-        if status["hash"] in plans
+        for status in node.values.plans
+        if status.hash in plans
     }
     return [plans[hash_] for hash_ in sorted(found, key=found.__getitem__)]
 
@@ -302,29 +297,30 @@ class _Known:
         self.promise = PROMISE[guarantee_status(claim)]
 
 
-def _output(node: Node, name: str, now: Values, known: _Known | None, nodes: tuple[Node, ...]) -> Output:
-    old = (node.before or {}).get("outputs", {}).get(name)
-    counts = tuple(now[key] - (old[key] if old else 0) for key in ("met", "late", "undecidable"))
-    if min(counts) < 0:  # another plan with an output of that name
-        old, counts = None, tuple(now[key] for key in ("met", "late", "undecidable"))
-    met, late, undecidable = counts
+def _output(node: Node, name: str, now: OutputStatus, known: _Known | None, nodes: tuple[Node, ...]) -> Output:
+    old = node.before.outputs.get(name) if node.before is not None else None
+    if old is not None and (now.met < old.met or now.late < old.late or now.undecidable < old.undecidable):
+        old = None  # another plan with an output of that name
+    met, late, undecidable = now.met, now.late, now.undecidable
+    if old is not None:
+        met, late, undecidable = met - old.met, late - old.late, undecidable - old.undecidable
     p99_ns, most_ns = _latencies(now, old)
     path = known.path if known else None
     shed, shed_all_time = _shed(path, nodes)
     unheard = tuple(each.name for each in nodes if not each.reachable and (path is None or each.name in path.places))
     return Output(
-        name, node.name, now["deadline_ns"], known.query if known else "", known.bound_ns if known else None,
+        name, node.name, now.deadline_ns, known.query if known else "", known.bound_ns if known else None,
         known.promise if known else "", node.span_s, met, late, undecidable,
-        (now["met"], now["late"], now["undecidable"]), now["worst_ns"], p99_ns, most_ns,
+        (now.met, now.late, now.undecidable), now.worst_ns, p99_ns, most_ns,
         shed, shed_all_time, path, _ends(path, nodes), unheard=unheard,
     )  # fmt: skip
 
 
-def _latencies(now: Values, old: Values | None) -> tuple[int | None, int | None]:
+def _latencies(now: OutputStatus, old: OutputStatus | None) -> tuple[int | None, int | None]:
     """By which 99 of 100 results had come, and all; no longer than the longest ever."""
-    then: dict[int, int] = dict(old["latencies"]) if old else {}
-    new = [(most_ns, results - then.get(most_ns, 0)) for most_ns, results in now["latencies"]]
-    new = [(min(most_ns, now["worst_ns"]), results) for most_ns, results in new if results > 0]
+    then: dict[int, int] = dict(old.latencies) if old else {}
+    new = [(most_ns, results - then.get(most_ns, 0)) for most_ns, results in now.latencies]
+    new = [(min(most_ns, now.worst_ns), results) for most_ns, results in new if results > 0]
     every = sum(results for _, results in new)
     if not every:
         return None, None

@@ -6,7 +6,7 @@ import time
 from collections.abc import Mapping
 from pathlib import Path
 from types import TracebackType
-from typing import Any, NamedTuple, Self
+from typing import NamedTuple, Self
 
 from coordinator.errors import CoordinatorError
 from coordinator.fleet import addresses as address_file
@@ -14,6 +14,7 @@ from coordinator.fleet.addresses import host_of
 from coordinator.fleet.agents import AgentError, Agents
 from coordinator.monitoring import metrics, status_response
 from coordinator.monitoring.metrics import Frame, Look, Output, Plans
+from coordinator.monitoring.status_response import PlaceStatus
 from protos import agent_pb2
 
 LEAST_SECONDS, MOST_SECONDS = 0.5, status_response.ANSWER_S
@@ -81,12 +82,12 @@ class Monitor:
         old, self._agents = self._agents, agents
         old.__exit__(None, None, None)
 
-    def _costs(self, place: str, values: Mapping[str, Any], seconds: float) -> tuple[Cost, ...]:
+    def _costs(self, place: str, status: PlaceStatus, seconds: float) -> tuple[Cost, ...]:
         """Of the operators of the place's plans; what is not told now is left out."""
-        here = {name for status in values.get("plans", []) for unit in status["units"] for name in unit["operators"]}
+        here = {name for plan in status.plans for unit in plan.units for name in unit.operators}
         found: list[Cost] = []
-        for status in values.get("plans", []):
-            asked = {host_of(place): agent_pb2.ProfileRequest(hash=bytes.fromhex(status["hash"]))}
+        for plan in status.plans:
+            asked = {host_of(place): agent_pb2.ProfileRequest(hash=bytes.fromhex(plan.hash))}
             (reply,) = self._agents.try_all("Profile", asked, seconds).values()
             if not isinstance(reply, AgentError):
                 found += [
@@ -96,9 +97,9 @@ class Monitor:
                 ]
         return tuple(found)
 
-    def _learn(self, places: Mapping[str, Mapping[str, Any]]) -> None:
+    def _learn(self, places: Mapping[str, PlaceStatus]) -> None:
         """The plans that nodes have, from their files: when other ones come, or a file changes."""
-        hashes = frozenset(status["hash"] for values in places.values() for status in values.get("plans", []))
+        hashes = frozenset(plan.hash for status in places.values() for plan in status.plans)
         known = hashes, _changed_ns(self.plan)
         if known != self._known:
             self._known = known

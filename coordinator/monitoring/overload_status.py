@@ -10,11 +10,12 @@ from collections import defaultdict
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from fractions import Fraction
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 from coordinator.monitoring import wording
 
 if TYPE_CHECKING:
+    from coordinator.monitoring.status_response import PlaceStatus
     from coordinator.report.facts.windows_view import WindowView
     from protos.plan_document import Plan
 
@@ -88,22 +89,23 @@ class OverloadStatus:
         }
 
 
-def overload(node: Mapping[str, Any], place: str, plans: Mapping[str, Plan]) -> OverloadStatus:
-    """What a place sheds and how many windows it gives. node: as of `status_response`; plans: by hash, if known."""
-    counters = node["counters"]
-    known = [plans[status["hash"]] for status in node["plans"] if status["hash"] in plans]
+def overload(status: PlaceStatus, place: str, plans: Mapping[str, Plan]) -> OverloadStatus:
+    """What a place sheds and how many windows it gives. plans: by hash, if known."""
+    known = [plans[each.hash] for each in status.plans if each.hash in plans]
     views = {view.name: view for plan in known for view in _views(plan, place)}
-    counted = _windows(counters)
-    seconds = node["uptime_ns"] / 1e9
+    counted = _windows(status.counters)
+    seconds = status.uptime_ns / 1e9
     return OverloadStatus(
-        queue_limit_bytes=node["queue_limit_bytes"] or _limit(known, place),
+        queue_limit_bytes=status.queue_limit_bytes or _limit(known, place),
         shed={
             name.removeprefix(SHED): ShedTuples(n, n / seconds if seconds else None)
-            for name, n in counters.items()
+            for name, n in status.counters.items()
             if name.startswith(SHED) and n
         },
         windows={name: _window(counted.get(name, {}), views.get(name)) for name in {**views, **counted}},
-        degraded={name.removeprefix(DEGRADED): n for name, n in counters.items() if name.startswith(DEGRADED) and n},
+        degraded={
+            name.removeprefix(DEGRADED): n for name, n in status.counters.items() if name.startswith(DEGRADED) and n
+        },
     )
 
 

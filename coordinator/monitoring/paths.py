@@ -7,11 +7,12 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field, fields
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 from coordinator.report.facts.most_results import MOST_GIVEN, most_results
 
 if TYPE_CHECKING:
+    from coordinator.monitoring.status_response import PlaceStatus
     from protos.plan_document import Operator, Plan, Windows
 
 ON_LINKS = ("tuples_given_up", "link_full")  # are lost as well
@@ -128,42 +129,41 @@ class Ends:
         return Ends(*(max(0, getattr(self, each.name) - getattr(earlier, each.name)) for each in fields(Ends)))
 
 
-def ends(path: Path | None, places: Iterable[Mapping[str, Any]]) -> Ends:
+def ends(path: Path | None, places: Iterable[PlaceStatus]) -> Ends:
     """What is known of places, in results that may be missing. path: None where the plan is not known: of everything
     there, and one result of each tuple."""
     total: dict[str, int] = dict.fromkeys((each.name for each in fields(Ends)), 0)
     for values in places:
         most_here = 0
-        for status in values.get("plans", []):
-            for name, source in status["sources"].items():
+        for status in values.plans:
+            for name, source in status.sources.items():
                 if path is None or name in path.direct:
                     most = path.most.get(name, 1) if path is not None else 1
                     most_here = max(most_here, most)
-                    total["refused"] += most * source["refused"]
-                    total["policed"] += most * source["policed"]
-                    total["shed"] += most * (source["shed"] - source["policed"])
-                    total["lost"] += most * source["lost"]
+                    total["refused"] += most * source.refused
+                    total["policed"] += most * source.policed
+                    total["shed"] += most * (source.shed - source.policed)
+                    total["lost"] += most * source.lost
                 if path is not None and name in path.sources and (name in path.touched or name not in path.direct):
-                    total["refused_of_windows"] += path.touched.get(name, 1) * source["refused"]
-            for unit in status["units"]:
-                if path is None or path.direct.intersection(unit["operators"]):
-                    most = max(1 if path is None else path.most.get(name, 1) for name in unit["operators"])
+                    total["refused_of_windows"] += path.touched.get(name, 1) * source.refused
+            for unit in status.units:
+                if path is None or path.direct.intersection(unit.operators):
+                    most = max(1 if path is None else path.most.get(name, 1) for name in unit.operators)
                     most_here = max(most_here, most)
-                    total["shed"] += most * unit["shed"]
-                    total["lost"] += most * unit["lost"]
-        counters = values.get("counters", {})
-        total["lost"] += most_here * sum(counters.get(name, 0) for name in ON_LINKS)
+                    total["shed"] += most * unit.shed
+                    total["lost"] += most * unit.lost
+        total["lost"] += most_here * sum(values.counters.get(name, 0) for name in ON_LINKS)
         for name in path.windows & path.direct if path is not None else ():
-            total["shed"] += sum(counters.get(f"windows.{name}.{end}", 0) for end in ("abandoned", "skipped"))
+            total["shed"] += sum(values.counters.get(f"windows.{name}.{end}", 0) for end in ("abandoned", "skipped"))
     return Ends(**total)
 
 
-def shed_before(path: Path, places: Iterable[Mapping[str, Any]]) -> int:
+def shed_before(path: Path, places: Iterable[PlaceStatus]) -> int:
     """Tuples that were shed on the way to an output, at its sources or in units with an operator of its path. What
     leads to several outputs counts for each: whether a tuple would have become a result of one is not known."""
     shed = 0
     for values in places:
-        for status in values.get("plans", []):
-            shed += sum(source["shed"] for name, source in status["sources"].items() if name in path.sources)
-            shed += sum(unit["shed"] for unit in status["units"] if path.operators.intersection(unit["operators"]))
+        for status in values.plans:
+            shed += sum(source.shed for name, source in status.sources.items() if name in path.sources)
+            shed += sum(unit.shed for unit in status.units if path.operators.intersection(unit.operators))
     return shed

@@ -1,4 +1,4 @@
-"""Status responses of agents as values, place by place. `coordinator status --json` prints them as they are.
+"""Status responses of agents, place by place. `coordinator status --json` prints their documents.
 
 Nothing of plans is imported at the top: agents are asked first, and reading plans is loaded while they answer.
 """
@@ -6,41 +6,164 @@ Nothing of plans is imported at the top: agents are asked first, and reading pla
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, NamedTuple
 
 from coordinator.errors import BadInputError
 from coordinator.fleet.addresses import AgentAddress, host_of
 from coordinator.fleet.agents import AgentError, Agents
-from protos import agent_pb2
+from protos import agent_pb2, json_shape
+from protos.json_shape import Json
 
 if TYPE_CHECKING:
     from protos.plan_document import Plan
 
 ANSWER_S = 2.0  # an agent that has not answered by then is unknown; a look at why is part of it
-Values = dict[str, Any]
 
 
-def ask(agents: Agents, seconds: float) -> dict[str, Values]:
-    """Of every place. Where an agent does not answer: `reachable` false, `state` unknown, and `why`."""
+@dataclass(frozen=True, slots=True)
+class SourceStatus:
+    """Of a source of one plan: tuples, since it was loaded."""
+
+    admitted: int
+    refused: int
+    shed: int
+    policed: int  # of the shed
+    lost: int
+
+
+@dataclass(frozen=True, slots=True)
+class UnitStatus:
+    """Of a task unit of one plan. recent_ns, worst_ns: 0 where no instance was timed."""
+
+    id: int
+    operators: tuple[str, ...]
+    sub_deadline_ns: int
+    queued: int
+    runs: int
+    shed: int
+    lost: int
+    timed: int
+    timed_ns: int
+    worst_ns: int
+    recent_ns: int
+
+
+@dataclass(frozen=True, slots=True)
+class PlanStatus:
+    """Of one plan at a place. hash: in hex."""
+
+    hash: str
+    epoch: int
+    state: str
+    query: str
+    queries: tuple[str, ...]
+    ready: int
+    waiting: int
+    unacknowledged: int
+    sources: Mapping[str, SourceStatus]
+    units: tuple[UnitStatus, ...]
+
+
+class LatencyCount(NamedTuple):
+    """Results that took at most so long, and longer than those of the count before."""
+
+    most_ns: int
+    results: int
+
+
+@dataclass(frozen=True, slots=True)
+class OutputStatus:
+    """Of what a place delivered of one output."""
+
+    deadline_ns: int
+    met: int
+    late: int
+    undecidable: int
+    worst_ns: int
+    latencies: tuple[LatencyCount, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class SpoolStatus:
+    """Of trace records that nobody has collected. full_in_ns: None where it does not fill."""
+
+    bytes: int
+    limit_bytes: int
+    oldest_ns: int
+    dropped: int
+    full_in_ns: int | None
+
+
+@dataclass(frozen=True, slots=True)
+class OperatorStatus:
+    """Of an installed operator that is loaded."""
+
+    version: str
+    code: str
+    edited: bool
+
+
+@dataclass(frozen=True, slots=True)
+class PlaceStatus:
+    """Of one place. Where its agent does not answer, `why` alone says something."""
+
+    reachable: bool = True
+    version: str = ""
+    rt: bool = False
+    boot: str = ""
+    runtime_alive: bool = False
+    uptime_ns: int = 0
+    busy_ns: int = 0
+    overhead_ns: int = 0
+    utilisation: float | None = None
+    queue_bytes: int = 0
+    queue_limit_bytes: int | None = None
+    records_written: int = 0
+    restarts: int = 0
+    spool: SpoolStatus | None = None
+    plans: tuple[PlanStatus, ...] = ()
+    outputs: Mapping[str, OutputStatus] = field(default_factory=dict)
+    counters: Mapping[str, int] = field(default_factory=dict)
+    operators: Mapping[str, OperatorStatus] = field(default_factory=dict)
+    serving: bool = False
+    why: str = ""
+
+    @property
+    def is_well(self) -> bool:
+        """Whether the place answers and all that is committed on its agent runs."""
+        return self.reachable and self.serving
+
+    def document(self) -> Json:
+        """For --json."""
+        if not self.reachable:
+            return {"reachable": False, "state": "unknown", "why": self.why}
+        return json_shape.write(self)
+
+
+def unreachable(why: str) -> PlaceStatus:
+    """Of a place whose agent does not answer."""
+    return PlaceStatus(reachable=False, why=why)
+
+
+def ask(agents: Agents, seconds: float) -> dict[str, PlaceStatus]:
+    """Of every place."""
     asked = {"Status": agent_pb2.StatusRequest(), "Health": agent_pb2.HealthRequest()}
     answers = agents.try_several(
         {method: dict.fromkeys(agents.addresses, each) for method, each in asked.items()}, seconds
     )
     replies, health = answers["Status"], answers["Health"]
     return {
-        place: values
+        place: status
         for name in replies
-        for place, values in by_place(replies[name], health[name], agents.places_of(name)).items()
+        for place, status in by_place(replies[name], health[name], agents.places_of(name)).items()
     }
 
 
-def well(values: Mapping[str, Any]) -> bool:
-    """Whether a place answers and all that is committed on its agent runs."""
-    return bool(values["reachable"] and values.get("serving"))
-
-
-def by_place(reply: Any, health: Any, places: Sequence[str]) -> dict[str, Values]:
+def by_place(
+    reply: agent_pb2.StatusReply | AgentError, health: agent_pb2.HealthReply | AgentError, places: Sequence[str]
+) -> dict[str, PlaceStatus]:
     """What one agent says of each of its places; where it says nothing, that of the places it should have."""
     if isinstance(reply, AgentError):
         return {place: of(reply, health) for place in places}
@@ -49,83 +172,79 @@ def by_place(reply: Any, health: Any, places: Sequence[str]) -> dict[str, Values
     return {place.node: of(place, health) for place in reply.places}
 
 
-def of(reply: Any, health: Any) -> Values:
+def of(reply: agent_pb2.StatusReply | AgentError, health: agent_pb2.HealthReply | AgentError) -> PlaceStatus:
     """Of one place."""
     if isinstance(reply, AgentError):
-        return {"reachable": False, "state": "unknown", "why": str(reply)}
-    values = {
-        "reachable": True,
-        "version": reply.version,
-        "rt": reply.rt,
-        "boot": f"{reply.boot:016x}",
-        "runtime_alive": reply.runtime_alive,
-        "uptime_ns": reply.uptime_ns,
-        "busy_ns": reply.busy_ns,
-        "overhead_ns": reply.overhead_ns,
-        "utilisation": (reply.busy_ns + reply.overhead_ns) / reply.uptime_ns if reply.uptime_ns else None,
-        "queue_bytes": reply.queue_bytes,
-        "queue_limit_bytes": reply.queue_limit_bytes or None,
-        "records_written": reply.records_written,
-        "restarts": reply.restarts,
-        "spool": _spool(reply.spool) if reply.HasField("spool") else None,
-        "plans": [_plan(plan) for plan in reply.plans],
-        "outputs": {output.name: _output(output) for output in reply.outputs},
-        "counters": {counter.name: counter.value for counter in reply.counters},
-        "operators": {
-            each.run: {"version": each.version, "code": each.code, "edited": each.edited} for each in reply.operators
-        },
-    }
-    if isinstance(health, AgentError):
-        return values | {"serving": False, "why": str(health)}
-    return values | {"serving": health.serving, "why": health.why}
+        return unreachable(str(reply))
+    serving, why = (False, str(health)) if isinstance(health, AgentError) else (health.serving, health.why)
+    return PlaceStatus(
+        version=reply.version,
+        rt=reply.rt,
+        boot=f"{reply.boot:016x}",
+        runtime_alive=reply.runtime_alive,
+        uptime_ns=reply.uptime_ns,
+        busy_ns=reply.busy_ns,
+        overhead_ns=reply.overhead_ns,
+        utilisation=(reply.busy_ns + reply.overhead_ns) / reply.uptime_ns if reply.uptime_ns else None,
+        queue_bytes=reply.queue_bytes,
+        queue_limit_bytes=reply.queue_limit_bytes or None,
+        records_written=reply.records_written,
+        restarts=reply.restarts,
+        spool=_spool(reply.spool) if reply.HasField("spool") else None,
+        plans=tuple(_plan(plan) for plan in reply.plans),
+        outputs={output.name: _output(output) for output in reply.outputs},
+        counters={counter.name: counter.value for counter in reply.counters},
+        operators={each.run: OperatorStatus(each.version, each.code, each.edited) for each in reply.operators},
+        serving=serving,
+        why=why,
+    )
 
 
-def _spool(spool: agent_pb2.SpoolStatus) -> Values:
-    """`full_in_ns`: None where it does not fill."""
-    fields = {key: getattr(spool, key) for key in ("bytes", "limit_bytes", "oldest_ns", "dropped")}
-    return fields | {"full_in_ns": spool.full_in_ns if spool.HasField("full_in_ns") else None}
+def _spool(spool: agent_pb2.SpoolStatus) -> SpoolStatus:
+    full_in_ns = spool.full_in_ns if spool.HasField("full_in_ns") else None
+    return SpoolStatus(spool.bytes, spool.limit_bytes, spool.oldest_ns, spool.dropped, full_in_ns)
 
 
-def _plan(plan: agent_pb2.PlanStatus) -> Values:
+def _plan(plan: agent_pb2.PlanStatus) -> PlanStatus:
     from coordinator.fleet.deployment import deployed_plans
 
-    return {
-        "hash": plan.hash.hex(),
-        "epoch": plan.epoch,
-        "state": agent_pb2.PlanState.Name(plan.state).lower(),
-        "query": plan.query,
-        "queries": list(deployed_plans.queries(plan)),
-        "ready": plan.ready,
-        "waiting": plan.waiting,
-        "unacknowledged": plan.unacknowledged,
-        "sources": {each.name: {key: getattr(each, key) for key in SOURCE} for each in plan.sources},
-        "units": [
-            {"id": unit.id, "operators": list(unit.operators)} | {key: getattr(unit, key) for key in UNIT}
-            for unit in plan.units
-        ],
-    }
+    return PlanStatus(
+        hash=plan.hash.hex(),
+        epoch=plan.epoch,
+        state=agent_pb2.PlanState.Name(plan.state).lower(),
+        query=plan.query,
+        queries=tuple(deployed_plans.queries(plan)),
+        ready=plan.ready,
+        waiting=plan.waiting,
+        unacknowledged=plan.unacknowledged,
+        sources={
+            each.name: SourceStatus(each.admitted, each.refused, each.shed, each.policed, each.lost)
+            for each in plan.sources
+        },
+        units=tuple(
+            UnitStatus(
+                each.id, tuple(each.operators), each.sub_deadline_ns, each.queued, each.runs, each.shed, each.lost,
+                each.timed, each.timed_ns, each.worst_ns, each.recent_ns,
+            )
+            for each in plan.units
+        ),
+    )  # fmt: skip
 
 
-SOURCE = ("admitted", "refused", "shed", "policed", "lost")
-UNIT = ("sub_deadline_ns", "queued", "runs", "shed", "lost", "timed", "timed_ns", "worst_ns", "recent_ns")
-OUTPUT = ("deadline_ns", "met", "late", "undecidable", "worst_ns")
+def _output(output: agent_pb2.OutputStatus) -> OutputStatus:
+    latencies = tuple(LatencyCount(each.most_ns, each.results) for each in output.latencies)
+    return OutputStatus(output.deadline_ns, output.met, output.late, output.undecidable, output.worst_ns, latencies)
 
 
-def _output(output: agent_pb2.OutputStatus) -> Values:
-    return {key: getattr(output, key) for key in OUTPUT} | {
-        "latencies": [[each.most_ns, each.results] for each in output.latencies]
-    }
-
-
-def known_plans(path: Path, places: Mapping[str, Mapping[str, Any]], agents: Agents) -> dict[str, Plan]:
+def known_plans(path: Path, places: Mapping[str, PlaceStatus], agents: Agents) -> dict[str, Plan]:
     """By hash: the plan of that file, and of those that nodes have what is kept beside it, or what they hand over
     themselves; a file that is none is no matter here. places: as of `ask`: agents that gave no answer are not asked."""
     from coordinator.fleet.collection import run_plans
     from coordinator.fleet.deployment import deployed_plans
     from coordinator.plan import plan_file
 
-    silent = {host_of(place): str(values["why"]) for place, values in places.items() if not values["reachable"]}
-    hashes = {status["hash"] for values in places.values() for status in values.get("plans", [])}
+    silent = {host_of(place): found.why for place, found in places.items() if not found.reachable}
+    hashes = {plan.hash for status in places.values() for plan in status.plans}
     found: dict[str, Plan] = {}
     for each in [path, *(deployed_plans.beside(path, hash_) for hash_ in sorted(hashes))]:
         try:

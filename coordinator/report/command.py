@@ -2,42 +2,42 @@
 
 import json
 from collections.abc import Callable, Sequence
+from dataclasses import replace
 from pathlib import Path
-from typing import Any
 
 from coordinator.errors import unwritable
 from coordinator.report.cost_overrun import cost_overruns
 from coordinator.report.facts.began_anew import began_anew
 from coordinator.report.facts.reader import Run
 from coordinator.report.page.page import page
+from coordinator.report.report_document import Report
 from coordinator.report.summary.lost import with_logs
+from protos.json_shape import Json
 from protos.records import RECORD_BYTES
 
 Progress = Callable[[str], None]
 
 
-def judge(runs: Sequence[Run], engine: str, master: str | None, progress: Progress) -> list[dict[str, Any]]:
+def judge(runs: Sequence[Run], engine: str, master: str | None, progress: Progress) -> list[Report]:
     """One report per run. engine: auto (spark where it runs, else python), spark or python.
 
     Raises SparkUnavailableError where spark itself is asked for.
     """
     reports, engine = _judged(runs, engine, master, progress)
     return [
-        report
-        | {
-            "engine": engine,
-            "dearer": [one.to_json() for one in cost_overruns(run)],
-            "began_anew": began_anew(run),
-            "lost_in_units": with_logs(run, report["lost_in_units"]),
-        }
-        | _replayed(run, progress)
+        replace(
+            report,
+            engine=engine,
+            cost_overruns=cost_overruns(run),
+            began_anew=began_anew(run),
+            lost_in_units=with_logs(run, report.lost_in_units),
+            verdict=_replayed(run, progress),
+        )
         for run, report in zip(runs, reports, strict=True)
     ]
 
 
-def _judged(
-    runs: Sequence[Run], engine: str, master: str | None, progress: Progress
-) -> tuple[list[dict[str, Any]], str]:
+def _judged(runs: Sequence[Run], engine: str, master: str | None, progress: Progress) -> tuple[list[Report], str]:
     """The verdicts, and the engine that gave them."""
     from coordinator.report.spark.java import SparkUnavailableError
 
@@ -57,7 +57,7 @@ def _judged(
     return reports, "python"
 
 
-def _with_spark(runs: Sequence[Run], master: str | None, progress: Progress) -> list[dict[str, Any]]:
+def _with_spark(runs: Sequence[Run], master: str | None, progress: Progress) -> list[Report]:
     from coordinator.report.spark.spark_session import session
 
     records = sum(len(chunk) for run in runs for each in run.incarnations for chunk in each.chunks) // RECORD_BYTES
@@ -68,27 +68,26 @@ def _with_spark(runs: Sequence[Run], master: str | None, progress: Progress) -> 
         return verdicts(spark, runs, lambda text: progress(f"Spark: {text}"))
 
 
-def _replayed(run: Run, progress: Progress) -> dict[str, Any]:
+def _replayed(run: Run, progress: Progress) -> Json:
     """The scene's verdict from replay.json, where there is one."""
     path = run.path / "replay.json"
     if not path.exists():
-        return {}
+        return None
     try:
         document = json.loads(path.read_text(encoding="utf-8"))
     except (OSError, ValueError) as error:
         progress(f"{path}: left out: {error}")
-        return {}
-    found = document.get("verdict") if isinstance(document, dict) else None
-    return {} if found is None else {"verdict": found}
+        return None
+    return document.get("verdict") if isinstance(document, dict) else None
 
 
-def write(runs: Sequence[Run], reports: Sequence[dict[str, Any]], output: Path | None, progress: Progress) -> Path:
+def write(runs: Sequence[Run], reports: Sequence[Report], output: Path | None, progress: Progress) -> Path:
     """Write report.json and report.html of each run, and the comparison. Returns the page to look at first.
 
     output: directory of that page; else the run's, or with several runs the first one's parent.
     """
     for run, report in zip(runs, reports, strict=True):
-        text = json.dumps(report, indent=1, ensure_ascii=False, allow_nan=False) + "\n"
+        text = json.dumps(report.document(), indent=1, ensure_ascii=False, allow_nan=False) + "\n"
         _replace(run.path / "report.json", text)
     progress("page")
     pages = [

@@ -8,15 +8,14 @@ of one share start and end.
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Mapping, Sequence
-from dataclasses import asdict, dataclass
+from collections.abc import Iterable, Iterator
 from fractions import Fraction
 from itertools import groupby, islice
 from math import ceil
-from typing import Any
 
 from coordinator.report.facts.merged_plans import own
 from coordinator.report.facts.reader import Incarnation, Run, records_of
+from coordinator.report.report_document import CostOverrun
 from coordinator.report.verdict import scan_trace
 from coordinator.units import show_ns
 from protos import records as rec
@@ -26,35 +25,7 @@ MOST_RECORDS = 1_000_000  # of an incarnation that are looked at: the first ones
 PERCENT = 1
 
 
-@dataclass(frozen=True)
-class CostOverrun:
-    """One unit. counted_ns: what its plan counts for an instance; longer: how many of the `instances` took a tenth
-    more than that; longest_ns: the longest of them."""
-
-    node: str
-    unit: int
-    operators: Sequence[str]
-    counted_ns: int
-    instances: int
-    longer: int
-    longest_ns: int
-
-    def to_json(self) -> dict[str, Any]:
-        """For report.json."""
-        return asdict(self) | {"operators": list(self.operators)}
-
-    @classmethod
-    def from_json(cls, found: Mapping[str, Any]) -> CostOverrun:
-        """Of a report."""
-        return cls(**found)
-
-
-def of_report(report: Mapping[str, Any]) -> list[CostOverrun]:
-    """Those that a report has; none where it is of before they were looked for."""
-    return [CostOverrun.from_json(one) for one in report.get("dearer", ())]
-
-
-def cost_overruns(run: Run) -> list[CostOverrun]:
+def cost_overruns(run: Run) -> tuple[CostOverrun, ...]:
     """The units that ran longer than their plan counts, those with most time over first."""
     counted = _counted(run.plan.made)
     ran = dict.fromkeys(counted, 0)
@@ -70,7 +41,7 @@ def cost_overruns(run: Run) -> list[CostOverrun]:
                 if ns * 10 > counted[unit] * 11:
                     longer, longest_ns = over.get(unit, (0, 0))
                     over[unit] = longer + 1, max(longest_ns, ns)
-    told = [
+    found = [
         CostOverrun(
             node=run.plan.nodes[run.plan.units[unit].node],
             unit=unit,
@@ -83,7 +54,7 @@ def cost_overruns(run: Run) -> list[CostOverrun]:
         for unit, (longer, longest_ns) in over.items()
         if longer * 100 > ran[unit] * PERCENT
     ]
-    return sorted(told, key=lambda one: (one.counted_ns - one.longest_ns, one.unit))
+    return tuple(sorted(found, key=lambda one: (one.counted_ns - one.longest_ns, one.unit)))
 
 
 def _first(incarnation: Incarnation) -> Iterator[tuple[int, rec.Record]]:

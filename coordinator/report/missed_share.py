@@ -1,9 +1,10 @@
 """The share of results that were missed of what was offered, in words: an interval, and what lies between its ends."""
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping
+
+from coordinator.report.report_document import Share
 
 WINDOWS = "windows_without_refused"
-Share = Sequence[float] | None  # [lo, hi], as `missed_of_offered` in report.json
 MEANT = {
     "refused": "refused",
     "policed": "policed (beyond what was declared)",
@@ -14,7 +15,7 @@ MEANT = {
 }
 
 
-def interval(met: int, missed: int, between: Mapping[str, int], met_idle: int = 0) -> list[float] | None:
+def interval(met: int, missed: int, between: Mapping[str, int], met_idle: int = 0) -> Share:
     """[lo, hi] of results; None where nothing was offered. met_idle: how many of the met may be of windows that nothing
     was fed into, and so no part of what was offered; the upper end leaves all of them out, the lower one none."""
     open_ = sum(between.values())
@@ -22,7 +23,7 @@ def interval(met: int, missed: int, between: Mapping[str, int], met_idle: int = 
     if not whole:
         return None
     most, least = missed + open_, whole - met_idle
-    return [missed / whole, min(1.0, most / least) if least else float(most > 0)]
+    return missed / whole, min(1.0, most / least) if least else float(most > 0)
 
 
 def text(share: Share) -> str:
@@ -55,4 +56,4 @@ def idle(share: Share, met_idle: int) -> str:
     return f"up to {met_idle:,} met results are of windows that nothing was fed into, and left out of the upper end"
 
 
-__all__ = ["MEANT", "WINDOWS", "Share", "idle", "interval", "is_missed", "markup", "reasons", "text"]
+__all__ = ["MEANT", "WINDOWS", "idle", "interval", "is_missed", "markup", "reasons", "text"]

@@ -5,7 +5,6 @@ The verdict on a single result, met, late or undecidable, is `protos.latency`.
 
 from collections import Counter
 from collections.abc import Sequence
-from typing import Any
 
 from coordinator.report.counts import Counts
 from coordinator.report.facts.completeness import ADMITTED_UNDER, FACT_KINDS, LEDGER_KINDS, Scan, judge_all
@@ -22,12 +21,13 @@ from coordinator.report.ledger.reconciliation import seen_filtering
 from coordinator.report.ledger.results import expect
 from coordinator.report.ledger.seen import see
 from coordinator.report.ledger.witnesses import lacking_sources
+from coordinator.report.report_document import Report
 from coordinator.report.summary.assembly import assemble
 from protos.records import PLAN_EPOCH_MASK, RECORD_BYTES, STATE_CRASHED, STATE_DRAINING, Gap, Load, Plan, Record
 
 
-def verdict(run: Run) -> dict[str, Any]:
-    """Both ledgers and the latency breakdown of one run, as report.json's keys (contracts: run directory)."""
+def verdict(run: Run) -> Report:
+    """Both ledgers and the latency breakdown of one run."""
     counts = Counts()
     scans: list[Scan] = []
     mine: list[Row] = []

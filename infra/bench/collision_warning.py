@@ -7,13 +7,13 @@ from time import perf_counter_ns
 from typing import Any
 
 from infra.bench.figures import Figure
-from sim_vehicles.closed_loop.constant_latency import crash_table
+from sim_vehicles.closed_loop.constant_latency import CrashRow, Impacts, crash_table
 from sim_vehicles.inputs.feed import Feed
 from sim_vehicles.inputs.stimuli import Stimuli, StimulusOptions
 from sim_vehicles.operators.chain import Chain
 from sim_vehicles.readers.scenarios import load_scenario
 from sim_vehicles.traffic.ego_runs import Options, run_file
-from sim_vehicles.traffic.measures import document, in_all
+from sim_vehicles.traffic.measures import in_all, measured
 from sim_vehicles.traffic.truth import Limits
 
 ROUNDS = 5
@@ -60,21 +60,20 @@ def crashes() -> list[Figure]:
     return [_crash_figure(row) for row in crash_table(SPEEDS_KMH, phases=PHASES)]
 
 
-def _crash_figure(row: dict[str, Any]) -> Figure:
-    ms = row["latency_ns"] // 1_000_000
-    closed = row["closed_form"]
+def _crash_figure(row: CrashRow) -> Figure:
+    ms = row.latency_ns // 1_000_000
     how = (
-        f"of {row['phases']} burst phases; {_impact(row)}; closed form: {closed['crashes']}, {_impact(closed)};"
+        f"of {row.phases} burst phases; {_impact(row.driven)}; closed form: {row.closed_form.crashes}, "
+        f"{_impact(row.closed_form)};"
         " automatic braking"
     )
-    return Figure(f"crash_{row['speed_kmh']}kmh_{ms}ms", row["crashes"], "crashes", None, how)
+    return Figure(f"crash_{row.speed_kmh}kmh_{ms}ms", row.driven.crashes, "crashes", None, how)
 
 
-def _impact(row: dict[str, Any]) -> str:
-    impact = row["impact_kmh"]
-    if impact["median"] is None:
+def _impact(found: Impacts) -> str:
+    if found.median_kmh is None:
         return "no impact"
-    return f"impact {impact['median']:.0f} km/h in the middle, {impact['max']:.0f} at most"
+    return f"impact {found.median_kmh:.0f} km/h in the middle, {found.most_kmh:.0f} at most"
 
 
 def false_warnings() -> list[Figure]:
@@ -88,12 +87,12 @@ def false_warnings() -> list[Figure]:
 
 def _false_figure(files: list[Path], ms: int) -> Figure:
     limits, options = Limits(), Options(latency_ns=ms * 1_000_000)
-    total = in_all([document(run_file(path, options, jobs=2), limits) for path in files])
-    minutes, onsets, true, missed = (total[key] for key in ("vehicle_minutes", "onsets", "true", "missed"))
+    total = in_all([measured(run_file(path, options, jobs=2), limits) for path in files])
     how = (
-        f"{minutes:.0f} vehicle-minutes of {len(files)} recordings; {onsets} warnings, of which {true} came true;"
-        f" crossing conflicts that nobody was warned of: {missed['crossing']};"
+        f"{total.vehicle_minutes:.0f} vehicle-minutes of {len(files)} recordings; {total.onsets} warnings, of which "
+        f"{total.true} came true;"
+        f" crossing conflicts that nobody was warned of: {total.missed['crossing']};"
         " what the recording's end leaves open counts as false"
     )
-    rate = total["at_most_false_per_minute"] * 10
+    rate = total.at_most_false_per_minute * 10
     return Figure(f"false_warnings_{ms}ms", rate, "per 10 vehicle-minutes", FALSE_PER_10_MINUTES, how)

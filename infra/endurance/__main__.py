@@ -18,12 +18,12 @@ from contextlib import contextmanager
 from dataclasses import dataclass
 from datetime import UTC, datetime
 from pathlib import Path
-from typing import Any
 
 from rich.console import Console
 
 from coordinator.fleet import addresses as address_file
 from coordinator.plan import plan_file
+from coordinator.report.report_document import Report
 from infra.endurance import run_summary
 from infra.endurance.load import Feed
 from infra.endurance.measurements import Measured, table
@@ -129,7 +129,7 @@ def go(folder: Path, phases: Phases, say: Console, engine: str = "python") -> Me
     say.print("computing every window again, and the books", highlight=False)
     run = collecting.run
     coordinator("report", run, "--engine", engine)
-    report: dict[str, Any] = json.loads((run / "report.json").read_text(encoding="utf-8"))
+    report = Report.from_document(json.loads((run / "report.json").read_text(encoding="utf-8")))
     ended_ns = instants[1]
     return Measured(
         phases.load,

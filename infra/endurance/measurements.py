@@ -3,13 +3,15 @@
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from statistics import median
-from typing import Any
 
 from rich import box
 from rich.table import Table
 
+from coordinator.report.report_document import Report
 from infra.endurance.outside_measurements import Sample
 from infra.endurance.run_summary import Exactness, Waiting
+from protos import json_shape
+from protos.json_shape import Json
 
 RECOVERS_S = 10.0
 MIB = 1 << 20
@@ -30,7 +32,7 @@ class Measured:
     waiting: Waiting
     deadline_ns: int
     recovered_s: float
-    report: Mapping[str, Any]
+    report: Report
     fed: Mapping[str, tuple[int, int, float]]
     run: str
 
@@ -63,14 +65,13 @@ class Measured:
             found.append(f"a tuple waited {self.waiting.worst_ns / 1e6:.1f} ms under drop")
         if self.recovered_s > RECOVERS_S:
             found.append(f"{self.recovered_s:.1f} s after the overload something was still shed or late")
-        admitted, accounted = (self.report["conservation"][key] for key in ("admitted", "accounted"))
+        admitted, accounted = self.report.conservation.admitted, self.report.conservation.accounted
         if admitted != accounted:
             found.append(f"{admitted - accounted} of {admitted} tuples are not accounted for")
         return found
 
-    def document(self) -> dict[str, Any]:
+    def document(self) -> Json:
         """As JSON."""
-        outputs = self.report["outputs"]
         return {
             "load": self.load,
             "overload_s": self.overload_s,
@@ -86,8 +87,8 @@ class Measured:
                 "longest_unit_ns": self.waiting.unit_ns,
             },
             "recovered_s": round(self.recovered_s, 3),
-            "conservation": self.report["conservation"],
-            "outputs": {name: outputs[name] for name in outputs},
+            "conservation": json_shape.write(self.report.conservation),
+            "outputs": json_shape.write(self.report.outputs),
             "wrong": self.wrong(),
             "run": self.run,
         }  # fmt: skip
@@ -118,10 +119,8 @@ def table(figures: Measured) -> Table:
     waited, most_ns = figures.waiting.worst_ns, figures.deadline_ns + figures.waiting.unit_ns
     shown.add_row("longest wait under drop", f"{waited / 1e6:.1f} ms", f"at most {most_ns / 1e6:.1f} ms")
     shown.add_row("all well again after", f"{figures.recovered_s:.2f} s", "10 s")
-    books = figures.report["conservation"]
-    shown.add_row("tuples accounted for", f"{books['accounted']} of {books['admitted']}", "all")
-    for name, one in figures.report["outputs"].items():
-        shown.add_row(
-            f"output {name}", f"met {one['met']}, late {one['late']}, shed {one['shed']}, lost {one['lost']}", ""
-        )
+    books = figures.report.conservation
+    shown.add_row("tuples accounted for", f"{books.accounted} of {books.admitted}", "all")
+    for name, one in figures.report.outputs.items():
+        shown.add_row(f"output {name}", f"met {one.met}, late {one.late}, shed {one.shed}, lost {one.lost}", "")
     return shown

@@ -66,10 +66,10 @@ def _page(trial: Trial) -> None:
     note, said = "", ""
     try:
         walked = two_pis.walk(folder, pis)
-        (lamp,) = walked.report["outputs"].values()
-        books = walked.report["conservation"]["balanced"], walked.report["completeness"]["complete"]
-        note = f"{lamp['met']} met, {lamp['late']} late, balanced {books[0]}, complete {books[1]}, ends {walked.ends}"
-        passed = all(books) and lamp["met"] > 0 and walked.ends == [0, 0]
+        (lamp,) = walked.report.outputs.values()
+        books = walked.report.conservation.balanced, walked.report.completeness.complete
+        note = f"{lamp.met} met, {lamp.late} late, balanced {books[0]}, complete {books[1]}, ends {walked.ends}"
+        passed = all(books) and lamp.met > 0 and walked.ends == [0, 0]
     except (two_pis.WalkError, namespaces.LabError, subprocess.TimeoutExpired) as error:
         passed, said = False, str(error)
     trial.add("two Pis", passed, time.monotonic() - began, note, said or note)

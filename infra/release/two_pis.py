@@ -18,9 +18,9 @@ from collections.abc import Callable, Sequence
 from contextlib import ExitStack
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any
 
 from coordinator.lab.namespaces import Lab
+from coordinator.report.report_document import Report
 
 ROOT = Path(__file__).parents[2]
 PAGE = ROOT / "docs" / "how_to" / "two_pis.md"
@@ -53,7 +53,7 @@ class Pis:
 class Walked:
     """What came of it. results: lines of lamp.jsonl; ends: exit codes of the agents."""
 
-    report: dict[str, Any]
+    report: Report
     results: int
     measured: bool
     ends: list[int]
@@ -96,9 +96,10 @@ def walk(folder: Path, pis: Pis) -> Walked:
         for block in laptop_blocks():
             play("\n".join(line for line in block.splitlines() if not line.startswith(DONE_ALREADY)))
         ends = [agent.wait(END_S * pis.slower) for agent in agents]
-    (report,) = project.glob("runs/*/report.json")
+    (path,) = project.glob("runs/*/report.json")
+    report = Report.from_document(json.loads(path.read_text()))
     results = len((project / "lamp.jsonl").read_text().splitlines())
-    return Walked(json.loads(report.read_text()), results, (project / "measured.json").is_file(), ends)
+    return Walked(report, results, (project / "measured.json").is_file(), ends)
 
 
 def _unit_command(node: str, folder: Path) -> list[str]:

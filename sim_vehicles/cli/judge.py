@@ -4,14 +4,18 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from contextlib import contextmanager
+from dataclasses import replace
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Any
+from typing import TYPE_CHECKING, Annotated
 
 import typer
 
 from sim_vehicles.cli.exit_code import ended_by
 
 if TYPE_CHECKING:
+    from sim_vehicles.closed_loop.closed_loop import Verdict
+    from sim_vehicles.closed_loop.recorded import DrivenScene
+    from sim_vehicles.replay.replay_document import ReplaySummary
     from sim_vehicles.story.timeline.run_trace import RunTrace
 
 EXAMPLES = """Completes a replay's run directory from its traces, after `coordinator collect`.
@@ -47,6 +51,7 @@ def judge(
     from rich.console import Console
 
     from sim_vehicles.cli.summary_report import split, tell
+    from sim_vehicles.closed_loop.recorded import write_verdict
 
     told = Console(stderr=True, highlight=False)
     with ended_by(told), _whole(run / "replay.json"):
@@ -54,12 +59,13 @@ def judge(
         said = told if as_json else Console(highlight=False)
         if verbose:
             tell(said, what)
-        elif (times := split(what["verdict"])) is not None:
+        elif what.verdict is not None and (times := split(what.verdict)) is not None:
             said.print(times)
-        for why in sorted({why for lap in what["laps"] if (why := (lap["deciding"] or {}).get("split_missing"))}):
+        missing = {lap.found.deciding.split_missing for lap in what.laps if lap.found.deciding is not None}
+        for why in sorted(why for why in missing if why is not None):
             told.print(f"not split: {why}", markup=False, soft_wrap=True)
     if as_json:
-        typer.echo(json.dumps(what["verdict"], indent=1, ensure_ascii=False))
+        typer.echo(json.dumps(write_verdict(what.verdict), indent=1, ensure_ascii=False))
     else:
         told.print(f"page: {run / 'scene.html'}", markup=False, soft_wrap=True)
 
@@ -77,11 +83,12 @@ def _whole(path: Path) -> Iterator[None]:
         ) from None
 
 
-def complete(run: Path) -> dict[str, Any]:
+def complete(run: Path) -> ReplaySummary:
     """Writes the split of every lap's deciding tuple into RUN/replay.json (or, as `split_missing`, why there is none)
-    and RUN/scene.html; gives the new replay.json. BadInputError where something is not there."""
+    and RUN/scene.html; returns what it has now. BadInputError where something is not there."""
     from node_agent.virtual.plan_file import read_json
     from sim_vehicles.errors import bad_input
+    from sim_vehicles.replay.replay_document import from_document
     from sim_vehicles.replay.replay_summary import write_summary
     from sim_vehicles.story.page.scene_html import write as write_page
     from sim_vehicles.story.timeline.run_trace import read_trace
@@ -89,9 +96,9 @@ def complete(run: Path) -> dict[str, Any]:
     if not run.is_dir():
         raise bad_input("no_directory", "is no directory", "name a run, as `coordinator collect` writes it", file=run)
     path = run / "replay.json"
-    what = read_json(path, "what `sim-vehicles replay --out` wrote; copy it into the collected run")
-    if not isinstance(what.get("verdict"), dict) or not isinstance(what.get("laps"), list):
-        why = what.get("not_judged") or "it has no verdict"
+    document = read_json(path, "what `sim-vehicles replay --out` wrote; copy it into the collected run")
+    if not isinstance(document.get("verdict"), dict) or not isinstance(document.get("laps"), list):
+        why = document.get("not_judged") or "it has no verdict"
         raise bad_input("nothing_to_judge", f"nothing to judge: {why}", file=path)
     if not (run / "trace").is_dir():
         raise bad_input(
@@ -100,22 +107,25 @@ def complete(run: Path) -> dict[str, Any]:
             "`coordinator collect` makes a directory with them: copy replay.json there",
             file=run,
         )
+    what = from_document(document)
+    assert what.verdict is not None
     trace = read_trace(run)
-    for verdict in (what["verdict"], *what["laps"]):
-        if verdict.get("deciding"):
-            _split(trace, verdict["deciding"], what)
+    verdict = _split(trace, what.verdict, what.scene)
+    what = replace(what, verdict=verdict, laps=tuple(_split(trace, lap, what.scene) for lap in what.laps))
     write_summary(run, what)
     write_page(run)
     return what
 
 
-def _split(trace: RunTrace, deciding: dict[str, Any], what: dict[str, Any]) -> None:
-    from sim_vehicles.story.timeline.deciding_tuple import DecidingTuple
+def _split(trace: RunTrace, verdict: Verdict, scene: DrivenScene) -> Verdict:
+    """With the stages of its deciding tuple, or why there are none."""
+    from sim_vehicles.closed_loop.recorded import with_split
     from sim_vehicles.story.timeline.lineage_trace import MissingRecordError
-    from sim_vehicles.story.timeline.stage_times import explain_in
+    from sim_vehicles.story.timeline.stage_times import explain_lap
 
-    deciding.pop("split_missing", None)
+    if verdict.found.deciding is None:
+        return verdict
     try:
-        deciding["split"] = [stage.document() for stage in explain_in(trace, DecidingTuple.of(deciding), what).stages]
+        return with_split(verdict, explain_lap(trace, verdict.found, scene.messages).stages)
     except MissingRecordError as missing:
-        deciding["split"], deciding["split_missing"] = None, str(missing)
+        return with_split(verdict, None, str(missing))

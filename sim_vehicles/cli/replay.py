@@ -7,7 +7,7 @@ import signal
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Any
+from typing import TYPE_CHECKING, Annotated
 
 import typer
 
@@ -18,6 +18,7 @@ if TYPE_CHECKING:
 
     from sim_vehicles.replay.live_laps import LiveLap, LiveReplay
     from sim_vehicles.replay.preparation import Options, Prepared
+    from sim_vehicles.replay.replay_document import ReplaySummary
 
 EXAMPLES = """Replays recorded motion as sensor, V2V and centre tuples: into live agents (--to), or into a plan in
 virtual time (--virtual). A warning about the crossing vehicle makes the ego brake; the judge says what came of it.
@@ -171,10 +172,10 @@ def _check_files(options: Options, out: Path | None, mcap: Path | None) -> None:
         )
 
 
-Tell = Callable[[dict[str, Any]], None]
+Tell = Callable[["ReplaySummary"], None]
 
 
-def _live(prepared: Prepared, told: Console, out: Path | None, tell: Tell) -> dict[str, Any]:
+def _live(prepared: Prepared, told: Console, out: Path | None, tell: Tell) -> ReplaySummary:
     from sim_vehicles.cli.summary_report import sources
     from sim_vehicles.errors import FeedError
     from sim_vehicles.replay.live_laps import LiveReplay
@@ -197,7 +198,7 @@ def _live(prepared: Prepared, told: Console, out: Path | None, tell: Tell) -> di
     return what
 
 
-def _virtual(prepared: Prepared, told: Console, out: Path | None, tell: Tell) -> dict[str, Any]:
+def _virtual(prepared: Prepared, told: Console, out: Path | None, tell: Tell) -> ReplaySummary:
     from sim_vehicles.cli.judge import complete
     from sim_vehicles.closed_loop.in_virtual_time import replay_virtual
     from sim_vehicles.operators.installed import operators_of_vehicles
@@ -210,16 +211,16 @@ def _virtual(prepared: Prepared, told: Console, out: Path | None, tell: Tell) ->
             prepared.plan, prepared.scenario, prepared.feeds, inputs, options.brake, options.phases, options.laps,
             registry, out, advance, options.phase,
         )  # fmt: skip
-    what = virtual_summary(prepared, done.laps, done.shed)
+    what: ReplaySummary = virtual_summary(prepared, done.laps, done.shed)
     if out is not None:
         write_summary(out, what)
-        if what["verdict"] is not None:
+        if what.verdict is not None:
             what = complete(out)
     tell(what)
     return what
 
 
-def _tell(told: Console, what: dict[str, Any], out: Path | None, mcap: Path | None, as_json: bool) -> None:
+def _tell(told: Console, what: ReplaySummary, out: Path | None, mcap: Path | None, as_json: bool) -> None:
     from rich.console import Console
 
     from sim_vehicles.cli.summary_report import tell
@@ -228,18 +229,20 @@ def _tell(told: Console, what: dict[str, Any], out: Path | None, mcap: Path | No
     if mcap is not None:
         from sim_vehicles.export.mcap_file import write_mcap
 
-        write_mcap(mcap, what, out)
+        write_mcap(mcap, what.document(), out)
     if as_json:
-        typer.echo(json.dumps(what, indent=1, ensure_ascii=False))
+        typer.echo(json.dumps(what.document(), indent=1, ensure_ascii=False))
 
 
-def _end(told: Console, what: dict[str, Any]) -> None:
+def _end(told: Console, what: ReplaySummary) -> None:
     """Exit code 3, and why, where a valid verdict is a crash."""
-    verdict = what["verdict"]
-    if verdict is not None and verdict["valid"] and verdict["outcome"] == "CRASH":
+    verdict = what.verdict
+    if verdict is not None and verdict.valid and verdict.crashed:
         from sim_vehicles.cli.summary_report import crashes, outcome
 
-        said = outcome(verdict) if verdict["laps"] == 1 else f"crashes: {crashes(what)}; the worst: {outcome(verdict)}"
+        said = outcome(verdict)
+        if verdict.laps != 1:
+            said = f"crashes: {crashes(verdict, what.laps)}; the worst: {said}"
         told.print(said, style="red", markup=False, soft_wrap=True)
         raise typer.Exit(VERDICT_FAILED)
 
@@ -259,7 +262,7 @@ def _progress(told: Console, done: LiveReplay) -> Iterator[None]:
 
         def on_lap(lap: LiveLap) -> None:
             if lap.judged is not None and laps != 1:
-                told.print(f"lap {lap.number}: {outcome(lap.judged.verdict.document())}", markup=False, soft_wrap=True)
+                told.print(f"lap {lap.number}: {outcome(lap.judged.verdict)}", markup=False, soft_wrap=True)
             progress.reset(task, total=lap.planned, description=f"lap {lap.number}" if laps != 1 else "bursts")
 
         done.on_lap = on_lap

@@ -3,15 +3,19 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from pathlib import Path
-from typing import Annotated, Any
+from typing import TYPE_CHECKING, Annotated
 
 import typer
 from rich.console import Console
 
+from protos import json_shape
 from sim_vehicles.cli.exit_code import ended_by
+
+if TYPE_CHECKING:
+    from sim_vehicles.traffic.measures import ConflictMeasures, FileMeasures, Onset, TotalMeasures
 
 EXAMPLES = """Run the collision-warning query on recorded traffic, each vehicle in turn as the ego.
 
@@ -58,16 +62,17 @@ def traffic(
     with ended_by(told):
         latency_ns = 0 if latency.strip() == "0" else duration_ns(latency, "--latency")
         options = Options(seed, latency_ns, range_m)
-        documents = []
+        measured = []
         for path in files:
             with _progress(told, path.name) as each:
-                documents.append(measures.document(run_file(path, options, ego or (), jobs, each), options.limits))
+                measured.append(measures.measured(run_file(path, options, ego or (), jobs, each), options.limits))
+        total = measures.in_all(measured)
         result = {
             "seed": seed,
             "latency_ns": latency_ns,
             "range_m": range_m,
-            "files": documents,
-            "all": measures.in_all(documents),
+            "files": json_shape.write(measured),
+            "all": json_shape.write(total),
         }
         if out is not None:
             try:
@@ -79,7 +84,7 @@ def traffic(
     if as_json:
         typer.echo(json.dumps(result))
     else:
-        _print(result)
+        _print(measured, total, latency_ns, seed)
 
 
 @contextmanager
@@ -92,53 +97,54 @@ def _progress(told: Console, name: str) -> Iterator[Callable[[str], None] | None
         yield lambda ego: status.update(f"{name}: vehicle {ego}")
 
 
-def _print(result: dict[str, Any]) -> None:
+def _print(files: Sequence[FileMeasures], total: TotalMeasures, latency_ns: int, seed: int) -> None:
     from rich import box
     from rich.table import Table
 
     shown = Console(highlight=False)
     table = Table(
-        title=f"vehicle-minutes, warnings; latency {result['latency_ns'] / 1e6:g} ms, seed {result['seed']}",
+        title=f"vehicle-minutes, warnings; latency {latency_ns / 1e6:g} ms, seed {seed}",
         box=box.SIMPLE_HEAD,
         padding=(0, 1, 0, 0),
     )
     table.add_column("recording", overflow="fold")
     for heading in ("minutes", "warned", "true", "false", "open", "false/min", "at most", "missed"):
         table.add_column(heading, justify="right", no_wrap=True)
-    for one in (*result["files"], result["all"]):
-        counts = [str(one[key]) for key in ("onsets", "true", "false", "undecidable")]
-        rates = [f"{one[key]:.3f}" for key in ("false_per_minute", "at_most_false_per_minute")]
-        table.add_row(one["file"], f"{one['vehicle_minutes']:.2f}", *counts, *rates, str(one["missed"]["crossing"]))
+    rows: list[FileMeasures | TotalMeasures] = [*files, total]
+    for one in rows:
+        counts = [str(n) for n in (one.onsets, one.true, one.false, one.undecidable)]
+        rates = [f"{rate:.3f}" for rate in (one.false_per_minute, one.at_most_false_per_minute)]
+        table.add_row(one.file, f"{one.vehicle_minutes:.2f}", *counts, *rates, str(one.missed["crossing"]))
     shown.print(table)
-    for one in result["files"]:
-        for conflict in one["conflicts"]:
-            shown.print(_conflict_line(one["file"], conflict), soft_wrap=True)
-        for warning in one["warnings"]:
-            if warning["judgement"] != "true":
-                shown.print(_warning_line(one["file"], warning), soft_wrap=True)
-    shown.print(_load_line(result["all"]), soft_wrap=True)
+    for file in files:
+        for conflict in file.conflicts:
+            shown.print(_conflict_line(file.file, conflict), soft_wrap=True)
+        for warning in file.warnings:
+            if warning.judgement != "true":
+                shown.print(_warning_line(file.file, warning), soft_wrap=True)
+    shown.print(_load_line(total), soft_wrap=True)
 
 
-def _conflict_line(file: str, one: dict[str, Any]) -> str:
-    if one["kind"] == "crossing":
-        what = f"crossing, PET {one['pet_s']:.2f} s at {one['angle_deg']:.0f} degrees"
+def _conflict_line(file: str, one: ConflictMeasures) -> str:
+    if one.kind == "crossing":
+        what = f"crossing, PET {one.pet_s:.2f} s at {one.angle_deg:.0f} degrees"
     else:
-        what = f"closing in, {one['needed_mps2']:.1f} m/s2 needed"
-    before = one["warned_before_s"]
+        what = f"closing in, {one.needed_mps2:.1f} m/s2 needed"
+    before = one.warned_before_s
     said = "not warned in time" if before is None else f"warned {before:.2f} s before"
-    return f"{file}: {one['ego']} and {one['other']} at {one['until_s']:.2f} s: {what}: {one['ego']} {said}"
+    return f"{file}: {one.ego} and {one.other} at {one.until_s:.2f} s: {what}: {one.ego} {said}"
 
 
-def _warning_line(file: str, one: dict[str, Any]) -> str:
-    return f"{file}: {one['judgement']}: {one['ego']} of {one['other']} at {one['at_s']:.2f} s ({one['situation']})"
+def _warning_line(file: str, one: Onset) -> str:
+    return f"{file}: {one.judgement}: {one.ego} of {one.other} at {one.at_s:.2f} s ({one.situation})"
 
 
-def _load_line(one: dict[str, Any]) -> str:
-    o3, cost = one["o3"], one["cost"]
-    if not o3["heard"]:
+def _load_line(one: TotalMeasures) -> str:
+    o3, cost = one.o3, one.cost
+    if o3.mean is None or cost.per_tuple_us is None:
         return "nothing was heard"
     return (
-        f"O3 hands on {o3['relevant']} of {o3['heard']} messages ({o3['mean']:.3f}), at most {o3['most_of_20']} of any"
-        f" 20 in a row; a message costs {cost['per_tuple_us']:.0f} us here, one that goes all the way"
-        f" {cost['per_relevant_tuple_us']:.0f} us"
+        f"O3 hands on {o3.relevant} of {o3.heard} messages ({o3.mean:.3f}), at most {o3.most_of_20} of any"
+        f" 20 in a row; a message costs {cost.per_tuple_us:.0f} us here, one that goes all the way"
+        f" {cost.per_relevant_tuple_us:.0f} us"
     )

@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 from dataclasses import dataclass, fields
-from typing import Any
 
+from protos.json_shape import Json
 from protos.vehicle_pb2 import Warning as Told
 from sim_vehicles.encounter.brake import Brake, braked
 from sim_vehicles.encounter.judgement import CRASH, Judgement
@@ -34,7 +34,7 @@ class Verdict:
         """Whether the two touched."""
         return self.found.outcome == CRASH
 
-    def document(self) -> dict[str, Any]:
+    def document(self) -> Json:
         """As replay.json has it: the outcome, how it was played, and the rest of the judgement."""
         found = self.found.document()
         how = {each.name: getattr(self, each.name) for each in fields(self) if each.name != "found"}

@@ -9,7 +9,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from statistics import median
-from typing import Any, NamedTuple
+from typing import NamedTuple
 
 from google.protobuf.message import Message
 
@@ -53,6 +53,27 @@ class Braking(NamedTuple):
     impact_mps: float | None
 
 
+class Impacts(NamedTuple):
+    """How many runs crashed, and how fast: None without one."""
+
+    crashes: int
+    median_kmh: float | None
+    most_kmh: float | None
+
+
+class CrashRow(NamedTuple):
+    """At one speed and latency. warned: phases with a warning that counts; closed_form: by D = v (L + tau) +
+    v^2 / (2 a) from the first measurement of the crossing vehicle that is sent in each phase, as if one measurement
+    were enough to be sure."""
+
+    speed_kmh: int
+    latency_ns: int
+    phases: int
+    warned: int
+    driven: Impacts
+    closed_form: Impacts
+
+
 def crash_table(
     speeds_kmh: Sequence[int] = (30, 50, 70),
     latencies_ns: Sequence[int] = LATENCIES_NS,
@@ -60,11 +81,8 @@ def crash_table(
     progress: Callable[[], None] | None = None,
     brake: Brake = AUTO,
     seed: int = 1,
-) -> list[dict[str, Any]]:
-    """One row per speed and latency: `speed_kmh`, `latency_ns`, `phases`, `warned` (phases with a warning that counts),
-    `crashes`, `impact_kmh` {`median`, `max`} over the crashes (None without one), and the same two under `closed_form`:
-    by D = v (L + tau) + v^2 / (2 a) from the first measurement of the crossing vehicle that is sent in each phase, as
-    if one measurement were enough to be sure.
+) -> list[CrashRow]:
+    """One row per speed and latency.
 
     speeds_kmh: of the built-in crossings. progress is called after every run. Raises BadInputError for a speed that was
     not recorded; what an operator raises goes to the caller.
@@ -85,14 +103,16 @@ def crash_table(
                 crossing.expected(bursts, inputs.numbers, latency_ns)
                 for inputs, bursts in zip(played, sent, strict=True)
             ]
-            rows.append({
-                "speed_kmh": speed_kmh,
-                "latency_ns": latency_ns,
-                "phases": phases,
-                "warned": sum(one.commanded_ns is not None for one in runs),
-                **_impacts([one.impact_mps for one in runs]),
-                "closed_form": _impacts(expected),
-            })  # fmt: skip
+            rows.append(
+                CrashRow(
+                    speed_kmh=speed_kmh,
+                    latency_ns=latency_ns,
+                    phases=phases,
+                    warned=sum(one.commanded_ns is not None for one in runs),
+                    driven=_impacts([one.impact_mps for one in runs]),
+                    closed_form=_impacts(expected),
+                )
+            )
     return rows
 
 
@@ -163,7 +183,6 @@ def _worked(bursts: Sequence[Burst], latency_ns: int) -> Iterator[Work]:
             yield Work(now_ns, burst.source, value, origin_ns)
 
 
-def _impacts(speeds_mps: Sequence[float | None]) -> dict[str, Any]:
+def _impacts(speeds_mps: Sequence[float | None]) -> Impacts:
     found = [speed * KMH for speed in speeds_mps if speed is not None]
-    shown = {"median": round(median(found), 1), "max": round(max(found), 1)} if found else None
-    return {"crashes": len(found), "impact_kmh": shown or {"median": None, "max": None}}
+    return Impacts(len(found), round(median(found), 1), round(max(found), 1)) if found else Impacts(0, None, None)

@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
-from dataclasses import asdict, dataclass
-from typing import Any
+from dataclasses import dataclass
+
+from protos import json_shape
+from protos.json_shape import Json, omitted
 
 CRASH, AVOIDED = "CRASH", "AVOIDED"
 
@@ -64,9 +66,23 @@ class ClosedForm:
     impact_kmh: float
 
 
+@dataclass(frozen=True, slots=True)
+class Stage:
+    """One stage. node: where (a link: where it ends, from_node where it begins); operators: whose time it was.
+    shared_out: in proportion to what the plan says they cost."""
+
+    stage: str
+    node: str | None
+    operators: tuple[str, ...]
+    ns: int
+    from_node: str | None = omitted()
+    shared_out: bool = omitted(False)
+
+
 @dataclass(frozen=True)
 class Deciding:
-    """The tuple whose warning came first: its lineage, what it was about, and how long it took."""
+    """The tuple whose warning came first: its lineage, what it was about, and how long it took. split: its stages, once
+    a trace has been read; split_missing: why there are none."""
 
     source: int
     epoch: int
@@ -77,10 +93,8 @@ class Deciding:
     measured_s: float
     delivered_s: float
     latency_ns: tuple[int, int]
-
-    def document(self) -> dict[str, Any]:
-        """As replay.json has it; `split` is filled in from the trace."""
-        return {**asdict(self), "latency_ns": list(self.latency_ns), "split": None}
+    split: tuple[Stage, ...] | None = None
+    split_missing: str | None = omitted()
 
 
 @dataclass(frozen=True)
@@ -102,6 +116,6 @@ class Judgement:
     closed_form: ClosedForm | None
     deciding: Deciding | None
 
-    def document(self) -> dict[str, Any]:
+    def document(self) -> Json:
         """As replay.json has it."""
-        return {**asdict(self), "deciding": None if self.deciding is None else self.deciding.document()}
+        return json_shape.write(self)

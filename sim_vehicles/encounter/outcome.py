@@ -2,22 +2,20 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
-from typing import Any
+from sim_vehicles.encounter.judgement import AVOIDED, Judgement
 
 NEAR_M = 0.5  # a smaller gap is a near miss: at 50 km/h the ego drives it in 36 ms
 NOTHING = "no crossing vehicle named: nothing to judge"
 
 
-def has_crossing(verdict: Mapping[str, Any]) -> bool:
+def has_crossing(found: Judgement) -> bool:
     """Whether the scene names a crossing vehicle, so that there is something to judge."""
-    return bool(verdict.get("crossing"))
+    return bool(found.crossing)
 
 
-def is_near(verdict: Mapping[str, Any]) -> bool:
+def is_near(found: Judgement) -> bool:
     """Whether the two did not touch, and only just."""
-    gap_m = verdict.get("gap_m")
-    return verdict["outcome"] == "AVOIDED" and gap_m is not None and float(gap_m) < NEAR_M
+    return found.outcome == AVOIDED and found.gap_m is not None and found.gap_m < NEAR_M
 
 
 def length(metres: float) -> str:
@@ -25,8 +23,3 @@ def length(metres: float) -> str:
     if metres >= NEAR_M:
         return f"{metres:.2f} m"
     return "under 1 cm" if metres < 0.01 else f"{metres * 100:.0f} cm"
-
-
-def others(counts: Mapping[str, Any]) -> int:
-    """Of a verdict without a crossing vehicle: warnings, neither right nor false (older files: `false`)."""
-    return int(counts.get("others", counts.get("false")) or 0)

@@ -163,9 +163,19 @@ class Stimuli:
                 yield _Arrival(at_ns, at_ns - one.measured_ns, one.sent_ns, one.value)
 
 
-def heard(bursts: Sequence[Burst], numbers: dict[str, int]) -> list[dict[str, float | str]]:
-    """V2V tuples as they are admitted, for a page: at_s, sent_s (by the radio), station, object, measured_s (recording
-    time). Equal copies of a message count once, when the first one comes."""
+@dataclass(frozen=True, slots=True)
+class HeardMessage:
+    """A V2V tuple as it is admitted, in recording time. sent_s: by the radio."""
+
+    at_s: float
+    sent_s: float
+    station: str
+    object: str
+    measured_s: float
+
+
+def heard(bursts: Sequence[Burst], numbers: dict[str, int]) -> tuple[HeardMessage, ...]:
+    """V2V tuples as they are admitted. Equal copies of a message count once, when the first one comes."""
     names = {number: name for name, number in numbers.items()}
     found: dict[tuple[int, int, int], tuple[float, float]] = {}
     for burst in bursts:
@@ -174,13 +184,7 @@ def heard(bursts: Sequence[Burst], numbers: dict[str, int]) -> list[dict[str, fl
                 key = (value.station, value.object.object_id, burst.at_ns - burst.age_ns)
                 sent_ns = burst.at_ns if burst.sent_ns is None else burst.sent_ns
                 found.setdefault(key, (burst.at_ns / 1e9, sent_ns / 1e9))
-    return [
-        {
-            "at_s": at_s,
-            "sent_s": sent_s,
-            "station": names[station],
-            "object": names[one],
-            "measured_s": measured_ns / 1e9,
-        }
+    return tuple(
+        HeardMessage(at_s, sent_s, names[station], names[one], measured_ns / 1e9)
         for (station, one, measured_ns), (at_s, sent_s) in found.items()
-    ]
+    )

@@ -8,10 +8,9 @@ lasted.
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from math import cos, degrees, pi, sin
-from typing import Any
 
 from sim_vehicles.traffic.ego_runs import EgoRun, FileRun, IssuedWarning
 from sim_vehicles.traffic.truth import Conflict, Judgement, Limits, judged
@@ -41,6 +40,88 @@ class Warned:
 
     conflict: Conflict
     before_s: float | None
+
+
+@dataclass(frozen=True)
+class ConflictMeasures:
+    """A conflict of one of the egos, rounded. warned_before_s: None where it was not warned in time."""
+
+    ego: str
+    other: str
+    kind: str
+    from_s: float
+    until_s: float
+    pet_s: float
+    angle_deg: float
+    needed_mps2: float
+    warned_before_s: float | None
+
+
+@dataclass(frozen=True)
+class Selectivity:
+    """Messages that O3 heard and handed on: in all, on average, and the most of any 20 in a row."""
+
+    heard: int
+    relevant: int
+    mean: float | None
+    most_of_20: int
+
+
+@dataclass(frozen=True)
+class OperatorCost:
+    """Calls of one operator, and us of each."""
+
+    calls: int
+    us: float
+
+
+@dataclass(frozen=True)
+class Cost:
+    """us of a V2V tuple: of one like the others, and of one that passes O3; and of each operator that ran."""
+
+    per_tuple_us: float | None
+    per_relevant_tuple_us: float
+    operators: Mapping[str, OperatorCost]
+
+
+@dataclass(frozen=True)
+class FileMeasures:
+    """What is known of one recording; times in s, ratios 0 to 1, costs in us. missed: by kind of conflict."""
+
+    file: str
+    vehicles: int
+    vehicle_minutes: float
+    onsets: int
+    true: int
+    false: int
+    undecidable: int
+    warnings_per_minute: float
+    false_per_minute: float
+    at_most_false_per_minute: float
+    conflicts: tuple[ConflictMeasures, ...]
+    missed: Mapping[str, int]
+    o3: Selectivity
+    cost: Cost
+    warnings: tuple[Onset, ...]
+
+
+@dataclass(frozen=True)
+class TotalMeasures:
+    """The same over several recordings, without the single conflicts and warnings."""
+
+    file: str
+    vehicles: int
+    onsets: int
+    true: int
+    false: int
+    undecidable: int
+    vehicle_minutes: float
+    warnings_per_minute: float
+    false_per_minute: float
+    at_most_false_per_minute: float
+    missed: Mapping[str, int]
+    o3: Selectivity
+    cost: Cost
 
 
 def onsets(run: EgoRun, motion: Motion, conflicts: Sequence[Conflict], limits: Limits) -> list[Onset]:
@@ -95,61 +176,67 @@ def missed(file: FileRun, limits: Limits, kind: str = "crossing") -> set[frozens
     return pairs - {frozenset((one.conflict.ego, one.conflict.other)) for one in checked if one.before_s is not None}
 
 
-def document(file: FileRun, limits: Limits) -> dict[str, Any]:
-    """What is known of one recording, as JSON; times in s, ratios 0 to 1, costs in us."""
+def measured(file: FileRun, limits: Limits) -> FileMeasures:
+    """Of one recording."""
     found = [one for run in file.runs for one in onsets(run, file.motion, file.conflicts, limits)]
-    return {
-        "file": file.name,
-        "vehicles": len(file.runs),
-        **_counts(sum(run.seconds for run in file.runs) / 60, found),
-        "conflicts": [_conflict(one) for one in _checked(file, limits)],
-        "missed": {kind: len(missed(file, limits, kind)) for kind in KINDS},
-        "o3": _selectivity([run.relevant for run in file.runs]),
-        "cost": _cost(file.runs),
-        "warnings": [vars(one) for one in found],
-    }
+    minutes = sum(run.seconds for run in file.runs) / 60
+    per = 1 / minutes if minutes else 0.0
+    true, false, undecidable = (_judged_as(found, kind) for kind in ("true", "false", "undecidable"))
+    return FileMeasures(
+        file=file.name,
+        vehicles=len(file.runs),
+        vehicle_minutes=minutes,
+        onsets=len(found),
+        true=true,
+        false=false,
+        undecidable=undecidable,
+        warnings_per_minute=len(found) * per,
+        false_per_minute=false * per,
+        at_most_false_per_minute=(false + undecidable) * per,
+        conflicts=tuple(_conflict(one) for one in _checked(file, limits)),
+        missed={kind: len(missed(file, limits, kind)) for kind in KINDS},
+        o3=_selectivity([run.relevant for run in file.runs]),
+        cost=_cost(file.runs),
+        warnings=tuple(found),
+    )
 
 
-def in_all(files: Sequence[dict[str, Any]]) -> dict[str, Any]:
-    """The same over several recordings, from their documents; without the single conflicts and warnings."""
-    minutes = sum(one["vehicle_minutes"] for one in files)
-    heard, passed = (sum(one["o3"][key] for one in files) for key in ("heard", "relevant"))
-    counts = {key: sum(one[key] for one in files) for key in ("vehicles", "onsets", "true", "false", "undecidable")}
+def in_all(files: Sequence[FileMeasures]) -> TotalMeasures:
+    """Over several recordings."""
+    minutes = sum(one.vehicle_minutes for one in files)
+    per = 1 / minutes if minutes else 0.0
+    heard, passed = sum(one.o3.heard for one in files), sum(one.o3.relevant for one in files)
+    onsets, false = sum(one.onsets for one in files), sum(one.false for one in files)
+    undecidable = sum(one.undecidable for one in files)
     spent_us: dict[str, float] = {}
     for one in files:
-        for name, each in one["cost"]["operators"].items():
-            spent_us[name] = spent_us.get(name, 0.0) + each["us"] * each["calls"]
-    calls = {name: sum(one["cost"]["operators"][name]["calls"] for one in files) for name in spent_us}
-    return {
-        "file": "all",
-        **counts,
-        "vehicle_minutes": minutes,
-        **_rates(minutes, counts),
-        "missed": {kind: sum(one["missed"][kind] for one in files) for kind in KINDS},
-        "o3": {
-            "heard": heard,
-            "relevant": passed,
-            "mean": passed / heard if heard else None,
-            "most_of_20": max((one["o3"]["most_of_20"] for one in files), default=0),
-        },
-        "cost": _costs(spent_us, calls),
-    }
+        for name, each in one.cost.operators.items():
+            spent_us[name] = spent_us.get(name, 0.0) + each.us * each.calls
+    calls = {name: sum(one.cost.operators[name].calls for one in files) for name in spent_us}
+    return TotalMeasures(
+        file="all",
+        vehicles=sum(one.vehicles for one in files),
+        onsets=onsets,
+        true=sum(one.true for one in files),
+        false=false,
+        undecidable=undecidable,
+        vehicle_minutes=minutes,
+        warnings_per_minute=onsets * per,
+        false_per_minute=false * per,
+        at_most_false_per_minute=(false + undecidable) * per,
+        missed={kind: sum(one.missed[kind] for one in files) for kind in KINDS},
+        o3=Selectivity(
+            heard=heard,
+            relevant=passed,
+            mean=passed / heard if heard else None,
+            most_of_20=max((one.o3.most_of_20 for one in files), default=0),
+        ),
+        cost=_costs(spent_us, calls),
+    )
 
 
-def _counts(minutes: float, found: Sequence[Onset]) -> dict[str, Any]:
-    kinds = ("true", "false", "undecidable")
-    counts = {"onsets": len(found), **{kind: sum(one.judgement == kind for one in found) for kind in kinds}}
-    return {"vehicle_minutes": minutes, **counts, **_rates(minutes, counts)}
-
-
-def _rates(minutes: float, counts: dict[str, int]) -> dict[str, float]:
-    """Per vehicle-minute."""
-    per = 1 / minutes if minutes else 0.0
-    return {
-        "warnings_per_minute": counts["onsets"] * per,
-        "false_per_minute": counts["false"] * per,
-        "at_most_false_per_minute": (counts["false"] + counts["undecidable"]) * per,
-    }
+def _judged_as(found: Sequence[Onset], judgement: str) -> int:
+    return sum(one.judgement == judgement for one in found)
 
 
 def _checked(file: FileRun, limits: Limits) -> list[Warned]:
@@ -158,25 +245,25 @@ def _checked(file: FileRun, limits: Limits) -> list[Warned]:
     return [warned(one, by_ego[one.ego].warnings, limits) for one in file.conflicts if one.ego in by_ego]
 
 
-def _conflict(one: Warned) -> dict[str, Any]:
+def _conflict(one: Warned) -> ConflictMeasures:
     conflict = one.conflict
-    return {
-        "ego": conflict.ego,
-        "other": conflict.other,
-        "kind": conflict.kind,
-        "from_s": round(conflict.from_s, 3),
-        "until_s": round(conflict.until_s, 3),
-        "pet_s": round(conflict.pet_s, 3),
-        "angle_deg": round(degrees(conflict.angle_rad), 1),
-        "needed_mps2": round(conflict.deceleration_mps2, 2),
-        "warned_before_s": None if one.before_s is None else round(one.before_s, 3),
-    }
+    return ConflictMeasures(
+        ego=conflict.ego,
+        other=conflict.other,
+        kind=conflict.kind,
+        from_s=round(conflict.from_s, 3),
+        until_s=round(conflict.until_s, 3),
+        pet_s=round(conflict.pet_s, 3),
+        angle_deg=round(degrees(conflict.angle_rad), 1),
+        needed_mps2=round(conflict.deceleration_mps2, 2),
+        warned_before_s=None if one.before_s is None else round(one.before_s, 3),
+    )
 
 
-def _selectivity(relevant: Sequence[Sequence[bool]]) -> dict[str, Any]:
+def _selectivity(relevant: Sequence[Sequence[bool]]) -> Selectivity:
     heard, passed = sum(map(len, relevant)), sum(map(sum, relevant))
     most = max((_most(each) for each in relevant), default=0)
-    return {"heard": heard, "relevant": passed, "mean": passed / heard if heard else None, "most_of_20": most}
+    return Selectivity(heard, passed, passed / heard if heard else None, most)
 
 
 def _most(flags: Sequence[bool]) -> int:
@@ -188,7 +275,7 @@ def _most(flags: Sequence[bool]) -> int:
     return most
 
 
-def _cost(runs: Sequence[EgoRun]) -> dict[str, Any]:
+def _cost(runs: Sequence[EgoRun]) -> Cost:
     spent_us: dict[str, float] = {}
     calls: dict[str, int] = {}
     for run in runs:
@@ -198,13 +285,12 @@ def _cost(runs: Sequence[EgoRun]) -> dict[str, Any]:
     return _costs(spent_us, calls)
 
 
-def _costs(spent_us: dict[str, float], calls: dict[str, int]) -> dict[str, Any]:
-    """us per call of each operator that ran, and of a V2V tuple: of one like the others, and of one that passes O3."""
-    each = {name: {"calls": calls[name], "us": us / calls[name]} for name, us in spent_us.items() if calls[name]}
+def _costs(spent_us: dict[str, float], calls: dict[str, int]) -> Cost:
+    each = {name: OperatorCost(calls[name], us / calls[name]) for name, us in spent_us.items() if calls[name]}
     heard = calls.get("O2", 0)
     of_v2v = sum(us for name, us in spent_us.items() if name != "O1")
-    through = sum(one["us"] for name, one in each.items() if name != "O1")
-    return {"per_tuple_us": of_v2v / heard if heard else None, "per_relevant_tuple_us": through, "operators": each}
+    through = sum(one.us for name, one in each.items() if name != "O1")
+    return Cost(of_v2v / heard if heard else None, through, each)
 
 
 def _last_at(motion: Motion, name: str, t_s: float) -> State:

@@ -32,13 +32,16 @@ def sound(tmp_path_factory: pytest.TempPathFactory) -> Path:
 def test_any_damage_of_what_the_traces_are_judged_by_is_told_or_changes_nothing(
     sound: Path, tmp_path: Path, name: str, sample: int | None
 ) -> None:
-    before, values = verdict(read_run(sound)), run_document.unpacked((sound / "run.json").read_bytes()).values
+    before, values = (
+        verdict(read_run(sound)).document(),
+        run_document.unpacked((sound / "run.json").read_bytes()).values,
+    )
     for damage in damages(sound / name, sample):
         run = tmp_path / "run"
         shutil.copytree(sound, run)
         apply(run / name, damage)
         try:
-            after = verdict(read_run(run))
+            after = verdict(read_run(run)).document()
         except NoRunError:
             continue
         finally:
@@ -92,7 +95,7 @@ def test_a_run_document_without_a_check_is_read_where_its_keys_are_known(sound: 
 
 @pytest.mark.parametrize("sample", [6, pytest.param(None, marks=pytest.mark.soak)])
 def test_any_damage_of_a_trace_is_told(sound: Path, tmp_path: Path, sample: int | None) -> None:
-    before = verdict(read_run(sound))
+    before = verdict(read_run(sound)).document()
     assert before["completeness"]["complete"] and before["conservation"]["balanced"]
     files = [path.relative_to(sound) for path in sorted(sound.rglob("*.trace"))]
     assert len(files) >= 4
@@ -102,7 +105,7 @@ def test_any_damage_of_a_trace_is_told(sound: Path, tmp_path: Path, sample: int 
             shutil.copytree(sound, run)
             apply(run / file, damage)
             try:
-                after = verdict(read_run(run))
+                after = verdict(read_run(run)).document()
             except NoRunError:
                 continue
             finally:

@@ -23,8 +23,8 @@ def test_ten_times_the_load_stays_bounded_and_exact(tmp_path: Path) -> None:
         first, most = figures.growth(node)
         assert most - first <= cap
         assert figures.queued(node) <= cap
-    books = figures.report["conservation"]
-    assert books["balanced"] and books["admitted"] == books["accounted"]
-    causes = books["by_cause"]
+    books = figures.report.conservation
+    assert books.balanced and books.admitted == books.accounted
+    causes = books.by_cause
     assert causes["shed(window-aware)"] and causes["shed(rate)"] and causes["shed(late)"]
-    assert figures.report["outputs"]["order"]["met"] and figures.report["outputs"]["alarm"]["met"]
+    assert figures.report.outputs["order"].met and figures.report.outputs["alarm"].met

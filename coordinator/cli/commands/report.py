@@ -5,7 +5,7 @@ from __future__ import annotations
 import json
 from enum import StrEnum
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Any
+from typing import TYPE_CHECKING, Annotated
 
 import typer
 
@@ -16,6 +16,7 @@ if TYPE_CHECKING:
     from collections.abc import Sequence
 
     from coordinator.report.facts.reader import Run
+    from coordinator.report.report_document import Report
 
 EPILOG = """Examples:
 
@@ -93,7 +94,9 @@ def register(app: typer.Typer) -> None:
         reports = judge(read, engine.value, master, progress)
         page = write(read, reports, output, progress)
         if as_json:
-            typer.echo(json.dumps({"reports": reports, "page": str(page)}, allow_nan=False))
+            typer.echo(
+                json.dumps({"reports": [each.document() for each in reports], "page": str(page)}, allow_nan=False)
+            )
         else:
             _show(read, reports)
             typer.echo(f"page: {page}")
@@ -115,8 +118,8 @@ def _perfetto(
     if as_json:
         typer.echo(json.dumps({"file": str(path), "events": counts}))
     else:
-        told = ", ".join(f"{n} {chrome_file.WORDS.get(kind, kind)}" for kind, n in sorted(counts.items()))
-        typer.echo(f"{path}: {told}\nopen it in https://ui.perfetto.dev or chrome://tracing")
+        kinds = ", ".join(f"{n} {chrome_file.WORDS.get(kind, kind)}" for kind, n in sorted(counts.items()))
+        typer.echo(f"{path}: {kinds}\nopen it in https://ui.perfetto.dev or chrome://tracing")
 
 
 def _instant(option: str, text: object) -> int | None:
@@ -128,26 +131,26 @@ def _instant(option: str, text: object) -> int | None:
         raise typer.BadParameter(f"{option}: {error}") from None
 
 
-def refuse_unbalanced(reports: Sequence[dict[str, Any]], *, empty: bool = False) -> None:
+def refuse_unbalanced(reports: Sequence[Report], *, empty: bool = False) -> None:
     """Raises UnbalancedError where a ledger does not balance, or records of what ran are not there; empty: also where
     nothing was admitted."""
     from coordinator.report.facts import lacking
 
     wrong = [Mistake("records_lacking", text) for text in lacking.sentences(reports)]
     for each in reports:
-        books = each["conservation"]
-        if not books["balanced"]:
-            text = f"{each['run']}: the ledger does not balance, {books['problem_count']} contradictions:"
-            listed = "".join(f"\n  {problem}" for problem in books["problems"])
-            wrong.append(Mistake("unbalanced", f"{text}{listed}", subject=each["run"]))
-        if empty and books["admitted"] <= books["windows"]:
-            text = f"{each['run']}: no tuple was admitted, so there is nothing to judge"
-            wrong.append(Mistake("nothing_admitted", text, subject=each["run"]))
+        books = each.conservation
+        if not books.balanced:
+            text = f"{each.run}: the ledger does not balance, {books.problem_count} contradictions:"
+            listed = "".join(f"\n  {problem}" for problem in books.problems)
+            wrong.append(Mistake("unbalanced", f"{text}{listed}", subject=each.run))
+        if empty and books.admitted <= books.windows:
+            text = f"{each.run}: no tuple was admitted, so there is nothing to judge"
+            wrong.append(Mistake("nothing_admitted", text, subject=each.run))
     if wrong:
         raise UnbalancedError(*wrong)
 
 
-def _show(runs: Sequence[Run], reports: Sequence[dict[str, Any]]) -> None:
+def _show(runs: Sequence[Run], reports: Sequence[Report]) -> None:
     from rich.console import Console
     from rich.markup import escape
 

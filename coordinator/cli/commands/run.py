@@ -234,7 +234,7 @@ def _show(made: Plan, ran: Ran) -> None:
 
     console = Console(highlight=False)
     console.print()
-    for table in (run_summary.placement(made), run_summary.outputs(made, ran.reports[0])):
+    for table in (run_summary.placement(made), run_summary.outputs(made, ran.report)):
         console.print(table)
     lines = [*run_summary.sentences(made, ran), *_next(made, ran)]
     for line in lines:
@@ -280,7 +280,7 @@ def _end(ran: Ran) -> None:
     from coordinator.cli.commands.report import refuse_unbalanced
     from coordinator.errors import OutOfTimeError
 
-    refuse_unbalanced(ran.reports)
+    refuse_unbalanced([ran.report])
     if ran.missing or ran.left:
         error = IncompleteError(*(Mistake("incomplete", text) for text in (*ran.missing, *ran.left)))
         if any(fed.code == 2 for fed in ran.fed):

@@ -7,7 +7,7 @@ import json
 from collections.abc import Iterable, Iterator, Mapping
 from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Any
+from typing import TYPE_CHECKING, Annotated
 
 import typer
 
@@ -16,9 +16,10 @@ from coordinator.cli.commands.up import DEFAULT_ADDRESSES, AddressesOption
 if TYPE_CHECKING:
     from rich.table import Table
 
-    from coordinator.monitoring.metrics import Frame, Plans
+    from coordinator.monitoring.metrics import Frame
     from coordinator.monitoring.overload_status import OverloadStatus
-    from protos.plan_document import Plan
+    from coordinator.monitoring.query_status import QueryStatus
+    from coordinator.monitoring.status_response import PlaceStatus
 
 EPILOG = """Examples:
 
@@ -31,12 +32,15 @@ missing because it was refused, policed, shed or lost. Windows that nothing was 
 it, are no part of it. The verdict is the report's. 'coordinator top' shows the same
 live."""
 
-READING = ("coordinator.fleet.collection.run_plans", "coordinator.monitoring.overload_status")
+READING = (
+    "coordinator.fleet.collection.run_plans",
+    "coordinator.monitoring.overload_status",
+    "coordinator.monitoring.query_status",
+)
 SHOWING = ("coordinator.monitoring.explained", "coordinator.monitoring.tables", "rich.console", "rich.table")
 DEFAULT_PLAN = Path("plan.json")
 STATE_LOST = "state_lost."
 PIPED = 160  # characters: nobody has to read it on a terminal
-CLAIMED = ("deadline_ns", "bound_ns", "from_admission_ns", "guaranteed")
 PlanOption = Annotated[Path, typer.Option("--plan", help="A plan that runs and that no agent hands over.")]
 
 
@@ -58,27 +62,31 @@ def register(app: typer.Typer) -> None:
         places = address_file.load(addresses).nodes
         with Agents(places) as agents, ThreadPoolExecutor(1) as pool:
             loading = pool.submit(_load, READING if as_json else READING + SHOWING)
-            values = status_response.ask(agents, status_response.ANSWER_S)
+            statuses = status_response.ask(agents, status_response.ANSWER_S)
             loading.result()
-            known = status_response.known_plans(plan, values, agents)
-        from coordinator.monitoring import metrics, overload_status
+            known = status_response.known_plans(plan, statuses, agents)
+        from coordinator.monitoring import metrics, overload_status, query_status
 
-        frame = metrics.between(None, metrics.Look(0.0, values), known)
-        queries = _queries(values, frame, known)
+        frame = metrics.between(None, metrics.Look(0.0, statuses), known)
+        queries = query_status.queries(statuses, frame, known)
         overloads = {
-            place: overload_status.overload(node, place, known) for place, node in values.items() if node["reachable"]
+            place: overload_status.overload(found, place, known) for place, found in statuses.items() if found.reachable
         }
         if as_json:
             nodes = {
-                place: node | overloads[place].document() if place in overloads else node
-                for place, node in values.items()
+                place: found.document() | (overloads[place].document() if place in overloads else {})
+                for place, found in statuses.items()
             }
-            typer.echo(json.dumps({"nodes": nodes, "queries": queries}))
+            typer.echo(json.dumps({"nodes": nodes, "queries": query_status.document(queries)}))
         else:
             _show(
-                values, overloads, frame, queries, {name: status_response.log_of(places.get(name)) for name in values}
+                statuses,
+                overloads,
+                frame,
+                queries,
+                {name: status_response.log_of(places.get(name)) for name in statuses},
             )
-        if not all(status_response.well(node) for node in values.values()):
+        if not all(found.is_well for found in statuses.values()):
             raise typer.Exit(1)
 
 
@@ -88,49 +96,14 @@ def _load(names: Iterable[str]) -> None:
         importlib.import_module(name)
 
 
-def _queries(nodes: Mapping[str, Mapping[str, Any]], frame: Frame, plans: Plans) -> dict[str, Any]:
-    """Per query and plan that any node has: its state on each, and, where the plan is known, its outputs."""
-    found: dict[str, Any] = {}
-    for node, values in nodes.items():
-        for status in values.get("plans", []):
-            for name in status["queries"]:
-                entry = found.setdefault(name, {}).setdefault(status["hash"], {"nodes": {}, "outputs": None})
-                entry["nodes"][node] = status["state"]
-                made = plans.get(status["hash"])
-                if made is not None and name in made.queries:
-                    entry["outputs"] = {output: _output(made, output, frame) for output in made.queries[name].outputs}
-    return found
-
-
-def _output(plan: Plan, name: str, frame: Frame) -> dict[str, Any]:
-    """What the plan claims of an output, and what came of it since the runtime began; `delivered`: None where its node
-    does not answer."""
-    from coordinator.monitoring.metrics import PROMISE
-    from coordinator.plan.deadline_breakdown import guarantee_status
-
-    claim = plan.guarantee[name]
-    live = next((each for each in frame.outputs if each.name == name and not each.silent), None)
-    delivered = None
-    if live is not None:
-        delivered = {
-            "met": live.met, "late": live.late, "undecidable": live.undecidable, "miss_ratio": live.miss_ratio,
-            "missed_of_offered": live.missed_of_offered, "between": live.between, "met_idle_at_most": live.met_idle,
-            "p99_ns": live.p99_ns, "worst_ns": live.worst_ns, "slack_ns": live.slack_ns, "shed_before": live.shed,
-        }  # fmt: skip
-    return {key: getattr(claim, key) for key in CLAIMED} | {
-        "promise": PROMISE[guarantee_status(claim)],
-        "delivered": delivered,
-    }
-
-
 # -- for people
 
 
 def _show(
-    nodes: Mapping[str, Mapping[str, Any]],
+    nodes: Mapping[str, PlaceStatus],
     overloads: Mapping[str, OverloadStatus],
     frame: Frame,
-    queries: Mapping[str, Any],
+    queries: Mapping[str, Mapping[str, QueryStatus]],
     logs: Mapping[str, str],
 ) -> None:
     from rich.console import Console
@@ -142,7 +115,7 @@ def _show(
         console.width = PIPED
     console.print(_nodes(frame))
     for name, node in nodes.items():
-        if node["reachable"]:
+        if node.reachable:
             said = [
                 *_under_way(node),
                 *explained.operators(node),
@@ -181,25 +154,26 @@ def _nodes(frame: Frame) -> Table:
         if not node.reachable:
             table.add_row(node.name, "", "", "unknown")
             continue
-        hashes = [status["hash"][:8] for status in node.values["plans"] if status["state"] == node.state]
+        hashes = [status.hash[:8] for status in node.values.plans if status.state == node.state]
         limit = f" of {size(node.queue_limit_bytes)}" if node.queue_limit_bytes else ""
         table.add_row(
             node.name, node.version, "yes" if node.rt else "no", " ".join((node.state, *hashes[:1])),
             percent(node.utilisation), f"{size(node.queue_bytes)}{limit}", str(node.restarts),
-            count(node.values["records_written"]),
+            count(node.values.records_written),
         )  # fmt: skip
     return table
 
 
-def _under_way(node: Mapping[str, Any]) -> Iterator[str]:
+def _under_way(node: PlaceStatus) -> Iterator[str]:
     """Plans of which something waits, or that are not simply committed."""
-    for status in node["plans"]:
-        waits = ", ".join(f"{status[key]} {key}" for key in ("ready", "waiting", "unacknowledged") if status[key])
-        if waits or status["state"] != "committed":
-            yield f"plan {status['hash'][:8]} of {status['query']}: {status['state']}{', ' if waits else ''}{waits}"
+    for plan in node.plans:
+        counts = {"ready": plan.ready, "waiting": plan.waiting, "unacknowledged": plan.unacknowledged}
+        waits = "".join(f", {n} {name}" for name, n in counts.items() if n)
+        if waits or plan.state != "committed":
+            yield f"plan {plan.hash[:8]} of {plan.query}: {plan.state}{waits}"
 
 
-def _outputs(queries: Mapping[str, Any], silent: set[str]) -> Table:
+def _outputs(queries: Mapping[str, Mapping[str, QueryStatus]], silent: set[str]) -> Table:
     """By query; what came is since the runtime began. silent: outputs whose node does not answer."""
     from coordinator.monitoring.tables import count, duration
     from coordinator.report import missed_share
@@ -208,18 +182,18 @@ def _outputs(queries: Mapping[str, Any], silent: set[str]) -> Table:
     table = _table("query", "state", "output", "deadline", "bound", "promise", "results", "missed", "longest")
     for name, plans in queries.items():
         for entry in plans.values():
-            states = ", ".join(dict.fromkeys(entry["nodes"].values()))
-            if entry["outputs"] is None:
+            states = ", ".join(dict.fromkeys(entry.nodes.values()))
+            if entry.outputs is None:
                 table.add_row(name, states, "give --plan")
-            for output, claim in (entry["outputs"] or {}).items():
-                ns = claim["from_admission_ns"] if claim["bound_ns"] is None else claim["bound_ns"]
+            for output, claim in (entry.outputs or {}).items():
+                ns = claim.from_admission_ns if claim.bound_ns is None else claim.bound_ns
                 bound = "none" if ns is None else show_ns(ns)
                 cells = ["no answer" if output in silent else "", "", ""]
-                if came := claim["delivered"]:
-                    results = came["met"] + came["late"] + came["undecidable"]
-                    longest = duration(came["worst_ns"] or None)
-                    cells = [count(results), missed_share.markup(came["missed_of_offered"]), longest]
-                row = name, states, output, show_ns(claim["deadline_ns"]), bound, claim["promise"]
+                if (came := claim.delivered) is not None:
+                    results = came.met + came.late + came.undecidable
+                    longest = duration(came.worst_ns or None)
+                    cells = [count(results), missed_share.markup(came.missed_of_offered), longest]
+                row = name, states, output, show_ns(claim.deadline_ns), bound, claim.promise
                 table.add_row(*row, *cells)
     return table
 
@@ -233,8 +207,8 @@ def _wrong(frame: Frame) -> Iterator[str]:
         if node.why:
             known = node.well or not node.reachable
             said[node.why if known else f"node {node.name} is not well: {node.why}"] = None
-        if lost := [name.partition(".")[2] for name in node.values.get("counters", {}) if name.startswith(STATE_LOST)]:
-            since = f"{node.values['uptime_ns'] / 1e9:.0f} s ago"
+        if lost := [name.partition(".")[2] for name in node.values.counters if name.startswith(STATE_LOST)]:
+            since = f"{node.values.uptime_ns / 1e9:.0f} s ago"
             said[f"node {node.name}: {', '.join(lost)} began anew without state {since}, as the runtime did"] = None
         if node.restarts:
             times = "once" if node.restarts == 1 else f"{node.restarts} times"

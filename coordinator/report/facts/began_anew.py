@@ -2,34 +2,39 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Mapping
-from typing import Any
+from collections.abc import Iterable, Iterator
 
 from coordinator.report.facts.merged_plans import ID_BITS
 from coordinator.report.facts.reader import Incarnation, Run, records_of
+from coordinator.report.report_document import BeganAnew
 from protos.records import PLAN_EPOCH_MASK, Plan, Reset
 
 
-def began_anew(run: Run) -> list[dict[str, Any]]:
-    """A row per incarnation with such operators: `node`, `boot`, `operators` and `after_ns`, since the first record of
-    its clock in the run."""
+def began_anew(run: Run) -> tuple[BeganAnew, ...]:
+    """One per incarnation with such operators, from the first record of its clock in the run on."""
     first_ns: dict[str, int] = {}
-    rows: list[dict[str, Any]] = []
+    found: list[tuple[Incarnation, dict[str, int]]] = []
     for incarnation in run.incarnations:
-        told = [record for _, record in records_of(incarnation) if isinstance(record, (Plan, Reset))]
-        if told:
-            first_ns[incarnation.clock] = min(told[0].at_ns, first_ns.get(incarnation.clock, told[0].at_ns))
-        if lost := dict(_lost(run, told)):
-            rows.append(_row(run, incarnation, lost))
-    for row, clock in ((row, row.pop("clock")) for row in rows):
-        row["after_ns"] = row.pop("at_ns") - first_ns[clock]
-    return rows
+        records = [record for _, record in records_of(incarnation) if isinstance(record, (Plan, Reset))]
+        if records:
+            first_ns[incarnation.clock] = min(records[0].at_ns, first_ns.get(incarnation.clock, records[0].at_ns))
+        if lost := dict(_lost(run, records)):
+            found.append((incarnation, lost))
+    return tuple(
+        BeganAnew(
+            node=run.plan.nodes[incarnation.node],
+            boot=incarnation.boot_hex,
+            operators=tuple(lost),
+            after_ns=min(lost.values()) - first_ns[incarnation.clock],
+        )
+        for incarnation, lost in found
+    )
 
 
-def _lost(run: Run, told: Iterable[Plan | Reset]) -> Iterator[tuple[str, int]]:
+def _lost(run: Run, records: Iterable[Plan | Reset]) -> Iterator[tuple[str, int]]:
     """Operator and instant."""
     epochs: dict[int, int] = {}
-    for record in told:
+    for record in records:
         if isinstance(record, Plan):
             if record.stamp in run.plan.numbers:
                 epochs[record.plan_epoch & PLAN_EPOCH_MASK] = run.plan.numbers[record.stamp]
@@ -39,24 +44,13 @@ def _lost(run: Run, told: Iterable[Plan | Reset]) -> Iterator[tuple[str, int]]:
                 yield name, record.at_ns
 
 
-def _row(run: Run, incarnation: Incarnation, lost: Mapping[str, int]) -> dict[str, Any]:
-    return {
-        "node": run.plan.nodes[incarnation.node],
-        "boot": incarnation.boot_hex,
-        "operators": list(lost),
-        "at_ns": min(lost.values()),
-        "clock": incarnation.clock,
-    }
-
-
-def sentences(rows: Iterable[Mapping[str, Any]]) -> Iterator[str]:
-    """One per row."""
-    for row in rows:
-        operators = row["operators"]
-        whose = f"operator {operators[0]}" if len(operators) == 1 else f"operators {', '.join(operators)}"
+def sentences(found: Iterable[BeganAnew]) -> Iterator[str]:
+    """One of each."""
+    for one in found:
+        of = f"operator {one.operators[0]}" if len(one.operators) == 1 else f"operators {', '.join(one.operators)}"
         yield (
-            f"node {row['node']}: {whose} began anew without the state that went with the runtime, "
-            f"{row['after_ns'] / 1e9:.3f} s after the run's beginning there"
+            f"node {one.node}: {of} began anew without the state that went with the runtime, "
+            f"{one.after_ns / 1e9:.3f} s after the run's beginning there"
         )
 
 

@@ -8,9 +8,9 @@ LOAD record stands where it says it does, and every record's plan epoch is named
 from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass, field
 from enum import IntEnum
-from typing import Any
 
 from coordinator.report.facts.reader import Incarnation, Run
+from coordinator.report.report_document import Completeness, TraceState
 from protos import records as rec
 
 LEDGER_KINDS = (
@@ -142,28 +142,28 @@ def incomplete_nodes(run: Run, traces: Iterable[Trace]) -> frozenset[int]:
     return unknown_nodes(run, traces) | damaged
 
 
-def completeness(run: Run, traces: Iterable[Trace]) -> dict[str, Any]:
+def completeness(run: Run, traces: Iterable[Trace]) -> Completeness:
     """The `completeness` of report.json."""
     traces = list(traces)
     missing = [run.plan.nodes[node] for node in sorted(set(run.plan.nodes) - {t.incarnation.node for t in traces})]
-    return {
-        "complete": not missing and not run.damage and all(trace.whole for trace in traces),
-        "incarnations": [
-            {
-                "node": run.plan.nodes[trace.incarnation.node],
-                "boot": trace.incarnation.boot_hex,
-                "records": trace.incarnation.declared.records,
-                "found": trace.scan.found,
-                "unusable": trace.scan.unusable,
-                "dropped": trace.scan.dropped,
-                "lost": trace.scan.lost,
-                "other_plans": trace.scan.foreign,
-                "status": trace.status.name.lower(),
-                "complete": trace.whole,
-                "why": list(trace.why),
-            }
+    return Completeness(
+        complete=not missing and not run.damage and all(trace.whole for trace in traces),
+        incarnations=tuple(
+            TraceState(
+                node=run.plan.nodes[trace.incarnation.node],
+                boot=trace.incarnation.boot_hex,
+                records=trace.incarnation.declared.records,
+                found=trace.scan.found,
+                unusable=trace.scan.unusable,
+                dropped=trace.scan.dropped,
+                lost=trace.scan.lost,
+                other_plans=trace.scan.foreign,
+                status=trace.status.name.lower(),
+                complete=trace.whole,
+                why=tuple(trace.why),
+            )
             for trace in traces
-        ],
-        "nodes_without_trace": missing,
-        "damage": list(run.damage),
-    }
+        ),
+        nodes_without_trace=tuple(missing),
+        damage=tuple(run.damage),
+    )

@@ -7,7 +7,7 @@ from __future__ import annotations
 
 from collections import defaultdict
 from collections.abc import Iterable, Iterator, Mapping, Sequence
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 from coordinator.report.facts.merged_plans import number_of
 from coordinator.report.facts.plan_view import PlanView
@@ -15,6 +15,7 @@ from coordinator.report.facts.plan_view import PlanView
 if TYPE_CHECKING:
     from coordinator.report.facts.completeness import Trace
     from coordinator.report.facts.reader import Run
+    from coordinator.report.report_document import Report
 
 
 def lacking(run: Run, traces: Sequence[Trace]) -> list[str]:
@@ -22,11 +23,11 @@ def lacking(run: Run, traces: Sequence[Trace]) -> list[str]:
     return [*_plans(run, traces), *_nodes(run.plan, traces), *_incomplete(run.plan, traces)]
 
 
-def sentences(reports: Sequence[Mapping[str, Any]]) -> Iterator[str]:
+def sentences(reports: Sequence[Report]) -> Iterator[str]:
     """Of several reports, each led by its run's name."""
     for report in reports:
-        for line in report["lacking"]:
-            yield f"{report['run']}: {line}" if len(reports) > 1 else line
+        for line in report.lacking:
+            yield f"{report.run}: {line}" if len(reports) > 1 else line
 
 
 def _plans(run: Run, traces: Iterable[Trace]) -> Iterator[str]:

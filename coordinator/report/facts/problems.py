@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from enum import IntEnum
-from typing import TYPE_CHECKING, Any, NamedTuple
+from typing import TYPE_CHECKING, NamedTuple
 
 from coordinator.report.facts.plan_view import OUTPUT, PEER, RESULT, SIDE, UNIT, PlanView, consumer_parts
 from protos.records import KINDS
@@ -12,6 +12,7 @@ if TYPE_CHECKING:
     from collections.abc import Mapping
 
     from coordinator.report.facts.reader import Run
+from coordinator.report.report_document import Contradiction
 
 
 class Fault(IntEnum):
@@ -114,17 +115,17 @@ _FIRST = {
 }
 
 
-def summary(run: Run, counted: Mapping[tuple[int, int, int], int]) -> list[dict[str, Any]]:
-    """`{node, boot, what, times}` per kind of contradiction. counted: by kind, incarnation and kind of record or 0."""
-    return [
-        {
-            "node": run.plan.nodes[run.incarnations[inc].node],
-            "boot": run.incarnations[inc].boot_hex,
-            "what": _FIRST[Fault(fault)] if fault in _FIRST else f"{KINDS[kind]} {_SECOND[Fault(fault)]}",
-            "times": times,
-        }
+def summary(run: Run, counted: Mapping[tuple[int, int, int], int]) -> tuple[Contradiction, ...]:
+    """One per kind of contradiction and incarnation. counted: by kind, incarnation and kind of record or 0."""
+    return tuple(
+        Contradiction(
+            node=run.plan.nodes[run.incarnations[inc].node],
+            boot=run.incarnations[inc].boot_hex,
+            what=_FIRST[Fault(fault)] if fault in _FIRST else f"{KINDS[kind]} {_SECOND[Fault(fault)]}",
+            times=times,
+        )
         for (fault, inc, kind), times in sorted(counted.items())
-    ]
+    )
 
 
 def sentence(run: Run, problem: Problem) -> str:

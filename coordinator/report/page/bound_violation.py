@@ -2,26 +2,25 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
-from typing import Any
+from collections.abc import Sequence
 
-from coordinator.report import cost_overrun
+from coordinator.report.report_document import Output, Report
 from coordinator.units import counted, show_ns
 
 SHOWN = 4  # of the units that ran longer than planned
 
 
-def sentences(report: Mapping[str, Any]) -> list[str]:
-    """Of a report with `dearer`; nothing where no result was beyond its bound for certain."""
-    several = bool(report.get("earlier"))
+def sentences(report: Report) -> list[str]:
+    """Nothing where no result was beyond its bound for certain."""
+    several = bool(report.earlier)
     lines = [
-        f"output {name}: {found['above_bound']} of {counted(found['delivered'], 'result')} took longer than "
-        f"{_bound(found, several)}, by up to {show_ns(found['above_bound_by_ns'])}"
-        for name, found in report["outputs"].items()
-        if found["above_bound"]
+        f"output {name}: {found.above_bound} of {counted(found.delivered, 'result')} took longer than "
+        f"{_bound(found, several)}, by up to {show_ns(found.above_bound_by_ns or 0)}"
+        for name, found in report.outputs.items()
+        if found.above_bound
     ]
     if lines:
-        units = [f"{_named(one.operators)} on {one.node}" for one in cost_overrun.of_report(report)]
+        units = [f"{_named(one.operators)} on {one.node}" for one in report.cost_overruns or ()]
         more = f" and {len(units) - SHOWN} more" if len(units) > SHOWN else ""
         here = f" (here: {', '.join(units[:SHOWN])}{more})" if units else ""
         lines.append(
@@ -32,8 +31,10 @@ def sentences(report: Mapping[str, Any]) -> list[str]:
     return lines
 
 
-def _bound(found: Mapping[str, Any], several: bool) -> str:
-    return "the bound of the plan that it ran under" if several else f"the plan's bound, {show_ns(found['bound_ns'])}"
+def _bound(found: Output, several: bool) -> str:
+    if several or found.bound_ns is None:
+        return "the bound of the plan that it ran under"
+    return f"the plan's bound, {show_ns(found.bound_ns)}"
 
 
 def _named(operators: Sequence[str]) -> str:

@@ -1,11 +1,11 @@
 """Tables of offered tuples and of what may have been missed, as rows of text. Nothing here is escaped yet."""
 
-from collections.abc import Iterator, Mapping, Sequence
-from typing import Any
+from collections.abc import Iterator, Sequence
 
 from coordinator.report import missed_share
+from coordinator.report.report_document import Report
 
-Reports = Sequence[tuple[str, Mapping[str, Any]]]  # name of the run, report
+Reports = Sequence[tuple[str, Report]]  # name of the run, report
 
 OFFERED = ("source", "offered", "admitted", "policed", "refused")
 NOTE = (
@@ -18,22 +18,22 @@ NOTE = (
 
 def offered_rows(reports: Reports) -> Iterator[tuple[str, ...]]:
     """Cells as in OFFERED, led by the run's name; none where every tuple that was offered came in."""
-    if not any(found["refused"] or found["policed"] for _, report in reports for found in report["offered"].values()):
+    if not any(found.refused or found.policed for _, report in reports for found in report.offered.values()):
         return
-    for source in dict.fromkeys(source for _, report in reports for source in report["offered"]):
+    for source in dict.fromkeys(source for _, report in reports for source in report.offered):
         for run, report in reports:
-            found = report["offered"].get(source)
+            found = report.offered.get(source)
             if found is not None:
-                reasons = ", ".join(f"{n:,} {reason.replace('_', ' ')}" for reason, n in found["refused"].items())
-                yield run, source, *(f"{found[key]:,}" for key in ("offered", "admitted", "policed")), reasons or "–"
+                reasons = ", ".join(f"{n:,} {reason.replace('_', ' ')}" for reason, n in found.refused.items())
+                yield run, source, f"{found.offered:,}", f"{found.admitted:,}", f"{found.policed:,}", reasons or "–"
 
 
-def sentences(report: Mapping[str, Any]) -> Iterator[str]:
+def sentences(report: Report) -> Iterator[str]:
     """Of each output whose share is an interval, what lies between its ends."""
-    for name, found in report["outputs"].items():
-        share = found["missed_of_offered"]
+    for name, found in report.outputs.items():
+        share = found.missed_of_offered
         if share is not None and share[0] != share[1]:
-            parts = missed_share.reasons(found["between"])
+            parts = missed_share.reasons(found.between)
             yield f"output {name}: missed {missed_share.text(share)} of what was offered: between lie {parts}"
 
 

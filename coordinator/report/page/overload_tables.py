@@ -1,19 +1,19 @@
 """Tables of the cost of overload, as rows of text for the page and the terminal. Nothing here is escaped yet."""
 
 from collections.abc import Iterator, Mapping, Sequence
-from typing import Any
 
-Reports = Sequence[tuple[str, Mapping[str, Any]]]  # name of the run, report
+from coordinator.report.report_document import Report, ShedTuples, Windows
+
+Reports = Sequence[tuple[str, Report]]  # name of the run, report
 
 LEAST_LOAD = 0.001  # that is worth a figure
 WINDOWS = ("output", "windows of", "all", "given", "in time", "share", "f*", "load", "without a result")
 SHED = ("at", "tuples", "shed of them, by policy")
-KINDS = ("skipped", "unended", "never_opened", "unknown")
-AWAY = (
-    ("never_opened", "never opened while their node was away"),
-    ("unended", "open as their node crashed"),
-    ("unknown", "due on a node of which records are missing"),
-)
+AWAY = {
+    "never_opened": "never opened while their node was away",
+    "unended": "open as their node crashed",
+    "unknown": "due on a node of which records are missing",
+}
 COUNT_AS = "They count as lost, or where records are missing as undecidable."
 WINDOWS_NOTE = (
     "Share: of all windows that were fed, those whose result was exact and in time, or was filtered behind them. f*: "
@@ -30,23 +30,29 @@ def percent(ratio: float | None) -> str:
 
 def window_rows(reports: Reports) -> Iterator[tuple[str, ...]]:
     """Cells as in WINDOWS, led by the run's name; one row per output, operator and run."""
-    outputs = dict.fromkeys(output for _, report in reports for output in report["outputs"])
+    outputs = dict.fromkeys(output for _, report in reports for output in report.outputs)
     for output in outputs:
         for run, report in reports:
-            for operator, found in report["outputs"].get(output, {}).get("windows", {}).items():
-                yield run, output, operator, *_window(found)
+            if output in report.outputs:
+                for operator, found in report.outputs[output].windows.items():
+                    yield run, output, operator, *_window(found)
 
 
-def window_sentences(report: Mapping[str, Any]) -> list[str]:
+def window_sentences(report: Report) -> list[str]:
     """On windows that have no result because their node was away or crashed, and where they cannot be counted."""
-    told: dict[str, None] = {}
-    for output in report["outputs"].values():
-        for operator, found in output.get("windows", {}).items():
-            gone = [f"{found[key]:,} {text}" for key, text in AWAY if found[key]]
+    sentences: dict[str, None] = {}
+    for output in report.outputs.values():
+        for operator, found in output.windows.items():
+            gone = [f"{n:,} {AWAY[key]}" for key, n in away(found).items() if n]
             if gone:
-                told[f"Windows of {operator}: {', '.join(gone)}. {COUNT_AS}"] = None
-            told.update({f"Windows of {operator}: {note}.": None for note in found["not_counted"]})
-    return list(told)
+                sentences[f"Windows of {operator}: {', '.join(gone)}. {COUNT_AS}"] = None
+            sentences.update({f"Windows of {operator}: {note}.": None for note in found.not_counted})
+    return list(sentences)
+
+
+def away(found: Windows) -> dict[str, int]:
+    """Windows that have no result because of their node, by the key of AWAY."""
+    return {"never_opened": found.never_opened, "unended": found.unended, "unknown": found.unknown}
 
 
 def load_text(load: float) -> str:
@@ -54,26 +60,33 @@ def load_text(load: float) -> str:
     return f"{load:.3g}" if load >= LEAST_LOAD or not load else f"< {LEAST_LOAD}"
 
 
-def _window(found: Mapping[str, Any]) -> tuple[str, ...]:
-    without = dict(found["abandoned"]) | {kind: found[kind] for kind in KINDS if found[kind]}
-    counts = (f"{found[key]:,}" for key in ("all", "given", "on_time"))
-    load = "–" if found["load"] is None else load_text(found["load"])
+def _window(found: Windows) -> tuple[str, ...]:
+    kinds = {
+        "skipped": found.skipped,
+        "unended": found.unended,
+        "never_opened": found.never_opened,
+        "unknown": found.unknown,
+    }
+    without = {**found.abandoned, **{kind: n for kind, n in kinds.items() if n}}
+    counts = f"{found.all:,}", f"{found.given:,}", f"{found.on_time:,}"
+    load = "–" if found.load is None else load_text(found.load)
     causes = ", ".join(f"{n:,} {cause.replace('_', ' ')}" for cause, n in without.items())
-    return *counts, percent(found["share"]), percent(found["long_run_share"]), load, causes or "–"
+    return *counts, percent(found.share), percent(found.long_run_share), load, causes or "–"
 
 
 def shed_rows(reports: Reports) -> Iterator[tuple[str, ...]]:
     """Cells as in SHED, led by the run's name: by source, then by unit; and what ran in a cheaper variant."""
     for run, report in reports:
-        for kind, total in (("sources", "admitted"), ("units", "came")):
-            for name, found in report["shed"][kind].items():
-                if found["policies"]:
-                    where = f"source {name}" if kind == "sources" else name
-                    yield run, where, f"{found[total]:,}", ", ".join(_policies(found["policies"]))
-        if report["degraded"]:
-            yield run, "degraded", "–", ", ".join(f"{n:,} at {name}" for name, n in report["degraded"].items())
+        for name, source in report.shed.sources.items():
+            if source.policies:
+                yield run, f"source {name}", f"{source.admitted:,}", ", ".join(_policies(source.policies))
+        for name, unit in report.shed.units.items():
+            if unit.policies:
+                yield run, name, f"{unit.came:,}", ", ".join(_policies(unit.policies))
+        if report.degraded:
+            yield run, "degraded", "–", ", ".join(f"{n:,} at {name}" for name, n in report.degraded.items())
 
 
-def _policies(policies: Mapping[str, Any]) -> Iterator[str]:
+def _policies(policies: Mapping[str, ShedTuples]) -> Iterator[str]:
     for policy, n in policies.items():
-        yield f"{n['tuples']:,} {policy} ({percent(n['rate'])})"
+        yield f"{n.tuples:,} {policy} ({percent(n.rate)})"

@@ -3,7 +3,6 @@
 import json
 from collections.abc import Callable, Mapping, Sequence
 from html import escape
-from typing import Any
 
 from coordinator.report import cost_overrun, missed_share
 from coordinator.report.facts import began_anew
@@ -12,11 +11,11 @@ from coordinator.report.page import bound_violation, offered_tables, overload_ta
 from coordinator.report.page.overload_tables import percent
 from coordinator.report.page.page_style import CSS, SCRIPT
 from coordinator.report.page.timeline import timeline
+from coordinator.report.report_document import Output, Query, Report, by_end
 from coordinator.report.summary import lost
 from coordinator.report.summary.assembly import cause_text
 from coordinator.units import counted
 
-Report = Mapping[str, Any]
 COLUMNS = ("met", "late", "shed", "lost", "undecidable")
 LATENCIES = ("p50", "p95", "p99", "max")
 
@@ -29,6 +28,16 @@ def milliseconds(ns: int | None) -> str:
 def _tenths(ns: int | None) -> str:
     """A measured latency in ms; report.json has more digits."""
     return "–" if ns is None else f"{ns / 1e6:,.1f}"
+
+
+def latencies(found: Output) -> dict[str, int | None]:
+    """By the names of LATENCIES."""
+    return {
+        "p50": found.latency_ns.p50,
+        "p95": found.latency_ns.p95,
+        "p99": found.latency_ns.p99,
+        "max": found.latency_ns.max,
+    }
 
 
 def labels(runs: Sequence[Run]) -> list[str]:
@@ -100,20 +109,18 @@ def _head(named: Named) -> str:
         after = f" after {', '.join(each[:8] for each in run.earlier)}" if run.earlier else ""
         about = f"{run.name}, plan {run.plan.hash[:8]}{after}, {time}"
         text = f"{_dot(number)}<b>{escape(name)}</b> <span class=soft>{escape(about)}</span>"
-        scene = verdict.get("verdict")
+        scene = verdict.verdict
         if isinstance(scene, Mapping) and "outcome" in scene:
             kind = "good" if scene["outcome"] == "AVOIDED" else "bad"
             text += f' <b class="{kind}">{escape(str(scene["outcome"]))}</b>'
         parts.append(f"<p>{text}</p>")
-        if lines := verdict.get("lacking"):
+        if lines := verdict.lacking:
             parts.append(f"<p class=bad>Not all that ran is here:</p>{_list(lines)}")
-        books = verdict["conservation"]
-        if not books["balanced"]:
-            told = [
-                f"{e['node']}/{e['boot']}: {counted(e['times'], 'time')}: {e['what']}" for e in books["contradictions"]
-            ]
-            about = f"The trace contradicts itself, {counted(books['problem_count'], 'time')}"
-            parts.append(f"<p class=bad>{about}; results that it concerns count as undecidable.</p>{_list(told)}")
+        books = verdict.conservation
+        if not books.balanced:
+            listed = [f"{e.node}/{e.boot}: {counted(e.times, 'time')}: {e.what}" for e in books.contradictions]
+            about = f"The trace contradicts itself, {counted(books.problem_count, 'time')}"
+            parts.append(f"<p class=bad>{about}; results that it concerns count as undecidable.</p>{_list(listed)}")
     return "".join(parts)
 
 
@@ -121,21 +128,21 @@ def _outputs(named: Named) -> str:
     rows: list[str] = []
     for output in _names(named):
         for number, (name, _, verdict) in enumerate(named):
-            found = verdict["outputs"].get(output)
+            found = verdict.outputs.get(output)
             if found is None:
                 continue
             cells = [escape(output) if len(named) == 1 else f"{escape(output)} {_dot(number)}{escape(name)}"]
-            cells += [milliseconds(found["deadline_ns"]), _bound(found)]
-            cells += [f"{found[column]:,}" for column in COLUMNS]
-            cells += [_missed(found), percent(found["miss_ratio_paper"])]
-            cells += [_tenths(found["latency_ns"][column]) for column in LATENCIES]
+            cells += [milliseconds(found.deadline_ns), _bound(found)]
+            cells += [f"{n:,}" for n in by_end(found).values()]
+            cells += [_missed(found), percent(found.miss_ratio_paper)]
+            cells += [_tenths(ns) for ns in latencies(found).values()]
             rows.append(_row(cells, group=number == 0 and bool(rows)))
     head = ["output", "deadline", "bound", *COLUMNS, "missed", "of delivered", *LATENCIES]
     sums = [
         f"{_dot(number)}{escape(query)} {_missed(found)}"
         for number, (_, _, verdict) in enumerate(named)
-        if len(verdict.get("queries", ())) > 1
-        for query, found in verdict["queries"].items()
+        if len(verdict.queries) > 1
+        for query, found in verdict.queries.items()
     ]
     by_query = f"<p>Missed by query: {'; '.join(sums)}.</p>" if sums else ""
     note = f"Times in ms. Latencies are upper bounds, over delivered results. {offered_tables.NOTE}"
@@ -144,9 +151,9 @@ def _outputs(named: Named) -> str:
     return f"<section><h2>Outputs</h2>{_table(head, rows)}{more}<p class=soft>{note}</p></section>"
 
 
-def _missed(found: Mapping[str, Any]) -> str:
+def _missed(found: Output | Query) -> str:
     """Of what was offered, coloured by the upper end."""
-    share = found["missed_of_offered"]
+    share = found.missed_of_offered
     kind = "" if share is None else "bad" if missed_share.is_missed(share) else "good"
     return f'<b class="{kind}">{missed_share.text(share)}</b>'
 
@@ -158,9 +165,9 @@ def _offered(named: Named) -> str:
     return f"<h3>Offered</h3>{_table(offered_tables.OFFERED, shown)}" if rows else ""
 
 
-def _bound(found: Mapping[str, Any]) -> str:
-    shown = milliseconds(found["bound_ns"])
-    return f'<b class="bad">{shown}</b>' if found["above_bound"] else shown
+def _bound(found: Output) -> str:
+    shown = milliseconds(found.bound_ns)
+    return f'<b class="bad">{shown}</b>' if found.above_bound else shown
 
 
 def _said(named: Named, kind: str, of: Callable[[Report], Sequence[str]]) -> str:
@@ -175,18 +182,18 @@ def _said(named: Named, kind: str, of: Callable[[Report], Sequence[str]]) -> str
 
 def _anew(named: Named) -> str:
     """Operators whose state went with their runtime."""
-    found = _said(named, "warn", lambda verdict: list(began_anew.sentences(verdict.get("began_anew", ()))))
+    found = _said(named, "warn", lambda verdict: list(began_anew.sentences(verdict.began_anew or ())))
     return f"<section><h2>Began anew</h2>{found}</section>" if found else ""
 
 
 def _longer(named: Named) -> str:
     """Units that ran longer than planned."""
-    found = _said(named, "warn", lambda verdict: cost_overrun.sentences(cost_overrun.of_report(verdict)))
+    found = _said(named, "warn", lambda verdict: cost_overrun.sentences(verdict.cost_overruns or ()))
     return f"<section><h2>Longer than planned</h2>{found}</section>" if found else ""
 
 
 def _names(named: Named) -> list[str]:
-    return list(dict.fromkeys(output for _, _, verdict in named for output in verdict["outputs"]))
+    return list(dict.fromkeys(output for _, _, verdict in named for output in verdict.outputs))
 
 
 def _overload(named: Named) -> str:
@@ -220,22 +227,22 @@ def _run_row(named: Named, row: Sequence[str], at: int) -> str:
 def _ledger(named: Named) -> str:
     parts = []
     for number, (name, _, verdict) in enumerate(named):
-        books, whole = verdict["conservation"], verdict["completeness"]
-        balanced = '<b class="good">balanced</b>' if books["balanced"] else '<b class="bad">not balanced</b>'
-        ends = ", ".join(f"{n:,} {escape(key)}" for key, n in books["by_outcome"].items() if n)
-        causes = ", ".join(f"{n:,} {escape(cause_text(key))}" for key, n in books["by_cause"].items())
-        windows = f" ({books['windows']:,} of them windows)" if books["windows"] else ""
-        tuples = f"{books['admitted']:,} tuples admitted{windows}, {books['accounted']:,} accounted for"
+        books, whole = verdict.conservation, verdict.completeness
+        balanced = '<b class="good">balanced</b>' if books.balanced else '<b class="bad">not balanced</b>'
+        ends = ", ".join(f"{n:,} {escape(key)}" for key, n in books.by_outcome.items() if n)
+        causes = ", ".join(f"{n:,} {escape(cause_text(key))}" for key, n in books.by_cause.items())
+        windows = f" ({books.windows:,} of them windows)" if books.windows else ""
+        tuples = f"{books.admitted:,} tuples admitted{windows}, {books.accounted:,} accounted for"
         text = f"<p>{_dot(number)}{escape(name)}: {tuples}: {balanced}.</p>"
         text += f"<p class=soft>Ends: {ends or 'none'}{f'. Of these: {causes}' if causes else ''}.</p>"
-        if lines := lost.sentences([{"log": None, **row} for row in verdict.get("lost_in_units", ())]):
+        if lines := lost.sentences(verdict.lost_in_units):
             text += f"<p class=warn>Lost in units:</p>{_list(lines)}"
-        if not whole["complete"]:
-            why = [f"{i['node']}/{i['boot']}: {'; '.join(i['why'])}" for i in whole["incarnations"] if i["why"]]
-            why += [f"{node}: no trace" for node in whole["nodes_without_trace"]] + list(whole["damage"])
+        if not whole.complete:
+            why = [f"{i.node}/{i.boot}: {'; '.join(i.why)}" for i in whole.incarnations if i.why]
+            why += [f"{node}: no trace" for node in whole.nodes_without_trace] + list(whole.damage)
             text += f"<p class=warn>The trace is incomplete:</p>{_list(why)}"
-        if books["problems"]:
-            text += f"<p class=bad>{books['problem_count']:,} contradictions, the first:</p>{_list(books['problems'])}"
+        if books.problems:
+            text += f"<p class=bad>{books.problem_count:,} contradictions, the first:</p>{_list(books.problems)}"
         parts.append(text)
     return f"<section><h2>Conservation</h2>{''.join(parts)}</section>"
 
@@ -267,7 +274,7 @@ def _latencies(named: Named, drawn: dict[str, plots.Figure]) -> str:
 def _latency_breakdowns(named: Named, drawn: dict[str, plots.Figure]) -> str:
     parts = []
     for output in _names(named):
-        figure = plots.latency_breakdown(output, [(name, verdict) for name, _, verdict in named])
+        figure = plots.latency_breakdown(output, [(name, verdict.latency_breakdowns) for name, _, verdict in named])
         if figure:
             parts.append(f"<h3>{escape(output)}</h3>{_plot(drawn, figure)}")
     note = (
@@ -280,7 +287,7 @@ def _latency_breakdowns(named: Named, drawn: dict[str, plots.Figure]) -> str:
 def _timelines(named: Named, drawn: dict[str, plots.Figure]) -> str:
     parts = []
     for number, (name, run, verdict) in enumerate(named):
-        shown = timeline(run, verdict["outputs"])
+        shown = timeline(run, verdict.outputs)
         title = f"<h3>{_dot(number)}{escape(name)}</h3>"
         if shown is None or not shown.bars:
             parts.append(f"{title}<p>Nothing was delivered.</p>")

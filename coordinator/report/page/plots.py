@@ -5,9 +5,9 @@ from html import escape
 from typing import Any
 
 from coordinator.report.page.timeline import Timeline
+from coordinator.report.report_document import LatencyBreakdown, Report
 
 Figure = dict[str, Any]
-Report = Mapping[str, Any]
 
 RUN_COLOURS = ("#2f7ed8", "#e07b39", "#3aa17e", "#9b6fd0", "#c2528b", "#8a8f3c")
 HOPS = ("age", "queue", "run", "link", "rest")
@@ -71,13 +71,13 @@ def ecdf(output: str, runs: Sequence[tuple[str, Report]]) -> Figure | None:
     data: list[dict[str, Any]] = []
     deadlines = set()
     for number, (name, verdict) in enumerate(runs):
-        result = verdict["outputs"].get(output)
+        result = verdict.outputs.get(output)
         if result is None:
             continue
-        deadlines.add(result["deadline_ns"])
-        known = [bound for bound in result["quantiles_ns"] if bound is not None]
+        deadlines.add(result.deadline_ns)
+        known = [bound for bound in result.quantiles_ns if bound is not None]
         if known:
-            steps = len(result["quantiles_ns"])
+            steps = len(result.quantiles_ns)
             data.append({
                 "type": "scatter", "mode": "lines", "name": escape(name), "x": [ns / MS for ns in known],
                 "y": [100 * (k + 1) / steps for k in range(len(known))],
@@ -108,28 +108,28 @@ def ecdf(output: str, runs: Sequence[tuple[str, Report]]) -> Figure | None:
     }
 
 
-def latency_breakdown(output: str, runs: Sequence[tuple[str, Report]]) -> Figure | None:
-    """Where the time of the delivered results went: stacked bars per run, on average and in the slowest 1 %."""
-    rows: list[tuple[str, Mapping[str, Any], str]] = []
-    for name, verdict in runs:
-        split = verdict["blame"].get(output)
-        if split and split["results"]:
-            rows += [
-                (f"{escape(name)}, mean", split, "mean_ns"),
-                (f"{escape(name)}, slowest 1 %", split, "tail_mean_ns"),
-            ]
+def latency_breakdown(output: str, runs: Sequence[tuple[str, Mapping[str, LatencyBreakdown]]]) -> Figure | None:
+    """Where the time of the delivered results went: stacked bars per run, on average and in the slowest 1 %.
+
+    runs: of each, the breakdowns by output.
+    """
+    rows: list[tuple[str, LatencyBreakdown, bool]] = []  # the last: of the slowest
+    for name, splits in runs:
+        split = splits.get(output)
+        if split is not None and split.results:
+            rows += [(f"{escape(name)}, mean", split, False), (f"{escape(name)}, slowest 1 %", split, True)]
     if not rows:
         return None
     rows.reverse()  # Plotly draws from the bottom
-    hops = {hop["hop"]: hop["kind"] for _, split, _ in rows for hop in split["hops"]}
+    hops = {hop.hop: hop.kind for _, split, _ in rows for hop in split.hops}
     order = sorted(hops, key=lambda hop: (HOPS.index(hops[hop]), hop))
-    every = [hop for _, verdict in runs for split in verdict["blame"].values() for hop in split["hops"]]
-    looks = _looks({hop["hop"]: hop["kind"] for hop in every})
+    every = [hop for _, splits in runs for split in splits.values() for hop in split.hops]
+    looks = _looks({hop.hop: hop.kind for hop in every})
     data = []
     for hop in order:
-        times = [next((h[key] for h in split["hops"] if h["hop"] == hop), 0) or 0 for _, split, key in rows]
+        times = [_mean_ns(split, hop, slowest) for _, split, slowest in rows]
         data.append({
-            "type": "bar", "orientation": "h", "name": escape(hop), "y": [row[0] for row in rows],
+            "type": "bar", "orientation": "h", "name": escape(hop), "y": [label for label, _, _ in rows],
             "x": [ns / MS for ns in times], "marker": looks[hop],
             "hovertemplate": escape(hop) + ": %{x:.3f} ms<extra></extra>",
         })  # fmt: skip
@@ -142,6 +142,12 @@ def latency_breakdown(output: str, runs: Sequence[tuple[str, Report]]) -> Figure
             yaxis={"automargin": True},
         ),
     }
+
+
+def _mean_ns(split: LatencyBreakdown, hop: str, slowest: bool) -> int:
+    found = next((each for each in split.hops if each.hop == hop), None)
+    ns = None if found is None else found.tail_mean_ns if slowest else found.mean_ns
+    return ns or 0
 
 
 def gantt(shown: Timeline) -> Figure:

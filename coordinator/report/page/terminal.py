@@ -1,7 +1,6 @@
 """The report as tables for the terminal."""
 
-from collections.abc import Iterator, Mapping, Sequence
-from typing import Any
+from collections.abc import Iterator, Sequence
 
 from rich.markup import escape
 from rich.table import Table
@@ -11,7 +10,8 @@ from coordinator.report.facts import began_anew
 from coordinator.report.facts.reader import Run
 from coordinator.report.page import bound_violation, offered_tables, overload_tables
 from coordinator.report.page.overload_tables import percent
-from coordinator.report.page.page import COLUMNS, LATENCIES, labels, milliseconds, operators_of
+from coordinator.report.page.page import COLUMNS, LATENCIES, labels, latencies, milliseconds, operators_of
+from coordinator.report.report_document import Conservation, Output, Query, Report, by_end
 from coordinator.report.summary import lost
 from coordinator.report.summary.assembly import cause_text
 from coordinator.units import counted
@@ -21,37 +21,34 @@ SHARES = ("missed", "of delivered")
 COUNTS = ("deadline", "bound", *COLUMNS, *SHARES)
 
 
-def tables(runs: Sequence[Run], reports: Sequence[Mapping[str, Any]], width: int = WIDE) -> Iterator[Table]:
+def tables(runs: Sequence[Run], reports: Sequence[Report], width: int = WIDE) -> Iterator[Table]:
     """Outputs, placement and conservation, side by side where there are several runs."""
     names = labels(runs)
     if width >= WIDE:
         yield _outputs(names, reports, (*COUNTS, *LATENCIES))
     else:
-        none = [
-            name for name in COLUMNS if not any(found[name] for one in reports for found in one["outputs"].values())
-        ]
+        every = [by_end(found) for one in reports for found in one.outputs.values()]
+        none = [name for name in COLUMNS if not any(ends[name] for ends in every)]
         left_out = f"; none {', '.join(none)}" if none else ""
         yield _outputs(names, reports, [name for name in COUNTS if name not in none], left_out)
         yield _outputs(names, reports, LATENCIES)
-    if any(len(report.get("queries", ())) > 1 for report in reports):
+    if any(len(report.queries) > 1 for report in reports):
         yield _queries(names, reports)
     yield from _overload(list(zip(names, reports, strict=True)))
     yield _placement(names, runs)
     yield _conservation(names, reports)
 
 
-def _outputs(
-    names: Sequence[str], reports: Sequence[Mapping[str, Any]], columns: Sequence[str], left_out: str = ""
-) -> Table:
+def _outputs(names: Sequence[str], reports: Sequence[Report], columns: Sequence[str], left_out: str = "") -> Table:
     about = f"outputs: ms; latencies are upper bounds, of delivered results{left_out}"
     table = Table(title=about, title_justify="left")
     for name in ("output", "run")[: 1 if len(reports) == 1 else 2]:
         table.add_column(name, no_wrap=True)
     for name in columns:
         table.add_column(name, justify="right", no_wrap=True)
-    for output in dict.fromkeys(output for report in reports for output in report["outputs"]):
+    for output in dict.fromkeys(output for report in reports for output in report.outputs):
         for name, report in zip(names, reports, strict=True):
-            found = report["outputs"].get(output)
+            found = report.outputs.get(output)
             if found is not None:
                 head = [escape(output), escape(name)][: 1 if len(reports) == 1 else 2]
                 table.add_row(*head, *(_cell(found, column) for column in columns))
@@ -59,7 +56,7 @@ def _outputs(
     return table
 
 
-def _queries(names: Sequence[str], reports: Sequence[Mapping[str, Any]]) -> Table:
+def _queries(names: Sequence[str], reports: Sequence[Report]) -> Table:
     """The sums over each query's outputs."""
     columns = (*COLUMNS, "missed")
     table = Table(title="queries", title_justify="left")
@@ -67,24 +64,27 @@ def _queries(names: Sequence[str], reports: Sequence[Mapping[str, Any]]) -> Tabl
         table.add_column(name, no_wrap=True)
     for name in columns:
         table.add_column(name, justify="right", no_wrap=True)
-    for query in dict.fromkeys(query for report in reports for query in report.get("queries", ())):
+    for query in dict.fromkeys(query for report in reports for query in report.queries):
         for name, report in zip(names, reports, strict=True):
-            found = report.get("queries", {}).get(query)
+            found = report.queries.get(query)
             if found is not None:
                 head = [escape(query), escape(name)][: 1 if len(reports) == 1 else 2]
                 table.add_row(*head, *(_cell(found, column) for column in columns))
     return table
 
 
-def _cell(found: Mapping[str, Any], column: str) -> str:
-    if column in LATENCIES:
-        ns = found["latency_ns"][column]
-        return "-" if ns is None else f"{ns / 1e6:.2f}"
-    if column in ("deadline", "bound"):
-        return milliseconds(found[f"{column}_ns"])
+def _cell(found: Output | Query, column: str) -> str:
     if column == "missed":
-        return missed_share.markup(found["missed_of_offered"])
-    return percent(found["miss_ratio_paper"]) if column == "of delivered" else str(found[column])
+        return missed_share.markup(found.missed_of_offered)
+    if column in COLUMNS:
+        return str(by_end(found)[column])
+    assert isinstance(found, Output), "a query has no such column"
+    if column in LATENCIES:
+        ns = latencies(found)[column]
+        return "-" if ns is None else f"{ns / 1e6:.2f}"
+    if column == "of delivered":
+        return percent(found.miss_ratio_paper)
+    return milliseconds(found.deadline_ns if column == "deadline" else found.bound_ns)
 
 
 def _overload(named: overload_tables.Reports) -> Iterator[Table]:
@@ -118,59 +118,59 @@ def _placement(names: Sequence[str], runs: Sequence[Run]) -> Table:
     return table
 
 
-def _conservation(names: Sequence[str], reports: Sequence[Mapping[str, Any]]) -> Table:
+def _conservation(names: Sequence[str], reports: Sequence[Report]) -> Table:
     table = Table(title="conservation", title_justify="left")
     for column in ("run", "admitted", "accounted", "ends", "ledger", "trace"):
         table.add_column(column)
     for name, report in zip(names, reports, strict=True):
-        books, whole = report["conservation"], report["completeness"]["complete"]
-        outcomes = {outcome: n for outcome, n in books["by_outcome"].items() if n and outcome not in ("shed", "lost")}
-        ends = ", ".join(f"{n} {cause_text(outcome)}" for outcome, n in (outcomes | books["by_cause"]).items())
+        books, whole = report.conservation, report.completeness.complete
+        outcomes = {outcome: n for outcome, n in books.by_outcome.items() if n and outcome not in ("shed", "lost")}
+        ends = ", ".join(f"{n} {cause_text(outcome)}" for outcome, n in {**outcomes, **books.by_cause}.items())
         table.add_row(
-            escape(name), _admitted(books), str(books["accounted"]), ends,
-            "[green]balanced[/]" if books["balanced"] else "[red]not balanced[/]",
+            escape(name), _admitted(books), str(books.accounted), ends,
+            "[green]balanced[/]" if books.balanced else "[red]not balanced[/]",
             "complete" if whole else "[yellow]incomplete[/]",
         )  # fmt: skip
     return table
 
 
-def _admitted(books: Mapping[str, Any]) -> str:
-    return f"{books['admitted']} ({books['windows']} windows)" if books["windows"] else str(books["admitted"])
+def _admitted(books: Conservation) -> str:
+    return f"{books.admitted} ({books.windows} windows)" if books.windows else str(books.admitted)
 
 
-def contradictions(reports: Sequence[Mapping[str, Any]]) -> Iterator[str]:
+def contradictions(reports: Sequence[Report]) -> Iterator[str]:
     """Before all else, of each run whose records contradict each other: how, how often, and the first as an example."""
     for report in reports:
-        books = report["conservation"]
-        if not books["balanced"]:
+        books = report.conservation
+        if not books.balanced:
             yield (
-                f"{report['run']}: the trace contradicts itself, {counted(books['problem_count'], 'time')}: results "
+                f"{report.run}: the trace contradicts itself, {counted(books.problem_count, 'time')}: results "
                 "that it concerns count as undecidable"
             )
-            for each in books["contradictions"]:
-                yield f"  {each['node']}/{each['boot']}: {counted(each['times'], 'time')}: {each['what']}"
-            yield f"  the first: {books['problems'][0]}"
+            for each in books.contradictions:
+                yield f"  {each.node}/{each.boot}: {counted(each.times, 'time')}: {each.what}"
+            yield f"  the first: {books.problems[0]}"
 
 
-def notes(reports: Sequence[Mapping[str, Any]]) -> Iterator[str]:
+def notes(reports: Sequence[Report]) -> Iterator[str]:
     """Below the tables: what shares of missed results leave open, results beyond their bound, windows that never came,
     units that ran longer than planned, where tuples were lost."""
     for report in reports:
         found = [
-            *began_anew.sentences(report.get("began_anew", ())), *offered_tables.sentences(report),
+            *began_anew.sentences(report.began_anew or ()), *offered_tables.sentences(report),
             *bound_violation.sentences(report), *overload_tables.window_sentences(report),
-            *cost_overrun.sentences(cost_overrun.of_report(report)), *lost.sentences(report["lost_in_units"]),
+            *cost_overrun.sentences(report.cost_overruns or ()), *lost.sentences(report.lost_in_units),
         ]  # fmt: skip
-        yield from (f"{report['run']}: {line}" if len(reports) > 1 else line for line in found)
+        yield from (f"{report.run}: {line}" if len(reports) > 1 else line for line in found)
 
 
-def incomplete(reports: Sequence[Mapping[str, Any]]) -> Iterator[str]:
+def incomplete(reports: Sequence[Report]) -> Iterator[str]:
     """Why a trace is not complete, one line per reason."""
     for report in reports:
-        found = report["completeness"]
-        for each in found["incarnations"]:
-            for why in each["why"]:
-                yield f"{report['run']}: the trace of {each['node']}/{each['boot']} is incomplete: {why}"
-        for node in found["nodes_without_trace"]:
-            yield f"{report['run']}: there is no trace of node {node}"
-        yield from (f"{report['run']}: {damage}" for damage in found["damage"])
+        found = report.completeness
+        for each in found.incarnations:
+            for why in each.why:
+                yield f"{report.run}: the trace of {each.node}/{each.boot} is incomplete: {why}"
+        for node in found.nodes_without_trace:
+            yield f"{report.run}: there is no trace of node {node}"
+        yield from (f"{report.run}: {damage}" for damage in found.damage)

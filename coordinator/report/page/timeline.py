@@ -6,10 +6,10 @@ same tuple there, so nothing is compared across clocks.
 
 from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass
-from typing import Any
 
 from coordinator.report.facts.merged_plans import own
 from coordinator.report.facts.reader import Incarnation, Run, records_of
+from coordinator.report.report_document import Output as ReportedOutput
 from coordinator.report.verdict import scan_trace
 from protos.records import Output, Ran
 
@@ -48,12 +48,12 @@ class _Focus:
     until_ns: int
 
 
-def timeline(run: Run, outputs: Mapping[str, Any]) -> Timeline | None:
+def timeline(run: Run, outputs: Mapping[str, ReportedOutput]) -> Timeline | None:
     """The window of the result that was latest against its deadline, in share of it. None: nothing was delivered.
 
     outputs: of the verdict; only names whether there is anything to look for.
     """
-    if not any(output["delivered"] for output in outputs.values()):
+    if not any(output.delivered for output in outputs.values()):
         return None
     kept = {incarnation.number: list(_own(incarnation, run)) for incarnation in run.incarnations}
     focus = _worst(run, kept)

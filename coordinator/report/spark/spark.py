@@ -7,7 +7,6 @@ are joins, windows and aggregates keyed by `run`; Python turns the few rows of t
 from collections import Counter, defaultdict
 from collections.abc import Callable, Sequence
 from functools import reduce
-from typing import Any
 
 from pyspark.sql import DataFrame, Row, SparkSession, Window
 from pyspark.sql import functions as F  # noqa: N812
@@ -29,6 +28,7 @@ from coordinator.report.facts.merged_plans import MOST_PLANS
 from coordinator.report.facts.problems import FIRST_OF_WITNESSES, Problem
 from coordinator.report.facts.reader import Run
 from coordinator.report.ledger.witnesses import lacking_sources
+from coordinator.report.report_document import Report
 from coordinator.report.spark import spark_counts, spark_records
 from coordinator.report.spark import spark_ledger as ledger
 from coordinator.report.spark import spark_results as results
@@ -53,8 +53,8 @@ Progress = Callable[[str], None]
 WIDTH = 9  # integers per row that an aggregate brings back
 
 
-def verdicts(spark: SparkSession, runs: Sequence[Run], progress: Progress = lambda _: None) -> list[dict[str, Any]]:
-    """One verdict per run, in order; see verdict.verdict for its keys."""
+def verdicts(spark: SparkSession, runs: Sequence[Run], progress: Progress = lambda _: None) -> list[Report]:
+    """One verdict per run, in order; as `verdict.verdict` gives it."""
     held: list[DataFrame] = []
 
     def persist(frame: DataFrame) -> DataFrame:

@@ -1,7 +1,7 @@
-"""The one place where the counts of either engine become the dict of report.json. Parts of it are made beside it."""
+"""The one place where the counts of either engine become a report. Parts of it are made beside it."""
 
 from collections import Counter
-from typing import Any
+from collections.abc import Mapping
 
 from coordinator.report.counts import (
     INFERRED,
@@ -23,15 +23,25 @@ from coordinator.report.facts.problems import Problem, grouped, sentence, summar
 from coordinator.report.facts.reader import Run
 from coordinator.report.ledger.missing_windows import MissingWindows
 from coordinator.report.ledger.witnesses import Witnesses
+from coordinator.report.report_document import (
+    Conservation,
+    HopTime,
+    Latencies,
+    LatencyBreakdown,
+    Missed,
+    Output,
+    Query,
+    Report,
+    by_end,
+)
 from coordinator.report.summary.lost import lost_in_units
 from coordinator.report.summary.offered import Offered, summed
 from coordinator.report.summary.overload import Overload
 from protos.records import CAUSES, SHED_POLICIES
 
 
-def assemble(run: Run, counts: Counts) -> dict[str, Any]:
-    """The verdict: report.json's `run`, `plan_hash`, `lacking`, `completeness`, `outputs`, `offered`, `conservation`,
-    `shed`, `degraded`, `lost_in_units` and `blame`."""
+def assemble(run: Run, counts: Counts) -> Report:
+    """The verdict: what a ledger tells of report.json."""
     plan, missing = run.plan, MissingWindows(run.plan, counts)
     witnesses = Witnesses(run, counts, missing)
     _lose(plan, counts, missing)
@@ -41,22 +51,22 @@ def assemble(run: Run, counts: Counts) -> dict[str, Any]:
     overload, offered = Overload(plan, counts, missing, witnesses), Offered(plan, counts)
     _contradict(counts, offered.problems())
     views = sorted(plan.outputs.values(), key=lambda output: output.id)
-    outputs = {view.name: _output(view, plan, counts, overload) | offered.output(view.id) for view in views}
-    return {
-        "run": run.name,
-        "plan_hash": plan.hash,
-        **({"earlier": list(run.earlier)} if run.earlier else {}),
-        "lacking": lacking(run, counts.traces),
-        "completeness": completeness(run, counts.traces),
-        "outputs": outputs,
-        "offered": offered.sources(),
-        **({"queries": {name: _query(plan, name, outputs) for name in plan.queries}} if plan.queries else {}),
-        "conservation": _conservation(run, counts, overload),
-        "shed": overload.shed(),
-        "degraded": overload.degraded(),
-        "lost_in_units": lost_in_units(plan, counts),
-        "blame": {view.name: _latency_breakdown(view, plan, counts, overload) for view in views},
-    }
+    outputs = {view.name: _output(view, plan, counts, overload, offered.output(view.id)) for view in views}
+    return Report(
+        run=run.name,
+        plan_hash=plan.hash,
+        earlier=tuple(run.earlier),
+        lacking=tuple(lacking(run, counts.traces)),
+        completeness=completeness(run, counts.traces),
+        outputs=outputs,
+        offered=offered.sources(),
+        queries={name: _query(plan, name, outputs) for name in plan.queries},
+        conservation=_conservation(run, counts, overload),
+        shed=overload.shed(),
+        degraded=overload.degraded(),
+        lost_in_units=lost_in_units(plan, counts),
+        latency_breakdowns={view.name: _latency_breakdown(view, plan, counts, overload) for view in views},
+    )
 
 
 def _lose(plan: PlanView, counts: Counts, missing: MissingWindows) -> None:
@@ -82,7 +92,7 @@ def _ratio(part: int, whole: int) -> float | None:
     return part / whole if whole else None
 
 
-def _output(view: OutputView, plan: PlanView, counts: Counts, overload: Overload) -> dict[str, Any]:
+def _output(view: OutputView, plan: PlanView, counts: Counts, overload: Overload, offered: Missed) -> Output:
     def n(rank: Rank) -> int:
         return counts.results.get((view.id, rank), 0)
 
@@ -92,65 +102,68 @@ def _output(view: OutputView, plan: PlanView, counts: Counts, overload: Overload
     missed = late + shed + lost
     delivered = counts.delivered.get(view.id, 0)
     ranks = counts.ranks.get(view.id, {})
-    windows = overload.windows(view)
+    bounds = [ns for (output, _), ns in sorted(plan.bounds.items()) if output == view.id]
+    above = counts.above.get(view.id, Above(0, 0))
 
     def quantile(k: int) -> int | None:
         bound = ranks[nearest_rank(delivered, k)] if delivered else None
         return bound if bound is None or bound < INSTANT_LIMIT else None
 
-    return {
-        "deadline_ns": view.deadline_ns,
-        **_bound(view, plan, counts),
-        "met": met,
-        "late": late,
-        "shed": shed,
-        "lost": lost,
-        "undecidable": undecidable,
-        "shed_unsure": shed_unsure,
-        "lost_unsure": n(Rank.LOST_UNSURE),
-        "delivered": delivered,
-        "miss_ratio": _ratio(missed, met + missed),
-        "miss_ratio_hi": _ratio(missed + undecidable + unsure, met + missed + undecidable + unsure),
-        "miss_ratio_paper": _ratio(late, met + late),
-        "latency_ns": {"p50": quantile(100), "p95": quantile(190), "p99": quantile(198), "max": quantile(QUANTILES)},
-        "latency_bound": "upper",
-        "quantiles_ns": [quantile(k) for k in range(1, QUANTILES + 1)] if delivered else [],
-        **({"windows": windows} if windows else {}),
-    }
+    return Output(
+        deadline_ns=view.deadline_ns,
+        bound_ns=bounds[0] if bounds else None,  # of the last plan; results are held against that of their own
+        above_bound=above.n if bounds else None,
+        above_bound_by_ns=above.most_ns if above.n else None,
+        met=met,
+        late=late,
+        shed=shed,
+        lost=lost,
+        undecidable=undecidable,
+        shed_unsure=shed_unsure,
+        lost_unsure=n(Rank.LOST_UNSURE),
+        delivered=delivered,
+        miss_ratio=_ratio(missed, met + missed),
+        miss_ratio_hi=_ratio(missed + undecidable + unsure, met + missed + undecidable + unsure),
+        miss_ratio_paper=_ratio(late, met + late),
+        latency_ns=Latencies(quantile(100), quantile(190), quantile(198), quantile(QUANTILES)),
+        latency_bound="upper",
+        quantiles_ns=tuple(quantile(k) for k in range(1, QUANTILES + 1)) if delivered else (),
+        windows=overload.windows(view),
+        missed=offered.missed,
+        met_idle=offered.met_idle,
+        between=offered.between,
+        missed_of_offered=offered.missed_of_offered,
+    )
 
 
-def _bound(view: OutputView, plan: PlanView, counts: Counts) -> dict[str, Any]:
-    """The bound of the last plan that has the output; results are held against that of their own plan."""
-    bounds = [ns for (output, _), ns in sorted(plan.bounds.items()) if output == view.id]
-    above = counts.above.get(view.id, Above(0, 0))
-    return {
-        "bound_ns": bounds[0] if bounds else None,
-        "above_bound": above.n if bounds else None,
-        "above_bound_by_ns": above.most_ns if above.n else None,
-    }
-
-
-_SUMMED = (
-    "met", "late", "shed", "lost", "undecidable", "shed_unsure", "lost_unsure", "delivered",
-)  # fmt: skip
-
-
-def _query(plan: PlanView, name: str, outputs: dict[str, Any]) -> dict[str, Any]:
+def _query(plan: PlanView, name: str, outputs: Mapping[str, Output]) -> Query:
     """The sum over a query's outputs."""
-    mine = [output for output in plan.queries[name] if output in outputs]
-    total = {key: sum(outputs[output][key] for output in mine) for key in _SUMMED}
-    missed = total["late"] + total["shed"] + total["lost"]
-    unsure = total["undecidable"] + total["shed_unsure"] + total["lost_unsure"]
-    return {
-        "outputs": mine,
-        **total,
-        "miss_ratio": _ratio(missed, total["met"] + missed),
-        "miss_ratio_hi": _ratio(missed + unsure, total["met"] + missed + unsure),
-        **summed([outputs[output] for output in mine]),
-    }
+    names = [output for output in plan.queries[name] if output in outputs]
+    mine = [outputs[output] for output in names]
+    met, late, shed, lost = (sum(by_end(each)[end] for each in mine) for end in ("met", "late", "shed", "lost"))
+    undecidable = sum(each.undecidable for each in mine)
+    shed_unsure, lost_unsure = sum(each.shed_unsure for each in mine), sum(each.lost_unsure for each in mine)
+    missed, unsure, offered = late + shed + lost, undecidable + shed_unsure + lost_unsure, summed(mine)
+    return Query(
+        outputs=tuple(names),
+        met=met,
+        late=late,
+        shed=shed,
+        lost=lost,
+        undecidable=undecidable,
+        shed_unsure=shed_unsure,
+        lost_unsure=lost_unsure,
+        delivered=sum(each.delivered for each in mine),
+        miss_ratio=_ratio(missed, met + missed),
+        miss_ratio_hi=_ratio(missed + unsure, met + missed + unsure),
+        missed=offered.missed,
+        met_idle=offered.met_idle,
+        between=offered.between,
+        missed_of_offered=offered.missed_of_offered,
+    )
 
 
-def _conservation(run: Run, counts: Counts, overload: Overload) -> dict[str, Any]:
+def _conservation(run: Run, counts: Counts, overload: Overload) -> Conservation:
     by_outcome = {outcome.name.lower(): 0 for outcome in Outcome}
     by_cause: dict[str, int] = {}
     for (outcome, cause), n in sorted(counts.outcomes.items()):
@@ -159,18 +172,18 @@ def _conservation(run: Run, counts: Counts, overload: Overload) -> dict[str, Any
             by_cause[_cause(outcome, cause)] = n
     faults = [fault for trace in counts.traces for fault in trace.faults]
     sentences = faults + [sentence(run, problem) for problem in counts.problems]
-    return {
-        "admitted": counts.admitted,
-        "windows": overload.windows_admitted(),  # of the admitted
-        "accounted": counts.accounted,
-        "obligations": counts.obligations,
-        "by_outcome": by_outcome,
-        "by_cause": by_cause,
-        "balanced": not faults and counts.problem_count == 0,
-        "problem_count": len(faults) + counts.problem_count,
-        "problems": sentences[:PROBLEMS_SHOWN],
-        "contradictions": summary(run, counts.contradictions),
-    }
+    return Conservation(
+        admitted=counts.admitted,
+        windows=overload.windows_admitted(),
+        accounted=counts.accounted,
+        obligations=counts.obligations,
+        by_outcome=by_outcome,
+        by_cause=by_cause,
+        balanced=not faults and counts.problem_count == 0,
+        problem_count=len(faults) + counts.problem_count,
+        problems=tuple(sentences[:PROBLEMS_SHOWN]),
+        contradictions=summary(run, counts.contradictions),
+    )
 
 
 CAUSE_WORDS = {
@@ -199,7 +212,7 @@ def _cause(outcome: int, cause: int) -> str:
     return f"{kind}({names[cause]})" if 0 < cause < len(names) else f"{kind}(number {cause})"
 
 
-def _latency_breakdown(view: OutputView, plan: PlanView, counts: Counts, overload: Overload) -> dict[str, Any]:
+def _latency_breakdown(view: OutputView, plan: PlanView, counts: Counts, overload: Overload) -> LatencyBreakdown:
     n, tail = counts.broken_down.get(view.id, (0, 0))
     latency, windows = counts.latency.get(view.id, StageTime(0, 0)), overload.only_windows(view)
     by_hop: dict[tuple[int, str], StageTime] = {}  # a hop that several plans of a run have is one
@@ -208,18 +221,18 @@ def _latency_breakdown(view: OutputView, plan: PlanView, counts: Counts, overloa
             key = (hop, WINDOW_AGE if hop == Hop.AGE and windows else _hop(plan, hop, ref))
             total_ns, tail_ns = by_hop.get(key, StageTime(0, 0))
             by_hop[key] = StageTime(total_ns + time.total_ns, tail_ns + time.tail_ns)
-    hops = [
-        {
-            "hop": name,
-            "kind": Hop(hop).name.lower(),
-            "mean_ns": time.total_ns // n if n else None,
-            "tail_mean_ns": time.tail_ns // tail if tail else None,
-            "share": _ratio(time.total_ns, latency.total_ns),
-            "tail_share": _ratio(time.tail_ns, latency.tail_ns),
-        }
+    hops = (
+        HopTime(
+            hop=name,
+            kind=Hop(hop).name.lower(),
+            mean_ns=time.total_ns // n if n else None,
+            tail_mean_ns=time.tail_ns // tail if tail else None,
+            share=_ratio(time.total_ns, latency.total_ns),
+            tail_share=_ratio(time.tail_ns, latency.tail_ns),
+        )
         for (hop, name), time in by_hop.items()
-    ]
-    return {"results": n, "tail_results": tail, "hops": hops}
+    )
+    return LatencyBreakdown(n, tail, tuple(hops))
 
 
 WINDOW_AGE = "age of a window as it closes"

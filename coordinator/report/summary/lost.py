@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from contextlib import suppress
-from typing import Any
+from dataclasses import replace
 
 from coordinator.errors import CoordinatorError
 from coordinator.fleet import addresses
@@ -12,6 +12,7 @@ from coordinator.fleet.addresses import host_of
 from coordinator.report.counts import Counts
 from coordinator.report.facts.plan_view import PlanView
 from coordinator.report.facts.reader import Run
+from coordinator.report.report_document import LostInUnit
 from coordinator.units import counted
 from protos.records import CAUSE_OPERATOR_ERROR, CAUSE_OPERATOR_HUNG, CAUSES, LOST
 
@@ -20,8 +21,8 @@ LOGGED = {CAUSES[CAUSE_OPERATOR_ERROR]: "raised an exception", CAUSES[CAUSE_OPER
 SHOWN = 10
 
 
-def lost_in_units(plan: PlanView, counts: Counts) -> list[dict[str, Any]]:
-    """`{node, unit, operators, cause, lost}`: tuples that ended in a unit as LOST; the most first.
+def lost_in_units(plan: PlanView, counts: Counts) -> tuple[LostInUnit, ...]:
+    """Tuples that ended in a unit as LOST; the most first.
 
     A unit that several plans of a run have is one.
     """
@@ -32,16 +33,16 @@ def lost_in_units(plan: PlanView, counts: Counts) -> list[dict[str, Any]]:
             key = plan.nodes[view.node], view.operators, word
             unit, n = found.get(key, (ref, 0))
             found[key] = min(unit, ref), n + count.n
-    return [
-        {"node": node, "unit": unit & UNIT_BITS, "operators": list(operators), "cause": word, "lost": n}
+    return tuple(
+        LostInUnit(node, unit & UNIT_BITS, operators, word, n)
         for (node, operators, word), (unit, n) in sorted(found.items(), key=lambda one: (-one[1][1], one))
-    ]
+    )
 
 
-def with_logs(run: Run, rows: Sequence[Mapping[str, Any]]) -> list[dict[str, Any]]:
+def with_logs(run: Run, rows: Sequence[LostInUnit]) -> tuple[LostInUnit, ...]:
     """The rows with `log`: where the agent's log is, of causes that it gives the reason of; else None."""
     where = _Logs(run)
-    return [{**row, "log": where.of(row["node"]) if row["cause"] in LOGGED else None} for row in rows]
+    return tuple(replace(row, log=where.of(row.node) if row.cause in LOGGED else None) for row in rows)
 
 
 class _Logs:
@@ -70,15 +71,15 @@ class _Logs:
         return f"the log of {node}'s agent (as a service: journalctl -u shimekiri-agent@{node})"
 
 
-def sentences(rows: Sequence[Mapping[str, Any]]) -> list[str]:
+def sentences(rows: Sequence[LostInUnit]) -> list[str]:
     """For people: which unit, on which node, how many, and where the reason stands. rows: of `with_logs`."""
     lines = []
     for row in rows[:SHOWN]:
-        names = f"{', '.join(row['operators'][:4])}{', ...' if len(row['operators']) > 4 else ''}"
-        why = LOGGED.get(row["cause"])
-        told = f"{counted(row['lost'], 'tuple')} lost in {names} (unit {row['unit']}) on {row['node']}: "
-        told += f"an operator {why}" if why else row["cause"]
-        lines.append(f"{told}; the reason stands in {row['log']}" if row["log"] else told)
+        names = f"{', '.join(row.operators[:4])}{', ...' if len(row.operators) > 4 else ''}"
+        why = LOGGED.get(row.cause)
+        line = f"{counted(row.lost, 'tuple')} lost in {names} (unit {row.unit}) on {row.node}: "
+        line += f"an operator {why}" if why else row.cause
+        lines.append(f"{line}; the reason stands in {row.log}" if row.log else line)
     if len(rows) > SHOWN:
         lines.append(f"tuples were lost in {counted(len(rows) - SHOWN, 'other unit')}: lost_in_units in report.json")
     return lines

@@ -6,9 +6,8 @@ between all met and all missed, so the share is an interval. Both engines come h
 
 from __future__ import annotations
 
-from collections import defaultdict
+from collections import Counter, defaultdict
 from collections.abc import Iterator, Mapping, Sequence
-from typing import Any
 
 from coordinator.report.counts import AggregatedCount, Counts
 from coordinator.report.facts.completeness import Status
@@ -16,6 +15,8 @@ from coordinator.report.facts.plan_view import OUTPUT, PlanView, consumer_parts
 from coordinator.report.facts.problems import Fault, Problem
 from coordinator.report.facts.windows_view import WindowView
 from coordinator.report.missed_share import MEANT, WINDOWS, interval
+from coordinator.report.report_document import Missed, Output
+from coordinator.report.report_document import Offered as OfferedSource
 from protos import records as rec
 
 
@@ -37,22 +38,23 @@ class Offered:
 
     # -- the ledger
 
-    def sources(self) -> dict[str, Any]:
+    def sources(self) -> dict[str, OfferedSource]:
         """By source that clients feed: tuples offered, admitted, refused by reason, and policed of the admitted."""
-        found: dict[str, dict[str, Any]] = {}
-        admitted = self._admitted()
+        admitted, policed, refused = Counter[str](), Counter[str](), dict[str, Counter[str]]()
+        of_source = self._admitted()
         for source, (_, stream) in sorted(self._plan.sources.items()):
             if source in self._plan.windows:
                 continue
-            empty: dict[str, Any] = {"offered": 0, "admitted": 0, "refused": {}, "policed": 0}
-            row = found.setdefault(self._plan.streams.get(stream, f"source {source}"), empty)
-            row["admitted"] += admitted[source]
-            row["policed"] += self._policed(source)
+            name = self._plan.streams.get(stream, f"source {source}")
+            admitted[name] += of_source[source]
+            policed[name] += self._policed(source)
+            reasons = refused.setdefault(name, Counter())
             for reason, count in self._refused.get(source, ()):
-                name = rec.REASONS[reason] if 0 < reason < len(rec.REASONS) else f"number {reason}"
-                row["refused"][name] = row["refused"].get(name, 0) + count.n
-            row["offered"] = row["admitted"] + sum(row["refused"].values())
-        return found
+                reasons[rec.REASONS[reason] if 0 < reason < len(rec.REASONS) else f"number {reason}"] += count.n
+        return {
+            name: OfferedSource(n + sum(refused[name].values()), n, dict(refused[name]), policed[name])
+            for name, n in admitted.items()
+        }
 
     def problems(self) -> list[Problem]:
         """Contradictions among the REFUSED records, where a trace is whole: a source that nobody feeds there, and
@@ -75,9 +77,8 @@ class Offered:
 
     # -- the share that was missed
 
-    def output(self, output: int) -> dict[str, Any]:
-        """`missed_of_offered` [lo, hi], or null where nothing was offered; `between`: what lies between, in results.
-        `met_idle`: results of windows that nothing was fed into; they are not counted, as nothing was offered."""
+    def output(self, output: int) -> Missed:
+        """Of one output."""
         from coordinator.report.counts import Rank
 
         def n(*ranks: Rank) -> int:
@@ -100,8 +101,7 @@ class Offered:
             WINDOWS: min(met, self._windows_touched(output)),
         }
         missed = n(Rank.LATE, Rank.SHED, Rank.LOST)
-        share = interval(met, missed, between)
-        return {"missed": missed, "met_idle": idle, "between": between, "missed_of_offered": share}
+        return Missed(missed, idle, between, interval(met, missed, between))
 
     def _admitted(self) -> Mapping[int, int]:
         found: dict[int, int] = defaultdict(int)
@@ -165,12 +165,12 @@ def _on_grid(view: WindowView, tallies: Sequence[AggregatedCount]) -> Iterator[i
         yield sum((count.last_ns - count.first_ns + view.length_ns) // view.hop_ns + 1 for count in tallies)
 
 
-def summed(outputs: Sequence[Mapping[str, Any]]) -> dict[str, Any]:
+def summed(outputs: Sequence[Output]) -> Missed:
     """The same of several outputs together."""
-    between = {key: sum(each["between"][key] for each in outputs) for key in MEANT}
-    met, missed, idle = (sum(each[key] for each in outputs) for key in ("met", "missed", "met_idle"))
-    share = interval(met - idle, missed, between)
-    return {"missed": missed, "met_idle": idle, "between": between, "missed_of_offered": share}
+    between = {key: sum(each.between[key] for each in outputs) for key in MEANT}
+    met, missed = sum(each.met for each in outputs), sum(each.missed for each in outputs)
+    idle = sum(each.met_idle for each in outputs)
+    return Missed(missed, idle, between, interval(met - idle, missed, between))
 
 
 __all__ = ["Offered", "summed"]

@@ -8,7 +8,7 @@ from __future__ import annotations
 from collections import defaultdict
 from collections.abc import Mapping, Sequence
 from fractions import Fraction
-from typing import Any, NamedTuple
+from typing import NamedTuple
 
 from coordinator.report.counts import AggregatedCount, Counts
 from coordinator.report.facts.completeness import Status, Trace
@@ -16,6 +16,7 @@ from coordinator.report.facts.plan_view import OutputView, PlanView, Reach
 from coordinator.report.facts.windows_view import WindowView
 from coordinator.report.ledger.missing_windows import MissingWindows
 from coordinator.report.ledger.witnesses import Witnesses
+from coordinator.report.report_document import Shed, ShedAtUnit, ShedOfSource, ShedTuples, Windows
 from coordinator.report.summary.best_share import window_bound
 from protos import records as rec
 from protos.records import SHED_POLICIES, WINDOW_CAUSES
@@ -57,7 +58,7 @@ class Overload:
         leading = {s for s, where in self._plan.sources.items() if view.id in self._reach.stream(*where)}
         return bool(leading) and leading <= set(self._plan.windows)
 
-    def windows(self, view: OutputView) -> dict[str, Any]:
+    def windows(self, view: OutputView) -> dict[str, Windows]:
         """By window operator that leads to an output: what became of its windows there, its load, and f*."""
         found: dict[str, list[WindowView]] = defaultdict(list)  # several plans of a run may have the operator
         for source, each in self._plan.windows.items():
@@ -65,42 +66,42 @@ class Overload:
                 found[each.name].append(each)
         return {name: self._windows(view, found[name]) for name in sorted(found)}
 
-    def _windows(self, view: OutputView, views: Sequence[WindowView]) -> dict[str, Any]:
-        told = _WindowOutcomes(self._counts.traces)
+    def _windows(self, view: OutputView, views: Sequence[WindowView]) -> Windows:
+        outcomes = _WindowOutcomes(self._counts.traces)
         for operator in dict.fromkeys(operator for w in views for operator in w.operators):
             for each in self._of(rec.WINDOW, operator):
-                told.add(each)
+                outcomes.add(each)
         idle = sum(self._counts.idle.get(w.source, 0) for w in views)
         admitted = sum(self._admitted(w.source) for w in views) - idle
         answers = [self._counts.window_answers.get((view.id, w.source), (0, 0)) for w in views]
         on_time = sum(met for _, met in answers)
         answered = sum(answered for answered, _ in answers)
         filtered = max(0, admitted - answered)
-        ended = told.given - idle + sum(told.abandoned.values()) + told.skipped
+        ended = outcomes.given - idle + sum(outcomes.abandoned.values()) + outcomes.skipped
         missing = self._missing.of(views)
         unknown = sum(self._witnesses.of(view.id, w.source) for w in views)
-        every = max(admitted, ended, answered) + told.unended + missing.never + unknown
+        every = max(admitted, ended, answered) + outcomes.unended + missing.never + unknown
         load = self.load(views)
         best, why = window_bound(views[0], load, view.deadline_ns)
-        return {
-            "all": every,
-            "given": told.given - idle,
-            "on_time": on_time,
-            "filtered": filtered,
-            "abandoned": told.abandoned,
-            "skipped": told.skipped,
-            "unended": told.unended,
-            "never_opened": missing.never,
-            "unknown": unknown,
-            "idle": idle,
-            "opened": told.opened,
-            "cut_off": told.cut_off - missing.begun,
-            "share": (on_time + filtered) / every if every else None,
-            "load": None if load is None else float(load),
-            "long_run_share": None if best is None else float(best),
-            "long_run_share_why": why,
-            "not_counted": missing.notes,
-        }
+        return Windows(
+            all=every,
+            given=outcomes.given - idle,
+            on_time=on_time,
+            filtered=filtered,
+            abandoned=outcomes.abandoned,
+            skipped=outcomes.skipped,
+            unended=outcomes.unended,
+            never_opened=missing.never,
+            unknown=unknown,
+            idle=idle,
+            opened=outcomes.opened,
+            cut_off=outcomes.cut_off - missing.begun,
+            share=(on_time + filtered) / every if every else None,
+            load=None if load is None else float(load),
+            long_run_share=None if best is None else float(best),
+            long_run_share_why=why,
+            not_counted=tuple(missing.notes),
+        )
 
     def load(self, views: Sequence[WindowView]) -> Fraction | None:
         """How busy the tuples of these windows would keep their node: running per tuple that was let in at the door,
@@ -125,12 +126,12 @@ class Overload:
 
     # -- tuples
 
-    def shed(self) -> dict[str, Any]:
+    def shed(self) -> Shed:
         """By source: what was admitted, and of how many tuples something was shed, by policy. By unit that shed: the
         tuples that came to it, and those that it shed (with policy selectivity: results)."""
-        return {"sources": self._by_source(), "units": self._by_unit()}
+        return Shed(self._by_source(), self._by_unit())
 
-    def _by_source(self) -> dict[str, Any]:
+    def _by_source(self) -> dict[str, ShedOfSource]:
         admitted: dict[str, int] = defaultdict(int)
         shed: dict[str, dict[str, int]] = defaultdict(lambda: defaultdict(int))
         for source, (_, stream) in sorted(self._plan.sources.items()):
@@ -139,9 +140,9 @@ class Overload:
             for (of, policy), n in sorted(self._counts.shed_tuples.items()):
                 if of == source:
                     shed[name][_name(SHED_POLICIES, policy)] += n
-        return {name: {"admitted": n, "policies": _rates(shed[name], n)} for name, n in admitted.items()}
+        return {name: ShedOfSource(n, _rates(shed[name], n)) for name, n in admitted.items()}
 
-    def _by_unit(self) -> dict[str, Any]:
+    def _by_unit(self) -> dict[str, ShedAtUnit]:
         came: dict[str, int] = defaultdict(int)
         shed: dict[str, dict[str, int]] = defaultdict(lambda: defaultdict(int))
         for unit in sorted(self._plan.units):
@@ -150,13 +151,13 @@ class Overload:
             came[name] += sum(count.n for tallies in self._at_door(unit).values() for count in tallies)
             for each in self._of(rec.SHED, unit):
                 shed[name][_name(SHED_POLICIES, each.word)] += each.summed.n
-        return {name: {"came": came[name], "policies": _rates(found, came[name])} for name, found in shed.items()}
+        return {name: ShedAtUnit(came[name], _rates(found, came[name])) for name, found in shed.items()}
 
     def degraded(self) -> dict[str, int]:
         """By operator: how often its cheaper variant ran."""
         found: dict[str, int] = defaultdict(int)
-        for (kind, _), told in self._sums.items():
-            for each in told if kind == rec.DEGRADED else ():
+        for (kind, _), rows in self._sums.items():
+            for each in rows if kind == rec.DEGRADED else ():
                 found[self._plan.operators.get(each.word, f"operator {each.word}")] += each.summed.n
         return dict(sorted(found.items()))
 
@@ -208,8 +209,8 @@ class _WindowOutcomes:
         return self._cut_off + self._left(Status.CLEAN, Status.UNKNOWN)
 
 
-def _rates(shed: Mapping[str, int], of: int) -> dict[str, Any]:
-    return {policy: {"tuples": n, "rate": n / of if of else None} for policy, n in shed.items()}
+def _rates(shed: Mapping[str, int], of: int) -> dict[str, ShedTuples]:
+    return {policy: ShedTuples(n, n / of if of else None) for policy, n in shed.items()}
 
 
 def _name(names: Sequence[str], number: int) -> str:

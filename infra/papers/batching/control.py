@@ -142,7 +142,7 @@ def _factors(length: int) -> Figure:
         }
         | {"of executions, k grew in": f"{_share(found[LARGE, FACTORS[1]])}, phi 100 ms, (1, 10)"},
         all(best[case, True] == 1 and best[case, False] == 10 for case in (LARGE, SMALL)),
-        "With the total SDMR of (3) k never leaves 1, whatever the factors: both curves are flat. With that of each "
+        "With the total SDMR of (3) k never leaves 1, with any factors: both curves are flat. With that of each "
         "execution, and dropping, k moves, but the least SDMR is not where the paper has it: at phi = 0.1 s "
         f"(best Kp {float(best[LARGE, True]):g}, KI {float(best[LARGE, False]):g}) the curves are flat but for the "
         "ends, and at 0.01 s those factors are best that leave k large "

@@ -189,7 +189,8 @@ def run(effort: Effort, tell: Tell) -> Iterator[Figure]:
         f"{BURST} tuples every {PERIOD_MS} ms, deadlines {deadline_ms(0)} to {deadline_ms(4)} ms, {TASK_US} us "
         "per tuple "
         f"and query. Planner: model `sound`, no charges, at most {SECONDS:g} s per plan; its plan runs in the virtual "
-        f"cluster, {BURSTS} bursts. Test: theorem 5, sharper, under QED; whoever needs the branch first runs it.",
+        f"cluster, {BURSTS} bursts. Test: theorem 5, sharper, under QED; the query that needs the branch first runs "
+        "it.",
         [],
         [
             Plot(

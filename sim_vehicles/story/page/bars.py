@@ -5,10 +5,10 @@ from __future__ import annotations
 from collections.abc import Sequence
 from html import escape
 
+from sim_vehicles.encounter.judgement import Stage
 from sim_vehicles.story.page.plots import MS, Figure, edge_names, edges, layout
 from sim_vehicles.story.page.run_story import Story
 from sim_vehicles.story.timeline.gantt import Gantt
-from sim_vehicles.story.timeline.lineage_trace import Stage
 
 STAGE_COLOURS = {
     "sensing": "#9aa5b1",

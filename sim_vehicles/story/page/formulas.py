@@ -9,8 +9,6 @@ from sim_vehicles.story.page.plots import TABLE_KMH, TABLE_LATENCY_S
 from sim_vehicles.story.page.run_story import KMH, Story
 from sim_vehicles.story.page.wording import kmh, seconds
 
-WRITTEN = ("scenario", "seed", "rate", "channel", "messages", "inputs_hash", "plan_hash")  # keys of replay.json
-
 
 def formulas(story: Story) -> str:
     """The section."""
@@ -19,17 +17,17 @@ def formulas(story: Story) -> str:
 
 
 def _closed_form(story: Story) -> str:
-    form = story.verdict.get("closed_form")
-    if not form or story.speed_mps is None or story.latency_s is None:
+    form = story.verdict.found.closed_form
+    if form is None or story.speed_mps is None or story.latency_s is None:
         return ""
-    v, latency_s, left = story.speed_mps, story.latency_s, float(form["left_m"])
+    v, latency_s, left = story.speed_mps, story.latency_s, form.left_m
     tau, a = story.reaction_s, story.deceleration_mps2
     needed, before = needed_m(v, latency_s, tau, a), v * (latency_s + tau)
     hit = impact_mps(v, left, latency_s, tau, a) * KMH
     square = v * v - 2 * a * (left - before)
     spare = f"it stands {left - needed:.2f} m before it" if needed <= left else f"{needed - left:.2f} m too few"
     root = f"√{square:.1f} m/s" if square > 0 else f"0, the root’s argument being {square:.1f}"
-    loop = kmh(story.verdict.get("impact_kmh") or 0, 1)
+    loop = kmh(story.verdict.found.impact_kmh or 0, 1)
     return (
         "<p>The way needed to stand, from the deciding measurement on:</p>"
         f'<p class="formula">D = v (L + τ) + v² / (2 a) = {v:.2f} · ({latency_s:.3f} + {tau:g}) + '
@@ -46,7 +44,7 @@ def _closed_form(story: Story) -> str:
 def _terms(story: Story) -> list[tuple[str, str]]:
     ego, other = escape(story.ego), escape(story.other or "the other vehicle")
     tau, a = story.reaction_s, story.deceleration_mps2
-    unused = "" if story.verdict.get("brake") else " (the automatic brake; here it was not used)"
+    unused = "" if story.verdict.found.brake else " (the automatic brake; here it was not used)"
     d300 = ", ".join(f"{needed_m(each / KMH, TABLE_LATENCY_S, tau, a):.1f} m" for each in TABLE_KMH)
     return [
         (
@@ -86,8 +84,13 @@ def _about(story: Story) -> list[tuple[str, str]]:
             f"{seconds(deciding.measured_s, 3)}, delivered at {seconds(deciding.delivered_s, 3)}. It led to the "
             f"first warning about {whom}; warnings about others do not make {escape(story.ego)} brake.",
         ))  # fmt: skip
-    known = [f"{name} {escape(str(story.replay[name]))}" for name in WRITTEN if story.replay.get(name) is not None]
-    terms.append(("The run", "; ".join([escape(story.run), *known])))
+    head = story.replay.head
+    known = {
+        "scenario": head.scenario, "seed": head.seed, "rate": story.replay.rate, "channel": head.channel,
+        "messages": head.messages, "inputs_hash": head.inputs_hash, "plan_hash": head.plan_hash,
+    }  # fmt: skip
+    written = [f"{name} {escape(str(value))}" for name, value in known.items()]
+    terms.append(("The run", "; ".join([escape(story.run), *written])))
     if story.traced.damage:
         terms.append(("Left out of the trace", "; ".join(escape(each) for each in story.traced.damage)))
     return terms

@@ -60,9 +60,10 @@ def distance(story: Story) -> Figure | None:
         return None
     since, until = _window(story)
     ego, other = escape(story.ego), escape(story.other)
-    brake = story.verdict.get("brake") or {}
+    brake = story.verdict.found.brake
+    begins_s = None if brake is None else brake.begins_s
     lines = [
-        (f"needed to stand if {ego}’s brake is commanded now", way.needed, "var(--warn)", "dot", brake.get("begins_s")),
+        (f"needed to stand if {ego}’s brake is commanded now", way.needed, "var(--warn)", "dot", begins_s),
         (f"left to {other}’s way, had {ego} not braked", way.recorded, "var(--soft)", "dash", None),
         (f"left to {other}’s way", way.left, "var(--ego)", "solid", None),
     ]
@@ -71,7 +72,7 @@ def distance(story: Story) -> Figure | None:
         points = [
             (t, m)
             for t, m in zip(line.instants_s, line.metres, strict=True)
-            if since - 0.1 <= t <= (until + 0.1 if last is None else float(last))
+            if since - 0.1 <= t <= (until + 0.1 if last is None else last)
         ]
         data.append({
             "type": "scatter", "mode": "lines", "name": name, "x": [t for t, _ in points], "y": [m for _, m in points],
@@ -98,7 +99,7 @@ def distance(story: Story) -> Figure | None:
 def _window(story: Story) -> tuple[float, float]:
     """From a second before the first event to a second after the last one, within what was played."""
     at_s = [event.at_s for event in story.events]
-    start_s, end_s = float(story.scene["start_s"]), float(story.scene["end_s"])
+    start_s, end_s = story.scene.start_s, story.scene.end_s
     if not at_s:
         return start_s, end_s
     return max(start_s, min(at_s) - 1), min(end_s, max(at_s) + 1)
@@ -148,10 +149,10 @@ def impact(story: Story) -> Figure:
         speed = kmh / KMH
         left = needed_m(speed, TABLE_LATENCY_S, *brake)
         data.append(_curve(steps, speed, left, brake, "", "var(--soft)", 1.5, "dot"))
-    form = story.verdict.get("closed_form")
-    if form and story.speed_mps is not None:
-        name = f"this measurement: {float(form['left_m']):.1f} m left at {story.speed_mps * KMH:.0f} km/h"
-        data.append(_curve(steps, story.speed_mps, float(form["left_m"]), brake, name, "var(--ego)", 3, "solid"))
+    form = story.verdict.found.closed_form
+    if form is not None and story.speed_mps is not None:
+        name = f"this measurement: {form.left_m:.1f} m left at {story.speed_mps * KMH:.0f} km/h"
+        data.append(_curve(steps, story.speed_mps, form.left_m, brake, name, "var(--ego)", 3, "solid"))
     data += _laps(story)
     marks = [] if not story.traced.deadline_ns else [(story.traced.deadline_ns, "deadline", "var(--bad)")]
     notes = [
@@ -159,7 +160,7 @@ def impact(story: Story) -> Figure:
          "xanchor": "right", "yanchor": "bottom", "font": {"size": 12, "color": "var(--soft)"}}
         for kmh in TABLE_KMH
     ]  # fmt: skip
-    top = max([_at(TABLE_KMH[-1] / KMH, brake) * KMH, *(float(lap.get("impact_kmh") or 0) for lap in story.laps)])
+    top = max([_at(TABLE_KMH[-1] / KMH, brake) * KMH, *(lap.found.impact_kmh or 0.0 for lap in story.laps)])
     return {
         "data": data,
         "layout": layout(
@@ -194,11 +195,11 @@ def _curve(
 def _laps(story: Story) -> list[dict[str, Any]]:
     points: dict[str, list[tuple[float, float, str]]] = {"bad": [], "warn": [], "good": [], "neutral": [], "this": []}
     for number, lap in enumerate(story.laps):
-        if found := lap.get("deciding"):
+        if lap.found.deciding is not None:
             group = "this" if number == story.number else kind(story, lap)
-            text = f"lap {number + 1}, phase {escape(str(lap.get('burst_phase')))}"
-            latency_ms = story.latency_of(DecidingTuple.of(found)) * 1e3
-            points[group].append((latency_ms, float(lap.get("impact_kmh") or 0), text))
+            text = f"lap {number + 1}, phase {lap.burst_phase}"
+            latency_ms = story.latency_of(DecidingTuple.of(lap.found.deciding)) * 1e3
+            points[group].append((latency_ms, lap.found.impact_kmh or 0.0, text))
     looks = {
         "good": ("other laps, avoided", "var(--good)", "circle", 8),
         "warn": ("other laps, near miss", "var(--warn)", "circle", 8),

@@ -46,7 +46,7 @@ def _page(story: Story) -> str:
          _impact(story, figures), _split(story, figures), _gantt(story, figures), tables.laps(story),
          formulas.formulas(story))
     )  # fmt: skip
-    title = escape(f"{outcome(story)}{'' if story.verdict.get('valid') else ' (not valid)'} · {story.run}")
+    title = escape(f"{outcome(story)}{'' if story.verdict.valid else ' (not valid)'} · {story.run}")
     script = f"const DATA = {_json(playback(story))}, FIGURES = {_json(figures)};"
     return (
         '<!doctype html><html lang="en"><head><meta charset="utf-8">'

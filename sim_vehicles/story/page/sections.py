@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from html import escape
 
-from sim_vehicles.encounter.outcome import NOTHING, others
+from sim_vehicles.encounter.outcome import NOTHING
 from sim_vehicles.story.page.bars import joined
 from sim_vehicles.story.page.plots import EVENT_COLOURS
 from sim_vehicles.story.page.run_story import Story
@@ -19,20 +19,19 @@ def head(story: Story) -> str:
     """The outcome, and what it is the outcome of."""
     verdict = story.verdict
     colour = kind(story, verdict)
-    above = f"{escape(str(story.scene.get('name', '')))} · {escape(how(story))}"
+    above = f"{escape(story.scene.name)} · {escape(how(story))}"
     badges = [f'<span class="badge {colour}"><b>{word(story, verdict).capitalize()}</b></span>']
-    laps = int(verdict.get("laps") or len(story.laps))
-    if laps > 1:
-        badges.append(_crashes(story, int(verdict.get("crashes") or 0), laps))
+    if verdict.laps > 1:
+        badges.append(_crashes(story, verdict.crashes, verdict.laps))
         badges.append('<span class="badge">shown: the worst lap</span>')
-    badges.append(f'<span class="badge">{escape(phase(story))}</span>' if phase(story) else "")
-    if verdict.get("valid"):
+    badges.append(f'<span class="badge">{escape(phase(story))}</span>')
+    if verdict.valid:
         why = "virtual time" if story.virtual else "real time"
         badges.append(f'<span class="badge{" good" if story.other else ""}">valid: {why}</span>')
     else:
         badges.append('<span class="badge">not valid</span>')
     more = f'<p class="beside">{escape(beside(story))}</p>' if beside(story) else ""
-    note = str(verdict.get("note") or "").removeprefix(f"{NOTHING}, and ")
+    note = (verdict.found.note or "").removeprefix(f"{NOTHING}, and ")
     note = f"<p class=soft>{escape(note)}</p>" if note else ""
     return (
         f'<p class="over">{above}</p><h1 class="{colour}">{escape(outcome(story))}</h1>{more}'
@@ -43,27 +42,27 @@ def head(story: Story) -> str:
 def _crashes(story: Story, crashes: int, laps: int) -> str:
     if not story.other:
         return f'<span class="badge">{crashes} of {laps} laps with a contact</span>'
-    counted = any(lap.get("valid") for lap in story.laps)
+    counted = any(lap.valid for lap in story.laps)
     colour = "neutral" if not counted else "bad" if crashes else "good"
     return f'<span class="badge {colour}">{crashes} of {laps} laps crash</span>'
 
 
 def tiles(story: Story) -> str:
     """What an engineer asks first, with the answers."""
-    verdict, ego, other = story.verdict, story.ego, story.other
-    first, knew = verdict.get("first_perceivable"), verdict.get("knew")
+    found, ego, other = story.verdict.found, story.ego, story.other
+    first, knew = found.first_perceivable, found.knew
     asked: list[tuple[str, str, str]] = []
     if first:
-        more = f"by {first['by']}; {metres(first['left_m'])} left"
-        asked.append((f"When could anyone see {other}?", seconds(first["at_s"]), more))
+        more = f"by {first.by}; {metres(first.left_m)} left"
+        asked.append((f"When could anyone see {other}?", seconds(first.at_s), more))
     if knew:
-        later = f"; {seconds(knew['at_s'] - first['at_s'])} later" if first else ""
-        asked.append((f"When was {ego} warned?", seconds(knew["at_s"]), f"{metres(knew['left_m'])} left{later}"))
+        later = f"; {seconds(knew.at_s - first.at_s)} later" if first else ""
+        asked.append((f"When was {ego} warned?", seconds(knew.at_s), f"{metres(knew.left_m)} left{later}"))
     elif other:
         asked.append((f"When was {ego} warned?", "never", f"no warning about {other} was delivered"))
     latest_s = None if story.stopping is None else story.stopping.latest_s
     if latest_s is not None:
-        spare = "" if not knew else _spare(latest_s - knew["at_s"])
+        spare = "" if not knew else _spare(latest_s - knew.at_s)
         asked.append(("Until when would a warning do?", seconds(latest_s), spare or "to stand before the strip"))
     if story.deciding:
         took, limit = _interval(story.deciding), ""
@@ -71,16 +70,17 @@ def tiles(story: Story) -> str:
             limit = f"deadline {milliseconds(story.traced.deadline_ns)}"
         if not story.real_time:
             recorded = milliseconds(round(story.latency_of(story.deciding) * 1e9))
-            took, limit = f"{recorded} of the recording", f"{took} in wall time, at rate {story.replay['rate']}"
+            took, limit = f"{recorded} of the recording", f"{took} in wall time, at rate {story.replay.rate}"
         asked.append(("How long did the warning take?", took, limit))
     if story.traced.stages:
         asked.append(_largest(story))
-    told = verdict.get("warnings") or {}
-    if told and not other:
-        asked.append(("Warnings about others?", str(others(told)), "neither right nor false: nothing to judge them by"))
-    elif told:
-        missed = "the one that was due is missing" if told.get("missed") else "none missed"
-        text = f"{int(told['about_crossing'])} + {int(told['false'])} false"
+    counts = found.warnings
+    if not other:
+        about = str(counts.others)
+        asked.append(("Warnings about others?", about, "neither right nor false: nothing to judge them by"))
+    else:
+        missed = "the one that was due is missing" if counts.missed else "none missed"
+        text = f"{counts.about_crossing} + {counts.false} false"
         asked.append((f"Warnings about {other}, and others?", text, missed))
     body = "".join(
         f'<div class="tile"><span class="ask">{escape(ask)}</span><b>{escape(answer)}</b>'
@@ -120,7 +120,7 @@ def scene(story: Story) -> str:
         f'<option value="{value}"{" selected" if value == 0.5 else ""}>{text} of real time</option>'
         for value, text in SPEEDS
     )
-    start, end = float(story.scene["start_s"]), float(story.scene["end_s"])
+    start, end = story.scene.start_s, story.scene.end_s
     keys, notes = _legend(story)
     legend = "".join(
         f'<li><span class="dot" style="background:var(--{colour})"></span>{text}</li>' for text, colour in keys
@@ -149,7 +149,7 @@ def _legend(story: Story) -> tuple[list[tuple[str, str]], str]:
         keys += [(other, "cross"), ("line of sight", "sight"), (f"message about {other}", "cross")]
         notes += (
             f" Dashed outline: {ego} as recorded, had it not braked. After a contact both go on as if there had been "
-            f"none. A dashed line joins {other} with who perceives it: at most {metres(story.scene.get('range_m'), 0)} "
+            f"none. A dashed line joins {other} with who perceives it: at most {metres(story.scene.range_m, 0)} "
             "away, and two of five points of the box (corners, centre) not behind a building."
         )
     return [*keys, ("vehicle with a radio", "station"), ("other vehicle", "car"), ("other message", "radio")], notes

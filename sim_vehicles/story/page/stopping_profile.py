@@ -2,10 +2,10 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import Any
 
+from sim_vehicles.closed_loop.recorded import DrivenScene, SampledTrack
 from sim_vehicles.encounter.driven_path import DrivenPath
 from sim_vehicles.encounter.physics import needed_m
 from sim_vehicles.encounter.swept_area import entry_m
@@ -50,15 +50,14 @@ class StoppingProfile:
     latest_s: float | None
 
 
-def stopping_profile(scene: Mapping[str, Any], reaction_s: float, deceleration_mps2: float) -> StoppingProfile | None:
+def stopping_profile(scene: DrivenScene, reaction_s: float, deceleration_mps2: float) -> StoppingProfile | None:
     """None where the scene has no crossing vehicle, or the ego's path does not meet its strip."""
-    vehicles, ego, crossing = scene["vehicles"], str(scene["ego"]), scene.get("crossing")
-    if crossing not in vehicles or ego not in vehicles or not scene.get("ego_recorded"):
+    vehicles, ego, crossing, step_s = scene.vehicles, scene.ego, scene.crossing, scene.step_s
+    if crossing is None or crossing not in vehicles or ego not in vehicles or scene.ego_recorded is None:
         return None
-    step_s = float(scene["step_s"])
-    recorded = track(ego, scene["ego_recorded"], step_s)
+    recorded = track(ego, scene.ego_recorded, step_s)
     moved = track(ego, vehicles[ego], step_s)
-    strip_m = entry_m(recorded, track(str(crossing), vehicles[crossing], step_s))
+    strip_m = entry_m(recorded, track(crossing, vehicles[crossing], step_s))
     if strip_m is None:
         return None
     speeds = [state.speed_mps for state in recorded.states]
@@ -67,12 +66,11 @@ def stopping_profile(scene: Mapping[str, Any], reaction_s: float, deceleration_m
     return StoppingProfile(_left(moved, step_s, strip_m), left_recorded, needed, _latest(left_recorded, needed))
 
 
-def track(name: str, sampled: Mapping[str, Any], step_s: float) -> Track:
+def track(name: str, sampled: SampledTrack, step_s: float) -> Track:
     """A sampled vehicle of a scene as a track. Raises ValueError where its columns differ in length."""
-    columns = zip(*(sampled[key] for key in ("x_m", "y_m", "heading_rad", "speed_mps")), strict=True)
-    from_s = float(sampled["from_s"])
-    states = [State(round(from_s + i * step_s, 6), *map(float, row)) for i, row in enumerate(columns)]
-    return Track(name, str(sampled["type"]), float(sampled["length_m"]), float(sampled["width_m"]), states)
+    columns = zip(sampled.x_m, sampled.y_m, sampled.heading_rad, sampled.speed_mps, strict=True)
+    states = [State(round(sampled.from_s + i * step_s, 6), *row) for i, row in enumerate(columns)]
+    return Track(name, sampled.type, sampled.length_m, sampled.width_m, states)
 
 
 def _line(of: Track, step_s: float, metres: Sequence[float]) -> Line:

@@ -2,15 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from html import escape
-from typing import Any
 
-from sim_vehicles.encounter.outcome import is_near, length, others
+from sim_vehicles.closed_loop.closed_loop import Verdict
+from sim_vehicles.encounter.outcome import is_near, length
 from sim_vehicles.story.page.bars import STAGE_COLOURS
 from sim_vehicles.story.page.run_story import Story
 from sim_vehicles.story.page.wording import DASH, kind, milliseconds, ms, word
-from sim_vehicles.story.timeline.deciding_tuple import DecidingTuple
 
 
 def table(head: Sequence[str], rows: Sequence[str]) -> str:
@@ -55,7 +54,7 @@ def split(story: Story) -> str:
             "costs."
         )
     if not story.real_time:
-        notes.append(f"The nodes’ own time: the replay ran at rate {story.replay['rate']}.")
+        notes.append(f"The nodes’ own time: the replay ran at rate {story.replay.rate}.")
     if story.traced.uncertain_ns:
         notes.append(
             f"The nodes’ clocks are known to ± {milliseconds(story.traced.uncertain_ns)}; the links carry that."
@@ -73,9 +72,9 @@ def _operators(names: Sequence[str]) -> str:
 
 def laps(story: Story) -> str:
     """All laps: a strip and a table."""
-    crashes = sum(lap["outcome"] == "CRASH" for lap in story.laps)
-    fastest = max([float(lap.get("impact_kmh") or 0) for lap in story.laps] + [1.0])
-    widest = max([float(lap.get("gap_m") or 0) for lap in story.laps] + [1.0])
+    crashes = sum(lap.crashed for lap in story.laps)
+    fastest = max([lap.found.impact_kmh or 0.0 for lap in story.laps] + [1.0])
+    widest = max([lap.found.gap_m or 0.0 for lap in story.laps] + [1.0])
     cells = "".join(_cell(story, number, lap, fastest, widest) for number, lap in enumerate(story.laps))
     rows = [_lap(story, number, lap) for number, lap in enumerate(story.laps)]
     columns = [
@@ -92,14 +91,14 @@ def laps(story: Story) -> str:
 
 
 def _counted(story: Story, crashes: int) -> str:
-    told = [lap.get("warnings") or {} for lap in story.laps]
+    counts = [lap.found.warnings for lap in story.laps]
     if not story.other:
-        warned = sum(others(each) for each in told)
+        warned = sum(each.others for each in counts)
         return f"{crashes} of {len(story.laps)} laps with a contact. {warned} warnings, neither right nor false."
-    false, missed = sum(int(each.get("false") or 0) for each in told), sum(bool(each.get("missed")) for each in told)
-    near = sum(is_near(lap) for lap in story.laps)
+    false, missed = sum(each.false for each in counts), sum(each.missed for each in counts)
+    near = sum(is_near(lap.found) for lap in story.laps)
     just = f", {near} only just avoid it" if near else ""
-    invalid = sum(not lap.get("valid") for lap in story.laps)
+    invalid = sum(not lap.valid for lap in story.laps)
     grey = f" Grey: {invalid} not valid." if invalid else ""
     return (
         f"{crashes} of {len(story.laps)} laps crash{just}. {false} false warnings; {missed} laps without the warning "
@@ -107,39 +106,35 @@ def _counted(story: Story, crashes: int) -> str:
     )
 
 
-def _cell(story: Story, number: int, lap: Mapping[str, Any], fastest: float, widest: float) -> str:
-    crashed = lap["outcome"] == "CRASH"
-    value = float(lap.get("impact_kmh") or 0) if crashed else float(lap.get("gap_m") or 0)
+def _cell(story: Story, number: int, lap: Verdict, fastest: float, widest: float) -> str:
+    crashed, found = lap.crashed, lap.found
+    value = (found.impact_kmh if crashed else found.gap_m) or 0.0
     share = value / (fastest if crashed else widest)
     text, unit = (f"{value:.0f}", "km/h") if crashed else length(value).rsplit(" ", 1)
     looks = f"lap {kind(story, lap)}"
     looks += " shown" if number == story.number else ""
-    looks += "" if lap.get("valid") else " invalid"
-    name = lap.get("burst_phase")
-    label = number if name is None else int(name)
+    looks += "" if lap.valid else " invalid"
     return (
         f'<div class="{looks}"><div class="rod"><span style="height:{100 * share:.0f}%"></span></div>'
-        f"<b>{escape(text.replace('under ', '<'))}</b><small>{unit}</small><i>{label}</i></div>"
+        f"<b>{escape(text.replace('under ', '<'))}</b><small>{unit}</small><i>{lap.burst_phase}</i></div>"
     )
 
 
-def _lap(story: Story, number: int, lap: Mapping[str, Any]) -> str:
-    knew, form = lap.get("knew") or {}, lap.get("closed_form") or {}
-    counts = lap.get("warnings") or {}
-    about_others = counts.get("false") if story.other else others(counts)
-    late = lap.get("burst_phase_ns")
-    deciding = DecidingTuple.of(found) if (found := lap.get("deciding")) else None
+def _lap(story: Story, number: int, lap: Verdict) -> str:
+    found, counts = lap.found, lap.found.warnings
+    deciding, knew, form = found.deciding, found.knew, found.closed_form
+    about_others = counts.false if story.other else counts.others
 
-    def number_of(value: Any, digits: int) -> str:
-        return DASH if value is None else f"{float(value):.{digits}f}"
+    def number_of(value: float | None, digits: int) -> str:
+        return DASH if value is None else f"{value:.{digits}f}"
 
     return row([
-        str(number + 1), number_of(lap.get("burst_phase"), 0), DASH if late is None else f"{int(late) / 1e6:.1f}",
+        str(number + 1), str(lap.burst_phase), f"{lap.burst_phase_ns / 1e6:.1f}",
         f'<b class="{kind(story, lap)}">{word(story, lap)}</b>',
-        number_of(lap.get("impact_kmh"), 1), number_of(lap.get("gap_m"), 2), number_of(knew.get("at_s"), 3),
-        number_of(knew.get("left_m"), 2), DASH if deciding is None else ms(deciding.latency_bounds_ns[1]),
-        number_of(form.get("needed_m"), 2), number_of(form.get("left_m"), 2), number_of(form.get("impact_kmh"), 1),
-        number_of(counts.get("about_crossing"), 0), number_of(about_others, 0),
-        "yes" if counts.get("missed") else "no",
-        "yes" if lap.get("valid") else f'<span class="soft">{escape(str(lap.get("why_not_valid") or "no"))}</span>',
+        number_of(found.impact_kmh, 1), number_of(found.gap_m, 2), DASH if knew is None else number_of(knew.at_s, 3),
+        DASH if knew is None else number_of(knew.left_m, 2), DASH if deciding is None else ms(deciding.latency_ns[1]),
+        DASH if form is None else number_of(form.needed_m, 2), DASH if form is None else number_of(form.left_m, 2),
+        DASH if form is None else number_of(form.impact_kmh, 1), str(counts.about_crossing), str(about_others),
+        "yes" if counts.missed else "no",
+        "yes" if lap.valid else f'<span class="soft">{escape(lap.why_not_valid or "no")}</span>',
     ], "shown" if number == story.number else "")  # fmt: skip

@@ -2,10 +2,9 @@
 
 from __future__ import annotations
 
-from typing import Any
-
+from sim_vehicles.closed_loop.closed_loop import Verdict
 from sim_vehicles.encounter.outcome import NOTHING, is_near, length
-from sim_vehicles.story.page.run_story import KMH, Story, Verdict
+from sim_vehicles.story.page.run_story import KMH, Story
 
 DASH = "–"
 
@@ -37,41 +36,42 @@ def milliseconds(ns: int | None) -> str:
 
 def kind(story: Story, lap: Verdict) -> str:
     """Colour of a lap: bad, warn (a near miss) or good; neutral where it is not valid or there is nothing to judge."""
-    if not lap.get("valid") or not story.other:
+    if not lap.valid or not story.other:
         return "neutral"
-    return "bad" if lap["outcome"] == "CRASH" else "warn" if is_near(lap) else "good"
+    return "bad" if lap.crashed else "warn" if is_near(lap.found) else "good"
 
 
 def word(story: Story, lap: Verdict) -> str:
     """A lap's outcome in a word or two."""
-    crashed = lap["outcome"] == "CRASH"
     if not story.other:
-        return "contact" if crashed else "no contact"
-    return "crash" if crashed else "near miss" if is_near(lap) else "avoided"
+        return "contact" if lap.crashed else "no contact"
+    return "crash" if lap.crashed else "near miss" if is_near(lap.found) else "avoided"
 
 
 def outcome(story: Story) -> str:
     """What happened, in one sentence."""
-    verdict, ego, other = story.verdict, story.ego, story.other
+    found, ego, other = story.verdict.found, story.ego, story.other
     if not other:
         return NOTHING[0].upper() + NOTHING[1:]
     if story.crashed:
-        return f"{ego} hits {other} at {kmh(verdict.get('impact_kmh'))}"
-    gap = "" if verdict.get("gap_m") is None else f"; least gap {length(float(verdict['gap_m']))}"
+        return f"{ego} hits {other} at {kmh(found.impact_kmh)}"
+    gap = "" if found.gap_m is None else f"; least gap {length(found.gap_m)}"
     if story.end_s is None:
         return f"{ego} and {other} pass without contact{gap}"
     return f"{ego} stops {_where(story, story.end_s, gap)}"
 
 
 def _where(story: Story, stopped_s: float, gap: str) -> str:
-    verdict, other = story.verdict, story.other
-    stood = verdict.get("stood") or {}
-    left_m = stood.get("left_m", story.left_m(stopped_s))
+    found, other = story.verdict.found, story.other
+    stood = found.stood
+    left_m = story.left_m(stopped_s) if stood is None else stood.left_m
     if left_m is not None and left_m >= 0:
-        return f"{length(float(left_m))} short of {other}’s way" + (gap if is_near(verdict) else "")
-    if stood.get("in_way"):  # the two never touch, so what crosses the place where it stands has done so before
+        return f"{length(left_m)} short of {other}’s way" + (gap if is_near(found) else "")
+    if (
+        stood is not None and stood.in_way
+    ):  # the two never touch, so what crosses the place where it stands has done so before
         return f"in {other}’s way, after {other} has passed{gap}"
-    if left_m is not None and "in_way" in stood:
+    if left_m is not None and stood is not None:
         return f"beyond {other}’s way{gap}"
     return f"without touching {other}{gap}"
 
@@ -79,16 +79,16 @@ def _where(story: Story, stopped_s: float, gap: str) -> str:
 def beside(story: Story) -> str:
     """What must be read with the outcome; empty where there is nothing of the kind."""
     verdict, ego = story.verdict, story.ego
-    if not verdict.get("valid"):
-        return f"Not valid: {verdict.get('why_not_valid') or 'no reason was written'}"
+    if not verdict.valid:
+        return f"Not valid: {verdict.why_not_valid or 'no reason was written'}"
+    found = verdict.found
     if not story.other:
         if story.crashed:
-            return f"{ego} touches another vehicle at {kmh(verdict.get('impact_kmh'))}"
-        gap_m = verdict.get("gap_m")
-        return f"{ego} touches nobody" + ("" if gap_m is None else f"; least gap {length(float(gap_m))}")
-    if not is_near(verdict):
+            return f"{ego} touches another vehicle at {kmh(found.impact_kmh)}"
+        return f"{ego} touches nobody" + ("" if found.gap_m is None else f"; least gap {length(found.gap_m)}")
+    if not is_near(found) or found.gap_m is None:
         return ""
-    gap_m, speed = float(verdict["gap_m"]), story.speed_mps
+    gap_m, speed = found.gap_m, story.speed_mps
     drives = ""
     if speed:
         late_ms = 1e3 * gap_m / speed
@@ -101,16 +101,11 @@ def how(story: Story) -> str:
     if story.plan is None:
         return "no plan beside replay.json"
     policies = sorted({local.policy.name or "?" for local in story.plan.nodes.values()})
-    scenario: Any = story.run_document.get("scenario") or {}
-    shown = str(scenario["policy"]) if scenario.get("policy") else ", ".join(policies)
+    shown = story.simulated_policy or ", ".join(policies)
     return f"{story.plan.allocator} placement, {shown or '?'}"
 
 
 def phase(story: Story) -> str:
     """Which burst phase this is, and by how much all bursts are later than in phase 0."""
-    number, count = story.verdict.get("burst_phase"), story.verdict.get("burst_phases")
-    if number is None:
-        return ""
-    late = story.verdict.get("burst_phase_ns")
-    shift = "" if late is None else f", bursts {milliseconds(int(late))} later than in phase 0/{int(count or 1)}"
-    return f"burst phase {int(number)}/{int(count or 1)}{shift}"
+    number, count, late_ns = story.verdict.burst_phase, story.verdict.burst_phases, story.verdict.burst_phase_ns
+    return f"burst phase {number}/{count}, bursts {milliseconds(late_ns)} later than in phase 0/{count}"

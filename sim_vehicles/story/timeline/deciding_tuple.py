@@ -1,18 +1,17 @@
-"""The tuple that decided a lap, as replay.json has it: its lineage, what it was about, and how long it took."""
+"""The tuple that decided a lap: its lineage, what it was about, and how long it took."""
 
 from __future__ import annotations
 
-from collections.abc import Mapping
 from dataclasses import dataclass
-from typing import Any
 
+from sim_vehicles.encounter.judgement import Deciding
 from sim_vehicles.story.timeline.lineage_trace import MissingRecordError
 from sim_vehicles.story.timeline.run_trace import Lineage, PlanView
 
 
 @dataclass(frozen=True)
 class DecidingTuple:
-    """Fields that the file lacks are None. source: its number or its name; output: the one whose result is meant.
+    """Fields that are not known are None. source: its number or its name; output: the one whose result is meant.
 
     Instants are in seconds of the recording. latency_ns: the interval in which the latency lies.
     """
@@ -31,31 +30,19 @@ class DecidingTuple:
     latency_ns: tuple[int, int] | None = None
 
     @classmethod
-    def of(cls, document: Mapping[str, Any]) -> DecidingTuple:
-        """From a verdict of replay.json. Raises TypeError or ValueError where the latency is no interval."""
-        latency_ns = document.get("latency_ns")
-        if latency_ns is not None:
-            low_ns, high_ns = latency_ns
-            latency_ns = (int(low_ns), int(high_ns))
+    def of(cls, deciding: Deciding) -> DecidingTuple:
+        """Of a verdict."""
         return cls(
-            source=document.get("source"),
-            epoch=document.get("epoch"),
-            seq=document.get("seq"),
-            ordinal=document.get("ordinal"),
-            output=document.get("output"),
-            station=document.get("station"),
-            object=document.get("object"),
-            measured_s=document.get("measured_s"),
-            sent_s=document.get("sent_s"),
-            at_s=document.get("at_s"),
-            delivered_s=document.get("delivered_s"),
-            latency_ns=latency_ns,
+            source=deciding.source,
+            epoch=deciding.epoch,
+            seq=deciding.seq,
+            ordinal=deciding.ordinal,
+            station=deciding.station,
+            object=deciding.object,
+            measured_s=deciding.measured_s,
+            delivered_s=deciding.delivered_s,
+            latency_ns=deciding.latency_ns,
         )
-
-    @property
-    def key(self) -> tuple[int | str | None, int | None, int | None, int | None]:
-        """Source, epoch, seq and ordinal."""
-        return self.source, self.epoch, self.seq, self.ordinal
 
     @property
     def text(self) -> str:
@@ -64,7 +51,7 @@ class DecidingTuple:
 
     @property
     def latency_bounds_ns(self) -> tuple[int, int]:
-        """The bounds of its latency. Raises ValueError where the file has no latency."""
+        """The bounds of its latency. Raises ValueError where it has none."""
         if self.latency_ns is None:
             raise ValueError("the deciding tuple has no latency_ns")
         return self.latency_ns

@@ -3,13 +3,12 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from pathlib import Path
 
 from protos.records import Admitted, Output, Ran
 from sim_vehicles.story.timeline.clocks import Offsets, UnknownOffsetError
 from sim_vehicles.story.timeline.deciding_tuple import DecidingTuple
 from sim_vehicles.story.timeline.lineage_trace import MissingRecordError
-from sim_vehicles.story.timeline.run_trace import Lineage, RunTrace, read_trace
+from sim_vehicles.story.timeline.run_trace import Lineage, RunTrace
 
 MOST_ROWS = 1500
 BEFORE_NS = 10_000_000  # the centre's burst comes 5 ms before V2V's
@@ -45,16 +44,9 @@ class Gantt:
     unplaced: tuple[str, ...] = ()
 
 
-def gantt(run: Path, deciding: DecidingTuple, around_ns: int = BEFORE_NS, most: int = MOST_ROWS) -> Gantt:
-    """From `around_ns` before the tuple's admission to a little after its delivery.
-
-    Raises MissingRecordError where neither is in the trace, BadInputError where there is no plan.
-    """
-    return gantt_in(read_trace(run), deciding, around_ns, most)
-
-
-def gantt_in(trace: RunTrace, deciding: DecidingTuple, around_ns: int = BEFORE_NS, most: int = MOST_ROWS) -> Gantt:
-    """As `gantt`, of a trace that has been read."""
+def gantt(trace: RunTrace, deciding: DecidingTuple, most: int = MOST_ROWS) -> Gantt:
+    """From BEFORE_NS before the tuple's admission to a little after its delivery. Raises MissingRecordError where
+    neither is in the trace."""
     lineage, ordinal = deciding.lineage(trace.plan), int(deciding.ordinal or 0)
     records = trace.of(lineage)
     node, last = _output(trace, lineage, ordinal)
@@ -72,7 +64,7 @@ def gantt_in(trace: RunTrace, deciding: DecidingTuple, around_ns: int = BEFORE_N
         (r.at_ns - to_origin[one.node] for one, r in records if isinstance(r, Admitted) and one.node in to_origin),
         default=0,
     )
-    since_ns, until_ns = admitted_ns - around_ns, delivered_ns + (delivered_ns - admitted_ns) // MARGIN
+    since_ns, until_ns = admitted_ns - BEFORE_NS, delivered_ns + (delivered_ns - admitted_ns) // MARGIN
     ancestors = {_parent(ordinal, back) for back in range(5)}
     windows = {name: (since_ns + shift_ns, until_ns + shift_ns) for name, shift_ns in to_origin.items()}
     rows = []

@@ -2,57 +2,19 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Mapping
-from dataclasses import dataclass
-from typing import Any, TypeVar
+from collections.abc import Iterable, Iterator
+from typing import TypeVar
 
 from protos import records as rec
 from protos.mistake import Mistake
 from protos.records import Output, Ran, Received, Record, Sent
+from sim_vehicles.encounter.judgement import Stage
 from sim_vehicles.error_codes import Code
 from sim_vehicles.story.timeline.clocks import Offsets, UnknownOffsetError
 from sim_vehicles.story.timeline.run_trace import Incarnation, Lineage, RunTrace, UnitView
 
 Kind = TypeVar("Kind", bound=Record)
 UNKNOWN_NS = 1 << 60  # an interval of origin that is wider says nothing: the clocks' offset was not known
-
-
-@dataclass(frozen=True)
-class Stage:
-    """One stage. node: where (a link: where it ends, from_node where it begins); operators: whose time it was."""
-
-    stage: str
-    ns: int
-    node: str | None = None
-    operators: tuple[str, ...] = ()
-    from_node: str | None = None
-    shared_out: bool = False
-
-    @classmethod
-    def of(cls, document: Mapping[str, Any]) -> Stage:
-        """From replay.json."""
-        return cls(
-            stage=str(document["stage"]),
-            ns=int(document["ns"]),
-            node=document.get("node"),
-            operators=tuple(map(str, document.get("operators") or ())),
-            from_node=document.get("from_node"),
-            shared_out=bool(document.get("shared_out")),
-        )
-
-    def document(self) -> dict[str, Any]:
-        """As in replay.json."""
-        plain: dict[str, Any] = {
-            "stage": self.stage,
-            "node": self.node,
-            "operators": list(self.operators),
-            "ns": self.ns,
-        }
-        if self.from_node is not None:
-            plain["from_node"] = self.from_node
-        if self.shared_out:
-            plain["shared_out"] = True
-        return plain
 
 
 class MissingRecordError(Exception):
@@ -144,7 +106,7 @@ class LineageTrace:
         upto = unit.streams.index(stream) + 1
         operators, costs = unit.operators[:upto], unit.costs_ns[:upto]
         for name, ns in reversed(list(zip(operators, shares(ran_ns, costs), strict=True))):
-            self._found.append(Stage("execution", ns, unit.node, (name,), shared_out=upto > 1))
+            self._found.append(Stage("execution", unit.node, (name,), ns, shared_out=upto > 1))
         self._add("queue", queue_ns, unit.node, operators, keep=True)
         return ordinal, release_ns
 
@@ -225,7 +187,7 @@ class LineageTrace:
             raise MissingRecordError("no_clock_record", str(error)) from None
         if not self._offsets.same(node, sender):
             self.crossings.append(len(self._found))
-        self._found.append(Stage("link", arrived_ns - sent.at_ns - offset_ns, node, from_node=sender))
+        self._found.append(Stage("link", node, (), arrived_ns - sent.at_ns - offset_ns, from_node=sender))
         return sender, sent.at_ns
 
     # -- records
@@ -258,7 +220,7 @@ class LineageTrace:
 
     def _add(self, stage: str, ns: int, node: str, operators: tuple[str, ...] = (), keep: bool = False) -> None:
         if ns or keep:
-            self._found.append(Stage(stage, ns, node, operators))
+            self._found.append(Stage(stage, node, operators, ns))
 
 
 def instances(ran: Iterable[Ran]) -> list[list[Ran]]:

@@ -25,14 +25,14 @@ rest of the latency, and `uncertain_ns` says how far either may be off.
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Sequence
 from dataclasses import dataclass, replace
-from pathlib import Path
-from typing import Any
 
+from sim_vehicles.encounter.judgement import Judgement, Stage
+from sim_vehicles.inputs.stimuli import HeardMessage
 from sim_vehicles.story.timeline.deciding_tuple import DecidingTuple
-from sim_vehicles.story.timeline.lineage_trace import LineageTrace, MissingRecordError, Stage
-from sim_vehicles.story.timeline.run_trace import RunTrace, read_json, read_trace
+from sim_vehicles.story.timeline.lineage_trace import LineageTrace, MissingRecordError
+from sim_vehicles.story.timeline.run_trace import RunTrace
 
 CLOSE_NS = 1_000  # recording time is written in seconds with decimals: closer than this is the same instant
 
@@ -51,45 +51,25 @@ class StageTimes:
     deadline_ns: int
 
 
-def stage_times(run: Path, deciding: DecidingTuple, reaction_ns: int | None = None) -> tuple[Stage, ...] | None:
-    """The stages; None where the trace is incomplete for this tuple (`explain` says what is missing).
-
-    deciding: of a verdict. reaction_ns: of the brake; None: what replay.json says of the lap that this tuple decided.
-    """
-    try:
-        return explain(run, deciding, reaction_ns).stages
-    except MissingRecordError:
-        return None
+def explain_lap(trace: RunTrace, found: Judgement, messages: Sequence[HeardMessage]) -> StageTimes:
+    """Of the tuple that decided a lap. messages: of the scene. Raises MissingRecordError."""
+    assert found.deciding is not None
+    reaction_ns = 0 if found.brake is None else round(found.brake.reaction_s * 1e9)
+    return explain(trace, DecidingTuple.of(found.deciding), messages, reaction_ns)
 
 
-def explain(run: Path, deciding: DecidingTuple, reaction_ns: int | None = None) -> StageTimes:
-    """As `stage_times`. Raises MissingRecordError, and BadInputError where there is no plan."""
-    replay = read_json(run / "replay.json") if (run / "replay.json").is_file() else {}
-    return explain_in(read_trace(run), deciding, replay, reaction_ns)
-
-
-def explain_in(
-    trace: RunTrace, deciding: DecidingTuple, replay: Mapping[str, Any], reaction_ns: int | None = None
+def explain(
+    trace: RunTrace, deciding: DecidingTuple, messages: Sequence[HeardMessage] = (), reaction_ns: int = 0
 ) -> StageTimes:
-    """As `explain`, of files that have been read."""
+    """Of one tuple. reaction_ns: of the brake. Raises MissingRecordError, which says what is not in the trace."""
     walked = LineageTrace(trace, deciding.lineage(trace.plan))
     last = walked.delivered(int(deciding.ordinal or 0), deciding.output)
     walked.back(*last)
     path = _balanced(walked.path, walked.latency_ns, walked.crossings)
-    stages = [*_age(path[0], deciding, replay), *path[1:]]
-    reaction_ns = reaction_of(replay, deciding) if reaction_ns is None else reaction_ns
+    stages = [*_age(path[0], deciding, messages), *path[1:]]
     if reaction_ns:
-        stages.append(Stage("actuation", reaction_ns))
+        stages.append(Stage("actuation", None, (), reaction_ns))
     return StageTimes(tuple(stages), walked.latency_ns, walked.uncertain_ns, walked.deadline_ns)
-
-
-def reaction_of(replay: Mapping[str, Any], deciding: DecidingTuple) -> int:
-    """Reaction in ns of the brake in the lap that this tuple decided; 0 where there is none."""
-    for verdict in (replay.get("verdict"), *(replay.get("laps") or ())):
-        lap, brake = (verdict or {}).get("deciding"), (verdict or {}).get("brake")
-        if lap and brake and DecidingTuple.of(lap).key == deciding.key:
-            return round(float(brake.get("reaction_s") or 0) * 1e9)
-    return 0
 
 
 def _balanced(path: list[Stage], latency_ns: int, crossings: list[int]) -> list[Stage]:
@@ -105,9 +85,9 @@ def _balanced(path: list[Stage], latency_ns: int, crossings: list[int]) -> list[
     return [*path[:place], replace(path[place], ns=path[place].ns + rest_ns), *path[place + 1 :]]
 
 
-def _age(age: Stage, deciding: DecidingTuple, replay: Mapping[str, Any]) -> list[Stage]:
+def _age(age: Stage, deciding: DecidingTuple, messages: Sequence[HeardMessage]) -> list[Stage]:
     """The age on admission, split as far as the instants of measuring, sending and handing over are known."""
-    measured_s, sent_s, handed_s = _instants(deciding, replay)
+    measured_s, sent_s, handed_s = _instants(deciding, messages)
     if measured_s is None or handed_s is None:
         return [age]
     known_ns = round((handed_s - measured_s) * 1e9)
@@ -115,28 +95,29 @@ def _age(age: Stage, deciding: DecidingTuple, replay: Mapping[str, Any]) -> list
         return [age]
     known_ns = age.ns if abs(known_ns - age.ns) <= CLOSE_NS else known_ns
     channel_ns = 0 if sent_s is None else min(known_ns, max(0, round((handed_s - sent_s) * 1e9)))
-    stages = [Stage("sensing", known_ns - channel_ns)]
+    stages = [Stage("sensing", None, (), known_ns - channel_ns)]
     if channel_ns:
-        stages.append(Stage("channel", channel_ns))
+        stages.append(Stage("channel", None, (), channel_ns))
     if age.ns > known_ns:
-        stages.append(Stage("sending", age.ns - known_ns, age.node))
+        stages.append(Stage("sending", age.node, (), age.ns - known_ns))
     return stages
 
 
-def _instants(deciding: DecidingTuple, replay: Mapping[str, Any]) -> tuple[float | None, float | None, float | None]:
+def _instants(
+    deciding: DecidingTuple, messages: Sequence[HeardMessage]
+) -> tuple[float | None, float | None, float | None]:
     """Measured, sent and handed over, in seconds of the recording. The scene holds the messages as they came."""
     measured_s, delivered_s = deciding.measured_s, deciding.delivered_s
-    sent_s, handed_s = deciding.sent_s, deciding.at_s
-    if measured_s is None or handed_s is not None:
-        return measured_s, sent_s, handed_s
+    if measured_s is None or deciding.at_s is not None:
+        return measured_s, deciding.sent_s, deciding.at_s
     same = [
         message
-        for message in (replay.get("scene") or {}).get("messages") or ()
-        if (message.get("station"), message.get("object")) == (deciding.station, deciding.object)
-        and abs(message.get("measured_s", -1) - measured_s) * 1e9 <= CLOSE_NS
-        and (delivered_s is None or message["at_s"] <= delivered_s)
+        for message in messages
+        if (message.station, message.object) == (deciding.station, deciding.object)
+        and abs(message.measured_s - measured_s) * 1e9 <= CLOSE_NS
+        and (delivered_s is None or message.at_s <= delivered_s)
     ]
     if not same:
         return measured_s, None, None
-    last = max(same, key=lambda message: float(message["at_s"]))
-    return measured_s, last.get("sent_s"), last["at_s"]
+    last = max(same, key=lambda message: message.at_s)
+    return measured_s, last.sent_s, last.at_s

@@ -158,7 +158,7 @@ def lane(tmp_path: Path) -> Iterator[Lane]:
 
 def judged(said: str) -> dict[str, Any]:
     """Of the run that `collect` has named last."""
-    return verdict(read_run(Path(said.strip().splitlines()[-1])))
+    return verdict(read_run(Path(said.strip().splitlines()[-1]))).document()
 
 
 def until(condition: Any, seconds: float = 20) -> None:

@@ -3,6 +3,7 @@
 import threading
 from collections.abc import Iterator
 from concurrent import futures
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -93,7 +94,7 @@ def test_several_methods_are_called_at_once() -> None:
     with Agents({"a": here}) as agents:
         (told,) = status_response.ask(agents, 15).values()
     server.stop(None)
-    assert told["reachable"] and told["serving"]
+    assert told.is_well
 
 
 def test_silent_nodes_are_looked_at_once_and_all_at_once(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -108,6 +109,7 @@ def test_silent_nodes_are_looked_at_once_and_all_at_once(monkeypatch: pytest.Mon
     monkeypatch.setattr("coordinator.fleet.grpc_calls.probe", look)
     with Agents(nobody) as agents:
         told = status_response.ask(agents, 15)
-        told["a"] |= {"plans": [{"hash": "00"}]}
+        running = agent_pb2.StatusReply(plans=[agent_pb2.PlanStatus(hash=b"\0")])
+        told["a"] = replace(told["a"], plans=status_response.of(running, agent_pb2.HealthReply()).plans)
         assert status_response.known_plans(Path("none.json"), told, agents) == {}, "nobody is asked again"
-    assert {node["state"] for node in told.values()} == {"unknown"} and len(looked) == 3
+    assert {node.document()["state"] for node in told.values()} == {"unknown"} and len(looked) == 3

@@ -90,7 +90,7 @@ def test_what_is_left_and_the_status_are_told_by_place() -> None:
     assert [(name, plan.ready) for name, plan in _plans_by_place(both, None)] == [("a", 1), ("a.1", 2)]
     assert [(name, plan.ready) for name, plan in _plans_by_place(status("b", 3), None)] == [("b", 3)]
     health = agent_pb2.HealthReply(serving=True)
-    assert [values["plans"][0]["ready"] for values in by_place(both, health, ["a", "a.1"]).values()] == [1, 2]
+    assert [values.plans[0].ready for values in by_place(both, health, ["a", "a.1"]).values()] == [1, 2]
     assert list(by_place(status("b", 3), health, ["b"])) == ["b"]
 
 

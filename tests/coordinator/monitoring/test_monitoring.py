@@ -153,7 +153,7 @@ def test_what_was_shed_before_an_output() -> None:
     now = look(status("a", 12, shed=3), status("b", 12, shed=3))
     (out,) = frame(then, now).outputs
     assert (out.shed_all_time, out.shed, out.shed_per_s) == (3 * 104, 2 * 104, 104.0)
-    only_b = Look(0.0, {"b": then.places["b"], "a": {"reachable": False, "why": "gone"}})
+    only_b = Look(0.0, {"b": then.places["b"], "a": status_response.unreachable("gone")})
     assert frame(only_b, now).outputs[0].shed == 2, "a node that was not seen before has no share"
     assert between(then, now, {}).outputs[0].shed is None, "without the plan it is not known"
 
@@ -161,7 +161,7 @@ def test_what_was_shed_before_an_output() -> None:
 def test_a_node_that_does_not_answer() -> None:
     there = status("b", 12, met=1, latencies={100: 1})
     now = Look(
-        0.0, {"a": {"reachable": False, "why": "node a: cannot be reached"}, "b": status_response.of(there, HEALTHY)}
+        0.0, {"a": status_response.unreachable("node a: cannot be reached"), "b": status_response.of(there, HEALTHY)}
     )
     told = frame(None, now)
     shown = list(text.lines(told))
@@ -177,7 +177,7 @@ def test_a_node_that_does_not_answer() -> None:
 
 
 def test_outputs_of_a_silent_node_stay() -> None:
-    gone = {"b": {"reachable": False, "why": "node b: cannot be reached"}}
+    gone = {"b": status_response.unreachable("node b: cannot be reached")}
     before = look(status("a", 10), status("b", 10, met=5, latencies={100: 5}))
     seen = between(None, before, {}).outputs
     now = Look(0.0, {**look(status("a", 12)).places, **gone})
@@ -252,9 +252,9 @@ def test_what_was_refused_or_policed_lies_between_the_ends_of_the_share() -> Non
         "refused": 40, "policed": 90, "shed_before_filter": 2, "lost_before_filter": 1, "undecidable": 0,
         "windows_without_refused": 0,
     }  # fmt: skip
-    assert quick.missed_of_offered == [0.0, 133 / 143] and quick.miss_ratio == 0.0
+    assert quick.missed_of_offered == (0.0, 133 / 143) and quick.miss_ratio == 0.0
     assert slow.between["windows_without_refused"] == 40 and slow.between["policed"] == 0, "windows go by the calendar"
-    assert slow.missed_of_offered == [0.0, 40 / 50]
+    assert slow.missed_of_offered == (0.0, 40 / 50)
     (column,) = (each for each in tables.OUTPUTS if each.title == "missed")
     assert column.cell(quick) == "0 to 93 %!" and column.key(quick) == 133 / 143
     told = "\n".join(explained.output(quick, ()))
@@ -265,19 +265,19 @@ def test_shares_are_of_what_came_between_two_looks() -> None:
     then = look(offered(status("a", 10), refused=40), status("b", 10, met=50, late=10))
     now = look(offered(status("a", 12), refused=45), status("b", 12, met=60, late=10))
     (out,) = frame(then, now).outputs
-    assert out.missed_of_offered == [0.0, 5 / 10] and out.between["windows_without_refused"] == 5
+    assert out.missed_of_offered == (0.0, 5 / 10) and out.between["windows_without_refused"] == 5
 
 
 def test_without_a_plan_everything_may_lie_before_an_output() -> None:
     now = look(offered(status("a", 10), refused=30), status("b", 10, met=10))
     (out,) = between(None, now, {}).outputs
-    assert out.missed_of_offered == [0.0, 30 / 40]
+    assert out.missed_of_offered == (0.0, 30 / 40)
 
 
 def test_windows_without_a_result_are_between() -> None:
     told = {"windows.watch.abandoned": 3, "windows.watch.abandoned_removed": 3, "windows.watch.skipped": 2}
     (out,) = frame(None, look(status("a", 10), status("b", 10, met=5, counters=told))).outputs
-    assert out.between["shed_before_filter"] == 5 and out.missed_of_offered == [0.0, 0.5]
+    assert out.between["shed_before_filter"] == 5 and out.missed_of_offered == (0.0, 0.5)
 
 
 def test_a_tuple_counts_as_often_as_it_may_have_results() -> None:
@@ -300,9 +300,9 @@ def test_what_links_give_up_may_be_missing_behind_them() -> None:
 
 def test_a_silent_node_on_the_way_leaves_everything_open() -> None:
     there = status_response.of(status("b", 12, met=50, latencies={100: 50}), HEALTHY)
-    told = frame(None, Look(0.0, {"a": {"reachable": False, "why": "gone"}, "b": there}))
+    told = frame(None, Look(0.0, {"a": status_response.unreachable("gone"), "b": there}))
     (slow,) = (each for each in told.outputs if not each.silent)
-    assert slow.missed_of_offered == [0.0, 1.0] and slow.unheard == ("a",)
+    assert slow.missed_of_offered == (0.0, 1.0) and slow.unheard == ("a",)
     assert "missed 0 to 100 % of what was offered: between lie what a would say" in "\n".join(
         explained.output(slow, ())
     )
@@ -321,13 +321,13 @@ def test_windows_that_nothing_was_fed_into_are_left_out_of_the_upper_end() -> No
     """One window of nine was given; then the feed ended, and a hundred empty ones close, of which three were gaps."""
     counted = windows(closed=104, empty=103, empty_within=3, abandoned=8, abandoned_removed=8)
     (out,) = frame(None, of_windows(counted, met=104)).outputs
-    assert out.missed_of_offered == [0.0, 8 / 12] and out.met_idle == 100
+    assert out.missed_of_offered == (0.0, 8 / 12) and out.met_idle == 100
     (late,) = frame(None, of_windows(counted, met=103, late=1)).outputs
-    assert late.missed_of_offered == [1 / 112, 9 / 12], "what was filtered or late of the empty ones is not known"
+    assert late.missed_of_offered == (1 / 112, 9 / 12), "what was filtered or late of the empty ones is not known"
     said = "\n".join(explained.output(late, ()))
     assert "\nup to 100 met results are of windows that nothing was fed into, and left out of the upper end\n" in said
     (fine,) = frame(None, of_windows(windows(closed=104, empty=103), met=104)).outputs
-    assert fine.missed_of_offered == [0.0, 0.0] and "fed into" not in "\n".join(explained.output(fine, ()))
+    assert fine.missed_of_offered == (0.0, 0.0) and "fed into" not in "\n".join(explained.output(fine, ()))
 
 
 def test_the_upper_end_is_never_beyond_all() -> None:
@@ -335,7 +335,7 @@ def test_the_upper_end_is_never_beyond_all() -> None:
     node = offered(status("a", 10), refused=40)
     now = look(node, status("b", 10, met=5, late=1, counters=windows(closed=50, empty=50)))
     (out,) = frame(None, now).outputs
-    assert out.met_idle == 5 and out.missed_of_offered == [1 / 6, 1.0]
+    assert out.met_idle == 5 and out.missed_of_offered == (1 / 6, 1.0)
 
 
 def test_empty_windows_between_two_looks_are_those_that_came_between() -> None:
@@ -343,7 +343,7 @@ def test_empty_windows_between_two_looks_are_those_that_came_between() -> None:
     then = of_windows(windows(closed=20, empty=10), met=20)
     now = of_windows(windows(closed=30, empty=15, empty_within=11, abandoned=2), seconds=12, met=30)
     (out,) = frame(then, now).outputs
-    assert out.met_idle == 4 and out.missed_of_offered == [0.0, 2 / (10 - 4 + 2)]
+    assert out.met_idle == 4 and out.missed_of_offered == (0.0, 2 / (10 - 4 + 2))
     (still,) = frame(now, of_windows(windows(closed=31, empty=16, empty_within=11), seconds=14, met=31)).outputs
     assert still.met_idle == 1, "what was empty before is not counted twice"
 
@@ -376,7 +376,7 @@ def test_what_a_runtime_counted_before_it_began_anew_is_not_known() -> None:
     node.outputs.add(name="slow", deadline_ns=1000, met=60)
     place.ClearField("outputs")
     (out,) = frame(None, look(node, place)).outputs
-    assert out.met_idle == 60 and out.missed_of_offered == [0.0, 1.0]
+    assert out.met_idle == 60 and out.missed_of_offered == (0.0, 1.0)
     place.restarts = 0
     (out,) = frame(None, look(node, place)).outputs
     assert out.met_idle == 60, "nor by an agent that began anew: two windows have no sixty results"

@@ -180,8 +180,8 @@ def test_outputs_stay_in_view_while_their_node_does_not_answer(
         watched.restart("a")  # the other tests go on with it
     assert re.search(r"out +\S+ \S+ .* no answer *$", capsys.readouterr().out, re.MULTILINE)
     with watched.connect() as agents:
-        wait_for(lambda: status_response.ask(agents, 5)["a"].get("outputs"))
-        wait_for(lambda: all(map(status_response.well, status_response.ask(agents, 5).values())))
+        wait_for(lambda: status_response.ask(agents, 5)["a"].outputs)
+        wait_for(lambda: all(found.is_well for found in status_response.ask(agents, 5).values()))
 
 
 def test_figures_that_come_as_it_ends_are_not_shown(watched: Street) -> None:
@@ -239,10 +239,8 @@ def test_a_status_in_words(
     (runtime,) = (pid for pid in children if "grpc" not in Path(f"/proc/{pid}/maps").read_text())
     os.kill(runtime, signal.SIGKILL)
     with watched.connect() as agents:
-        again = wait_for(
-            lambda: (now := status_response.ask(agents, 5)["a"])["restarts"] and now.get("outputs") and now
-        )
-    assert again["restarts"] == 1 and again["queue_limit_bytes"] > 0
+        again = wait_for(lambda: (now := status_response.ask(agents, 5)["a"]).restarts and now.outputs and now)
+    assert again.restarts == 1 and again.queue_limit_bytes
     feed(watched, 3)
     feed(watched, 1, age_ms=3000)
     queries = json.loads(told(watched, monkeypatch, capsys, "status", "--json"))["queries"]

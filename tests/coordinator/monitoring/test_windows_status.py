@@ -1,7 +1,7 @@
 """`coordinator status` of agents that shed: counters as sentences, beside what the plan makes of them."""
 
 from collections.abc import Callable
-from typing import Any
+from dataclasses import replace
 
 import pytest
 
@@ -9,6 +9,7 @@ from coordinator.cli.commands import status as command
 from coordinator.monitoring import status_response as replies
 from coordinator.monitoring.metrics import Look, between
 from coordinator.monitoring.overload_status import OverloadStatus, is_overload, lines, overload
+from coordinator.monitoring.status_response import PlaceStatus
 from coordinator.report.page.overload_tables import load_text
 from coordinator.report.summary.assembly import cause_text
 from protos import agent_pb2
@@ -23,7 +24,7 @@ COUNTERS = {
 }  # fmt: skip
 
 
-def reported(plan: Plan | None, place: str = "b") -> dict[str, Any]:
+def reported(plan: Plan | None, place: str = "b") -> PlaceStatus:
     """The status of one agent whose counters these are, ten seconds after its start."""
     reply = agent_pb2.StatusReply(node=place, uptime_ns=10**10, queue_bytes=512, runtime_alive=True)
     reply.plans.add(hash=bytes.fromhex("aa" if plan is None else plan.hash), query="road")
@@ -57,7 +58,7 @@ def test_without_the_plan_there_is_no_best_share() -> None:
 
 def test_sentences_instead_of_counters(example_plan: Callable[..., Plan], capsys: pytest.CaptureFixture[str]) -> None:
     plan = example_plan()
-    values = reported(plan) | {"queue_limit_bytes": 1024}
+    values = replace(reported(plan), queue_limit_bytes=1024)
     command._show(
         {"b": values}, {"b": told(plan)}, between(None, Look(0.0, {"b": values}), {}), {}, {"b": "state/b/agent.log"}
     )
@@ -79,7 +80,7 @@ def test_sentences_instead_of_counters(example_plan: Callable[..., Plan], capsys
 def test_windows_that_nothing_was_fed_into_are_neither_given_nor_missed() -> None:
     """Of 40 that closed 30 were empty, and 4 of these gaps within the feed."""
     counters = COUNTERS | {"windows.speeds.empty": 30, "windows.speeds.empty_within": 4}
-    node = {"counters": counters, "plans": [], "uptime_ns": 10**10, "queue_limit_bytes": None}
+    node = PlaceStatus(counters=counters, uptime_ns=10**10)
     found = overload(node, "b", {})
     assert {key: found.windows["speeds"].document()[key] for key in ("closed", "all", "given", "idle", "share")} == {
         "closed": 40, "all": 24, "given": 14, "idle": 26, "share": 14 / 24,
@@ -87,7 +88,7 @@ def test_windows_that_nothing_was_fed_into_are_neither_given_nor_missed() -> Non
     told = "windows of speeds: 14 of 24 given (58.3 %), 7 abandoned, 3 skipped; 26 not counted: nothing was fed into"
     assert any(line.startswith(told) for line in lines(found))
     only = {"windows.w.closed": 3, "windows.w.empty": 3}
-    found = overload({**node, "counters": only}, "b", {})
+    found = overload(replace(node, counters=only), "b", {})
     assert list(lines(found)) == ["windows of w: none with tuples has ended; 3 not counted: nothing was fed into them"]
 
 

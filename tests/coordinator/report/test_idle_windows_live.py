@@ -62,12 +62,11 @@ def test_the_share_of_windows_does_not_sink_when_the_feed_has_ended(tmp_path: Pa
     with Agents(agents.of_plan(plan)) as connected:
         deploy.deploy(plan, connected)
 
-        def values() -> dict[str, status_response.Values]:
+        def values() -> dict[str, status_response.PlaceStatus]:
             return status_response.ask(connected, 10.0)
 
         def counted(what: str) -> int:
-            n: int = values()["a"]["counters"].get(f"windows.w.{what}", 0)
-            return n
+            return values()["a"].counters.get(f"windows.w.{what}", 0)
 
         until(lambda: counted("closed") > 0)
         with Source(agents.nodes["a"].data, "s", timeout=20) as source:
@@ -80,7 +79,7 @@ def test_the_share_of_windows_does_not_sink_when_the_feed_has_ended(tmp_path: Pa
         assert deploy.stop({bytes.fromhex(plan.hash)}, connected, 60) == []
         run = collect.new_run(tmp_path / "runs", plan, tmp_path / "plan.json", tmp_path / "addresses.json")
         assert collect.collect(run, plan, connected).problems == []
-    told = verdict(read_run(run))["outputs"]["win"]
+    told = verdict(read_run(run)).document()["outputs"]["win"]
     (live,) = metrics.between(None, metrics.Look(0.0, now), {plan.hash: plan}).outputs
     assert told["missed_of_offered"] is not None and live.missed_of_offered is not None
     (least, most), (lo, hi) = live.missed_of_offered, told["missed_of_offered"]

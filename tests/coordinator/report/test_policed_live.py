@@ -85,7 +85,7 @@ def test_the_excess_is_admitted_shed_and_counted(tmp_path: Path, agents: Address
         assert deploy.stop({bytes.fromhex(plan.hash)}, connected, 60) == []
         run = collect.new_run(tmp_path / "runs", plan, tmp_path / "plan.json", tmp_path / "addresses.json")
         assert collect.collect(run, plan, connected).problems == []
-    told = verdict(read_run(run))
+    told = verdict(read_run(run)).document()
     books, outputs = told["conservation"], told["outputs"]
     assert books["balanced"] and books["admitted"] == books["accounted"] == 15
     assert books["by_cause"] == {"shed(arrivals)": 5, "shed(selectivity)": 5}

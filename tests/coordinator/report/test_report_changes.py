@@ -80,7 +80,7 @@ def changed(directory: Path, seed: int, loss: float = 0.0) -> Run:
 
 def test_all_plans_of_a_run_make_one_verdict(tmp_path: Path) -> None:
     run = changed(tmp_path / "run", 1)
-    told = verdict(run)
+    told = verdict(run).document()
     one, both = plans()
     assert told["plan_hash"] == one.hash and told["earlier"] == [both.hash]
     books, outputs = told["conservation"], told["outputs"]
@@ -110,11 +110,11 @@ def test_page_and_tables_tell_queries_and_the_plans_before(tmp_path: Path) -> No
 
 def test_the_last_plan_alone_judges_its_own_records_only(tmp_path: Path) -> None:
     run = changed(tmp_path / "run", 1)
-    whole = verdict(run)
+    whole = verdict(run).document()
     document = json.loads((run.path / "run.json").read_text())
     del document["earlier"]
     (run.path / "run.json").write_bytes(packed(document))
-    alone = verdict(read_run(run.path))
+    alone = verdict(read_run(run.path)).document()
     assert alone["conservation"]["balanced"]
     assert 0 < alone["conservation"]["admitted"] < whole["conservation"]["admitted"]
     assert sum(each["other_plans"] for each in alone["completeness"]["incarnations"]) > 0

@@ -175,7 +175,7 @@ def test_timelines_are_bounded(tmp_path: Path) -> None:
     cluster.drain()
     cluster.finish()
     read = read_run(cluster.save(tmp_path / "run"))
-    shown = timeline(read, verdict(read)["outputs"])
+    shown = timeline(read, verdict(read).outputs)
     assert shown is not None
     assert len(shown.bars) == BARS_PER_NODE
     assert shown.left_out > 0

@@ -3,8 +3,10 @@
 import json
 from pathlib import Path
 
-from coordinator.report.cost_overrun import cost_overruns, of_report, sentences
+from coordinator.report.cost_overrun import cost_overruns, sentences
 from coordinator.report.facts.reader import Run, read_run, records_of
+from coordinator.report.report_document import CostOverrun
+from protos import json_shape
 from protos.records import RAN, Ran
 from tests.coordinator.report.synthetic import DECISION_NS, Cluster, Lineage, everything, plan_document, play
 
@@ -33,7 +35,7 @@ def test_units_above_their_cost_are_named(tmp_path: Path) -> None:
     path = play(everything(), 3, tuples=40).save(tmp_path / "run")
     roomy = with_costs(path, 10**12)
     ran = longest(roomy)
-    assert ran and cost_overruns(roomy) == [] and sentences([]) == []
+    assert ran and cost_overruns(roomy) == () and sentences([]) == []
     tight = with_costs(path, 1)
     told = {one.unit: one for one in cost_overruns(tight)}
     for unit, each in ran.items():
@@ -45,9 +47,7 @@ def test_units_above_their_cost_are_named(tmp_path: Path) -> None:
             assert one.counted_ns == chain + DECISION_NS
     assert not told
     found = cost_overruns(tight)
-    assert [each.to_json() for each in of_report({"dearer": [one.to_json() for one in found]})] == [
-        each.to_json() for each in found
-    ], "as report.json has them"
+    assert tuple(json_shape.read(CostOverrun, each) for each in json_shape.write(found)) == found, "as in report.json"
     lines = sentences(found)
     assert "ran a tenth longer than the plan counts" in lines[0] and "'coordinator profile' measures" in lines[-1]
 
@@ -64,4 +64,4 @@ def test_an_instance_of_several_tuples_is_no_dearer_unit(tmp_path: Path) -> None
         for seq in range(5 * batch, 5 * batch + 5):
             lineage = Lineage(1, 1, seq, 0, 0, 0)
             node.write(RAN, cluster.flags, unit, lineage, 0, start_ns, start_ns + 5 * cost_ns, 10**9, 0, last=0)
-    assert cost_overruns(with_costs(cluster.save(tmp_path / "run"), cost_ns)) == []
+    assert cost_overruns(with_costs(cluster.save(tmp_path / "run"), cost_ns)) == ()

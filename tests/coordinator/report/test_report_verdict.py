@@ -31,7 +31,7 @@ LEDGER = {
 
 
 def judged(cluster: Cluster, path: Path) -> dict[str, Any]:
-    return verdict(read_run(cluster.save(path / "run")))
+    return verdict(read_run(cluster.save(path / "run"))).document()
 
 
 def single(deadline: int = 10 * MS) -> Cluster:
@@ -185,11 +185,11 @@ def test_a_collection_that_was_interrupted_is_no_contradiction(tmp_path: Path) -
     for trace in run["traces"]:
         trace["records"] -= 1
     (path / "run.json").write_text(json.dumps({**run, "collecting": True}))
-    found = verdict(read_run(path))
+    found = verdict(read_run(path)).document()
     assert found["conservation"]["balanced"] and not found["completeness"]["complete"]
     assert str(found["completeness"]).count("interrupted") == 2
     (path / "run.json").write_text(json.dumps(run))
-    assert not verdict(read_run(path))["conservation"]["balanced"]
+    assert not verdict(read_run(path)).document()["conservation"]["balanced"]
 
 
 @pytest.mark.parametrize(
@@ -297,7 +297,7 @@ def full_run(mishaps: float, many: float, policed: float = 0.0) -> Cluster:
 def test_deleting_any_one_record_unbalances(tmp_path: Path, mishaps: float, many: float, policed: float) -> None:
     cluster = full_run(mishaps, many, policed)
     path = cluster.save(tmp_path / "run")
-    assert verdict(read_run(path))["conservation"]["balanced"]
+    assert verdict(read_run(path)).document()["conservation"]["balanced"]
     if mishaps:
         assert by_kind(cluster) >= LEDGER | {rec.GAVE_UP, rec.LOAD, rec.WINDOW, rec.CLOCK, rec.ACKED, rec.PLAN}
     for node in cluster.all:
@@ -305,7 +305,7 @@ def test_deleting_any_one_record_unbalances(tmp_path: Path, mishaps: float, many
         for place in range(len(whole)):
             node.records = whole[:place] + whole[place + 1 :]
             write_trace(path, node)
-            conservation = verdict(read_run(path))["conservation"]
+            conservation = verdict(read_run(path)).document()["conservation"]
             assert not conservation["balanced"], f"{node.name}: {rec.KINDS[whole[place][0]]} number {place}"
             assert conservation["problems"]
         node.records = whole
@@ -381,7 +381,7 @@ def unsealed(segment: Path) -> None:
 def test_damage_is_reported_and_never_crashes(tmp_path: Path, damage: Damage, balanced: bool) -> None:
     path = full_run(0.0, 0.0).save(tmp_path / "run")
     damage(path / "trace/raw/a/0000000000000001/0000.trace")
-    result = verdict(read_run(path))
+    result = verdict(read_run(path)).document()
     assert result["conservation"]["balanced"] is balanced
     assert not result["completeness"]["complete"]
 

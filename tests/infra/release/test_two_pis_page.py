@@ -25,7 +25,7 @@ def test_the_page_has_its_blocks() -> None:
 def test_the_page_from_its_first_step_to_its_last(tmp_path: Path) -> None:
     walked = two_pis.walk(tmp_path, two_pis.Pis(Path(sys.executable).with_name("node-agent")))
     assert walked.ends == [0, 0]
-    assert walked.report["completeness"]["complete"] and walked.report["conservation"]["balanced"]
-    (lamp,) = walked.report["outputs"].values()
-    assert lamp["met"] > 0  # how many are late is the machine's business
+    assert walked.report.completeness.complete and walked.report.conservation.balanced
+    (lamp,) = walked.report.outputs.values()
+    assert lamp.met > 0  # how many are late is the machine's business
     assert walked.results > 0 and walked.measured

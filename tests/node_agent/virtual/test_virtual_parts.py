@@ -114,7 +114,7 @@ def test_a_lost_tuple_never_arrives_and_the_ledgers_balance(tmp_path: Path) -> N
     """A later tuple acknowledges the lost one with it; the last ones are resent, then given up."""
     done = simulate(planned(HOP, TWO_NODES), Scenario(trials=20, loss=0.4))
     write_run(done, tmp_path / "run")
-    found = verdict(read_run(tmp_path / "run"))
+    found = verdict(read_run(tmp_path / "run")).document()
     facts = [fact for trace in done.traces for fact in records.unpack_records(trace.records)]
     sent, received, gave_up = (
         {(fact.flags, fact.stream, fact.epoch, fact.seq) for fact in facts if isinstance(fact, kind)}
@@ -197,7 +197,7 @@ def test_a_trial_begins_after_what_the_one_before_waited_for_was_given_up(tmp_pa
     assert [trial for trial, _ in lost] == [1, 2] and lost[0][1] < began[1]
     assert isinstance(facts[-1], records.Load) and facts[-1].at_ns >= lost[1][1], "the incarnation ends last"
     write_run(done, tmp_path / "run")
-    found = verdict(read_run(tmp_path / "run"))["conservation"]
+    found = verdict(read_run(tmp_path / "run")).document()["conservation"]
     assert found["balanced"] and found["by_cause"] == {"lost(join_expired)": 2}
 
 

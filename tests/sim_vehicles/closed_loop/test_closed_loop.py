@@ -18,6 +18,7 @@ from sim_vehicles.inputs.stimuli import Stimuli, StimulusOptions
 from sim_vehicles.readers.scenarios import load_scenario
 from sim_vehicles.world.scene import Scenario
 from sim_vehicles.world.sense import Burst
+from tests.sim_vehicles.replayed import virtual
 
 PERIOD_NS = 500_000_000
 FEEDS = [
@@ -142,7 +143,7 @@ def test_the_worst_lap_and_the_record_for_a_page(played: Played) -> None:
     laps = [lap(played, 0, 10.1), lap(played, 1, 11.0), lap(played, 2, 10.9)]
     assert worst(laps) is laps[1]
     assert worst([laps[0], lap(played, 1, 10.4)]).phase == 1
-    kept: dict[str, Any] = json.loads(json.dumps(record(laps), allow_nan=False))
+    kept: dict[str, Any] = json.loads(json.dumps(virtual(record(laps)).document(), allow_nan=False))
     assert (kept["verdict"]["crashes"], kept["verdict"]["laps"], kept["verdict"]["burst_phase"]) == (2, 3, 1)
     assert [each["outcome"] for each in kept["laps"]] == ["AVOIDED", "CRASH", "CRASH"]
     assert kept["warnings"][0] == {
@@ -172,8 +173,8 @@ def test_crashes_grow_with_latency_and_the_closed_form_stands_beside_them() -> N
     runs: list[None] = []
     short, long = constant_latency.crash_table((50,), (200_000_000, 900_000_000), 3, lambda: runs.append(None))
     assert len(runs) == 6
-    assert (short["speed_kmh"], short["latency_ns"], short["phases"], short["warned"]) == (50, 200_000_000, 3, 3)
-    assert short["crashes"] <= long["crashes"] == 3
-    assert short["closed_form"]["crashes"] == 0
-    assert long["closed_form"]["crashes"] == 3
-    assert 20 < long["closed_form"]["impact_kmh"]["median"] <= long["impact_kmh"]["max"] <= 50
+    assert (short.speed_kmh, short.latency_ns, short.phases, short.warned) == (50, 200_000_000, 3, 3)
+    assert short.driven.crashes <= long.driven.crashes == 3
+    assert short.closed_form.crashes == 0
+    assert long.closed_form.crashes == 3
+    assert 20 < long.closed_form.median_kmh <= long.driven.most_kmh <= 50

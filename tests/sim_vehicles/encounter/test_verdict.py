@@ -1,5 +1,6 @@
 """The judge: contacts and gaps of moving boxes, computed by hand and by brute force, and what the verdict says."""
 
+from dataclasses import replace
 from math import pi
 from random import Random
 from typing import Any
@@ -17,6 +18,7 @@ from sim_vehicles.world.motion import Motion, State, Track, wrap
 from sim_vehicles.world.scene import Scenario, Scene
 from tests.seeds import seeds
 from tests.sentences import Wording
+from tests.sim_vehicles.replayed import JUDGED
 
 SAID = Wording("replay", "verdict")
 
@@ -205,8 +207,8 @@ def test_where_the_ego_stands_in_the_way_of_who_has_passed_is_said() -> None:
     [(0.004, True, "under 1 cm"), (0.061, True, "6 cm"), (0.5, False, "0.50 m"), (2.345, False, "2.35 m")],
 )
 def test_a_small_gap_is_a_near_miss_and_said_in_centimetres(gap_m: float, near: bool, said: str) -> None:
-    assert is_near({"outcome": "AVOIDED", "gap_m": gap_m}) is near and length(gap_m) == said
-    assert not is_near({"outcome": "CRASH", "gap_m": None})
+    assert is_near(replace(JUDGED, gap_m=gap_m)) is near and length(gap_m) == said
+    assert not is_near(replace(JUDGED, outcome="CRASH", gap_m=None))
 
 
 def test_a_late_warning_is_a_crash_at_the_speed_that_is_left() -> None:

@@ -125,8 +125,8 @@ def test_repeated_broadcasts_keep_the_age_of_their_measurement(scenario: Scenari
     assert sum(len(one.values) for one in bursts) == 100
     said = heard(bursts, Senses(scenario, 1).numbers)
     assert len(said) == len({value.SerializeToString() for one in bursts for value in one.values}) < 100
-    assert {(one["at_s"], one["measured_s"]) for one in said} == {(4.0, 3.9), (4.0, 3.95), (4.0, 4.0)}
-    assert {one["station"] for one in said} == {"B", "D", "E"}
+    assert {(one.at_s, one.measured_s) for one in said} == {(4.0, 3.9), (4.0, 3.95), (4.0, 4.0)}
+    assert {one.station for one in said} == {"B", "D", "E"}
 
 
 def test_the_hash_is_that_of_the_seed_and_of_nothing_that_was_asked(scenario: Scenario, slower: Track) -> None:

@@ -25,7 +25,8 @@ def test_policed_messages_do_not_read_as_nothing_missed(tmp_path: Path) -> None:
     done = CliRunner().invoke(app, [str(each) for each in arguments])
     assert done.exit_code in {0, 3}, done.output
     run = read_run(out)
-    report = verdict(run)
+    found = verdict(run)
+    report = found.document()
     policed = report["offered"]["v2v"]["policed"]
     assert policed > 20 and report["offered"]["v2v"]["offered"] == report["offered"]["v2v"]["admitted"]
     assert f"{policed} tuples policed: beyond what their source declared, in all laps" in done.output
@@ -36,8 +37,8 @@ def test_policed_messages_do_not_read_as_nothing_missed(tmp_path: Path) -> None:
     assert low == 0.0 and high == open_ / (open_ + warning["met"]) > 0.3
     assert warning["between"]["policed"] >= policed, "and results beyond a declared selectivity"
     share = f"0 to {100 * high:.3g} %"
-    (line,) = (line for line in notes([report | {"dearer": []}]) if line.startswith("output warning: "))
+    (line,) = (line for line in notes([found]) if line.startswith("output warning: "))
     assert line.startswith(f"output warning: missed {share} of what was offered: between lie ")
     assert f"{warning['between']['policed']} policed (beyond what was declared)" in line
-    assert f'<b class="bad">{share}</b>' in page([(run, report | {"dearer": []})])
+    assert f'<b class="bad">{share}</b>' in page([(run, found)])
     assert report["outputs"]["control"]["between"]["policed"] == 0

@@ -17,6 +17,7 @@ from sim_vehicles.errors import BadInputError, FeedError
 from sim_vehicles.inputs.load import utilisation
 from sim_vehicles.replay.live_laps import LiveReplay
 from sim_vehicles.replay.preparation import Options, Prepared, parse_phase, parse_rate, prepare
+from sim_vehicles.replay.replay_document import from_document
 from sim_vehicles.replay.replay_summary import live_summary, virtual_summary, write_summary
 from tests.sentences import Wording
 from tests.sim_vehicles.replay.replay_fakes import FakeAgents
@@ -74,7 +75,7 @@ def run(prepared: Prepared, agents: FakeAgents) -> dict[str, Any]:
         done.run()
     except FeedError as bad:
         failure = bad
-    return live_summary(prepared, done, failure)
+    return live_summary(prepared, done, failure).document()
 
 
 def test_order_and_instants_of_bursts(options: Options) -> None:
@@ -113,7 +114,7 @@ def test_summary_counts_refusals_per_source(options: Options, tmp_path: Path) ->
     assert (what["sent"], what["admitted"], what["refused"]) == (520, 504, 16)
     assert what["sources"]["v2v"]["refused_why"] == {"too old": 16}
     assert what["sources"]["sensor"]["refused"] == 0
-    path = write_summary(tmp_path / "new" / "run", what)
+    path = write_summary(tmp_path / "new" / "run", from_document(what))
     assert json.loads(path.read_text()) == what
     assert what["verdict"] is None and "no output of type vehicle.Warning" in what["not_judged"]
     assert what["scene"]["ego"] == "A" and what["laps"] == what["warnings"] == []
@@ -137,7 +138,7 @@ def test_stop_ends_it_early(options: Options) -> None:
     done = LiveReplay(prepared, agents.connect, agents.listen)
     done.on_burst = lambda burst: done.stop.set() if burst.source == "sensor" else None
     done.run()
-    what = live_summary(prepared, done)
+    what = live_summary(prepared, done).document()
     assert what["ended"] == "interrupted" and what["bursts"] < what["bursts_planned"] == 16
 
 
@@ -182,7 +183,7 @@ def test_a_stretch_beyond_the_recordings_end_is_noted(
     options: Options, changes: dict[str, Any], said: str | None
 ) -> None:
     prepared = prepare(replace(options, **changes))
-    noted = virtual_summary(prepared, [], {})["notes"]
+    noted = list(virtual_summary(prepared, [], {}).head.notes)
     assert noted == prepared.cut_short
     assert noted == ([] if said is None else [f"{said} for: the replay ends there"])
 

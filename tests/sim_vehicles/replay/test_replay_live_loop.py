@@ -67,7 +67,8 @@ def test_a_warning_brakes_and_later_bursts_say_so(tmp_path: Path) -> None:
     agents = FakeAgents(about=X)
     done = replay_of(options_of(tmp_path), agents)
     done.run()
-    what = live_summary(done.prepared, done)
+    summary = live_summary(done.prepared, done)
+    what = summary.document()
     loop = done.laps[0].loop
     assert loop is not None and loop.commanded_ns is not None
     # Every burst once and in order: the old ones up to the warning, then the new ones.
@@ -88,15 +89,15 @@ def test_a_warning_brakes_and_later_bursts_say_so(tmp_path: Path) -> None:
     assert what["recomputed"][0]["outdated_bursts"] == 0
     assert set(what["scene"]["vehicles"]) == set("ABCDEFGX")
     json.dumps(what, allow_nan=False)
-    assert outcome(verdict).startswith("AVOIDED, least gap")
-    assert {"verdict", "ego knew", "brake", "closed form"} <= {name for name, _ in rows(what)}
+    assert summary.verdict is not None and outcome(summary.verdict).startswith("AVOIDED, least gap")
+    assert {"verdict", "ego knew", "brake", "closed form"} <= {name for name, _ in rows(summary)}
 
 
 def test_a_warning_about_another_vehicle_is_a_false_one_and_does_not_brake(tmp_path: Path) -> None:
     agents = FakeAgents(about=1 + "ABCDEFGX".index("C"))
     done = LiveReplay(prepare(options_of(tmp_path)), agents.connect, agents.listen)
     done.run()
-    verdict = live_summary(done.prepared, done)["verdict"]
+    verdict = live_summary(done.prepared, done).document()["verdict"]
     assert (verdict["outcome"], verdict["brake"], verdict["knew"]) == ("CRASH", None, None)
     assert verdict["warnings"]["missed"] and verdict["warnings"]["false"] > 0 == verdict["warnings"]["about_crossing"]
     assert [(one.source, value) for one in agents.sent for value in one.values] == tuples(done.prepared.bursts)
@@ -118,7 +119,7 @@ def test_laps_are_judged_one_by_one_and_late_results_count_for_none(tmp_path: Pa
 
     done.on_lap = on_lap
     done.run()
-    what = live_summary(done.prepared, done)
+    what = live_summary(done.prepared, done).document()
     assert what["laps_played"] == len(what["laps"]) == what["verdict"]["laps"] == 2
     assert what["late_results"] == 3
     assert {one["lap"] for one in what["warnings"]} == {0, 1}
@@ -140,7 +141,7 @@ def test_a_lost_sink_makes_the_verdict_invalid_and_a_reconnected_one_is_told(tmp
     agents.reconnects = 2
     done = LiveReplay(prepare(options_of(tmp_path, rate=1, until_ns=9_600 * MS)), agents.connect, agents.listen)
     done.run()
-    what = live_summary(done.prepared, done)
+    what = live_summary(done.prepared, done).document()
     assert what["outputs"]["warning"] | {"results": 0} == {
         "results": 0, "unreadable": 0, "reconnects": 2, "failure": "no agent answers at 127.0.0.1:2",
     }  # fmt: skip
@@ -153,7 +154,9 @@ def test_a_sink_that_breaks_in_any_way_makes_the_verdict_invalid(tmp_path: Path)
     agents.results.put(KeyError())
     done = LiveReplay(prepare(options_of(tmp_path, rate=1, until_ns=9_600 * MS)), agents.connect, agents.listen)
     done.run()
-    assert live_summary(done.prepared, done)["verdict"]["why_not_valid"].startswith("output warning: KeyError")
+    assert (
+        live_summary(done.prepared, done).document()["verdict"]["why_not_valid"].startswith("output warning: KeyError")
+    )
 
 
 @pytest.mark.parametrize("decided", [True, False])
@@ -169,7 +172,7 @@ def test_an_interrupted_lap_counts_only_if_it_was_decided(tmp_path: Path, decide
 
     agents.after = after
     done.run()
-    what = live_summary(done.prepared, done)
+    what = live_summary(done.prepared, done).document()
     assert what["ended"] == "interrupted" and what["bursts"] < what["bursts_planned"]
     verdict = what["verdict"]
     if decided:
@@ -199,7 +202,7 @@ def test_live_agents_warn_and_the_ego_brakes(tmp_path: Path) -> None:
         write(tmp_path, plan, agent.data)
         done = LiveReplay(prepare(options))
         done.run()
-    what = live_summary(done.prepared, done)
+    what = live_summary(done.prepared, done).document()
     assert (what["ended"], what["admitted"], what["refused"]) == ("done", what["sent"], 0)
     # A first burst that leaves at 9.9 s has a message about X; so A brakes, whenever it comes, and is sent anew.
     verdict = what["verdict"]

@@ -23,6 +23,7 @@ from sim_vehicles.story.page.scene_html import page, write
 from sim_vehicles.story.page.stopping_profile import Line
 from sim_vehicles.story.page.wording import beside, outcome
 from tests.sentences import Wording
+from tests.sim_vehicles.replayed import virtual
 from tests.simulation.planned_queries import MS, paper
 
 SAID = Wording("explain", "page")
@@ -60,7 +61,7 @@ def warned_after(latency_ms: int, phase: int) -> Lap:
 def replayed(latency_ms: int) -> str:
     """replay.json of all phases."""
     laps = [warned_after(latency_ms, phase) for phase in range(PHASES)]
-    return json.dumps({"shimekiri": 1, "scenario": "crossing_50", "seed": 1, **record(laps)})
+    return json.dumps(virtual(record(laps)).document())
 
 
 @pytest.fixture
@@ -109,9 +110,8 @@ def test_the_page_is_whole_self_contained_and_small(run: Path) -> None:
 def test_events_come_in_order_and_the_verdicts_numbers_lie_on_the_curve(run: Path) -> None:
     story = read_story(run)
     assert story.stopping is not None
-    for key in ("first_perceivable", "knew"):
-        told = story.verdict[key]
-        assert story.stopping.left.at(told["at_s"]) == pytest.approx(told["left_m"], abs=0.02)
+    for told in (story.verdict.found.first_perceivable, story.verdict.found.knew):
+        assert told is not None and story.stopping.left.at(told.at_s) == pytest.approx(told.left_m, abs=0.02)
     at_s = [event.at_s for event in story.events]
     assert at_s == sorted(at_s)
     kinds = [event.kind for event in story.events]
@@ -119,7 +119,7 @@ def test_events_come_in_order_and_the_verdicts_numbers_lie_on_the_curve(run: Pat
         "brake",
         "stop" if not story.crashed else "contact",
     ]
-    assert story.handed_s == pytest.approx(story.verdict["deciding"]["measured_s"] + 0.1, abs=1e-3)
+    assert story.deciding is not None and story.handed_s == pytest.approx(story.deciding.measured_s + 0.1, abs=1e-3)
 
 
 def test_the_last_moment_is_when_the_needed_way_is_what_is_left(run: Path) -> None:
@@ -146,21 +146,23 @@ def test_a_crash_is_said_first_and_marked(run: Path) -> None:
     story = read_story(run)
     assert story.crashed
     html = own(page(run))
-    kmh = story.verdict["impact_kmh"]
+    kmh = story.verdict.found.impact_kmh
     assert f'<h1 class="bad">A hits X at {kmh:.0f} km/h</h1>' in html
     assert re.search(r"\d of 4 laps crash", html)
     told = playback(story)
     x, y = told["contact"]
     assert abs(x - 1.6) < 1.5 and abs(y - 1.6) < 4  # where A's and X's lanes meet
-    assert told["impact_s"] == story.verdict["impact_s"] and told["scene"]["crossing"] == "X"
+    assert told["impact_s"] == story.verdict.found.impact_s and told["scene"]["crossing"] == "X"
 
 
 def test_an_outcome_in_words(run: Path) -> None:
     story = read_story(run)
-    stopped = story.left_m(story.verdict["brake"]["stopped_s"])
+    found = story.verdict.found
+    assert found.brake is not None and found.brake.stopped_s is not None
+    stopped = story.left_m(found.brake.stopped_s)
     assert not story.crashed and stopped is not None
     assert outcome(story) == f"A stops {stopped:.2f} m short of X’s way" and beside(story) == ""
-    assert story.verdict["stood"] == {"left_m": pytest.approx(stopped, abs=0.01), "in_way": False}
+    assert found.stood is not None and found.stood.left_m == pytest.approx(stopped, abs=0.01) and not found.stood.in_way
     changed(run, verdict__brake=None, verdict__deciding=None, verdict__knew=None)
     assert outcome(read_story(run)).startswith("A and X pass without contact; least gap ")
 

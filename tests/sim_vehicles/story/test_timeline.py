@@ -1,8 +1,7 @@
 """The deciding tuple's split and the nodes' rows, on traces of the virtual cluster whose times are known by hand."""
 
-import json
 from collections.abc import Callable
-from dataclasses import asdict
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -14,13 +13,16 @@ from node_agent.virtual.scenario import Scenario
 from protos import records as rec
 from protos.plan_document import Plan
 from protos.records import RECORD_BYTES, Record
+from sim_vehicles.encounter.judgement import Braking, Deciding
+from sim_vehicles.inputs.stimuli import HeardMessage
 from sim_vehicles.story.timeline.deciding_tuple import DecidingTuple
 from sim_vehicles.story.timeline.gantt import gantt
 from sim_vehicles.story.timeline.lineage_trace import MissingRecordError, shares
 from sim_vehicles.story.timeline.run_trace import read_trace
-from sim_vehicles.story.timeline.stage_times import explain, explain_in, stage_times
+from sim_vehicles.story.timeline.stage_times import StageTimes, explain, explain_lap
 from tests import traces
 from tests.sentences import Wording
+from tests.sim_vehicles.replayed import JUDGED
 from tests.simulation.planned_queries import MS, paper, planned
 from tests.simulation.random_plans import documents, registry
 
@@ -39,10 +41,14 @@ def told(seq: int, **more: Any) -> DecidingTuple:
     return DecidingTuple("v2v", 1, seq, 0, **more)
 
 
+def explained(run: Path, deciding: DecidingTuple, reaction_ns: int = 0) -> StageTimes:
+    """With a brake of that reaction."""
+    return explain(read_trace(run), deciding, reaction_ns=reaction_ns)
+
+
 def spent(run: Path, deciding: DecidingTuple, reaction_ns: int = 0) -> list[tuple[str, str | None, str, int]]:
     """(stage, node, operators, ns) of every stage."""
-    found = stage_times(run, deciding, reaction_ns)
-    assert found is not None
+    found = explained(run, deciding, reaction_ns).stages
     return [(each.stage, each.node, " ".join(each.operators), each.ns) for each in found]
 
 
@@ -63,7 +69,7 @@ def test_the_papers_proposal_in_steps_of_1_ms(tmp_path: Path, seq: int, queue_b_
         *(("execution", "b", name, 1 * MS) for name in CHAIN),
         ("actuation", None, "", 200 * MS),
     ]
-    found = explain(run, told(seq), 200 * MS)
+    found = explained(run, told(seq), 200 * MS)
     assert found.latency_ns == {2: 120 * MS, 20: 282 * MS}[seq] and found.uncertain_ns == 0
     assert [stage.shared_out for stage in found.stages if stage.stage == "execution"] == [False, *[True] * 17]
 
@@ -72,7 +78,7 @@ def test_a_link_of_2_ms_and_units_of_one_operator_each(tmp_path: Path) -> None:
     """Tuple 1 is at b after 3 ms, just when O6 has ended for the third time; tuple 2 comes when O3 has filtered it."""
     scenario = Scenario(policy="edf", ages_ns=AGES, latency_ns=2 * MS, burst={"v2v": 2, "sensor": 0})
     run = run_of(paper(20, units="operator"), scenario, tmp_path / "run")
-    found = stage_times(run, told(2), 0)
+    found = explained(run, told(2)).stages
     assert found is not None and not any(stage.shared_out for stage in found)
     by_stage = {kind: sum(each.ns for each in found if each.stage == kind) for kind in ("execution", "link")}
     assert by_stage == {"execution": 18 * MS, "link": 2 * MS}
@@ -149,7 +155,7 @@ def test_a_batch_that_is_held_back_is_handover(tmp_path: Path) -> None:
     run = run_of(paper(20, units="operator"), scenario, tmp_path / "run")
     found = spent(run, told(2))
     assert ("handover", "a", "O2", 2 * MS) in found  # done at 2 ms, the burst of four at 4 ms
-    assert sum(each[3] for each in found) == explain(run, told(2), 0).latency_ns
+    assert sum(each[3] for each in found) == explained(run, told(2)).latency_ns
 
 
 @settings(max_examples=40, deadline=None, suppress_health_check=[HealthCheck.too_slow], print_blob=True)
@@ -164,7 +170,7 @@ def test_the_stages_of_every_result_of_any_plan_add_up(tmp_path_factory: Any, do
             deciding = DecidingTuple(source, epoch, seq, ordinal, name)
             note(str(deciding))
             try:
-                found = explain_in(trace, deciding, {})
+                found = explain(trace, deciding)
             except MissingRecordError as error:
                 # an instance of several operators that raises after an earlier one's output left: a LOST record
                 assert error.mistake.code == "failed_instance"
@@ -177,19 +183,16 @@ def test_the_stages_of_every_result_of_any_plan_add_up(tmp_path_factory: Any, do
 # -- the age on admission
 
 
-def with_replay(run: Path, deciding: DecidingTuple, messages: list[dict[str, Any]]) -> Path:
-    verdict = {"deciding": asdict(deciding), "brake": {"reaction_s": 0.2}}
-    (run / "replay.json").write_text(json.dumps({"verdict": verdict, "scene": {"messages": messages}}))
-    return run
-
-
 def test_the_age_is_split_by_what_the_scene_says_and_the_reaction_is_the_laps(tmp_path: Path) -> None:
     run = run_of(paper(20), Scenario(ages_ns=AGES, latency_ns=0), tmp_path / "run")
-    message = {"at_s": 10.08, "sent_s": 10.05, "station": "E", "object": "X", "measured_s": 10.0}
-    deciding = told(2, station="E", object="X", measured_s=10.0, delivered_s=10.12)
-    others = [message | {"station": "D"}, message | {"at_s": 10.2}, message | {"measured_s": 9.9}]
-    found = stage_times(with_replay(run, deciding, [*others, message]), deciding)
-    assert found is not None
+    message = HeardMessage(at_s=10.08, sent_s=10.05, station="E", object="X", measured_s=10.0)
+    others = [replace(message, station="D"), replace(message, at_s=10.2), replace(message, measured_s=9.9)]
+    lap = replace(
+        JUDGED,
+        brake=Braking("auto", 7.0, 0.2, 10.12, 10.32, None),
+        deciding=Deciding(1, 1, 2, 0, "E", "X", 10.0, 10.12, (120 * MS, 120 * MS)),
+    )
+    found = explain_lap(read_trace(run), lap, [*others, message]).stages
     assert [(each.stage, each.ns / MS) for each in found[:3]] == [
         ("sensing", 50),
         ("channel", 30),
@@ -202,8 +205,8 @@ def test_the_age_is_split_by_what_the_scene_says_and_the_reaction_is_the_laps(tm
 def test_a_message_older_than_the_tuple_on_admission_is_not_believed(tmp_path: Path) -> None:
     run = run_of(paper(20), Scenario(ages_ns=AGES, latency_ns=0), tmp_path / "run")
     deciding = told(2, measured_s=10.0, at_s=10.2)
-    found = stage_times(run, deciding)
-    assert found is not None and (found[0].stage, found[0].ns) == ("sensing", 100 * MS)
+    found = explained(run, deciding).stages
+    assert (found[0].stage, found[0].ns) == ("sensing", 100 * MS)
 
 
 # -- two clocks
@@ -250,10 +253,10 @@ def test_between_clocks_the_link_is_what_the_offset_says_and_the_sum_stays_exact
     run = run_of(paper(20), Scenario(ages_ns=AGES, latency_ns=2 * MS), tmp_path / "run")
     before = spent(run, told(20))
     rewritten(run, "b", on_another_clock(1_000), clock="elsewhere")
-    found = explain(run, told(20), 0)
+    found = explained(run, told(20))
     assert found.uncertain_ns == 1_000
     assert [(s.stage, s.node, " ".join(s.operators), s.ns) for s in found.stages] == before
-    shown = gantt(run, told(20))
+    shown = gantt(read_trace(run), told(20))
     assert shown.delivered_ns == found.latency_ns and not shown.unplaced
     o2 = next(row for row in shown.rows if row.is_deciding and row.node == "a")
     assert (o2.start_ns, o2.end_ns) == (119 * MS + 100, 120 * MS + 100)  # the middle of the offset is 100 ns off
@@ -263,9 +266,8 @@ def test_without_a_clock_record_the_split_says_so(tmp_path: Path) -> None:
     run = run_of(paper(20), Scenario(ages_ns=AGES), tmp_path / "run")
     rewritten(run, "b", on_another_clock(0, clocks=False), clock="elsewhere")
     with SAID.refuses("no_clock_record", kind=MissingRecordError):
-        explain(run, told(2), 0)
-    assert stage_times(run, told(2)) is None
-    assert gantt(run, told(2)).unplaced == ("a",)
+        explained(run, told(2))
+    assert gantt(read_trace(run), told(2)).unplaced == ("a",)
 
 
 # -- what is missing
@@ -286,8 +288,7 @@ def test_a_record_that_is_missing_is_named(tmp_path: Path, node: str, kind: int,
     run = run_of(paper(20), Scenario(ages_ns=AGES), tmp_path / "run")
     rewritten(run, node, lambda found: [r for r in found if (r.kind, r.source, r.seq) != (kind, 1, 2)])
     with SAID.refuses(expected, kind=MissingRecordError):
-        explain(run, told(2), 0)
-    assert stage_times(run, told(2), 0) is None
+        explained(run, told(2))
 
 
 def test_damage_is_left_out_and_a_run_without_a_plan_is_refused(tmp_path: Path) -> None:
@@ -295,13 +296,13 @@ def test_damage_is_left_out_and_a_run_without_a_plan_is_refused(tmp_path: Path) 
     (path,) = (run / "trace" / "raw" / "a").glob("*/*.trace")
     path.write_bytes(path.read_bytes() + bytes(17))  # torn in a record
     path.with_name("0001.trace").write_bytes(b"no trace")
-    assert stage_times(run, told(2), 0) is not None
+    assert explained(run, told(2)).stages
     assert ["0001.trace" in each for each in read_trace(run).damage] == [False, True]
     with SAID.refuses("no_lineage", kind=MissingRecordError):
-        explain(run, DecidingTuple("nobody", 1, 1), 0)
+        explained(run, DecidingTuple("nobody", 1, 1))
     (run / "plan.json").write_text("{")
     with SAID.refuses("plan.json:1 not_json"):
-        stage_times(run, told(2), 0)
+        read_trace(run)
 
 
 # -- the rows
@@ -310,7 +311,7 @@ def test_damage_is_left_out_and_a_run_without_a_plan_is_refused(tmp_path: Path) 
 def test_the_rows_are_the_burst_of_the_deciding_tuple(tmp_path: Path) -> None:
     scenario = Scenario(policy="edf", ages_ns=AGES, latency_ns=0, bursts=3, phase_ns={"centre": 5 * MS})
     run = run_of(paper(20), scenario, tmp_path / "run")
-    shown = gantt(run, told(42))  # the second tuple of the third burst
+    shown = gantt(read_trace(run), told(42))  # the second tuple of the third burst
     assert (shown.admitted_ns, shown.nodes, shown.left_out) == (100 * MS, ("a", "b"), 0)
     mine = [row for row in shown.rows if row.is_deciding]
     assert [(row.node, row.unit, row.start_ns, row.end_ns) for row in mine] == [
@@ -320,7 +321,7 @@ def test_the_rows_are_the_burst_of_the_deciding_tuple(tmp_path: Path) -> None:
     assert mine[0].lineage == ("v2v", 1, 42, 0) and mine[1].operators == CHAIN
     assert shown.delivered_ns == 119 * MS
     assert all(row.end_ns > 90 * MS and row.start_ns < 121 * MS for row in shown.rows)
-    few = gantt(run, told(42), most=3)
+    few = gantt(read_trace(run), told(42), most=3)
     assert len(few.rows) == 3 and few.left_out == len(shown.rows) - 3 and sum(r.is_deciding for r in few.rows) == 2
 
 

@@ -130,34 +130,34 @@ def made(told: list[IssuedWarning], end_s: float = 10.0) -> FileRun:
 
 def test_an_onset_is_a_warning_after_none() -> None:
     told = [(0.5, 0), (0.6, 1), (0.7, 2), (0.8, 0), (1.2, 1), (9.0, 0), (9.5, 2)]
-    found = measures.document(made([IssuedWarning(at, "b", level) for at, level in told]), LIMITS)
-    assert [(one["at_s"], one["judgement"]) for one in found["warnings"]] == [
+    found = measures.measured(made([IssuedWarning(at, "b", level) for at, level in told]), LIMITS)
+    assert [(one.at_s, one.judgement) for one in found.warnings] == [
         (0.6, "false"),  # over 8 s before the conflict
         (1.2, "true"),
         (9.5, "undecidable"),  # after it; and the recording ends at 10 s
     ]
-    assert (found["onsets"], found["true"], found["false"], found["undecidable"]) == (3, 1, 1, 1)
+    assert (found.onsets, found.true, found.false, found.undecidable) == (3, 1, 1, 1)
     minutes = 10 / 60
-    assert found["false_per_minute"] == pytest.approx(1 / minutes)
-    assert found["at_most_false_per_minute"] == pytest.approx(2 / minutes)
-    assert found["conflicts"][0]["warned_before_s"] == pytest.approx(7.8)
-    assert found["missed"] == {"crossing": 0, "closing": 0}
+    assert found.false_per_minute == pytest.approx(1 / minutes)
+    assert found.at_most_false_per_minute == pytest.approx(2 / minutes)
+    assert found.conflicts[0].warned_before_s == pytest.approx(7.8)
+    assert found.missed == {"crossing": 0, "closing": 0}
 
 
 def test_a_conflict_without_a_warning_in_time_is_missed() -> None:
-    found = measures.document(made([IssuedWarning(9.1, "b", 2)]), LIMITS)
-    assert found["missed"]["crossing"] == 1
-    assert found["conflicts"][0]["warned_before_s"] is None
+    found = measures.measured(made([IssuedWarning(9.1, "b", 2)]), LIMITS)
+    assert found.missed["crossing"] == 1
+    assert found.conflicts[0].warned_before_s is None
 
 
 def test_selectivity_and_cost_are_those_of_the_tuples() -> None:
-    one = measures.document(made([]), LIMITS)
-    assert one["o3"] == {"heard": 32, "relevant": 12, "mean": 12 / 32, "most_of_20": 12}
-    assert one["cost"]["per_tuple_us"] == pytest.approx(3.0)
+    one = measures.measured(made([]), LIMITS)
+    assert one.o3 == measures.Selectivity(32, 12, 12 / 32, 12)
+    assert one.cost.per_tuple_us == pytest.approx(3.0)
     both = measures.in_all([one, one])
-    assert both["o3"] == {"heard": 64, "relevant": 24, "mean": 12 / 32, "most_of_20": 12}
-    assert both["vehicle_minutes"] == pytest.approx(2 * one["vehicle_minutes"])
-    assert both["cost"]["operators"]["O2"] == {"calls": 64, "us": 2.0}
+    assert both.o3 == measures.Selectivity(64, 24, 12 / 32, 12)
+    assert both.vehicle_minutes == pytest.approx(2 * one.vehicle_minutes)
+    assert both.cost.operators["O2"] == measures.OperatorCost(64, 2.0)
 
 
 @pytest.fixture(scope="module")
@@ -169,15 +169,15 @@ def recorded() -> FileRun:
 
 
 def test_the_recorded_conflict_is_warned_of_in_time(recorded: FileRun) -> None:
-    found = measures.document(recorded, LIMITS)
-    before = {(one["ego"], one["other"]): one["warned_before_s"] for one in found["conflicts"]}
+    found = measures.measured(recorded, LIMITS)
+    before = {(one.ego, one.other): one.warned_before_s for one in found.conflicts}
     assert before["2166", "2168"] > 0.5
     assert frozenset(("2166", "2168")) not in measures.missed(recorded, LIMITS)
 
 
 def test_four_vehicles_beside_the_conflict_get_no_other_warning(recorded: FileRun) -> None:
-    found = measures.document(recorded, LIMITS)
-    assert [one for one in found["warnings"] if one["judgement"] != "true"] == []
+    found = measures.measured(recorded, LIMITS)
+    assert [one for one in found.warnings if one.judgement != "true"] == []
 
 
 def crossing_csv(tmp_path: Path) -> Path:

@@ -46,7 +46,7 @@ def shed(done: Simulation) -> Counter[str]:
 
 def balanced(done: Simulation, folder: Path) -> bool:
     write_run(done, folder)
-    return bool(verdict(read_run(folder))["conservation"]["balanced"])
+    return bool(verdict(read_run(folder)).document()["conservation"]["balanced"])
 
 
 @pytest.mark.parametrize("on_full", ["drop-tail", "front"])

@@ -54,7 +54,7 @@ def test_what_is_late_is_dropped_before_it_costs_more(units: str, tmp_path: Path
     assert shed > 0 and len(done.outputs["out"].latencies_ns) == 20 - shed
     assert max(done.outputs["out"].latencies_ns) <= 100 * MS, "nothing late is given"
     write_run(done, tmp_path / "run")
-    books = verdict(read_run(tmp_path / "run"))["conservation"]
+    books = verdict(read_run(tmp_path / "run")).document()["conservation"]
     assert books["balanced"] and sum(books["by_cause"].values()) == shed
 
 
@@ -65,7 +65,7 @@ def test_nothing_late_is_given_where_operators_cost_more_than_declared(units: st
     given = done.outputs["out"].latencies_ns
     assert 0 < len(given) < 4 and max(given) <= 100 * MS
     write_run(done, tmp_path / "run")
-    told = verdict(read_run(tmp_path / "run"))
+    told = verdict(read_run(tmp_path / "run")).document()
     assert told["conservation"]["balanced"] and told["outputs"]["out"]["late"] == 0
     assert told["outputs"]["out"]["shed"] == 4 - len(given)
 
@@ -77,4 +77,4 @@ def test_a_cheaper_operator_runs_on_what_is_late_at_its_own_cost(tmp_path: Path)
     # 20 tuples of 4 ms, and 16 ms for each that was in time.
     assert max(done.outputs["out"].latencies_ns) == (20 * 4 + 16 * (20 - degraded) + degraded) * MS
     write_run(done, tmp_path / "run")
-    assert verdict(read_run(tmp_path / "run"))["conservation"]["balanced"]
+    assert verdict(read_run(tmp_path / "run")).document()["conservation"]["balanced"]

@@ -66,7 +66,7 @@ def test_a_guarantee_stays_true_when_a_source_and_an_operator_break_their_promis
     done = simulate(held, BROKEN, registry())
     assert max(over(held, done).values()) <= 0
     write_run(done, tmp_path / "run")
-    told = verdict(read_run(tmp_path / "run"))
+    told = verdict(read_run(tmp_path / "run")).document()
     books, outputs = told["conservation"], told["outputs"]
     assert books["balanced"] and books["admitted"] == books["accounted"] == done.admitted == 12 * 9
     # 48 of 96 come beyond the burst, at two consumers each; of the others every second one may pass.
@@ -86,7 +86,7 @@ def test_whoever_keeps_the_promise_is_not_shed(tmp_path: Path) -> None:
     )
     done = simulate(made, Scenario(bursts=30, phase_ns={"guilty": MS}), registry())
     write_run(done, tmp_path / "run")
-    books = verdict(read_run(tmp_path / "run"))["conservation"]
+    books = verdict(read_run(tmp_path / "run")).document()["conservation"]
     assert books["balanced"] and books["by_cause"] == {} and books["admitted"] == 150
     assert max(over(made, done).values()) <= 0
 

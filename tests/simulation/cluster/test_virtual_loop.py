@@ -159,7 +159,7 @@ def test_a_run_of_laps_is_a_run_for_the_report_and_holds_the_deciding_tuple(tmp_
         (1, 0, "AVOIDED"),
         (2, 1, "AVOIDED"),
     ]
-    document = verdict(read_run(tmp_path / "run"))
+    document = verdict(read_run(tmp_path / "run")).document()
     assert document["conservation"]["admitted"] == document["conservation"]["accounted"] == 320
     (trace,) = (tmp_path / "run").glob("trace/raw/a/*/0000.trace")
     facts = list(records.unpack_records(records_in(trace.read_bytes())))

@@ -49,7 +49,7 @@ BUSY = Load(st.one_of(BURSTS, DENSE), deadlines_ms=(60, 150, 900))
 def judged(done: Simulation) -> dict[str, Any]:
     with TemporaryDirectory() as folder:
         write_run(done, Path(folder) / "run")
-        return verdict(read_run(Path(folder) / "run"))
+        return verdict(read_run(Path(folder) / "run")).document()
 
 
 @st.composite

@@ -60,7 +60,7 @@ def books(done: Simulation) -> dict[str, Any]:
     with TemporaryDirectory() as folder:
         directory = Path(folder) / "run"
         write_run(done, directory)
-        return verdict(read_run(directory))
+        return verdict(read_run(directory)).document()
 
 
 @EXAMPLES

@@ -53,7 +53,7 @@ def test_a_machine_with_the_addresses_alone_collects_all_plans(street: Street) -
         path.unlink()
     run = collected(street)
     assert (run.plan.hash, run.earlier) == (second.hash, (first.hash,))
-    report = verdict(run)
+    report = verdict(run).document()
     assert report["completeness"]["complete"] and report["conservation"]["balanced"]
     assert report["conservation"]["admitted"] == report["conservation"]["accounted"] == 50
     assert sum(each["other_plans"] for each in report["completeness"]["incarnations"]) == 0
@@ -61,7 +61,7 @@ def test_a_machine_with_the_addresses_alone_collects_all_plans(street: Street) -
     assert street.send(10) == 10
     again = collected(street)
     assert (again.plan.hash, again.earlier) == (third.hash, ()), "what was collected is no part of the next run"
-    assert verdict(again)["conservation"]["admitted"] == 10
+    assert verdict(again).document()["conservation"]["admitted"] == 10
     empty = cli("collect", cwd=street.root)
     assert empty.returncode == 1 and "nothing has run on these nodes" in empty.stderr
 
@@ -89,7 +89,7 @@ def test_a_run_whose_states_are_lost_is_told_and_collected(bereft: Street) -> No
     assert status.returncode == 1 and "state.json is damaged" in status.stdout, status.stdout
     run = collected(bereft)
     assert run.plan.hash == bereft.plan.hash
-    report = verdict(run)
+    report = verdict(run).document()
     assert report["conservation"]["balanced"] and report["conservation"]["admitted"] == 20
     assert cli("status", cwd=bereft.root).returncode == 0, "nothing is left to be done"
     assert "nothing has run on these nodes" in cli("collect", cwd=bereft.root).stderr
@@ -102,4 +102,4 @@ def test_a_run_of_which_no_agent_has_the_plan_any_more_is_named(bereft: Street) 
     done = cli("collect", cwd=bereft.root)
     assert done.returncode == 1 and "nothing has run" not in done.stderr
     assert f"plan {bereft.plan.hash[:8]} ran on a, b" in done.stderr and "--plan plan.json" in done.stderr
-    assert verdict(collected(bereft, "--earlier", "plan.json"))["conservation"]["admitted"] == 20
+    assert verdict(collected(bereft, "--earlier", "plan.json")).document()["conservation"]["admitted"] == 20

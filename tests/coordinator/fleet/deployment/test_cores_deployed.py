@@ -115,7 +115,7 @@ def street(tmp_path: Path) -> Iterator[Street]:
 
 
 def judge(run: Path) -> dict[str, Any]:
-    report = verdict(read_run(run))
+    report = verdict(read_run(run)).document()
     assert report["completeness"]["complete"], report["completeness"]
     assert report["conservation"]["balanced"], report["conservation"]["contradictions"]
     return report

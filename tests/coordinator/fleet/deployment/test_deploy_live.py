@@ -161,7 +161,7 @@ def test_deploy_run_stop_collect(street: Street) -> None:
         )
         collected = collect.collect(run, street.plan, agents)
         assert collected.problems == [] and {each["ended"] for each in collected.traces} == {True}
-        report = verdict(read_run(run))
+        report = verdict(read_run(run)).document()
         assert report["completeness"]["complete"]
         assert report["conservation"]["admitted"] == report["conservation"]["accounted"] == 50
         assert sum(report["outputs"]["out"][key] for key in ("met", "late", "shed", "lost", "undecidable")) == 50
@@ -261,7 +261,7 @@ def test_a_killed_agent_resumes_its_plan_and_both_incarnations_are_collected(str
         collected = collect.collect(run, street.plan, agents)
     assert [(each["node"], each["crashed"]) for each in collected.traces if each["node"] == "a"] == [("a", False)]
     assert sorted(each["crashed"] for each in collected.traces if each["node"] == "b") == [False, True]
-    report = verdict(read_run(run))
+    report = verdict(read_run(run)).document()
     assert report["completeness"]["complete"], report["completeness"]
     assert report["conservation"]["admitted"] == report["conservation"]["accounted"] == 50, report["conservation"]
 
@@ -300,7 +300,7 @@ def test_agents_killed_while_tuples_flow_leave_balanced_ledgers(street: Street) 
             street.root / "runs", street.plan, street.root / "plan.json", street.root / "addresses.json"
         )
         assert collect.collect(run, street.plan, agents).problems == []
-    report = verdict(read_run(run))
+    report = verdict(read_run(run)).document()
     assert report["completeness"]["complete"], report["completeness"]
     assert report["conservation"]["balanced"], report["conservation"]
     assert report["conservation"]["admitted"] >= admitted[0]

@@ -76,7 +76,7 @@ def test_a_node_dies_and_the_rest_goes_on(street: Street) -> None:
         assert deploy.stop({bytes.fromhex(after.hash)}, agents, 60) == []
         run = collect.new_run(street.root / "runs", left, path, street.root / "addresses.json")
         collect.collect(run, left, agents)
-    assert verdict(read_run(run))["outputs"]["out"]["met"] == 15, "also what came before"
+    assert verdict(read_run(run)).document()["outputs"]["out"]["met"] == 15, "also what came before"
 
 
 @pytest.mark.parametrize(

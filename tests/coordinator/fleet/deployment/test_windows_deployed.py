@@ -151,7 +151,7 @@ def test_results_of_windows_are_exact_and_the_books_balance(street: Street) -> N
     for each in tens:
         values = [given[number][1] for number in range(each["first"], each["last"] + 1)]
         assert (each["n"], each["total"]) == (10, sum(values)) == (len(values), sum(values))
-    report = verdict(read_run(run))
+    report = verdict(read_run(run)).document()
     assert report["completeness"]["complete"], report["completeness"]
     assert report["conservation"]["balanced"], report["conservation"]
     told = report["outputs"]["lanes"]["windows"]["speeds"]

@@ -21,14 +21,14 @@ def test_operators_that_began_without_their_state_are_named(tmp_path: Path) -> N
     run.over(node)
     run.over(run.source)
     (row,) = began_anew(read_run(run.save(tmp_path / "run")))
-    assert (row["node"], row["boot"], row["operators"]) == ("b", f"{node.boot:016x}", ["mean.add", "mean"])
+    assert (row.node, row.boot, row.operators) == ("b", f"{node.boot:016x}", ("mean.add", "mean"))
     (line,) = sentences([row])
     assert line.startswith("node b: operators mean.add, mean began anew without the state that went with the runtime, ")
-    assert row["after_ns"] > 0
+    assert row.after_ns > 0
 
 
 def test_where_no_state_was_lost_nothing_is_said(tmp_path: Path) -> None:
     run = Run()
     run.over(run.there(10, 11))
     run.over(run.source)
-    assert began_anew(read_run(run.save(tmp_path / "run"))) == []
+    assert began_anew(read_run(run.save(tmp_path / "run"))) == ()

@@ -59,7 +59,7 @@ CASES = {"calendar": lambda: without_b(away()), "witnesses": dead}
 
 
 def test_windows_of_a_node_without_a_trace_were_due_by_the_calendar_of_the_plan(tmp_path: Path) -> None:
-    told = verdict(read_run(without_b(away()).save(tmp_path / "run")))
+    told = verdict(read_run(without_b(away()).save(tmp_path / "run"))).document()
     out = told["outputs"]["out"]
     assert (out["met"], out["undecidable"]) == (0, 13), "14 s of tuples hold 13 windows at least"
     assert out["miss_ratio_hi"] == 1 and out["windows"]["mean"]["unknown"] == 13
@@ -68,7 +68,7 @@ def test_windows_of_a_node_without_a_trace_were_due_by_the_calendar_of_the_plan(
 
 
 def test_windows_that_no_other_node_saw_are_undecidable_and_shares_stay_below_one(tmp_path: Path) -> None:
-    told = verdict(read_run(dead().save(tmp_path / "run")))
+    told = verdict(read_run(dead().save(tmp_path / "run"))).document()
     out = told["outputs"]["out"]
     assert (out["met"], out["undecidable"]) == (4, 10), "10 to 23 were due"
     windows = out["windows"]["mean"]
@@ -89,14 +89,14 @@ def test_records_of_a_plan_that_the_run_does_not_have_are_said_first(tmp_path: P
     path = away().save(tmp_path / "run")
     stamp = json.loads((path / "plan.json").read_text())["hash"][:8]
     strip(path)
-    told = verdict(read_run(path))
+    told = verdict(read_run(path)).document()
     assert told["lacking"][0].startswith(f"plan {stamp} ran as well and is not in the run: its ")
     done = report(path)
     assert isinstance(done.exception, UnbalancedError) and done.exception.exit_code == 3
     assert done.stdout.startswith(told["lacking"][0][:40])
     values = json.loads((path / "run.json").read_text())
     (path / "run.json").write_text(json.dumps({**values, "going_on": [f"{stamp}{'0' * 8}"]}))
-    assert verdict(read_run(path))["lacking"], "another one"
+    assert verdict(read_run(path)).document()["lacking"], "another one"
 
 
 def test_an_empty_run_has_no_verdict(tmp_path: Path) -> None:

@@ -50,6 +50,6 @@ def deepest(tmp_path: Path) -> Run:
 
 
 def test_the_deepest_results_find_their_ancestor(tmp_path: Path) -> None:
-    told = verdict(deepest(tmp_path))
+    told = verdict(deepest(tmp_path)).document()
     assert told["conservation"]["balanced"], told["conservation"]["problems"]
     assert told["outputs"]["out"]["met"] == 2 * 2**4

@@ -14,7 +14,7 @@ LINKED = (rec.RECEIVED, rec.RAN, rec.SENT, rec.OUTPUT)
 
 
 def judged(cluster: Cluster, path: Path) -> dict[str, Any]:
-    return verdict(read_run(cluster.save(path / "run")))
+    return verdict(read_run(cluster.save(path / "run"))).document()
 
 
 def resent(arrivals: int) -> Cluster:
@@ -79,6 +79,6 @@ def test_deleting_any_one_record_of_what_was_sent_twice_unbalances(tmp_path: Pat
         for place in range(len(whole)):
             node.records = whole[:place] + whole[place + 1 :]
             write_trace(path, node)
-            assert not verdict(read_run(path))["conservation"]["balanced"], f"{node.name}: number {place}"
+            assert not verdict(read_run(path)).document()["conservation"]["balanced"], f"{node.name}: number {place}"
         node.records = whole
         write_trace(path, node)

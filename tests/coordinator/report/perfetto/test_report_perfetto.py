@@ -165,7 +165,7 @@ def test_events_keep_to_the_format_and_agree_with_the_ledgers(tmp_path: Path, se
     counts = chrome_file.write(run, out, chrome_file.Part(), lambda text: None)
     found = events(out)
     check_format(found)
-    told, ledger = Counter(each.get("cat") for each in found if each["ph"] not in "tfeM"), verdict(run)
+    told, ledger = Counter(each.get("cat") for each in found if each["ph"] not in "tfeM"), verdict(run).document()
     assert counts == told
     by_kind: Counter[str] = Counter()
     for one in run.incarnations:

@@ -90,7 +90,7 @@ def test_a_report_without_java_is_made_in_plain_python_and_says_why(
     run = read_run(play(random_document(1), 1, tuples=5).save(tmp_path / "run"))
     said: list[str] = []
     (made,) = judge([run], "auto", None, said.append)
-    assert made["engine"] == "python" and made == judge([run], "python", None, said.append)[0]
+    assert made.engine == "python" and made == judge([run], "python", None, said.append)[0]
     assert any("JAVA_HOME is /nowhere" in line for line in said)
     for engine, master in (("spark", None), ("auto", "spark://far:7077")):
         with pytest.raises(SparkUnavailableError):

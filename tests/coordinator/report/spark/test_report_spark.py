@@ -201,8 +201,8 @@ def agree(spark: "SparkSession", runs: Sequence[tuple[str, Run]]) -> None:
 
     for (name, run), told in zip(runs, verdicts(spark, [run for _, run in runs]), strict=True):
         expected = verdict(run)
-        for key, value in expected.items():
-            assert told[key] == value, f"{name}: {key}"
+        for key, value in expected.document().items():
+            assert told.document()[key] == value, f"{name}: {key}"
         assert told == expected, name
 
 
@@ -224,7 +224,7 @@ def test_both_engines_agree(spark: "SparkSession", tmp_path: Path) -> None:
 
 
 def test_no_record_is_missed_unnoticed(tmp_path: Path) -> None:
-    assert not any(verdict(run)["conservation"]["balanced"] for run in one_record_missing(tmp_path))
+    assert not any(verdict(run).document()["conservation"]["balanced"] for run in one_record_missing(tmp_path))
 
 
 @pytest.mark.soak

@@ -8,6 +8,7 @@ from coordinator.report.command import judge
 from coordinator.report.facts.reader import Run, read_run, records_of
 from coordinator.report.page import bound_violation, plots
 from coordinator.report.page.page import page
+from coordinator.report.report_document import HopTime, LatencyBreakdown, LostInUnit, Report
 from coordinator.report.summary import lost
 from protos import records as rec
 from tests.coordinator.report.synthetic import MS, Cluster, Lineage, everything, hashed, plan_document, play
@@ -24,7 +25,7 @@ def bounded(bound_ns: int | None) -> dict[str, Any]:
     return hashed(document | {"guarantee": {name: {"bound_ns": bound_ns} for name in document["guarantee"]}})
 
 
-def judged(run: Run) -> dict[str, Any]:
+def judged(run: Run) -> Report:
     (report,) = judge([run], "python", None, lambda text: None)
     return report
 
@@ -44,9 +45,9 @@ def test_results_beyond_the_bound_are_counted_and_never_silent(tmp_path: Path) -
     report, expected = judged(run), above(run)
     assert any(expected.values())
     for name, over in expected.items():
-        found = report["outputs"][name]
-        assert (found["bound_ns"], found["above_bound"]) == (BOUND_NS, len(over))
-        assert found["above_bound_by_ns"] == (max(over) if over else None)
+        found = report.outputs[name]
+        assert (found.bound_ns, found.above_bound) == (BOUND_NS, len(over))
+        assert found.above_bound_by_ns == (max(over) if over else None)
     lines = bound_violation.sentences(report)
     assert len(lines) == sum(map(bool, expected.values())) + 1
     assert "longer than the plan's bound, 7 ms, by up to" in lines[0]
@@ -68,14 +69,14 @@ def test_each_result_is_held_against_its_own_plans_bound(tmp_path: Path) -> None
     said = json.loads((path / "run.json").read_text())
     said |= {"plan_hash": last["hash"], "earlier": [cluster.plan.hash]}
     (path / "run.json").write_text(json.dumps(said))
-    outputs = judged(read_run(path))["outputs"]
-    assert {name: found["above_bound"] for name, found in outputs.items()} == {n: len(o) for n, o in expected.items()}
-    assert {found["bound_ns"] for found in outputs.values()} == {10**12}
+    outputs = judged(read_run(path)).outputs
+    assert {name: found.above_bound for name, found in outputs.items()} == {n: len(o) for n, o in expected.items()}
+    assert {found.bound_ns for found in outputs.values()} == {10**12}
 
 
 def test_without_a_bound_there_is_nothing_to_hold_results_against(tmp_path: Path) -> None:
     report = judged(read_run(play(bounded(None), 3, tuples=40).save(tmp_path / "run")))
-    assert {(one["bound_ns"], one["above_bound"]) for one in report["outputs"].values()} == {(None, None)}
+    assert {(one.bound_ns, one.above_bound) for one in report.outputs.values()} == {(None, None)}
     assert bound_violation.sentences(report) == []
 
 
@@ -101,35 +102,37 @@ def failing(path: Path) -> Path:
 
 def test_a_lost_tuple_is_told_with_its_unit_and_where_the_reason_stands(tmp_path: Path) -> None:
     path = failing(tmp_path / "run")
-    (row,) = judged(read_run(path))["lost_in_units"]
-    about = {"node": "b.1", "unit": 2, "operators": ["second"], "cause": "operator_error", "lost": 2}
+    (row,) = judged(read_run(path)).lost_in_units
     service = "the log of b's agent (as a service: journalctl -u shimekiri-agent@b)"
-    assert row == about | {"log": service}
+    assert row == LostInUnit("b.1", 2, ("second",), "operator_error", 2, service)
     addresses = {name: {"control": "10.0.0.2:7700", "data": "10.0.0.2:7701"} for name in ("a", "b", "b.1")}
     (path / "addresses.json").write_text(json.dumps({"nodes": addresses}))
-    (row,) = judged(read_run(path))["lost_in_units"]
-    assert row["log"] == service
+    (row,) = judged(read_run(path)).lost_in_units
+    assert row.log == service
     (path / "addresses.json").write_text(
         json.dumps({"nodes": {name: one | {"state": "/state/b"} for name, one in addresses.items()}})
     )
-    (row,) = judged(read_run(path))["lost_in_units"]
-    assert row["log"] == "/state/b/agent.log"
+    (row,) = judged(read_run(path)).lost_in_units
+    assert row.log == "/state/b/agent.log"
     (path / "logs").mkdir()
     (path / "logs" / "b.log").write_text("")
     run = read_run(path)
     report = judged(run)
     told = "2 tuples lost in second (unit 2) on b.1: an operator raised an exception; the reason stands in "
     told += f"{path}/logs/b.log"
-    assert lost.sentences(report["lost_in_units"]) == [told]
+    assert lost.sentences(report.lost_in_units) == [told]
     assert told in page([(run, report)])
 
 
 def test_units_look_different_and_each_the_same_everywhere() -> None:
     units = [f"O{n} at a" for n in range(12)]
-    hops = [{"hop": f"{doing} {unit}", "kind": kind, "mean_ns": MS, "tail_mean_ns": MS}
-            for unit in units for doing, kind in (("queued for", "queue"), ("running", "run"))]  # fmt: skip
-    split = {"results": 1, "hops": hops}
-    figure = plots.latency_breakdown("out", [("run", {"blame": {"out": split, "other": split}})])
+    hops = tuple(
+        HopTime(f"{doing} {unit}", kind, MS, MS, None, None)
+        for unit in units
+        for doing, kind in (("queued for", "queue"), ("running", "run"))
+    )
+    split = LatencyBreakdown(1, 0, hops)
+    figure = plots.latency_breakdown("out", [("run", {"out": split, "other": split})])
     assert figure is not None
     looks = {trace["name"]: trace["marker"] for trace in figure["data"]}
     assert len({json.dumps(look) for look in looks.values()}) == 24

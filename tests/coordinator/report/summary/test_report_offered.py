@@ -14,7 +14,7 @@ from tests.coordinator.report.synthetic_windows import Z, with_windows
 
 
 def judged(cluster: Cluster, path: Path) -> dict[str, Any]:
-    return verdict(read_run(cluster.save(path / "run")))
+    return verdict(read_run(cluster.save(path / "run"))).document()
 
 
 def chain(mean: float | None = None, at_most: list[list[int]] | None = None) -> Cluster:
@@ -183,7 +183,7 @@ def test_refusals_that_are_missing_or_of_no_source_are_contradictions(tmp_path: 
     path = cluster.save(tmp_path / "run")
     cluster.nodes[0].records = [r for i, r in enumerate(whole) if i != places[-1]]
     write_trace(path, cluster.nodes[0])
-    assert not verdict(read_run(path))["conservation"]["balanced"]
+    assert not verdict(read_run(path)).document()["conservation"]["balanced"]
     cluster.nodes[0].records = whole
     cluster.nodes[0].write(rec.REFUSED, cluster.flags, 9, Lineage(9, 1, 0, 0, 0, 0), 0, rec.REASON_FULL, 1)
     told = judged(cluster, tmp_path)["conservation"]

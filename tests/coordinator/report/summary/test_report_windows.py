@@ -26,7 +26,7 @@ S = 1_000_000_000
 
 
 def judged(cluster: Cluster, path: Path) -> dict[str, Any]:
-    return verdict(read_run(cluster.save(path / "run")))
+    return verdict(read_run(cluster.save(path / "run"))).document()
 
 
 @settings(max_examples=25, deadline=None, suppress_health_check=list(HealthCheck))
@@ -51,7 +51,7 @@ def test_any_missing_record_unbalances(tmp_path: Path) -> None:
     kinds = set()
     for path, kind in write_missing(cluster, tmp_path):
         kinds.add(kind)
-        assert not verdict(read_run(path))["conservation"]["balanced"], path.name
+        assert not verdict(read_run(path)).document()["conservation"]["balanced"], path.name
     assert {rec.WINDOW, rec.DEGRADED, rec.SHED, rec.ADMITTED, rec.RAN} <= kinds
 
 
@@ -198,7 +198,7 @@ def test_the_bound_is_the_agents(load: Fraction, hop: int, more: int, latency: i
 def test_windows_of_an_earlier_plan_are_judged_alike(tmp_path: Path) -> None:
     cluster = play_windows(overloaded(), 11, tuples=40)
     alone = judged(cluster, tmp_path)
-    told = verdict(read_run(as_earlier(tmp_path / "run")))
+    told = verdict(read_run(as_earlier(tmp_path / "run"))).document()
     assert told["conservation"] == alone["conservation"] and told["conservation"]["windows"] > 0
     assert told["outputs"] == alone["outputs"] and told["shed"] == alone["shed"]
     assert told["degraded"] == alone["degraded"] != {}

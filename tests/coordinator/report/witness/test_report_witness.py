@@ -51,7 +51,7 @@ def said(report: dict[str, Any]) -> bool:
 
 def check(run: Run, seed: int, whole: dict[str, Any]) -> None:
     story, other = altered(run, random.Random(seed))
-    told = verdict(other)
+    told = verdict(other).document()
     before, after = counts(whole), counts(told)
     for name, found in after.items():
         assert found["met"] <= before[name]["met"], f"seed {seed}: {name} met more often: {story}"
@@ -59,7 +59,7 @@ def check(run: Run, seed: int, whole: dict[str, Any]) -> None:
 
 
 def sweep(run: Run, first: int, number: int) -> None:
-    whole = verdict(run)
+    whole = verdict(run).document()
     assert not said(whole), whole["conservation"]["problems"]
     assert all(sum(found[key] for found in whole["outputs"].values()) for key in ("met", "late", "lost"))
     for seed in range(first, first + number):
@@ -102,7 +102,7 @@ def moved_origins(run: Run, by_ns: int) -> Run:
 
 @pytest.mark.parametrize("by_ns", [10 * MS, 5000 * MS, 1])
 def test_results_with_another_origin_than_their_tuples_are_met_by_nobody(run: Run, by_ns: int) -> None:
-    told = verdict(moved_origins(run, by_ns))
+    told = verdict(moved_origins(run, by_ns)).document()
     for found in told["outputs"].values():
         assert (found["met"], found["late"]) == (0, 0) and found["undecidable"] == found["delivered"] > 0
     books = told["conservation"]
@@ -114,10 +114,10 @@ def test_results_with_another_origin_than_their_tuples_are_met_by_nobody(run: Ru
 def test_a_moved_instant_is_told_and_its_result_is_not_met(run: Run) -> None:
     number, place, record = at(run, rec.Output, lambda r: r.at_ns - r.origin_lo_ns > r.deadline_ns)
     for by_ns in (record.at_ns - record.origin_lo_ns - record.deadline_ns, 1):
-        told = verdict(replaced(run, number, place, at_ns=record.at_ns - by_ns))
+        told = verdict(replaced(run, number, place, at_ns=record.at_ns - by_ns)).document()
         assert said(told)
         name = run.plan.outputs[record.ref].name
-        assert told["outputs"][name]["met"] <= verdict(run)["outputs"][name]["met"]
+        assert told["outputs"][name]["met"] <= verdict(run).document()["outputs"][name]["met"]
 
 
 FIELDS = {
@@ -146,7 +146,7 @@ def test_a_second_witness_speaks_up(run: Run, kind: type[Record], name: str) -> 
     given = {r[3:6] for each in run.incarnations for r in records(each) if isinstance(r, rec.Output)}
     number, place, record = at(run, kind, first_of(kind, given))
     altered_run = replaced(run, number, place, **{name: getattr(record, name) + FIELDS[kind][name]})
-    assert not verdict(altered_run)["conservation"]["balanced"]
+    assert not verdict(altered_run).document()["conservation"]["balanced"]
 
 
 def test_lineages_that_repeat_are_told(run: Run) -> None:
@@ -156,7 +156,7 @@ def test_lineages_that_repeat_are_told(run: Run) -> None:
     second = next(
         p for p, r in enumerate(found) if isinstance(r, rec.Admitted) and p > place and r.source == record.source
     )
-    told = verdict(replaced(run, number, second, seq=record.seq))
+    told = verdict(replaced(run, number, second, seq=record.seq)).document()
     assert any("admitted before" in each["what"] for each in told["conservation"]["contradictions"])
 
 
@@ -188,7 +188,7 @@ def test_origins_are_compared_through_what_was_known_of_the_clocks(tmp_path: Pat
     run = read_run(apart(50 * MS, 51 * MS).save(tmp_path / "run"))
     number, place, record = at(run, rec.Output)
     origin = {"origin_lo_ns": record.origin_lo_ns + by_ns, "origin_hi_ns": record.origin_hi_ns + by_ns}
-    told = verdict(replaced(run, number, place, **origin))
+    told = verdict(replaced(run, number, place, **origin)).document()
     assert told["conservation"]["balanced"] is not noticed, told["conservation"]["problems"]
     assert told["outputs"]["out"]["met"] == 0
 
@@ -199,7 +199,7 @@ def test_an_unknown_clock_gives_no_origin(tmp_path: Path) -> None:
     number, place, _ = at(run, rec.Clock, lambda r: r.offset_lo_ns == 50 * MS)
     without = records(run.incarnations[number])
     del without[place]
-    told = verdict(rewritten(run, number, without))
+    told = verdict(rewritten(run, number, without)).document()
     assert not told["conservation"]["balanced"] and told["outputs"]["out"]["undecidable"] == 1
 
 
@@ -209,21 +209,21 @@ def test_a_result_that_spans_a_suspension_is_not_met(run: Run) -> None:
     since_ns, until_ns = record.origin_lo_ns + 1, record.at_ns - 1
     slept = rec.Clock.make(suspended=1, peer=rec.NO_REF, at_ns=until_ns, since_ns=since_ns, slept_ns=3600 * 1000 * MS)
     told, whole = verdict(rewritten(run, number, [*records(run.incarnations[number]), slept])), verdict(run)
-    assert told["conservation"]["balanced"]
+    assert told.conservation.balanced
     name = run.plan.outputs[record.ref].name
-    found, before = told["outputs"][name], whole["outputs"][name]
-    assert found["met"] < before["met"] and found["late"] == before["late"]
-    assert found["undecidable"] == before["met"] - found["met"]
+    found, before = told.outputs[name], whole.outputs[name]
+    assert found.met < before.met and found.late == before.late
+    assert found.undecidable == before.met - found.met
 
 
 @pytest.mark.parametrize(("stamped_ns", "met"), [(3 * MS, 1), (8 * MS, 0)])
 def test_a_tuple_that_a_link_held_through_a_suspension_is_not_met(tmp_path: Path, stamped_ns: int, met: int) -> None:
     """It was on the machine until the batch was stamped that brought it, however early it was SENT."""
     run = read_run(apart(50 * MS, 51 * MS, 20 * MS, stamped_ns).save(tmp_path / "run"))
-    assert verdict(run)["outputs"]["out"]["met"] == 1
+    assert verdict(run).document()["outputs"]["out"]["met"] == 1
     number, _, _ = at(run, rec.Sent)
     slept = rec.Clock.make(suspended=1, peer=rec.NO_REF, at_ns=7 * MS, since_ns=5 * MS, slept_ns=3600 * 1000 * MS)
-    told = verdict(rewritten(run, number, [*records(run.incarnations[number]), slept]))["outputs"]["out"]
+    told = verdict(rewritten(run, number, [*records(run.incarnations[number]), slept])).document()["outputs"]["out"]
     assert (told["met"], told["undecidable"]) == (met, 1 - met)
 
 
@@ -254,12 +254,12 @@ def test_a_tuple_of_which_all_records_are_taken_leaves_a_gap_in_its_sources_numb
     cluster = play(everything(), seed=2, tuples=6)
     for node in cluster.all:  # as one does who renumbers them
         node.records = [each for each in node.records if each[0] != rec.LOAD]
-    assert verdict(read_run(cluster.save(tmp_path / "whole")))["conservation"]["balanced"]
+    assert verdict(read_run(cluster.save(tmp_path / "whole"))).document()["conservation"]["balanced"]
     written = [rec.unpack_record(each) for node in cluster.all for each in node.records]
     source, epoch, seq = next((r.source, r.epoch, r.seq) for r in written if isinstance(r, rec.Admitted) and r.seq == 2)
     for node in cluster.all:
         node.records = [each for each in node.records if rec.RECORD.unpack(each)[3:6] != (source, epoch, seq)]
-    books = verdict(read_run(cluster.save(tmp_path / "taken")))["conservation"]
+    books = verdict(read_run(cluster.save(tmp_path / "taken"))).document()["conservation"]
     assert not books["balanced"]
     assert books["problems"][0].endswith("ADMITTED does not follow the tuple that its source admitted before it")
 
@@ -278,7 +278,7 @@ def test_what_was_drained_before_an_operator_hung_is_in_order(tmp_path: Path) ->
     a.write(rec.RAN, 3, 1, first, MS, 2 * MS, 3 * MS, 0, 0, last=1)
     a.write(rec.LOST, 3, 1, second, 1100 * MS, rec.CAUSE_OPERATOR_HUNG, 0, 0, 3 * MS)
     cluster.finish()
-    books = verdict(read_run(cluster.save(tmp_path / "run")))["conservation"]
+    books = verdict(read_run(cluster.save(tmp_path / "run"))).document()["conservation"]
     assert books["balanced"], books["problems"]
 
 
@@ -299,7 +299,7 @@ def test_load_counts_tuples_that_no_other_record_knows_of(tmp_path: Path) -> Non
             at_ns=each.now, records_before=len(each.records),
         )  # fmt: skip
         each.records.append(load.packed())
-    assert verdict(read_run(cluster.save(tmp_path / "whole")))["conservation"]["balanced"]
+    assert verdict(read_run(cluster.save(tmp_path / "whole"))).document()["conservation"]["balanced"]
     whole = list(node.records)
     refusals = [place for place, one in enumerate(whole) if one[0] == rec.REFUSED]
     tuples = [rec.RECORD.unpack(one)[3:6] for one in whole if one[0] == rec.ADMITTED]
@@ -310,5 +310,5 @@ def test_load_counts_tuples_that_no_other_record_knows_of(tmp_path: Path) -> Non
         node.records = [one for place, one in enumerate(whole) if place not in taken]
         last = rec.unpack_record(node.records[-1])
         node.records[-1] = last.changed(records_before=len(node.records) - 1).packed()
-        books = verdict(read_run(cluster.save(tmp_path / name)))["conservation"]
+        books = verdict(read_run(cluster.save(tmp_path / name))).document()["conservation"]
         assert any("counts other tuples admitted or refused" in each for each in books["problems"]), books["problems"]

@@ -1,0 +1,301 @@
+"""The contents of report.json: what an engine found out of one run. Keys are named as fields, but `blame`, `dearer`."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+
+from protos import json_shape
+from protos.json_shape import Json, empty, key, omitted
+
+Share = tuple[float, float] | None  # [lo, hi] of what was offered; None: nothing was
+
+
+@dataclass(frozen=True, slots=True)
+class Latencies:
+    """Quantiles of the delivered results' latencies, upper bounds; None: not known."""
+
+    p50: int | None
+    p95: int | None
+    p99: int | None
+    max: int | None
+
+
+@dataclass(frozen=True, slots=True)
+class Windows:
+    """What became of the windows of one operator at one output. abandoned: by cause; not_counted: sentences."""
+
+    all: int
+    given: int
+    on_time: int
+    filtered: int
+    abandoned: Mapping[str, int]
+    skipped: int
+    unended: int
+    never_opened: int
+    unknown: int
+    idle: int
+    opened: int
+    cut_off: int
+    share: float | None
+    load: float | None
+    long_run_share: float | None
+    long_run_share_why: str | None
+    not_counted: tuple[str, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class Missed:
+    """How many results were missed. met_idle: met ones of windows that nothing was fed into, which were not offered;
+    between: what lies between the ends of the share, in results."""
+
+    missed: int
+    met_idle: int
+    between: Mapping[str, int]
+    missed_of_offered: Share
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Output:
+    """One output. bound_ns: of the last plan that has it; windows: by operator."""
+
+    deadline_ns: int
+    bound_ns: int | None
+    above_bound: int | None
+    above_bound_by_ns: int | None
+    met: int
+    late: int
+    shed: int
+    lost: int
+    undecidable: int
+    shed_unsure: int
+    lost_unsure: int
+    delivered: int
+    miss_ratio: float | None
+    miss_ratio_hi: float | None
+    miss_ratio_paper: float | None
+    latency_ns: Latencies
+    latency_bound: str
+    quantiles_ns: tuple[int | None, ...]
+    windows: Mapping[str, Windows] = empty()
+    missed: int
+    met_idle: int
+    between: Mapping[str, int]
+    missed_of_offered: Share
+
+
+@dataclass(frozen=True, slots=True)
+class Query:
+    """The sums over a query's outputs."""
+
+    outputs: tuple[str, ...]
+    met: int
+    late: int
+    shed: int
+    lost: int
+    undecidable: int
+    shed_unsure: int
+    lost_unsure: int
+    delivered: int
+    miss_ratio: float | None
+    miss_ratio_hi: float | None
+    missed: int
+    met_idle: int
+    between: Mapping[str, int]
+    missed_of_offered: Share
+
+
+@dataclass(frozen=True, slots=True)
+class Offered:
+    """Tuples that clients offered to one source. refused: by reason; policed: of the admitted."""
+
+    offered: int
+    admitted: int
+    refused: Mapping[str, int]
+    policed: int
+
+
+@dataclass(frozen=True, slots=True)
+class ShedTuples:
+    """By one policy. rate: of those that came."""
+
+    tuples: int
+    rate: float | None
+
+
+@dataclass(frozen=True, slots=True)
+class ShedOfSource:
+    """Tuples of one source of which something was shed, by policy."""
+
+    admitted: int
+    policies: Mapping[str, ShedTuples]
+
+
+@dataclass(frozen=True, slots=True)
+class ShedAtUnit:
+    """Tuples that one unit shed, by policy; by policy selectivity: results."""
+
+    came: int
+    policies: Mapping[str, ShedTuples]
+
+
+@dataclass(frozen=True, slots=True)
+class Shed:
+    """By source and by unit."""
+
+    sources: Mapping[str, ShedOfSource]
+    units: Mapping[str, ShedAtUnit]
+
+
+@dataclass(frozen=True, slots=True)
+class Contradiction:
+    """One kind of contradiction in the trace of one incarnation."""
+
+    node: str
+    boot: str
+    what: str
+    times: int
+
+
+@dataclass(frozen=True, slots=True)
+class Conservation:
+    """Whether every tuple is accounted for. windows: of the admitted; problems: the first contradictions."""
+
+    admitted: int
+    windows: int
+    accounted: int
+    obligations: int
+    by_outcome: Mapping[str, int]
+    by_cause: Mapping[str, int]
+    balanced: bool
+    problem_count: int
+    problems: tuple[str, ...]
+    contradictions: tuple[Contradiction, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class TraceState:
+    """How complete the trace of one incarnation is. records: as declared; why: it is not complete."""
+
+    node: str
+    boot: str
+    records: int | None
+    found: int
+    unusable: int
+    dropped: int
+    lost: int
+    other_plans: int
+    status: str
+    complete: bool
+    why: tuple[str, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class Completeness:
+    """How complete the traces of the run are."""
+
+    complete: bool
+    incarnations: tuple[TraceState, ...]
+    nodes_without_trace: tuple[str, ...]
+    damage: tuple[str, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class LostInUnit:
+    """Tuples that ended in one unit for one cause. log: where the agent's log is that says why."""
+
+    node: str
+    unit: int
+    operators: tuple[str, ...]
+    cause: str
+    lost: int
+    log: str | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class HopTime:
+    """Time that results spent on one hop: on average, and of the slowest."""
+
+    hop: str
+    kind: str
+    mean_ns: int | None
+    tail_mean_ns: int | None
+    share: float | None
+    tail_share: float | None
+
+
+@dataclass(frozen=True, slots=True)
+class LatencyBreakdown:
+    """Where the time of one output's delivered results went."""
+
+    results: int
+    tail_results: int
+    hops: tuple[HopTime, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class CostOverrun:
+    """A unit that ran longer than its plan counts. counted_ns: what the plan counts for an instance; longer: how many
+    of the `instances` took a tenth more than that; longest_ns: the longest of them."""
+
+    node: str
+    unit: int
+    operators: tuple[str, ...]
+    counted_ns: int
+    instances: int
+    longer: int
+    longest_ns: int
+
+
+@dataclass(frozen=True, slots=True)
+class BeganAnew:
+    """Operators whose state went with a runtime. after_ns: since the first record of that clock."""
+
+    node: str
+    boot: str
+    operators: tuple[str, ...]
+    after_ns: int
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Report:
+    """Of one run. An engine leaves out what no ledger tells: `engine`, `cost_overruns`, `began_anew` and `verdict`, the
+    scene's."""
+
+    run: str
+    plan_hash: str
+    earlier: tuple[str, ...] = omitted(())
+    lacking: tuple[str, ...]
+    completeness: Completeness
+    outputs: Mapping[str, Output]
+    offered: Mapping[str, Offered]
+    queries: Mapping[str, Query] = empty()
+    conservation: Conservation
+    shed: Shed
+    degraded: Mapping[str, int]
+    lost_in_units: tuple[LostInUnit, ...]
+    latency_breakdowns: Mapping[str, LatencyBreakdown] = key("blame")
+    engine: str | None = omitted()
+    cost_overruns: tuple[CostOverrun, ...] | None = omitted(key="dearer")
+    began_anew: tuple[BeganAnew, ...] | None = omitted()
+    verdict: Json = omitted()
+
+    def document(self) -> Json:
+        """What report.json has."""
+        return json_shape.write(self)
+
+    @classmethod
+    def from_document(cls, document: Json) -> Report:
+        """Of report.json. Raises ShapeError."""
+        return json_shape.read(cls, document)
+
+
+def by_end(found: Output | Query) -> dict[str, int]:
+    """Results by how they ended."""
+    return {
+        "met": found.met,
+        "late": found.late,
+        "shed": found.shed,
+        "lost": found.lost,
+        "undecidable": found.undecidable,
+    }

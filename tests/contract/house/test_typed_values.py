@@ -1,0 +1,148 @@
+"""Values have types. A mapping of anything stands at the edge to a file or to users' data, in files named here."""
+
+from __future__ import annotations
+
+import ast
+from collections.abc import Iterator
+from pathlib import Path
+
+ROOT = Path(__file__).parents[3]
+PACKAGES = ("protos", "node_agent", "coordinator", "sim_vehicles", "infra")
+UNTYPED = frozenset({"dict[str, Any]", "Mapping[str, Any]"})
+
+EDGES = {  # why a file may have such mappings, and which files
+    "reads and writes documents by their types": (
+        "protos/json_shape.py",
+        "protos/plan_document.py",
+        "protos/run_document.py",
+    ),
+    "makes the document that a command prints or a file holds": (
+        "coordinator/change/admission.py",
+        "coordinator/change/change_summary.py",
+        "coordinator/change/remedies.py",
+        "coordinator/cli/changing.py",
+        "coordinator/cli/commands/addresses.py",
+        "coordinator/cli/commands/certs.py",
+        "coordinator/cli/commands/profile.py",
+        "coordinator/cli/commands/validate.py",
+        "coordinator/explain/comparison.py",
+        "coordinator/explain/window_lines.py",
+        "coordinator/fleet/profile/profiling.py",
+        "coordinator/local_run/lost_tuples.py",
+        "coordinator/plan/deadline_breakdown.py",
+        "coordinator/report/perfetto/chrome_trace.py",
+        "coordinator/solve/repair/repair.py",
+        "coordinator/solve/repair/repair_search.py",
+        "node_agent/tools/overhead.py",
+        "node_agent/tools/simulate.py",
+        "node_agent/virtual/change_schedule.py",
+        "node_agent/virtual/optimum/regret.py",
+        "node_agent/virtual/run.py",
+        "node_agent/virtual/scenario.py",
+        "node_agent/virtual/summary.py",
+        "sim_vehicles/closed_loop/in_virtual_time.py",
+        "sim_vehicles/record/write.py",
+    ),
+    "reads or writes a file of JSON or YAML": (
+        "coordinator/fleet/addresses.py",
+        "coordinator/fleet/collection/collect.py",
+        "coordinator/fleet/collection/run_traces.py",
+        "coordinator/report/facts/reader.py",
+        "coordinator/spec/files/yaml_source.py",
+        "infra/papers/page.py",
+        "infra/papers/reproduction.py",
+        "infra/papers/results.py",
+        "node_agent/control/plan_store.py",
+        "node_agent/host/files/durable_files.py",
+        "node_agent/host/files/plan_files.py",
+        "node_agent/virtual/plan_file.py",
+        "node_agent/virtual/scenario_file.py",
+        "sim_vehicles/inputs/maps.py",
+        "sim_vehicles/operators/models/lanes.py",
+        "sim_vehicles/readers/scene_file.py",
+        "sim_vehicles/story/timeline/run_trace.py",
+        "sim_vehicles/world/scene.py",
+    ),
+    "reads files that may be anything": ("coordinator/cli/completion.py",),
+    "reads what another process prints": (
+        "coordinator/cli/commands/simulate.py",
+        "coordinator/fleet/local/local_agents.py",
+        "coordinator/local_run/agent_logs.py",
+        "coordinator/local_run/input_feeder.py",
+        "coordinator/local_run/installed.py",
+        "coordinator/local_run/simulation.py",
+        "infra/generate.py",
+    ),
+    "parameters of operators, policies and aggregates, which users declare": (
+        "coordinator/spec/catalog.py",
+        "coordinator/spec/checks/aggregates.py",
+        "coordinator/spec/costs.py",
+        "coordinator/spec/files/cluster_file.py",
+        "coordinator/spec/files/costs_file.py",
+        "coordinator/spec/files/query_file.py",
+        "coordinator/spec/files/window_file.py",
+        "coordinator/spec/overload_given.py",
+        "coordinator/spec/query.py",
+        "coordinator/spec/sharing/equivalence.py",
+        "node_agent/operators/aggregate_functions.py",
+        "node_agent/operators/registry.py",
+        "node_agent/operators/signature.py",
+        "node_agent/testing/bench.py",
+        "node_agent/testing/loaded.py",
+        "node_agent/testing/simulated_plan.py",
+        "node_agent/testing/windows.py",
+        "sim_vehicles/operators/chain.py",
+    ),
+    "payloads of tuples": (
+        "coordinator/examples/sorting_line/feed.py",
+        "coordinator/examples/sorting_line/operators.py",
+        "coordinator/examples/two_nodes/operators.py",
+        "node_agent/core/windows/aggregates.py",
+        "node_agent/core/windows/results.py",
+        "node_agent/core/windows/window_join.py",
+        "node_agent/operators/codecs.py",
+    ),
+    "messages of any method, or the fields of one": (
+        "coordinator/fleet/agents.py",
+        "coordinator/fleet/calls.py",
+        "coordinator/fleet/grpc_calls.py",
+        "coordinator/plan/layout_windows.py",
+        "node_agent/control/service.py",
+    ),
+    "what asyncio and ssl hand over": (
+        "node_agent/tls/identity.py",
+        "node_agent/virtual/simulated/simulated_loop.py",
+        "node_agent/virtual/simulated/simulated_processes.py",
+    ),
+    "figures of Plotly, schemas and scenes of MCAP: plain values for another program": (
+        "coordinator/report/page/plots.py",
+        "sim_vehicles/export/mcap_scene.py",
+        "sim_vehicles/export/mcap_schemas.py",
+        "sim_vehicles/story/page/playback.py",
+        "sim_vehicles/story/page/plots.py",
+    ),
+}
+
+
+def _annotations(tree: ast.AST) -> Iterator[str]:
+    """Types as they are written, those in quotes as well."""
+    for node in ast.walk(tree):
+        if isinstance(node, ast.Subscript):
+            yield ast.unparse(node)
+        elif isinstance(node, ast.Constant) and isinstance(node.value, str) and "[str, Any]" in node.value:
+            yield from (each for each in UNTYPED if each in node.value)
+
+
+def _untyped() -> set[str]:
+    files = [path for package in PACKAGES for path in (ROOT / package).rglob("*.py")]
+    return {
+        path.relative_to(ROOT).as_posix()
+        for path in files
+        if not UNTYPED.isdisjoint(_annotations(ast.parse(path.read_text(encoding="utf-8"))))
+    }
+
+
+def test_mappings_of_anything_stand_at_edges_alone() -> None:
+    named = sorted(file for files in EDGES.values() for file in files)
+    assert len(named) == len(set(named)), "a file has one reason"
+    assert sorted(_untyped()) == named
