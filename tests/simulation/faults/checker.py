@@ -93,7 +93,8 @@ def _check_written(line: FaultyLine, numbers: dict[Key, int], written: list[Writ
 
 def _check_taken_over(line: FaultyLine, written: list[Written], found: Verdicts) -> None:
     """What a runtime has taken over is not taken again by the next one, as long as the machine has power: nothing
-    comes twice from one incarnation of a peer, and no more is admitted than was offered."""
+    comes twice from one incarnation of a peer, and no more is admitted than was offered. One runtime never takes a
+    tuple twice, whoever sends it."""
     for name, (stream, node) in FED.items():
         there = [each for each in written if each.node == node]
         if all(each.incarnation.state for each in there):
@@ -103,6 +104,14 @@ def _check_taken_over(line: FaultyLine, written: list[Written], found: Verdicts)
             )  # fmt: skip
             if admitted > len(line.sources[name].fed):
                 found.say(f"{name}: {admitted} tuples were admitted, and {len(line.sources[name].fed)} were offered")
+    for each in written:
+        counts = Counter(
+            (key, record.stream) for key, records in each.by_key.items()
+            for record in records if isinstance(record, rec.Received)
+        )  # fmt: skip
+        twice = [name for name, count in counts.items() if count > 1]
+        if twice:
+            found.say(f"{each.node}: one incarnation has taken over {len(twice)} tuples twice, {twice[0]} among them")
     for node in line.nodes:
         there = [each for each in written if each.node == node]
         if all(each.incarnation.state for each in there) and len(_starts(line, node)) == 1:
