@@ -210,11 +210,14 @@ class Deployments:
             epoch = known.epoch if known.state is State.COMMITTED else wanted.epoch
             new = replace(known, epoch=epoch, routes=wanted.routes)
             if new == known and wanted.hash not in self.failed:
-                return self._answer(token, wanted.hash)
+                return self._prepared_again(token, wanted)
         if not self._up.issuperset(new.places):
             return self._answer(token, wanted.hash, "the runtime is not running; see `node-agent`'s log")
         self._loading = _Loading(
-            new.hash, new.places, set(new.places), lambda why: self._prepare_loaded(token, new, known, why)
+            new.hash,
+            new.places,
+            set(new.places),
+            lambda why: self._prepare_loaded(token, new, known, wanted.epoch, why),
         )
         return [LoadInRuntime(new, False, place) for place in new.places]
 
@@ -240,7 +243,14 @@ class Deployments:
         room = len(ran) < MOST_RAN and sum(each.bytes for each in ran) + wanted.bytes <= MOST_RAN_BYTES
         return "" if room else f"{len(ran)} plans have run here since the last collection; 'coordinator collect' first"
 
-    def _prepare_loaded(self, token: int, new: Deployment, known: Deployment | None, why: str) -> Commands:
+    def _prepared_again(self, token: int, wanted: Deployment) -> Commands:
+        """It is here as it is wanted. A plan that admits keeps its epoch, and the new one fences older deployments."""
+        if wanted.epoch <= self.durable.seen:
+            return self._answer(token, wanted.hash)
+        durable = self.durable.with_seen(wanted.epoch)
+        return self._write(durable, lambda why: self._answer(token, wanted.hash, why))
+
+    def _prepare_loaded(self, token: int, new: Deployment, known: Deployment | None, epoch: int, why: str) -> Commands:
         undone: Commands = [] if known else [UnloadInRuntime(new.hash, place) for place in new.places]
         if why:
             return undone + self._answer(token, new.hash, why)
@@ -253,7 +263,7 @@ class Deployments:
         def written(why: str) -> Commands:
             return again + (undone if why else []) + self._answer(token, new.hash, why)
 
-        return self._write(self.durable.put(new), written)
+        return self._write(self.durable.put(new).with_seen(epoch), written)
 
     def _commit(self, token: int, hash_: str, epoch: int) -> Commands:
         known = self.durable.get(hash_)

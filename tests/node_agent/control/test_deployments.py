@@ -172,14 +172,27 @@ def test_lower_epochs_are_refused() -> None:
     assert not driver.ask("commit", A, 4).accepted
 
 
-def test_the_same_deploy_twice_does_nothing() -> None:
+def test_the_same_deploy_twice_changes_nothing_that_runs() -> None:
     driver = Driver()
     driver.ask("prepare", plan())
     driver.ask("commit", A, 1)
     disk, told = driver.disk, list(driver.told)
     assert driver.ask("prepare", plan(A, 2)) == AnswerRequest(3, True, "", State.COMMITTED)
     assert driver.ask("commit", A, 2) == AnswerRequest(4, True, "", State.COMMITTED)
-    assert driver.disk == disk and driver.told == told
+    assert driver.disk == disk.with_seen(2) and driver.told == told
+
+
+def test_a_plan_that_is_deployed_again_is_not_followed_by_an_older_deployment() -> None:
+    driver = Driver()
+    driver.ask("prepare", plan(A, 1))
+    driver.ask("commit", A, 1)
+    driver.ask("prepare", plan(A, 3))
+    driver.ask("commit", A, 3)
+    driver = Driver(driver.disk)  # it starts anew
+    refused = driver.ask("prepare", plan(B, 2))
+    assert not refused.accepted and "epoch 2 is older than 3" in refused.why
+    assert [(each.hash, each.state) for each in driver.disk.deployments] == [(A, State.COMMITTED)]
+
 
 
 def test_new_routes_of_a_committed_plan_reach_the_runtime_and_the_disk() -> None:
