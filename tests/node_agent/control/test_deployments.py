@@ -194,7 +194,6 @@ def test_a_plan_that_is_deployed_again_is_not_followed_by_an_older_deployment() 
     assert [(each.hash, each.state) for each in driver.disk.deployments] == [(A, State.COMMITTED)]
 
 
-
 def test_new_routes_of_a_committed_plan_reach_the_runtime_and_the_disk() -> None:
     driver = Driver()
     driver.ask("prepare", plan())
