@@ -11,6 +11,7 @@ from protos.plan_document import Plan
 
 Key = tuple[int, int, int]  # source, epoch, seq
 ENDED = (rec.LOST, rec.SHED, rec.GAVE_UP)
+OVER = (rec.STATE_DRAINED, rec.STATE_ENDED)
 
 
 @dataclass
@@ -41,6 +42,19 @@ class Story:
     def lossy(self) -> bool:
         """Records or tuples may be missing."""
         return self.holed or self.crashed
+
+    def lives(self) -> list[list[rec.Record]]:
+        """Its records, parted where no plan was left: what follows knows nothing of before."""
+        lives, running = [list[rec.Record]()], set[int]()
+        for record in self.records:
+            lives[-1].append(record)
+            if isinstance(record, rec.Plan) and record.state == rec.STATE_COMMITTED:
+                running.add(record.stamp)
+            elif isinstance(record, rec.Plan) and record.state in OVER and record.stamp in running:
+                running.remove(record.stamp)
+                if not running:
+                    lives.append([])
+        return lives
 
 
 @dataclass

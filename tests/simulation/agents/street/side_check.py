@@ -43,7 +43,8 @@ class SideCheck:
         """-1: nothing had come. Under the plan itself, or one before: what comes under that is news for this one."""
         latest: int | None = -1
         under = self._epoch(ran)
-        for record in story.records:
+        (life,) = [life for life in story.lives() if ran in life]
+        for record in life:
             if isinstance(record, rec.Absorbed) and record.at_ns <= ran.start_ns and self._epoch(record) <= under:
                 latest = self.numbers.get((record.source, record.epoch, record.seq))
         return latest

@@ -65,9 +65,9 @@ class StreetLine(AgentsLine):
         """The street's plan of that name."""
         return super().deploy(NAMES.get(name, name), tries)
 
-    def stop_and_deploy(self, name: str) -> None:
+    def stop_and_deploy(self, name: str) -> CoordinatorProcess:
         """As `deploy`."""
-        super().stop_and_deploy(NAMES.get(name, name))
+        return super().stop_and_deploy(NAMES.get(name, name))
 
     def feed(self, name: str, instants: list[int]) -> None:
         """Some tuples of t are old, many of them about as old as they may be; now and then more come than is allowed.
