@@ -104,7 +104,8 @@ class Deployments:
         loading = self._loading
         if loading is None or loading.hash != hash_ or place not in loading.waiting:
             self._note(hash_, place, why)
-            return []
+            known = self.durable.get(hash_)
+            return [] if why or known is None else _state(known, place)
         loading.waiting.discard(place)
         loading.why = loading.why or why
         if loading.waiting:
@@ -130,7 +131,8 @@ class Deployments:
         ]
 
     def runtime_up(self, place: int = 0) -> Commands:
-        """A new incarnation of that place's runtime: all that is on disk is told again, all of it idempotent."""
+        """A new incarnation of that place's runtime: all that is on disk is told again, all of it idempotent. What has
+        become of a plan is told when it is loaded: before that a runtime knows it only if it could read it itself."""
         self._up.add(place)
         for hash_, _ in [key for key in self._failed if key[1] == place]:
             del self._failed[hash_, place]
@@ -141,11 +143,14 @@ class Deployments:
             if place not in each.places:
                 continue
             commands.append(LoadInRuntime(each, True, place))
-            if each.state is State.COMMITTED:
-                commands.append(CommitInRuntime(each.hash, each.epoch, place))
-            elif each.state is State.DRAINING:
-                commands.append(DrainInRuntime(each.hash, place))
         return commands
+
+    def load_again(self, hash_: str, place: int) -> Commands:
+        """A plan's file could not be read a while ago; its disk may be sound again."""
+        known = self.durable.get(hash_)
+        if known is None or place not in self._up or (hash_, place) not in self._failed:
+            return []
+        return [LoadInRuntime(known, True, place)]
 
     def runtime_down(self, place: int = 0) -> Commands:
         """That place's runtime has ended. A load that was under way fails; the request may come again."""
@@ -361,6 +366,13 @@ class Deployments:
             self._failed[hash_, place] = why
         else:
             self._failed.pop((hash_, place), None)
+
+
+def _state(known: Deployment, place: int) -> Commands:
+    """What a runtime is told of a plan that it has loaded."""
+    if known.state is State.COMMITTED:
+        return [CommitInRuntime(known.hash, known.epoch, place)]
+    return [DrainInRuntime(known.hash, place)] if known.state is State.DRAINING else []
 
 
 def _drain(*deployments: Deployment) -> Commands:
