@@ -79,16 +79,12 @@ class Run:
     path: Path
     name: str
     plan: PlanView
-    document: Mapping[str, Any]  # run.json
+    virtual: bool  # a run in virtual time
+    simulated_policy: str | None  # which a simulation put in the place of the plan's
     incarnations: tuple[Incarnation, ...]
     damage: tuple[str, ...] = ()
     earlier: tuple[str, ...] = ()  # hashes of the plans before, in order
     going_on: frozenset[int] = frozenset()  # starts of hashes of plans that ran on and are another run's
-
-    @property
-    def virtual(self) -> bool:
-        """True for a run in virtual time."""
-        return bool(self.document.get("virtual", False))
 
 
 def usable(record: Record) -> bool:
@@ -159,7 +155,19 @@ def _read_run(path: Path, document: dict[str, Any], damage: list[str]) -> Run:
     name = str(document.get("run") or path.resolve().name)
     hashes = tuple(each.hash for each in earlier)
     going_on = _going_on(document)
-    return Run(path, name, plan, document, tuple(incarnations), tuple(damage), hashes, going_on)
+    scenario = document.get("scenario")
+    policy = scenario.get("policy") if isinstance(scenario, dict) else None
+    return Run(
+        path=path,
+        name=name,
+        plan=plan,
+        virtual=bool(document.get("virtual", False)),
+        simulated_policy=str(policy) if policy else None,
+        incarnations=tuple(incarnations),
+        damage=tuple(damage),
+        earlier=hashes,
+        going_on=going_on,
+    )
 
 
 def _going_on(document: Mapping[str, Any]) -> frozenset[int]:
