@@ -50,7 +50,8 @@ class Sender:
     """All that is sent to one peer. See the module's head for the rules.
 
     max_bytes, max_tuples: what the link holds at most (waiting and in flight); beyond it `offer` returns False.
-    stall_ns: with tuples in flight and no acknowledgement for so long, `stalled` says so.
+    stall_ns: with tuples in flight and no acknowledgement for so long, or with tuples that wait for credit and nothing
+    heard for so long, `stalled` says so.
     """
 
     def __init__(
@@ -75,6 +76,7 @@ class Sender:
         self._soonest_ns: int | None = None  # no tuple outside the flight is to be given up before this instant
         self._swept_ns = 0
         self._progress_ns = 0
+        self._heard_ns: int | None = None  # None: over this connection the peer asks nothing
         self._credit = 0
         self.connected = False
         self.resent = 0  # tuples that were sent again over another connection
@@ -115,14 +117,17 @@ class Sender:
             self.sweep(at_ns)
             if self.held_bytes + size > self._max_bytes or len(self) >= self._max_tuples:
                 return False
+        if not self.held_bytes:
+            self._progress_ns = at_ns  # before, there was nothing to wait for
         self._waiting.append((data, give_up_ns, tag))
         self.held_bytes += size
         if self._soonest_ns is None or give_up_ns < self._soonest_ns:
             self._soonest_ns = give_up_ns
         return True
 
-    def on_connected(self, at_ns: int, boot: int, resume_after: int, credit: int) -> None:
-        """The peer's Hello came. What it has not taken over by then is resent by the following polls.
+    def on_connected(self, at_ns: int, boot: int, resume_after: int, credit: int, asks: bool = False) -> None:
+        """The peer's Hello came. What it has not taken over by then is resent by the following polls. asks: it asks for
+        this clock once a second, so that its silence means something.
 
         Raises LinkError where it claims tuples that were never sent.
         """
@@ -134,6 +139,7 @@ class Sender:
         self.peer_boot = boot
         self._credit = credit
         self._progress_ns = at_ns
+        self._heard_ns = at_ns if asks else None
         taken = 0
         while self._again and self._again[0][0] <= resume_after:
             taken, data, _, _ = self._again.popleft()
@@ -154,6 +160,10 @@ class Sender:
     def on_connect_failed(self, at_ns: int) -> None:
         """An attempt to connect failed (no answer, refused): `connect_at_ns` says when to try again."""
         self._backoff.failed(at_ns)
+
+    def heard(self, at_ns: int) -> None:
+        """The peer has asked for this clock."""
+        self._heard_ns = at_ns
 
     def on_ack(self, at_ns: int, upto: int, credit: int) -> None:
         """An Ack came. Raises LinkError where it acknowledges what was never sent."""
@@ -186,8 +196,14 @@ class Sender:
         self._backoff.failed(at_ns)
 
     def stalled(self, at_ns: int) -> bool:
-        """Tuples are in flight and the peer has not acknowledged any for too long: close the connection."""
-        return bool(self._flight) and at_ns - self._progress_ns > self._stall_ns
+        """Close the connection: tuples are in flight and the peer has not acknowledged any for too long, or they wait
+        for credit and the peer says nothing at all. One without power would never grant any."""
+        since_ns = self._progress_ns
+        if not self._flight:
+            if not self.connected or self._heard_ns is None or not self.held_bytes:
+                return False
+            since_ns = max(since_ns, self._heard_ns)
+        return at_ns - since_ns > self._stall_ns
 
     def due_ns(self) -> int | None:
         """The instant at which `poll` has something to do although nothing happens; None: never."""

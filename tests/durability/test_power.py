@@ -15,7 +15,7 @@ from coordinator.report.verdict import verdict
 from node_agent.host.files.state_dir import StateDir
 from node_agent.sdk import Sink, Source
 from protos.records import HEADER_BYTES, unpack_header
-from protos.segments import HEAD_BYTES, Block, scan
+from protos.segments import Block, scan
 from tests.coordinator.fleet.deployment.test_deploy_live import Street
 
 SENT = 40
@@ -55,7 +55,7 @@ def control_of(street: Street) -> psutil.Process:
 def cut_in_half(path: Path) -> None:
     """At a block's end."""
     data = path.read_bytes()
-    ends = [at + HEAD_BYTES + len(block.records) for at, block in scan(data) if isinstance(block, Block)]
+    ends = [at + block.size for at, block in scan(data) if isinstance(block, Block)]
     os.truncate(path, max([HEADER_BYTES, *(end for end in ends if end <= len(data) // 2)]))
 
 

@@ -189,7 +189,7 @@ class SpoolFiles:
         incarnation, segment = self.spool.incarnations[boot], append.segment
         chain = replace(incarnation.chain)
         position = incarnation.position + append.count
-        blocks = chain.add(append.gap + data, position)
+        blocks = chain.add(append.gap + data, position, deflate=True)
         head = b"" if segment.bytes else self._headers[boot]
         path = self._file(boot, segment)
         try:
@@ -312,7 +312,7 @@ class SpoolFiles:
         for at, block in scan(data):
             if isinstance(block, Block):
                 end = block.end
-                found.append((block, data[at : at + HEAD_BYTES + len(block.records)]))
+                found.append((block, data[at : at + block.size]))
         if end == segment.end and len(data) == HEADER_BYTES + sum(len(packed) for _, packed in found):
             return found
         self._repair(incarnation)

@@ -265,9 +265,10 @@ class PeerLink:
         elif isinstance(frame, frames.Hello):
             if frame.peer != f"node:{self.name}":
                 raise LinkError("wrong_peer", f"{frame.peer} answers at {self.address}, not node:{self.name}")
-            sender.on_connected(at_ns, frame.boot, frame.resume_after, frame.credit_bytes)
+            same_clock = frame.clock == self.shared.clock.domain
+            sender.on_connected(at_ns, frame.boot, frame.resume_after, frame.credit_bytes, not same_clock)
             self._away_ns = 0
-            if frame.clock == self.shared.clock.domain:
+            if same_clock:
                 self._unprobed_ns = 0
             elif self._unprobed_ns:
                 self._unprobed_ns = at_ns + PROBED_NS
@@ -275,6 +276,7 @@ class PeerLink:
             self.shared.log.say("peer_connected", message, kind=f"connected.{self.name}", peer=self.name)
         elif isinstance(frame, frames.Probe) and self._connection is not None:
             if not (frame.t1_ns or frame.t2_ns):
+                sender.heard(at_ns)
                 self._connection.write(frames.encode_probe(frame._replace(t1_ns=at_ns, t2_ns=at_ns)))
                 self._unprobed_ns = 0
         elif isinstance(frame, frames.Refused) and frame.link_seq:

@@ -44,13 +44,15 @@ class SimulatedDisk:
 
     faults: to be switched on and off. speed: of each call. fired: how often each fault came up.
     before_step: called before anything is changed, with the step's name and its path; a process that is dead, or a
-    machine without power, is stopped by what it raises. spend: called with the time that a call takes [ns].
+    machine without power, is stopped by what it raises. after_write: the same, when a write has been done and before
+    its call returns. spend: called with the time that a call takes [ns].
     """
 
     def __init__(self, draws: Draws) -> None:
         """An empty one."""
         self.faults, self.speed, self.fired = Faults(), Speed(), Counter[str]()
         self.before_step: Callable[[str, Path], None] = _nothing
+        self.after_write: Callable[[Path], None] = _nowhere
         self.spend: Callable[[int], None] = _no_time
         self._draws, self._root, self._calls = draws, Folder(), 0
 
@@ -81,6 +83,11 @@ class SimulatedDisk:
         other = SimulatedDisk(draws)
         other._root, other._calls = deepcopy(self._root), self._calls
         return other
+
+    def restore(self, copy: "SimulatedDisk") -> None:
+        """What it had when that copy was made: somebody has put it back."""
+        self._root = deepcopy(copy._root)
+        self.fired["restored"] += 1
 
     # -- reading
 
@@ -140,6 +147,7 @@ class SimulatedDisk:
         except OSError:
             self._resize(node, at)
             raise
+        self.after_write(path)
 
     def truncate(self, path: Path, size: int) -> None:
         """Keep the first bytes."""
@@ -335,6 +343,10 @@ def _error(code: int, path: Path) -> OSError:
 
 
 def _nothing(step: str, path: Path) -> None:
+    """No hook."""
+
+
+def _nowhere(path: Path) -> None:
     """No hook."""
 
 

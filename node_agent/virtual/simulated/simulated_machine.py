@@ -164,7 +164,8 @@ class SimulatedMachine:
 
     def at_step(self, number: int, do: Callable[[], object]) -> None:
         """Do it in the middle of what a process of the agent does on the disk: before its step of that number from now
-        on, 0 for the next one. It has to kill that process, which does nothing more until then."""
+        on, 0 for the next one; that a write has been done is a step as well. It has to kill that process, which does
+        nothing more until then."""
         left = number
 
         def look(step: str, path: Path) -> None:
@@ -172,15 +173,15 @@ class SimulatedMachine:
             left -= 1
             if left >= 0 or self.agent is None:
                 return
-            self.disk.before_step = _alive
+            self.forget_step()
             self.time.after(0, do)  # type: ignore[arg-type]
             self.agent.park()
 
-        self.disk.before_step = look
+        self.disk.before_step, self.disk.after_write = look, lambda path: look("written", path)
 
     def forget_step(self) -> None:
         """What was to be done at a step, and was not, is not done."""
-        self.disk.before_step = _alive
+        self.disk.before_step, self.disk.after_write = _alive, _done
 
     def freeze(self, which: str) -> Callable[[], None] | None:
         """Stop the supervisor, the runtime or control as SIGSTOP does. Returns what lets it go on."""
@@ -262,4 +263,8 @@ def _dead(step: str, path: Path) -> None:
 
 
 def _alive(step: str, path: Path) -> None:
+    """Nothing happens."""
+
+
+def _done(path: Path) -> None:
     """Nothing happens."""

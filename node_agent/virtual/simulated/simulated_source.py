@@ -164,7 +164,7 @@ class SimulatedSource:
 
     def _on_frame(self, at_ns: int, frame: frames.Frame) -> None:
         if isinstance(frame, frames.Hello):
-            self._sender.on_connected(at_ns, frame.boot, frame.resume_after, frame.credit_bytes)
+            self._sender.on_connected(at_ns, frame.boot, frame.resume_after, frame.credit_bytes, asks=True)
         elif isinstance(frame, frames.Ack):
             for answer in frame.admitted:
                 self._settle(answer.link_seq, Fate.ADMITTED, answer.epoch, answer.seq)
@@ -175,6 +175,7 @@ class SimulatedSource:
             else:
                 raise LinkError("refused", frame.why)
         elif isinstance(frame, frames.Probe) and not (frame.t1_ns or frame.t2_ns):
+            self._sender.heard(at_ns)
             self._write(frames.encode_probe(frame._replace(t1_ns=at_ns, t2_ns=at_ns)))
 
     def _settle(self, link_seq: int, fate: Fate, epoch: int = 0, seq: int = 0, why: str = "") -> None:

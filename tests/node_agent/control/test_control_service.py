@@ -7,6 +7,7 @@ import threading
 import time
 from collections.abc import Callable, Iterator
 from pathlib import Path
+from random import Random
 from typing import Any
 
 import grpc
@@ -20,7 +21,8 @@ from node_agent.host.files.state_dir import StateDir
 from node_agent.host.settings import Settings
 from node_agent.host.trace_ring import STATE, Ring, RingFacts
 from protos import agent_pb2, agent_pb2_grpc, plan_pb2, trace_pb2
-from protos.records import LOAD, NO_REF, RECORD_BYTES, STATE_ENDED, Header
+from protos.records import LOAD, NO_REF, STATE_ENDED, Header
+from protos.segments import SEAL, Block, scan
 
 
 def plan_bytes(node: str = "a", **changes: Any) -> bytes:
@@ -322,8 +324,9 @@ def test_the_trace_comes_in_chunks_and_what_is_held_is_freed(node: Node) -> None
     header = Header("a", 0, 77, "c", 50, 1, 1)
     ring = Ring.create(node.state.rings.path_of(77), header)
     facts = RingFacts(ring)
+    noise = Random(1)  # does not deflate
     for number in range(3000):
-        facts.write(LOAD, 0, NO_REF, 0, 0, number)
+        facts.write(LOAD, 0, NO_REF, 0, 0, number, *(noise.getrandbits(62) for _ in range(4)))
     facts.publish()
     chunks = list(node.stub.Trace(trace_pb2.TraceRequest()))
     assert [chunk.first for chunk in chunks] == [0, 1023, 2046]
@@ -332,7 +335,8 @@ def test_the_trace_comes_in_chunks_and_what_is_held_is_freed(node: Node) -> None
     held = [trace_pb2.Position(boot=77, records=2046), trace_pb2.Position(boot=99, records=1)]
     chunks = list(node.stub.Trace(trace_pb2.TraceRequest(held=held)))
     assert [chunk.first for chunk in chunks] == [2046] and chunks[-1].ended and not chunks[-1].crashed
-    assert len(chunks[-1].blocks) == (954 + 2) * RECORD_BYTES, "records, the head of their block, the seal"
+    rest, seal = [found for _, found in scan(chunks[-1].blocks, 0) if isinstance(found, Block)]
+    assert (rest.count, seal.count, seal.flags) == (954, 0, SEAL)
     held[0].records = 3000
     (last,) = node.stub.Trace(trace_pb2.TraceRequest(held=held))
     assert last.ended and len(last.blocks) == 64 and last.written == 3000

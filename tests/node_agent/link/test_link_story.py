@@ -286,6 +286,20 @@ def test_a_peer_that_stops_acknowledging_is_noticed() -> None:
     assert not sender.stalled(5000)
 
 
+def test_a_peer_that_grants_no_credit_and_says_nothing_is_noticed() -> None:
+    sender = Sender(Facts(), stall_ns=100)
+    sender.on_connected(0, 1, 0, 0, asks=True)
+    assert not sender.stalled(1000), "nothing waits"
+    sender.offer(1000, b"x", FOREVER)
+    assert sender.poll(1000) is None and not sender.stalled(1100) and sender.stalled(1101)
+    sender.heard(1101)
+    assert not sender.stalled(1201) and sender.stalled(1202)
+    sender.on_disconnected(1203)
+    assert not sender.stalled(5000), "there is no connection"
+    sender.on_connected(5001, 1, 0, 0)
+    assert not sender.stalled(9000), "over this connection nothing is asked"
+
+
 def test_the_end_of_the_link_gives_everything_up() -> None:
     sender, facts = connected(credit=1)
     sender.offer(0, b"a", FOREVER, "a")

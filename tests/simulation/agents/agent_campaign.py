@@ -2,23 +2,24 @@
 
 import traceback
 from collections import Counter
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass, field
 from hashlib import sha256
 from itertools import combinations
 from pathlib import Path
-from random import Random
 from tempfile import TemporaryDirectory
 from typing import NamedTuple, Protocol
 
 from protos import segments
-from tests.simulation.agents.agent_checker import Check, Verdicts
-from tests.simulation.agents.agent_faults import DISK, END_NS, drawn, load
+from tests.simulation.agents.agent_checker import Check, Key, Verdicts
+from tests.simulation.agents.agent_faults import DISK, END_NS, ROOM, SHARES, load
 from tests.simulation.agents.agents_line import MS, SECOND, AgentsLine, plan
 from tests.simulation.agents.more_faults import ALL, begin
 from tests.simulation.agents.sometimes import seen
 from tests.simulation.agents.stories import read
-from tests.simulation.agents.trace_rules import check_rules
+from tests.simulation.agents.trace_rules import check_admitted, check_rules
+from tests.simulation.faults import draws
+from tests.simulation.faults.fault import Fault
 
 DEPLOY_NS = SECOND
 MENDED_NS = END_NS + 3 * SECOND  # where a deployment was left half done, its user does it again
@@ -26,12 +27,21 @@ HEALED_NS = END_NS + 13 * SECOND  # everything has been mended by then
 PROBES = 10  # tuples of each source after that
 QUIET_NS = HEALED_NS + 5 * SECOND
 OVER_NS = QUIET_NS + 60 * SECOND
-SMALL_RING = 256  # records, in one seed of eight
+SMALL_RING, RING = 256, 4096  # records; the small one in one seed of eight
+DEPLOYED = {
+    "redeploy",
+    "redeploy_slowly",
+    "two_coordinators",
+    "collect",
+    "burst",
+}  # faults that take nothing from a tuple
 MEMORY = Path("/dev/shm")
 
 
 class Judge(Protocol):
-    """Judges one run."""
+    """Judges one run. numbers: of the tuples that their client knows to be admitted, by lineage."""
+
+    numbers: dict[Key, int]
 
     def run(self) -> Verdicts:
         """All checks."""
@@ -63,13 +73,6 @@ class Outcome:
         return "\n".join([self.command, *(f"  {each}" for each in self.problems)])
 
 
-def kinds_of(seed: int, kinds: Sequence[str] = tuple(ALL)) -> list[str]:
-    """The kinds of faults that a seed has: a random part of all, so that each is also met without the others."""
-    random = Random(seed)
-    share = random.choice((0.1, 0.2, 0.4))
-    return [kind for kind in kinds if random.random() < share]
-
-
 class World(NamedTuple):
     """What a campaign is about: a line of machines, what judges its runs, and how a failing seed is repeated."""
 
@@ -83,32 +86,47 @@ class World(NamedTuple):
 LINE = World()
 
 
+class Drawn(NamedTuple):
+    """What a seed is made of. fed: the true instants at which each source sends, the probes left aside."""
+
+    ring_records: int
+    faults: list[Fault]
+    fed: dict[str, list[int]]
+
+
 def kinds_drawn(seed: int, world: World = LINE) -> set[str]:
-    """Of which a seed has a fault at all: it is told without running it."""
-    random = Random(seed ^ 0x5EED)
-    random.randrange(8)
-    return {fault.kind for fault in drawn(random, kinds_of(seed, world.kinds))}
+    """The kinds of faults that a seed has: it is told without running it."""
+    return set(draws.kinds_of(seed, world.kinds, SHARES))
+
+
+def draw(seed: int, kinds: Sequence[str], once: bool = False) -> Drawn:
+    """With these kinds of faults, each as it is in that seed with all the others. once: one fault of each."""
+    faults = draws.faults_of(seed, kinds, ROOM, once)
+    small = draws.stream(seed, "ring").randrange(8) == 0
+    return Drawn(SMALL_RING if small else RING, faults, load(seed, faults))
 
 
 def run(seed: int, kinds: Sequence[str] | None = None, once: bool = False, world: World = LINE) -> Outcome:
-    """One seed, with its own kinds of faults or with these. once: each kind once, and not drawn."""
-    chosen = kinds_of(seed, world.kinds) if kinds is None else list(kinds)
-    outcome = Outcome(seed, chosen, world=world)
+    """One seed, with its own kinds of faults or with these. once: each kind once."""
+    chosen = draws.kinds_of(seed, world.kinds, SHARES) if kinds is None else list(kinds)
+    return play(Outcome(seed, chosen, world=world), draw(seed, chosen, once))
+
+
+def play(outcome: Outcome, drawn: Drawn) -> Outcome:
+    """What was drawn happens."""
     with TemporaryDirectory(dir=MEMORY if MEMORY.is_dir() else None) as folder:
-        _run(outcome, Path(folder), once)
+        _run(outcome, drawn, Path(folder))
     return outcome
 
 
-def _run(outcome: Outcome, folder: Path, once: bool) -> None:
-    random = Random(outcome.seed ^ 0x5EED)
+def _run(outcome: Outcome, drawn: Drawn, folder: Path) -> None:
     world = outcome.world or LINE
-    line = world.line(outcome.seed, folder, SMALL_RING if random.randrange(8) == 0 else 4096)
-    faults = drawn(random, list(outcome.kinds), once)
-    for name, instants in load(random, faults).items():
+    line = world.line(outcome.seed, folder, drawn.ring_records)
+    for name, instants in drawn.fed.items():
         probes = [HEALED_NS + number * 200 * MS for number in range(PROBES)]
         line.feed(name, instants + probes)
     line.time.at(DEPLOY_NS, lambda: line.deploy("first", tries=3))
-    for fault in faults:
+    for fault in drawn.faults:
         line.time.at(fault.at_ns, lambda fault=fault: begin(line, fault, outcome.fired))  # type: ignore[misc]
     line.time.at(MENDED_NS, lambda: _mend(line, outcome.fired))
     try:
@@ -117,11 +135,14 @@ def _run(outcome: Outcome, folder: Path, once: bool) -> None:
         if not any(outcome.fired[kind] for kind in DISK):
             line.expect_fences()
         _finish(line)
-        verdicts = world.check(line, HEALED_NS).run()
+        judge = world.check(line, HEALED_NS)
+        verdicts = judge.run()
         library = read(line.run, {name: plan(name) for name in {each.plan for each in line.deployments}})
         check_rules(library, line.hung, verdicts)
+        check_admitted(library, judge.numbers, verdicts)
         outcome.counts = verdicts.counts
         outcome.problems = [*line.problems, *_failures(line), *_damage(line, outcome.fired), *verdicts.problems]
+        outcome.problems += _refused(line, drawn.faults)
     except Exception:
         outcome.problems = [*_failures(line), traceback.format_exc()]
     outcome.simulated_ns = line.time.now_ns
@@ -138,6 +159,7 @@ def _mend(line: AgentsLine, fired: Counter[str]) -> None:
     if (
         fired["bit_rot"]
         or fired["moved"]
+        or fired["old_state"]
         or any(each.result != "committed" for each in line.deployments)
         or len(later) > 1
     ):
@@ -170,6 +192,14 @@ def _damage(line: AgentsLine, fired: Counter[str]) -> list[str]:
     if line.collected is None or any(fired[kind] for kind in DISK):
         return []
     return [f"collection: {each}" for each in line.collected.problems]
+
+
+def _refused(line: AgentsLine, faults: Iterable[Fault]) -> list[str]:
+    """A plan is here as long as a peer may send under it, where nothing but deployments happens."""
+    if any(fault.kind not in DEPLOYED for fault in faults):
+        return []
+    refused = {name: machine.counts["tuples_refused_by_peer"] for name, machine in line.machines.items()}
+    return [f"tuples of {name} were refused by a peer" for name, count in refused.items() if count]
 
 
 def _digest(folder: Path) -> str:

@@ -2,26 +2,16 @@
 
 from collections import Counter
 from collections.abc import Callable
-from random import Random
-from typing import NamedTuple
 
 from tests.simulation.agents.agents_line import MS, NODES, PLANS, SECOND, AgentsLine
+from tests.simulation.faults.draws import Room, steady
+from tests.simulation.faults.fault import Fault
 
 FIRST_NS, LAST_NS = 3 * SECOND, 9 * SECOND  # when faults begin; all have ended by END_NS
 END_NS = 14 * SECOND
 LONGEST_NS = 4 * SECOND
+BURST_PART = 8
 LOOK_NS = MS // 10  # how often a running operator is looked for
-
-
-class Fault(NamedTuple):
-    """One fault. way: of those that carry something, for what happens to one; node: for what happens to one of them."""
-
-    kind: str
-    at_ns: int
-    for_ns: int
-    node: str
-    way: tuple[str, str]
-    size: int
 
 
 Begin = Callable[[AgentsLine, Fault, Counter[str]], None]
@@ -223,30 +213,12 @@ KINDS: dict[str, Begin] = {
     "disk_error": _disk_error, "bit_rot": _bit_rot, "redeploy": _redeploy, "two_coordinators": _two_coordinators,
     "coordinator_killed": _coordinator_killed,
 }  # fmt: skip
-DISK = {"disk_full", "read_only", "disk_error", "bit_rot"}
+DISK = {"disk_full", "read_only", "disk_error", "bit_rot", "old_state"}
+ROOM = Room(FIRST_NS, LAST_NS, LONGEST_NS, sorted(NODES), sorted(set(AgentsLine.ways())))
+SHARES = (0.03, 0.06, 0.11)
 
 
-def drawn(random: Random, kinds: list[str], once: bool = False) -> list[Fault]:
-    """The faults of one seed. once: one of each kind."""
-    ways = sorted(set(AgentsLine.ways()))
-    chosen = kinds if once else [random.choice(kinds) for _ in range(random.randint(1, 6) if kinds else 0)]
-    return [
-        Fault(
-            kind, random.randrange(FIRST_NS, LAST_NS), random.randrange(MS, LONGEST_NS),
-            random.choice(sorted(NODES)), random.choice(ways), random.randrange(1000),
-        )
-        for kind in chosen
-    ]  # fmt: skip
-
-
-def load(random: Random, faults: list[Fault]) -> dict[str, list[int]]:
+def load(seed: int, faults: list[Fault]) -> dict[str, list[int]]:
     """When each source sends, up to the end of the faults: steadily, and in bursts."""
-    found: dict[str, list[int]] = {}
-    for name in ("s", "t"):
-        period_ns = random.choice((30, 80, 200)) * MS
-        instants = list(range(random.randrange(period_ns) + FIRST_NS - SECOND, END_NS, period_ns))
-        for fault in faults:
-            if fault.kind == "burst":
-                instants += [fault.at_ns] * (fault.size // 8)
-        found[name] = sorted(instants)
-    return found
+    periods_ns = (30 * MS, 80 * MS, 200 * MS)
+    return {name: steady(seed, name, periods_ns, FIRST_NS - SECOND, END_NS, faults, BURST_PART) for name in ("s", "t")}

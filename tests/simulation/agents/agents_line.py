@@ -6,6 +6,7 @@ second   s -> a: x -> c: y -> c: z -> out        c: y -> (b) mid       t -> b: w
 
 import json
 from collections.abc import Callable, Iterator
+from contextlib import suppress
 from dataclasses import dataclass
 from functools import cache
 from pathlib import Path
@@ -28,7 +29,7 @@ from node_agent.virtual.simulated.simulated_network import SimulatedHost, Wires
 from node_agent.virtual.simulated.simulated_source import SimulatedSource
 from node_agent.virtual.simulated.virtual_time import VirtualTime
 from protos.plan_document import Plan
-from tests.simulation.agents.coordinator_process import Asked, CoordinatorProcess
+from tests.simulation.agents.coordinator_process import Asked, CoordinatorProcess, Ledger
 from tests.simulation.agents.street import street_operators
 
 MS, SECOND = 1_000_000, 1_000_000_000
@@ -109,7 +110,9 @@ class AgentsLine:
         self.hung: list[tuple[str, str]] = []  # node and boot of runtimes whose operator was killed, as was said
         self.deployments: list[Deployment] = []
         self.coordinators: list[CoordinatorProcess] = []
-        self.asked: dict[str, list[Asked]] = {name: [] for name in NODES}
+        self.ledger = Ledger(NODES)
+        self.ledger.on_answer.append(self._note_answer)
+        self._answers: list[tuple[str, Asked, dict[str, int]]] = []  # and states of plans on the disk then
         self.disturbed: dict[str, int] = dict.fromkeys(NODES, 0)  # the last instant at which something happened to it
         self._clocks = 0
         self._coordinator_host = SimulatedHost(self.wires, COORDINATOR)
@@ -159,7 +162,7 @@ class AgentsLine:
     def coordinate(self, body: Callable[[Agents, CoordinatorProcess], None]) -> CoordinatorProcess:
         """A coordinator that does this."""
         clock = self.new_clock("coordinator")
-        made = CoordinatorProcess(self.time, self._coordinator_host, clock, self.machines, body, self.asked)
+        made = CoordinatorProcess(self.time, self._coordinator_host, clock, self.machines, body, self.ledger)
         self.coordinators.append(made)
         return made
 
@@ -256,8 +259,9 @@ class AgentsLine:
 
     def expect_fences(self) -> None:
         """A node accepts no plan of an epoch that is older than one it had accepted before, nor one of an aborted one,
-        and forgets what was aborted."""
-        for name, asked in self.asked.items():
+        and has on its disk what it has accepted."""
+        self._expect_answers()
+        for name, asked in self.ledger.asked.items():
             prepared = [each for each in asked if each.method == "Prepare" and each.accepted]
             for one in prepared:
                 for other in asked:
@@ -266,19 +270,29 @@ class AgentsLine:
                     aborted = other.method == "Abort" and other.epoch >= one.epoch
                     if before and (newer or aborted) and not self._committed(asked, one):
                         self.problems.append(f"{name}: has prepared epoch {one.epoch} after {other}")
-            last = asked[-1] if asked else None
-            if last is None or last.method != "Abort" or not last.accepted:
-                continue
-            if any(not each.answered or each.ended_ns > last.began_ns for each in asked[:-1]):
-                continue
-            state = plan_files.read_state(STATE / "plans", self.machines[name].disk)
-            if any(each.hash == last.hash and each.state == plan_files.PREPARED for each in state.plans):
-                self.problems.append(f"{name}: {last} was accepted, and the plan is prepared")
+
+    def _note_answer(self, name: str, one: Asked) -> None:
+        if one.accepted and self.ledger.alone(name, one):
+            with suppress(ValueError):  # a disk that fails may have left no state, and this is not judged then
+                stored = plan_files.read_state(STATE / "plans", self.machines[name].disk).plans
+                self._answers.append((name, one, {each.hash: each.state for each in stored}))
+
+    def _expect_answers(self) -> None:
+        """What a node has accepted is on its disk when it answers: an aborted plan is not prepared any more."""
+        for name, one, states in self._answers:
+            state = states.get(one.hash, 0)
+            prepared = state == plan_files.PREPARED
+            if (one.method in {"Commit", "Abort"} and prepared) or (one.method == "Prepare" and not state):
+                self.problems.append(f"{name}: {one} was accepted, and the plan's state on the disk is {state}")
 
     def _committed(self, asked: list[Asked], one: Asked) -> bool:
-        """Whether that plan may have been committed before: then its address book alone was new."""
+        """Whether that plan may have been committed then: its address book alone was new."""
+        commits = [other for other in asked if other.method == "Commit" and other.began_ns < one.began_ns]
+        own = [each for each in commits if each.hash == one.hash]
+        later = [each for each in commits if each.hash != one.hash and each.accepted]
         return any(
-            other.method == "Commit" and other.hash == one.hash and other.began_ns < one.began_ns for other in asked
+            not any(each.answered and other.began_ns > each.ended_ns and other.epoch > each.epoch for other in later)
+            for each in own
         )
 
     # -- what holds at every boot
@@ -289,11 +303,11 @@ class AgentsLine:
 
     def expect_accepted(self, name: str, damaged: bool) -> None:
         """A machine has lost its power: what it answered last is on its disk. damaged: a disk has lost more."""
-        asked = self.asked[name]
+        asked = self.ledger.asked[name]
         if damaged or not asked or not asked[-1].accepted:
             return
         last = asked[-1]
-        if any(not each.answered or each.ended_ns > last.began_ns for each in asked[:-1]):
+        if not self.ledger.alone(name, last):
             return  # nobody knows which of them came last
         state = plan_files.read_state(STATE / "plans", self.machines[name].disk)
         found = next((each.state for each in state.plans if each.hash == last.hash), 0)

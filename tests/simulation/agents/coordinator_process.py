@@ -1,6 +1,6 @@
 """A coordinator in virtual time: its own functions, on a machine of the wires, in a process that can be killed."""
 
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -32,6 +32,27 @@ class Asked:
     accepted: bool = False
 
 
+class Ledger:
+    """What nodes were asked, by node, and who is told: on_ask, before it is on its way; on_answer, when it was
+    answered."""
+
+    def __init__(self, nodes: Iterable[str]) -> None:
+        self.asked: dict[str, list[Asked]] = {name: [] for name in nodes}
+        self.on_ask: list[Callable[[str, Asked], None]] = []
+        self.on_answer: list[Callable[[str, Asked], None]] = []
+
+    def ask(self, node: str, one: Asked) -> None:
+        """A call begins."""
+        self.asked[node].append(one)
+        for told in list(self.on_ask):
+            told(node, one)
+
+    def alone(self, node: str, one: Asked) -> bool:
+        """Whether that node was asked nothing else since it was asked that, nor is asked something."""
+        others = (each for each in self.asked[node] if each is not one)
+        return all(each.answered and each.ended_ns <= one.began_ns for each in others)
+
+
 class WireCalls:
     """`coordinator.fleet.calls.Calls` over the wires."""
 
@@ -49,6 +70,8 @@ class WireCalls:
             if one is not None and not call.failure:
                 one.answered, one.accepted = True, found[method][name].accepted
                 one.ended_ns = self._process.time.now_ns
+                for told in self._process.ledger.on_answer:
+                    told(name, one)
         return found
 
     def _call(self, asked: Sequence[tuple[str, str, Any]], seconds: float) -> list[Call]:
@@ -82,9 +105,9 @@ class CoordinatorProcess:
 
     def __init__(
         self, time: VirtualTime, host: SimulatedHost, clock: SimulatedClock, machines: Mapping[str, SimulatedMachine],
-        body: Callable[[Agents, "CoordinatorProcess"], None], remembered: Mapping[str, list[Asked]],
+        body: Callable[[Agents, "CoordinatorProcess"], None], ledger: Ledger,
     ) -> None:  # fmt: skip
-        self.time, self.clock, self._remembered = time, clock, remembered
+        self.time, self.clock, self.ledger = time, clock, ledger
         self.collects = False
         self.network = SimulatedNetwork(host, clock.now_ns, self._wait_until)
         places = {name: AgentAddress(name, each.control, each.data) for name, each in machines.items()}
@@ -96,7 +119,7 @@ class CoordinatorProcess:
         if method not in CHANGING:
             return None
         one = Asked(method, request.hash.hex(), request.epoch, self.time.now_ns)
-        self._remembered[node].append(one)
+        self.ledger.ask(node, one)
         return one
 
     def kill(self) -> bool:

@@ -4,12 +4,45 @@ network make of it."""
 from collections import Counter
 
 from node_agent.virtual.simulated.simulated_network import SimulatedHost
-from tests.simulation.agents.agent_faults import Begin, Fault
+from tests.simulation.agents.agent_faults import Begin
 from tests.simulation.agents.agents_line import COORDINATOR, MS, NODES, PLANS, SECOND, AgentsLine
+from tests.simulation.agents.coordinator_process import Asked
+from tests.simulation.faults.fault import Fault
 
 PEERS = [(NODES[from_], NODES[to]) for from_ in NODES for to in NODES if from_ != to]
+FOLLOWING = "bc"  # under each plan of the line peers send to them
+STATUS_NS = 4_800_000_000  # so long a coordinator waits for what it asks first, nearly
 MOVED = "c"  # no client feeds it, so that nobody but a deployment has to know where it is
 NEW_ADDRESS = "127.0.1.3"
+
+
+def _amid(fault: Fault) -> int:
+    """An instant within a deployment: of one to nodes with quick disks, or with slow ones."""
+    return fault.size * (1500 if fault.size % 2 else MS // 100)
+
+
+def _late_prepare(line: AgentsLine, fault: Fault, fired: Counter[str]) -> None:
+    """A coordinator stands still when it knows which epoch is next and has asked for nothing. Another one uses that
+    epoch, for the same plan and with a further one after it, or in vain. Then the first one goes on."""
+    other, name = PLANS if line.deployments[-1].plan.endswith(PLANS[0]) else PLANS[::-1]  # what runs, and what does not
+    first, machine = line.deploy(name), line.machines[fault.node]
+
+    def pause() -> None:
+        fired[fault.kind] += first.process.alive
+        first.process.pause()
+        if fault.size % 4 < 2:
+            line.time.after(SECOND // 10, lambda: line.deploy(name))
+            line.time.after(5 * SECOND // 2, lambda: line.deploy(other, tries=2))
+        else:
+            line.time.after(SECOND // 10, in_vain)
+
+    def in_vain() -> None:
+        machine.kill_runtime()
+        line.touch(fault.node)
+        line.deploy(name)
+
+    line.time.after((100 + fault.size % 400) * MS // 1000, pause)
+    line.time.after(STATUS_NS, first.process.go_on)
 
 
 def _coordinator_paused(line: AgentsLine, fault: Fault, fired: Counter[str]) -> None:
@@ -21,10 +54,10 @@ def _coordinator_paused(line: AgentsLine, fault: Fault, fired: Counter[str]) -> 
             fired[fault.kind] += 1
             first.process.pause()
 
-    line.time.after(fault.size * MS // 100, pause)
+    line.time.after(_amid(fault), pause)
     if fault.size % 3:
-        line.time.after(fault.size * MS // 100 + fault.for_ns // 4, lambda: line.deploy(PLANS[1 - fault.size % 2]))
-    line.time.after(fault.size * MS // 100 + fault.for_ns, first.process.go_on)
+        line.time.after(_amid(fault) + fault.for_ns // 4, lambda: line.deploy(PLANS[fault.size // 2 % 2]))
+    line.time.after(_amid(fault) + fault.for_ns, first.process.go_on)
 
 
 def _deploy_cut(line: AgentsLine, fault: Fault, fired: Counter[str]) -> None:
@@ -37,8 +70,26 @@ def _deploy_cut(line: AgentsLine, fault: Fault, fired: Counter[str]) -> None:
         way.cut()
         line.time.after(fault.for_ns, way.heal)
 
-    line.time.after(fault.size * MS // 100, cut)
+    line.time.after(_amid(fault), cut)
     line.time.after(fault.for_ns, lambda: line.expect_durable(fault.node))
+
+
+def _commit_cut(line: AgentsLine, fault: Fault, fired: Counter[str]) -> None:
+    """One node does not hear of a commit that the others hear of; what its peers send proves it."""
+    node = FOLLOWING[fault.size % len(FOLLOWING)]
+    way, cut = line.wires.way(COORDINATOR, NODES[node]), list[Asked]()
+
+    def asked(name: str, one: Asked) -> None:
+        if name == node and one.method == "Commit" and not cut:
+            cut.append(one)
+            fired[fault.kind] += 1
+            way.cut()
+            line.touch(node)
+            line.time.after(max(fault.for_ns, 2 * SECOND), way.heal)
+            line.time.after(SECOND // 2, lambda: line.expect_durable(node))
+
+    line.ledger.on_ask.append(asked)
+    line.deploy(PLANS[1 - fault.size % 2])
 
 
 def _redeploy_slowly(line: AgentsLine, fault: Fault, fired: Counter[str]) -> None:
@@ -104,6 +155,19 @@ def _collect_power_cut(line: AgentsLine, fault: Fault, fired: Counter[str]) -> N
     line.collect_now(lambda: line.time.after(fault.size % 10 * MS, cut))
 
 
+def _collects_power_cut(line: AgentsLine, fault: Fault, fired: Counter[str]) -> None:
+    """One collection after the other, so that what comes later is in files of its own, and the power goes right after
+    a node has handed over what is in them."""
+
+    def again(left: int) -> None:
+        if left:
+            line.collect_now(lambda: line.time.after((300 + fault.size % 300) * MS, lambda: again(left - 1)))
+        else:
+            _collect_power_cut(line, fault, fired)
+
+    again(2)
+
+
 def _moved(line: AgentsLine, fault: Fault, fired: Counter[str]) -> None:
     """A machine is switched off and comes back under another address, which a deployment tells the others."""
     machine = line.machines[MOVED]
@@ -124,4 +188,5 @@ def _moved(line: AgentsLine, fault: Fault, fired: Counter[str]) -> None:
 DEPLOY_KINDS: dict[str, Begin] = {
     "coordinator_paused": _coordinator_paused, "deploy_cut": _deploy_cut, "redeploy_slowly": _redeploy_slowly,
     "stop_cut": _stop_cut, "collect": _collect, "collect_power_cut": _collect_power_cut, "moved": _moved,
+    "commit_cut": _commit_cut, "late_prepare": _late_prepare, "collects_power_cut": _collects_power_cut,
 }  # fmt: skip

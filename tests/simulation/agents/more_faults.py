@@ -5,12 +5,15 @@ from collections import Counter
 from collections.abc import Callable
 
 from node_agent.host.files import plan_files
+from node_agent.virtual.simulated.simulated_disk import SimulatedDisk, Speed
 from node_agent.virtual.simulated.simulated_machine import STATE, SimulatedMachine
 from tests.simulation.agents.agent_faults import KINDS as FIRST_KINDS
-from tests.simulation.agents.agent_faults import Begin, Fault
-from tests.simulation.agents.agents_line import SECOND, AgentsLine
+from tests.simulation.agents.agent_faults import Begin
+from tests.simulation.agents.agents_line import MS, PLANS, SECOND, AgentsLine
+from tests.simulation.agents.coordinator_process import Asked
 from tests.simulation.agents.deploy_faults import DEPLOY_KINDS
 from tests.simulation.agents.paired_faults import PAIRED_KINDS
+from tests.simulation.faults.fault import Fault
 
 NEVER_NS = 1 << 60
 HUNG_NS = 8 * SECOND
@@ -103,6 +106,60 @@ def _power_cut_writing(line: AgentsLine, fault: Fault, fired: Counter[str]) -> N
     line.time.after(5 * SECOND, machine.forget_step)
 
 
+def _power_cut_committing(line: AgentsLine, fault: Fault, fired: Counter[str]) -> None:
+    """While a slow disk takes what a commit is: nothing may run under the plan before that is on it."""
+    machine, asked = line.machines[ALONE], list[Asked]()
+    speed, spend = machine.disk.speed, machine.disk.spend
+
+    def cut() -> None:
+        fired[fault.kind] += 1
+        over()
+        line.touch(ALONE)
+        _cut_power(line, machine, fault)
+
+    def over() -> None:
+        machine.forget_step()
+        machine.disk.speed, machine.disk.spend = speed, spend
+
+    def ask(name: str, one: Asked) -> None:
+        if name == ALONE and one.method == "Commit" and not asked:
+            asked.append(one)
+            machine.disk.speed, machine.disk.spend = Speed(0, (5 + fault.size % 20) * MS), machine.spend
+            machine.at_step(fault.size % 10, cut)
+            line.time.after(SECOND, over)
+
+    line.ledger.on_ask.append(ask)
+    line.deploy(PLANS[fault.size % 2])
+
+
+def _old_state(line: AgentsLine, fault: Fault, fired: Counter[str]) -> None:
+    """Somebody has copied the machine's disk, and puts it back. No runtime was started meanwhile: where one was, its
+    number is given out again, and its peers shut the node out for a while."""
+    machine = line.machines[fault.node]
+    copy, agents = machine.disk.copy(line.draws), machine.counts["agents"]
+    starts = _starts(copy)
+
+    def put_back() -> None:
+        started = machine.counts["agents"] != agents or _starts(machine.disk) != starts
+        if started or not machine.host.on or machine.asleep:
+            return
+        fired[fault.kind] += 1
+        line.touch(fault.node)
+        machine.power_off()
+        machine.disk.restore(copy)
+        line.time.after(SECOND, on)
+
+    def on() -> None:
+        machine.power_on(line.new_clock(fault.node))
+        line.expect_plan_soon(fault.node)
+
+    line.time.after(fault.for_ns, put_back)
+
+
+def _starts(disk: SimulatedDisk) -> bytes:
+    return disk.read(STATE / "starts") if disk.exists(STATE / "starts") else b""
+
+
 def _cut_power(line: AgentsLine, machine: SimulatedMachine, fault: Fault) -> None:
     if not machine.host.on:
         return
@@ -160,6 +217,7 @@ def _memory_gone(line: AgentsLine, fault: Fault, fired: Counter[str]) -> None:
 MORE: dict[str, Begin] = {
     "hang": _hang, "crash_sending": _crash_sending, "power_cut_sending": _power_cut_sending,
     "power_cut_writing": _power_cut_writing, "cut_and_crash": _cut_and_crash,
+    "power_cut_committing": _power_cut_committing, "old_state": _old_state,
 }  # fmt: skip
 OUTSIDE: dict[str, Begin] = {"memory_gone": _memory_gone}  # by name only: what they break is known and told
 ALL: dict[str, Begin] = {**FIRST_KINDS, **MORE, **DEPLOY_KINDS, **PAIRED_KINDS}

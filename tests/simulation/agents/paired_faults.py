@@ -1,9 +1,13 @@
 """Kinds of faults that come in pairs: the second one finds what the first one has left behind."""
 
 from collections import Counter
+from itertools import combinations
 
-from tests.simulation.agents.agent_faults import Begin, Fault
+from tests.simulation.agents.agent_faults import Begin
 from tests.simulation.agents.agents_line import MS, NODES, SECOND, AgentsLine
+from tests.simulation.faults.fault import Fault
+
+PAIRS = list(combinations(NODES.values(), 2))
 
 
 def _suspend_reset(line: AgentsLine, fault: Fault, fired: Counter[str]) -> None:
@@ -88,7 +92,16 @@ def _forgotten(line: AgentsLine, fault: Fault, fired: Counter[str]) -> None:
     fired[fault.kind] += line.wires.forget(*pair) > 0
 
 
+def _cut_peers(line: AgentsLine, fault: Fault, fired: Counter[str]) -> None:
+    """Two nodes hear nothing of each other for so long that tuples between them are too late."""
+    here, there = PAIRS[fault.size % len(PAIRS)]
+    fired[fault.kind] += 1
+    for way in (line.wires.way(here, there), line.wires.way(there, here)):
+        way.cut()
+        line.time.after(SECOND + fault.for_ns, way.heal)
+
+
 PAIRED_KINDS: dict[str, Begin] = {
     "suspend_reset": _suspend_reset, "crash_unheard": _crash_unheard, "crash_power_cut": _crash_power_cut,
-    "forgotten": _forgotten,
+    "forgotten": _forgotten, "cut_peers": _cut_peers,
 }  # fmt: skip

@@ -17,7 +17,8 @@ ENDED = (rec.LOST, rec.SHED, rec.GAVE_UP)
 class Story:
     """One incarnation. clock: its domain; boot: its number; holed: records that it wrote may be missing; crashed: it
     did not end in order, so that tuples are gone which it had taken over; last: no later one of its node is known;
-    sealed: the state that closed it, 0 where it still ran or lost its memory."""
+    sealed: the state that closed it, 0 where it still ran or lost its memory; whole: so many records are all that it
+    wrote until then, in their order."""
 
     node: str
     starts: int
@@ -27,6 +28,7 @@ class Story:
     crashed: bool = False
     last: bool = False
     sealed: int = 0
+    whole: int = 0
     records: list[rec.Record] = field(default_factory=list)
     by_key: dict[Key, list[rec.Record]] = field(default_factory=lambda: defaultdict(list))
 
@@ -91,8 +93,9 @@ def _story(folder: Path) -> Story:
             elif not isinstance(block, segments.Block) or block.flags & segments.MISSING:
                 story.holed = True
         for record in rec.unpack_records(segments.records_in(data)):
+            story.holed = story.holed or record.kind == rec.GAP
             story.records.append(record)
             story.by_key[record.source, record.epoch, record.seq].append(record)
-            story.holed = story.holed or record.kind == rec.GAP
+            story.whole += not story.holed
     story.sealed = ended
     return story

@@ -1,18 +1,21 @@
-"""Rules that the records of every incarnation keep, under any query and any fault.
+"""Rules that the records of every incarnation keep, under any query and any fault, as far as none is missing.
 
 - A tuple is admitted under a plan that is committed here then, and one plan is at a time.
 - A tuple that came from a peer under a plan has committed it, and is taken over once.
 - What LOAD adds up is what the records before it say.
 - Nothing is written of a tuple under a plan that has drained.
 - An operator that was killed since it hung has a record of its tuple.
-- An incarnation begins with a count of its own.
+- An incarnation begins with a count of its own; where it ended in order, all its plans have.
+- A tuple that its client knows to be admitted has a record of it, unless records are missing and the trace says so.
 """
 
 from collections import Counter
+from collections.abc import Mapping
 
 from protos import records as rec
 from tests.simulation.agents.agent_checker import ABOUT_TUPLES, Verdicts
-from tests.simulation.agents.stories import Library, Story
+from tests.simulation.agents.agents_line import FED
+from tests.simulation.agents.stories import Key, Library, Story
 
 
 def check_rules(library: Library, hung: list[tuple[str, str]], found: Verdicts) -> None:
@@ -27,8 +30,18 @@ def check_rules(library: Library, hung: list[tuple[str, str]], found: Verdicts) 
             found.say(f"{count} incarnations of {node} have the epoch {epoch}")
     for story in library.stories:
         found.counts["record GAP"] += sum(each.kind == rec.GAP for each in story.records)
-        if not story.holed:
-            _Rules(story, found).run()
+        _Rules(story, found).run()
+
+
+def check_admitted(library: Library, numbers: Mapping[Key, int], found: Verdicts) -> None:
+    """numbers: of the tuples that their client knows to be admitted."""
+    for source, node in FED.values():
+        stories = library.of(node)
+        for key in (key for key in numbers if key[0] == source):
+            there = [each for each in stories if each.epoch == key[1]]
+            if there and not any(each.holed or key in each.by_key for each in there):
+                found.say(f"{key} was admitted, as its client knows, and no record of {node} says so")
+                break
 
 
 class _Rules:
@@ -42,8 +55,15 @@ class _Rules:
 
     def run(self) -> None:
         """In the order in which they were written."""
+        self._each()
+        open_ = {rec.STATE_PREPARED, rec.STATE_COMMITTED, rec.STATE_DRAINING}
+        story = self.story
+        if not story.holed and story.sealed == rec.STATE_ENDED and open_ & set(self.states.values()):
+            self._say("it has ended in order, and a plan of it has not")
+
+    def _each(self) -> None:
         before: rec.Record | None = None
-        for index, record in enumerate(self.story.records):
+        for index, record in enumerate(self.story.records[: self.story.whole]):
             if isinstance(record, rec.Received) and isinstance(before, rec.Plan):
                 self.found.counts["proven commit"] += before.state == rec.STATE_COMMITTED
             before = record

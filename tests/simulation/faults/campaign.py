@@ -8,19 +8,20 @@ from dataclasses import dataclass, field
 from hashlib import sha256
 from itertools import combinations
 from pathlib import Path
-from random import Random
-from typing import Protocol
+from typing import NamedTuple, Protocol
 
 from node_agent.core import plan as core
 from protos.records import STATE_ENDED
+from tests.simulation.faults import draws
 from tests.simulation.faults.checker import check
-from tests.simulation.faults.faults import END_NS, KINDS, drawn, fed
+from tests.simulation.faults.fault import Fault
+from tests.simulation.faults.faults import END_NS, KINDS, ROOM, SHARES, fed
 from tests.simulation.faults.faulty_line import MS, SECOND, FaultyLine, Load
 
 HEALED_NS = END_NS + 8 * SECOND  # everything has ended by END_NS, and has been mended by then
 PROBES = 10  # tuples of each source after that
 QUIET_NS = HEALED_NS + 5 * SECOND
-SMALL_RING = 256  # records, in one seed of three
+SMALL_RING, RING = 256, 4096  # records; the small one in one seed of three
 LOADS = (Load(), Load(), Load(work=40), Load(last_work=8, memory_bytes=1 << 16),
          Load(limit=core.Limit(12, SECOND // 2)))  # fmt: skip
 WATCH_NS = SECOND // 4
@@ -51,32 +52,41 @@ class Outcome:
         return "\n".join([self.command, *(f"  {each}" for each in self.problems)])
 
 
-def kinds_of(seed: int) -> list[str]:
-    """The kinds of faults that a seed has: a random part of all, so that each is also met without the others."""
-    random = Random(seed)
-    share = random.choice((0.15, 0.3, 0.6))
-    return [kind for kind in KINDS if random.random() < share]
+class Drawn(NamedTuple):
+    """What a seed is made of. fed: the true instants at which each source sends, the probes left aside."""
+
+    load: Load
+    ring_records: int
+    faults: list[Fault]
+    fed: dict[str, list[int]]
 
 
 def kinds_drawn(seed: int) -> set[str]:
-    """Of which a seed has a fault at all: it is told without running it."""
-    random = Random(seed ^ 0x5EED)
-    random.randrange(len(LOADS)), random.randrange(3)
-    return {fault.kind for fault in drawn(random, kinds_of(seed))}
+    """The kinds of faults that a seed has: it is told without running it."""
+    return set(draws.kinds_of(seed, KINDS, SHARES))
+
+
+def draw(seed: int, kinds: Sequence[str]) -> Drawn:
+    """With these kinds of faults, each as it is in that seed with all the others."""
+    faults = draws.faults_of(seed, kinds, ROOM)
+    load = draws.stream(seed, "load").choice(LOADS)
+    small = draws.stream(seed, "ring").randrange(3) == 0
+    return Drawn(load, SMALL_RING if small else RING, faults, fed(seed, faults))
 
 
 def run(seed: int, kinds: Sequence[str] | None = None) -> Outcome:
     """One seed, with its own kinds of faults or with these."""
-    chosen = kinds_of(seed) if kinds is None else list(kinds)
-    outcome = Outcome(seed, chosen)
-    random = Random(seed ^ 0x5EED)
-    load = LOADS[random.randrange(len(LOADS))]
-    line = FaultyLine(seed, SMALL_RING if random.randrange(3) == 0 else 4096, load)
-    faults = drawn(random, chosen)
-    for name, instants in fed(random, faults).items():
+    chosen = draws.kinds_of(seed, KINDS, SHARES) if kinds is None else list(kinds)
+    return play(Outcome(seed, chosen), draw(seed, chosen))
+
+
+def play(outcome: Outcome, drawn: Drawn) -> Outcome:
+    """What was drawn happens."""
+    line = FaultyLine(outcome.seed, drawn.ring_records, drawn.load)
+    for name, instants in drawn.fed.items():
         probes = [HEALED_NS + number * 200 * MS for number in range(PROBES)]
         line.feed(name, instants + probes)
-    for fault in faults:
+    for fault in drawn.faults:
         line.time.at(fault.at_ns, lambda fault=fault: KINDS[fault.kind](line, fault, outcome.fired))  # type: ignore[misc]
     pauses = _Pauses(line)
     try:

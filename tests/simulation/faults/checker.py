@@ -21,7 +21,7 @@ Key = tuple[int, int, int]  # source, epoch, seq
 
 OUTPUT_IDS = {1: "out", 2: "mid", 3: "side"}
 TOLERANCE_PPM = 110  # two drifts
-LEARNS_NS = 1_000_000_000  # a new runtime does not know yet what a tuple takes in memory
+LEARNS_NS = 1_000_000_000  # before its first tuple a runtime does not know what one takes, and grants credit already
 ENDED = (rec.LOST, rec.SHED, rec.GAVE_UP)
 
 
@@ -125,13 +125,16 @@ def _check_queues(line: FaultyLine, written: list[Written], found: Verdicts) -> 
     most = line.load.memory_bytes
     for each in written if most else ():
         if each.node == "c":
+            first_ns = 0  # when the first tuple came
             for record in rec.unpack_records(each.incarnation.records):
                 if isinstance(record, rec.Load):
                     found.counts["queues at their limit"] += record.queue_bytes > most * 3 // 4
                     if record.queue_bytes > most + most // 8:
                         found.say(f"c: {record.queue_bytes} bytes wait, and {most} may")
+                elif isinstance(record, rec.Received):
+                    first_ns = first_ns or record.at_ns
                 elif isinstance(record, rec.Shed) and record.policy == rec.POLICY_MEMORY:
-                    if record.at_ns - each.incarnation.header.started_ns < LEARNS_NS:
+                    if record.at_ns - first_ns < LEARNS_NS:
                         continue
                     found.say(f"c: {record[3:6]} was shed for want of memory, and came from a peer")
 

@@ -1,9 +1,9 @@
 """Kinds of faults: what each does to the line, and how it ends."""
 
 from collections import Counter
-from random import Random
 
 from node_agent.virtual.simulated.simulated_runtime import SimulatedNode
+from tests.simulation.faults.draws import Room, steady
 from tests.simulation.faults.fault import Begin, Fault
 from tests.simulation.faults.faulty_line import MS, NODES, SECOND, FaultyLine
 from tests.simulation.faults.wire_faults import WIRE_KINDS
@@ -11,6 +11,7 @@ from tests.simulation.faults.wire_faults import WIRE_KINDS
 FIRST_NS, LAST_NS = SECOND, 7 * SECOND  # when faults begin; all have ended by END_NS
 END_NS = 12 * SECOND
 LONGEST_NS = 4 * SECOND
+BURST_PART = 4
 LOOK_NS = MS // 10  # how often a running operator is looked for
 
 
@@ -163,26 +164,11 @@ KINDS: dict[str, Begin] = {
 }  # fmt: skip
 
 
-def drawn(random: Random, kinds: list[str]) -> list[Fault]:
-    """The faults of one seed."""
-    ways = sorted(set(FaultyLine.ways()))
-    return [
-        Fault(
-            random.choice(kinds), random.randrange(FIRST_NS, LAST_NS), random.randrange(MS, LONGEST_NS),
-            random.choice(NODES), random.choice(ways), random.randrange(1000),
-        )
-        for _ in range(random.randint(1, 6) if kinds else 0)
-    ]  # fmt: skip
+ROOM = Room(FIRST_NS, LAST_NS, LONGEST_NS, NODES, sorted(set(FaultyLine.ways())))
+SHARES = (0.06, 0.13, 0.27)
 
 
-def fed(random: Random, faults: list[Fault]) -> dict[str, list[int]]:
+def fed(seed: int, faults: list[Fault]) -> dict[str, list[int]]:
     """When each source sends, up to the end of the faults: steadily, and in bursts."""
-    found: dict[str, list[int]] = {}
-    for name in ("s", "t"):
-        period_ns = random.choice((15, 40, 100)) * MS
-        instants = list(range(random.randrange(period_ns) + 100 * MS, END_NS, period_ns))
-        for fault in faults:
-            if fault.kind == "burst":
-                instants += [fault.at_ns] * (fault.size // 4)
-        found[name] = sorted(instants)
-    return found
+    periods_ns = (15 * MS, 40 * MS, 100 * MS)
+    return {name: steady(seed, name, periods_ns, 100 * MS, END_NS, faults, BURST_PART) for name in ("s", "t")}

@@ -80,14 +80,21 @@ BUGS = (
         "        self.held_bytes -= sum(len(entry[1]) for entry in self._flight)\n",
     ),
     Bug(
-        "credit_ignored", "A sender sends whether or not it has credit.",
+        "credit_ignored", "A sender that has any credit sends all that it has.",
         "node_agent/link/sender.py",
-        "            if self.connected and self._credit > 0:\n", "            if self.connected:\n",
+        "        room = self._credit - self._flight_bytes\n", "        room = 1 << 40\n",
     ),
     Bug(
         "stall_not_seen", "A connection over which nothing is acknowledged is kept.",
         "node_agent/link/sender.py",
-        "        return bool(self._flight) and at_ns - self._progress_ns > self._stall_ns\n", "        return False\n",
+        "        return at_ns - since_ns > self._stall_ns\n", "        return False\n",
+    ),
+    Bug(
+        "silence_not_seen", "A connection over which no credit comes is kept, though its peer is dead.",
+        "node_agent/link/sender.py",
+        "            if not self.connected or self._heard_ns is None or not self.held_bytes:\n"
+        "                return False\n",
+        "            return False\n",
     ),
     Bug(
         "outcomes_not_recalled", "A client that connects again is not told of outcomes that it may have missed.",

@@ -19,7 +19,7 @@ from node_agent.virtual.simulated.simulated_source import Fate
 from protos import records as rec
 from tests.simulation.agents.agent_checker import Verdicts
 from tests.simulation.agents.agents_line import FED, MS, plan
-from tests.simulation.agents.stories import ENDED, Key, Library, Story, read
+from tests.simulation.agents.stories import ENDED, Key, Library, read
 from tests.simulation.agents.street.bounds_check import BoundsCheck
 from tests.simulation.agents.street.police_check import Curve, check_police
 from tests.simulation.agents.street.side_check import SideCheck
@@ -151,7 +151,7 @@ class StreetCheck:
                         )
 
     def _offered(self) -> None:
-        """A tuple that was offered once has a record of it, also after a crash, as far as records are here."""
+        """How many were admitted more often than once: only a loss of power explains it."""
         for name, (stream, node) in FED.items():
             stories = self.library.of(node)
             admitted = sum(
@@ -162,15 +162,6 @@ class StreetCheck:
             again = admitted - most
             if again > 0:
                 self.found.counts["admitted again"] += again
-            for key in [key for key in self.numbers if key[0] == stream]:
-                if self._unwritten(stories, key):
-                    self.found.say(f"{name}: {key} was admitted, as its client knows, and no record of {node} says so")
-                    break
-
-    def _unwritten(self, stories: list[Story], key: Key) -> bool:
-        """No record tells of the admission, though all that was published in that incarnation is here."""
-        there = [each for each in stories if each.epoch == key[1]]
-        return bool(there) and not any(each.holed or key in each.by_key for each in there)
 
     def _healed(self) -> None:
         came: dict[str, set[int]] = defaultdict(set)

@@ -19,7 +19,7 @@ def test_seeds_hold(seed: int) -> None:
 
 
 def test_without_faults_every_tuple_gives_its_results() -> None:
-    outcome = run(1, [])
+    outcome = run(4, [])
     assert not outcome.problems, outcome.told
     counts = outcome.counts
     assert not counts["late"] + counts["undecidable"] + counts["duplicates"] + counts["log crashed"]

@@ -1,6 +1,7 @@
 """Whether windows hold exactly what they should: no hole, nothing twice, each window ended once."""
 
 from collections import Counter, defaultdict
+from itertools import pairwise
 
 from protos import records as rec
 from tests.simulation.agents.agent_checker import Verdicts
@@ -8,6 +9,9 @@ from tests.simulation.agents.stories import ENDED, Key, Library, Story
 from tests.simulation.agents.street.street_line import Given, StreetLine
 
 SOURCE, NODE, WINDOWS = 1, "c", 3  # what is counted, where, and as what source windows are admitted
+STREAM, PEER = 3, 2  # of what is counted: its stream to the node, and the node's number, under both plans
+WAIT_NS = 500_000_000  # how long a number may be missing, of which nothing is heard
+TOLD_NS, OFTEN_NS, SLEPT_NS = 450_000_000, 250_000_000, 3_000_000_000
 TOGETHER_NS = 1_000_000  # tuples so near to each other may change places: their origins are known as intervals
 
 
@@ -32,8 +36,10 @@ class WindowCheck:
                 if after is not None:
                     self._no_hole([*given.value["result"], *after.value["result"]], f"windows {number} and the next")
             self._shared(windows)
+        lost = self._lost()
         for story in self.library.of(NODE):
             self._ends(story)
+            self._told(story, lost)
 
     def _shared(self, windows: dict[int, Given]) -> None:
         """A window is two hops long: each of its tuples is in the one before it or in the one after it, not in both."""
@@ -92,8 +98,59 @@ class WindowCheck:
             if left:
                 self.found.say(f"windows {left[:5]} of {story.epoch} did not end, later ones did")
 
+    def _lost(self) -> set[tuple[int, int]]:
+        """Epoch and seq of what the link to the node has lost."""
+        return {
+            (record.epoch, record.seq)
+            for story in self.library.of("a")
+            for record in story.records
+            if isinstance(record, rec.Lost | rec.GaveUp)
+            and (record.source, record.stream, record.ref) == (SOURCE, STREAM, PEER)
+        }
+
+    def _told(self, story: Story, lost: set[tuple[int, int]]) -> None:
+        """Of a number that a link has lost windows hear as soon as it is up again: they go on before they would give
+        up waiting for it."""
+        came: list[rec.Received] = []
+        ended = list[int]()
+        slept = list[int]()
+        for record in story.records:
+            if isinstance(record, rec.Received) and (record.source, record.stream) == (SOURCE, STREAM):
+                came.append(record)
+            elif isinstance(record, rec.Clock) and record.suspended:
+                slept.append(record.at_ns)
+            elif isinstance(record, rec.Window) and (
+                record.state == rec.WINDOW_CLOSED
+                or (record.state == rec.WINDOW_ABANDONED and rec.WINDOW_CAUSES[record.cause] == "removed")
+            ):
+                ended.append(record.at_ns)
+        for at, (before, after) in enumerate(pairwise(came)):
+            since_ns = after.at_ns
+            if (
+                before.epoch != after.epoch
+                or not any((after.epoch, seq) in lost for seq in range(before.seq + 1, after.seq))
+                or not any(each < since_ns for each in ended)
+                or any(abs(each - since_ns) < SLEPT_NS for each in slept)
+                or not _steady([each.at_ns for each in came[at + 1 :]], since_ns + WAIT_NS)
+            ):
+                continue
+            self.found.counts["windows told of a loss"] += 1
+            if not any(since_ns <= each <= since_ns + TOLD_NS for each in ended):
+                text = f"numbers {before.seq + 1} to {after.seq - 1} of {after.epoch}, of which the link has lost some"
+                self.found.say(f"no window has ended for {TOLD_NS} ns after {since_ns}: they wait for {text}")
+
     def _given(self, story: Story, key: Key) -> None:
         if any(given.of == "counted" and given.lineage[:3] == key for given in self.line.given):
             return
         if not any(record.kind in ENDED for record in story.by_key[key]):
             self.found.say(f"window {key} has closed, gave no result, and nothing says why")
+
+
+def _steady(instants: list[int], until_ns: int) -> bool:
+    """Whether something comes often, until then at least."""
+    for before, after in pairwise(instants):
+        if before > until_ns:
+            return True
+        if after - before > OFTEN_NS:
+            return False
+    return False

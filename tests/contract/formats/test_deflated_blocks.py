@@ -1,0 +1,75 @@
+"""Blocks whose records are deflated: read as others are, passed on as they are, and refused where they hold anything
+but the records that their head counts."""
+
+import zlib
+from dataclasses import replace
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from protos.records import HEADER_BYTES, RECORD_BYTES, Header, pack_header, unpack_header
+from protos.segments import MOST_RECORDS, Block, Chain, Flaw, Trail, scan
+
+HEADER = pack_header(Header("a", 0, 7, "clock", 50, 1, 2))
+SAME = bytes(range(RECORD_BYTES))
+
+
+def chain() -> Chain:
+    return Chain.of(unpack_header(HEADER))
+
+
+def blocks_of(data: bytes) -> list[Block]:
+    found = Trail(7)
+    blocks = found.follow(HEADER + data)
+    assert not found.flaws
+    return blocks
+
+
+@given(st.lists(st.binary(min_size=RECORD_BYTES, max_size=RECORD_BYTES), max_size=40), st.integers(1, 80))
+def test_the_records_are_those_that_were_written(records: list[bytes], times: int) -> None:
+    written = b"".join(records) * times
+    found = blocks_of(chain().add(written, deflate=True))
+    assert b"".join(block.records for block in found) == written
+    assert all(block.size <= len(block.records) + 64 for block in found), "never larger than as they are"
+
+
+def test_a_block_that_is_passed_on_is_the_same_bytes() -> None:
+    data = chain().add(SAME * 3000, deflate=True)
+    assert len(data) < 3000 * RECORD_BYTES // 20
+    found = blocks_of(data)
+    assert [block.count for block in found] == [MOST_RECORDS, MOST_RECORDS, 3000 - 2 * MOST_RECORDS]
+    assert b"".join(block.packed() for block in found) == data
+
+
+def test_records_that_do_not_deflate_stay_as_they_are() -> None:
+    noise = b"".join(zlib.crc32(bytes([each])).to_bytes(4, "big") * 1 for each in range(16))
+    (block,) = blocks_of(chain().add(noise, deflate=True))
+    assert not block.deflated and block.records == noise
+
+
+@pytest.mark.parametrize(
+    "body",
+    [
+        zlib.compress(SAME * 9),  # fewer than the head counts
+        zlib.compress(SAME * 11),
+        zlib.compress(bytes(1 << 28)),  # 256 MiB of nothing
+        zlib.compress(SAME * 10)[:-1],
+        zlib.compress(SAME * 10) + b"more",
+        b"no deflated bytes at all",
+        bytes(10 * RECORD_BYTES + 1),  # more than the records themselves take
+    ],
+    ids=["fewer", "more", "bomb", "cut", "longer", "other", "large"],
+)
+def test_a_body_that_holds_something_else_is_damage(body: bytes) -> None:
+    good = Block(7, 0, 10, 0, chain().name, SAME * 10)
+    packed = replace(good, deflated=body).packed()  # with a check that is right
+    ((at, found),) = scan(HEADER + packed)
+    assert isinstance(found, Flaw) and at == HEADER_BYTES
+
+
+@pytest.mark.parametrize("byte", range(0, 64, 7))
+def test_a_changed_bit_is_seen(byte: int) -> None:
+    data = bytearray(chain().add(SAME * 100, deflate=True))
+    data[byte] ^= 4
+    assert not any(isinstance(found, Block) for _, found in scan(bytes(data), 0))
