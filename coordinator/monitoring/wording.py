@@ -88,10 +88,10 @@ SHED = {  # by policy
 ENDS = {"abandoned": "begun and given up", "skipped": "never begun"}
 
 
-def counters(told: Mapping[str, int]) -> Iterator[str]:
+def counters(counts: Mapping[str, int]) -> Iterator[str]:
     """A line for each counter that is not 0; a sum of which the parts are there is left out."""
-    sums = {name.partition(".")[0] for name in told if "." in name}
-    for name, n in told.items():
+    sums = {name.partition(".")[0] for name in counts if "." in name}
+    for name, n in counts.items():
         if n and name not in BOOKKEEPING and name not in sums:
             yield f"{n:,} {counter(name)}"
 

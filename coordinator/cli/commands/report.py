@@ -118,8 +118,8 @@ def _perfetto(
     if as_json:
         typer.echo(json.dumps({"file": str(path), "events": counts}))
     else:
-        told = ", ".join(f"{n} {chrome_file.WORDS.get(kind, kind)}" for kind, n in sorted(counts.items()))
-        typer.echo(f"{path}: {told}\nopen it in https://ui.perfetto.dev or chrome://tracing")
+        kinds = ", ".join(f"{n} {chrome_file.WORDS.get(kind, kind)}" for kind, n in sorted(counts.items()))
+        typer.echo(f"{path}: {kinds}\nopen it in https://ui.perfetto.dev or chrome://tracing")
 
 
 def _instant(option: str, text: object) -> int | None:

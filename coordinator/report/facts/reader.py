@@ -128,9 +128,10 @@ def _read_run(path: Path, document: dict[str, Any], damage: list[str]) -> Run:
         plan = join([read_plan(made), *map(read_plan, earlier)])
     except PlanUnreadableError as error:
         raise _no_run(path, "unreadable_plan", str(error)) from error
-    told = document.get("plan_hash")
-    if told is not None and told != plan.hash:
-        raise _no_run(path, "other_plan", f"run.json speaks of plan {str(told)[:8]}, plan.json is plan {plan.hash[:8]}")
+    plan_hash = document.get("plan_hash")
+    if plan_hash is not None and plan_hash != plan.hash:
+        text = f"run.json speaks of plan {str(plan_hash)[:8]}, plan.json is plan {plan.hash[:8]}"
+        raise _no_run(path, "other_plan", text)
     damage.extend(
         f"plan {each.hash[:8]} was changed after it was made: its hash differs"
         for each in (made, *earlier)

@@ -40,14 +40,14 @@ def window_rows(reports: Reports) -> Iterator[tuple[str, ...]]:
 
 def window_sentences(report: Report) -> list[str]:
     """On windows that have no result because their node was away or crashed, and where they cannot be counted."""
-    told: dict[str, None] = {}
+    sentences: dict[str, None] = {}
     for output in report.outputs.values():
         for operator, found in output.windows.items():
             gone = [f"{n:,} {AWAY[key]}" for key, n in away(found).items() if n]
             if gone:
-                told[f"Windows of {operator}: {', '.join(gone)}. {COUNT_AS}"] = None
-            told.update({f"Windows of {operator}: {note}.": None for note in found.not_counted})
-    return list(told)
+                sentences[f"Windows of {operator}: {', '.join(gone)}. {COUNT_AS}"] = None
+            sentences.update({f"Windows of {operator}: {note}.": None for note in found.not_counted})
+    return list(sentences)
 
 
 def away(found: Windows) -> dict[str, int]:

@@ -77,9 +77,9 @@ def sentences(rows: Sequence[LostInUnit]) -> list[str]:
     for row in rows[:SHOWN]:
         names = f"{', '.join(row.operators[:4])}{', ...' if len(row.operators) > 4 else ''}"
         why = LOGGED.get(row.cause)
-        told = f"{counted(row.lost, 'tuple')} lost in {names} (unit {row.unit}) on {row.node}: "
-        told += f"an operator {why}" if why else row.cause
-        lines.append(f"{told}; the reason stands in {row.log}" if row.log else told)
+        line = f"{counted(row.lost, 'tuple')} lost in {names} (unit {row.unit}) on {row.node}: "
+        line += f"an operator {why}" if why else row.cause
+        lines.append(f"{line}; the reason stands in {row.log}" if row.log else line)
     if len(rows) > SHOWN:
         lines.append(f"tuples were lost in {counted(len(rows) - SHOWN, 'other unit')}: lost_in_units in report.json")
     return lines

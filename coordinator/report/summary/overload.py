@@ -67,35 +67,35 @@ class Overload:
         return {name: self._windows(view, found[name]) for name in sorted(found)}
 
     def _windows(self, view: OutputView, views: Sequence[WindowView]) -> Windows:
-        told = _WindowOutcomes(self._counts.traces)
+        outcomes = _WindowOutcomes(self._counts.traces)
         for operator in dict.fromkeys(operator for w in views for operator in w.operators):
             for each in self._of(rec.WINDOW, operator):
-                told.add(each)
+                outcomes.add(each)
         idle = sum(self._counts.idle.get(w.source, 0) for w in views)
         admitted = sum(self._admitted(w.source) for w in views) - idle
         answers = [self._counts.window_answers.get((view.id, w.source), (0, 0)) for w in views]
         on_time = sum(met for _, met in answers)
         answered = sum(answered for answered, _ in answers)
         filtered = max(0, admitted - answered)
-        ended = told.given - idle + sum(told.abandoned.values()) + told.skipped
+        ended = outcomes.given - idle + sum(outcomes.abandoned.values()) + outcomes.skipped
         missing = self._missing.of(views)
         unknown = sum(self._witnesses.of(view.id, w.source) for w in views)
-        every = max(admitted, ended, answered) + told.unended + missing.never + unknown
+        every = max(admitted, ended, answered) + outcomes.unended + missing.never + unknown
         load = self.load(views)
         best, why = window_bound(views[0], load, view.deadline_ns)
         return Windows(
             all=every,
-            given=told.given - idle,
+            given=outcomes.given - idle,
             on_time=on_time,
             filtered=filtered,
-            abandoned=told.abandoned,
-            skipped=told.skipped,
-            unended=told.unended,
+            abandoned=outcomes.abandoned,
+            skipped=outcomes.skipped,
+            unended=outcomes.unended,
             never_opened=missing.never,
             unknown=unknown,
             idle=idle,
-            opened=told.opened,
-            cut_off=told.cut_off - missing.begun,
+            opened=outcomes.opened,
+            cut_off=outcomes.cut_off - missing.begun,
             share=(on_time + filtered) / every if every else None,
             load=None if load is None else float(load),
             long_run_share=None if best is None else float(best),
@@ -156,8 +156,8 @@ class Overload:
     def degraded(self) -> dict[str, int]:
         """By operator: how often its cheaper variant ran."""
         found: dict[str, int] = defaultdict(int)
-        for (kind, _), told in self._sums.items():
-            for each in told if kind == rec.DEGRADED else ():
+        for (kind, _), rows in self._sums.items():
+            for each in rows if kind == rec.DEGRADED else ():
                 found[self._plan.operators.get(each.word, f"operator {each.word}")] += each.summed.n
         return dict(sorted(found.items()))
 
