@@ -1,7 +1,8 @@
-"""Summary of a plan in four sentences: what runs where and why there, which output is tightest, what breaks it first.
+"""Summary of a plan in a few sentences: what runs where and why there, which output is tightest, what breaks it first,
+and which sources may lose fresh tuples to their own `max_age`.
 
-The last is found by analysing the same plan with dearer operators: sources are held to what they declare, so a cost
-that was underrated is what makes a promise wrong. Nothing is planned again.
+What breaks it first is found by analysing the same plan with dearer operators: sources are held to what they declare,
+so a cost that was underrated is what makes a promise wrong. Nothing is planned again.
 """
 
 from __future__ import annotations
@@ -26,8 +27,8 @@ NUMBERED = re.compile(r"(.*?)(\d+)")
 
 
 def lines(plan: Plan) -> list[str]:
-    """Four sentences, or fewer."""
-    return [*_where(plan), *_why(plan), *_tightest(plan), *_first_to_break(plan)]
+    """Four sentences, or fewer; one more for each source whose `max_age` is short."""
+    return [*_where(plan), *_why(plan), *_tightest(plan), *_first_to_break(plan), *_short_ages(plan)]
 
 
 def _names(plan: Plan) -> list[str]:
@@ -138,6 +139,19 @@ def _first_to_break(plan: Plan) -> list[str]:
     cost_ns = plan.graph.operators[alone].cost_ns
     dear = show_ns(cost_ns * (100 + least) // 100)
     return [f"{told}; so it is with {alone.removesuffix(ADD)} alone at {dear} instead of {show_ns(cost_ns)}"]
+
+
+def _short_ages(plan: Plan) -> list[str]:
+    """Sources of which a tuple may be refused as too old although it was fresh as it came: it waits for the look at the
+    sockets, at the longest for one instance and the interval between two looks."""
+    waits = analyse(read(plan), RuntimeOverhead.read(plan.analysis.charges)).delays.drains
+    return [
+        f"source {name} takes tuples up to {show_ns(source.max_age_ns)} old, but {source.at} may read its sockets only "
+        f"after {show_ns(waits[source.at])}: fresh ones are refused as too old then, so give it a longer 'max_age', or "
+        "keep long operators off its node"
+        for name, source in plan.graph.sources.items()
+        if 0 < source.max_age_ns < waits.get(source.at, 0)
+    ]
 
 
 def _overrun(percent: int) -> str:

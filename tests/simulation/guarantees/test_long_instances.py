@@ -6,8 +6,11 @@ sockets. Of them none is beyond the declared curve, and a source that sends more
 
 from __future__ import annotations
 
+import re
+
 import pytest
 
+from coordinator.explain import plan_summary
 from coordinator.spec.runtime_charges import MEASURED
 from node_agent.virtual.run import simulate
 from node_agent.virtual.scenario import Scenario
@@ -35,11 +38,21 @@ outputs:
 
 @pytest.fixture
 def plan(monkeypatch: pytest.MonkeyPatch) -> Plan:
-    """Guaranteed, on nodes that look at their sockets between instances."""
+    """On nodes that look at their sockets between instances."""
     use_sockets(monkeypatch)
-    made = written(QUERY, cluster("a"), model="sound", charges=MEASURED)
+    return guaranteed(QUERY)
+
+
+def guaranteed(query: str) -> Plan:
+    """Its plan, with a bound for each output."""
+    made = written(query, cluster("a"), model="sound", charges=MEASURED)
     assert all(claim.guaranteed for claim in made.guarantee.values())
     return made
+
+
+def aged(max_age: str) -> Plan:
+    """With tuples of source quick up to that age."""
+    return guaranteed(QUERY.replace("max_age: 300 ms", f"max_age: {max_age}", 1))
 
 
 def run(made: Plan, scenario: Scenario) -> tuple[int, int, int]:
@@ -67,3 +80,16 @@ def test_instances_beyond_their_declared_cost_make_policing_shed_of_what_conform
     """What docs/explanation/guarantee.md says of it: a pause of the node is not told from a burst of the source."""
     found = {scale: run(plan, Scenario(bursts=BURSTS, cost_scale=scale)) for scale in (1.1, 1.2, 2.0, 3.0)}
     assert found == {1.1: (BURSTS, 0, 8), 1.2: (BURSTS, 3, 9), 2.0: (BURSTS, 21, 16), 3.0: (BURSTS, 42, 24)}
+
+
+def test_a_source_that_loses_fresh_tuples_to_its_max_age_is_told(monkeypatch: pytest.MonkeyPatch) -> None:
+    use_sockets(monkeypatch)
+    short = aged("40 ms")
+    (told,) = [line for line in plan_summary.lines(short) if "max_age" in line]
+    waits = re.fullmatch(
+        r"source quick takes tuples up to 40 ms old, but a may read its sockets only after (.+?):.*", told
+    )
+    assert waits is not None and 80 < float(waits[1].removesuffix(" ms")) < 90
+    enough = aged(waits[1])
+    assert not any("max_age" in line for line in plan_summary.lines(enough))
+    assert run(short, Scenario(bursts=BURSTS))[0] < BURSTS == run(enough, Scenario(bursts=BURSTS))[0]
