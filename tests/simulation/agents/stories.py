@@ -11,7 +11,6 @@ from protos.plan_document import Plan
 
 Key = tuple[int, int, int]  # source, epoch, seq
 ENDED = (rec.LOST, rec.SHED, rec.GAVE_UP)
-OVER = (rec.STATE_DRAINED, rec.STATE_ENDED)
 
 
 @dataclass
@@ -38,23 +37,28 @@ class Story:
         """Of the lineages that it gave."""
         return self.starts & 0xFFFF
 
+    def lives(self) -> dict[int, int]:
+        """Of each plan that was committed, by its epoch modulo 128: how many by then had begun without one that they
+        follow. What those of before had in windows and side values is gone with them."""
+        found: dict[int, int] = {}
+        committed, count = 0, 0
+        before: rec.Record | None = None
+        for record in self.records:
+            if isinstance(record, rec.Plan):
+                epoch = record.plan_epoch & rec.PLAN_EPOCH_MASK
+                if record.state == rec.STATE_COMMITTED:
+                    follows = isinstance(before, rec.Plan) and before.state == rec.STATE_DRAINING
+                    count += not (committed or follows)
+                    found[epoch], committed = count, committed or epoch
+                elif epoch == committed:
+                    committed = 0
+            before = record
+        return found
+
     @property
     def lossy(self) -> bool:
         """Records or tuples may be missing."""
         return self.holed or self.crashed
-
-    def lives(self) -> list[list[rec.Record]]:
-        """Its records, parted where no plan was left: what follows knows nothing of before."""
-        lives, running = [list[rec.Record]()], set[int]()
-        for record in self.records:
-            lives[-1].append(record)
-            if isinstance(record, rec.Plan) and record.state == rec.STATE_COMMITTED:
-                running.add(record.stamp)
-            elif isinstance(record, rec.Plan) and record.state in OVER and record.stamp in running:
-                running.remove(record.stamp)
-                if not running:
-                    lives.append([])
-        return lives
 
 
 @dataclass

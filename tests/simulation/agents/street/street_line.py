@@ -66,7 +66,7 @@ class StreetLine(AgentsLine):
         return super().deploy(NAMES.get(name, name), tries)
 
     def stop_and_deploy(self, name: str) -> CoordinatorProcess:
-        """As `deploy`."""
+        """The street's plan of that name."""
         return super().stop_and_deploy(NAMES.get(name, name))
 
     def feed(self, name: str, instants: list[int]) -> None:
