@@ -44,8 +44,9 @@ def _hang(line: AgentsLine, fault: Fault, fired: Counter[str]) -> None:
     def judge(since_ns: int) -> None:
         undisturbed = line.disturbed[fault.node] == since_ns
         line.touch(fault.node)
-        if not undisturbed or machine.asleep or machine.agent is not agent:
-            return  # its service manager may have replaced the whole agent, which ended the operator as well
+        supervisor = agent.supervisor if agent is not None and machine.agent is agent else None
+        if not undisturbed or machine.asleep or supervisor is None or supervisor.paused:
+            return  # the service manager has replaced the agent, or is about to
         if machine.counts["operator_hung"] == told:
             line.problems.append(f"{fault.node}: an operator has hung for {LATEST_NS} ns, and was not killed for that")
         elif boot:
