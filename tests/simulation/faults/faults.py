@@ -55,7 +55,7 @@ def _pause(line: FaultyLine, fault: Fault, fired: Counter[str]) -> None:
 
 def _suspend(line: FaultyLine, fault: Fault, fired: Counter[str]) -> None:
     node = line.nodes[fault.node]
-    if node.asleep or not node.host.on:
+    if node.asleep or node.running is None:
         return
     fired["suspend"] += 1
     since_ns = line.time.now_ns
