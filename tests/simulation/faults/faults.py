@@ -49,6 +49,7 @@ def _pause(line: FaultyLine, fault: Fault, fired: Counter[str]) -> None:
     node = line.nodes[fault.node]
     if not node.asleep:
         fired["pause"] += node.running is not None
+        line.paused_ns[fault.node] += fault.for_ns
         node.pause()
         line.time.after(fault.for_ns, lambda: None if node.asleep else node.resume())
 
