@@ -122,7 +122,8 @@ def _power_cut_committing(line: AgentsLine, fault: Fault, fired: Counter[str]) -
         machine.disk.speed, machine.disk.spend = speed, spend
 
     def ask(name: str, one: Asked) -> None:
-        if name == ALONE and one.method == "Commit" and not asked:
+        late = line.time.now_ns > fault.at_ns + SECOND  # it is another deployment's
+        if name == ALONE and one.method == "Commit" and not asked and not late:
             asked.append(one)
             machine.disk.speed, machine.disk.spend = Speed(0, (5 + fault.size % 20) * MS), machine.spend
             machine.at_step(fault.size % 10, cut)
