@@ -1,7 +1,9 @@
 """The collision query guaranteed: the figures of theory 3, and the query that is shipped. In the virtual cluster no
 output exceeds its bound, for all arrivals, phases, ages and selectivities that the declarations allow.
 
-    .venv/bin/python -m pytest -s -m '' tests/simulation/guarantees/test_guaranteed_query.py   prints how near the worst comes
+    .venv/bin/python -m pytest -s -m '' tests/simulation/guarantees/test_guaranteed_query.py
+
+prints how near the worst comes.
 """
 
 from __future__ import annotations
