@@ -16,6 +16,7 @@ from node_agent.virtual.simulated.simulated_rings import SimulatedRings
 from node_agent.virtual.simulated.unsynced import Fate
 from protos.records import STATE_CRASHED, STATE_ENDED
 from tests.durability.power_cuts import ROOT, Node, PowerCuts, copied
+from tests.sampling import sample
 
 ONE, TWO = b'{"plan":1}' * 300, b'{"plan":2}' * 300
 HASHES = {whole: hashlib.sha256(whole).hexdigest() for whole in (ONE, TWO)}
@@ -143,7 +144,8 @@ class Spooled:
 
 
 @pytest.mark.usefixtures("small_segments")
-def test_records_that_were_synced_are_in_the_spool_in_order_and_what_is_missing_is_told() -> None:
+@pytest.mark.parametrize("drawn", sample([2, 8], 2))
+def test_records_that_were_synced_are_in_the_spool_in_order_and_what_is_missing_is_told(drawn: int) -> None:
     spooled = Spooled()
 
     def check(disk: SimulatedDisk) -> None:
@@ -152,7 +154,7 @@ def test_records_that_were_synced_are_in_the_spool_in_order_and_what_is_missing_
         spooled.check(again)
         assert again.spool.problems == [], "it was mended"
 
-    cuts = PowerCuts(check, drawn=8)
+    cuts = PowerCuts(check, drawn=drawn)
     spooled.live(Node(cuts.disk), cuts.cut)
     assert cuts.count > 50
 
