@@ -24,7 +24,8 @@ ALONE = "a"  # no peer sends to it under the plans of the line: none proves to i
 def _hang(line: AgentsLine, fault: Fault, fired: Counter[str]) -> None:
     """The next operator does not return; only the supervisor can end that, and says which tuple it was."""
     machine = line.machines[fault.node]
-    runtime = machine.agent.runtime if machine.agent is not None else None
+    agent = machine.agent
+    runtime = agent.runtime if agent is not None else None
     if runtime is None or not runtime.process.alive:
         return
     fired[fault.kind] += 1
@@ -43,8 +44,9 @@ def _hang(line: AgentsLine, fault: Fault, fired: Counter[str]) -> None:
     def judge(since_ns: int) -> None:
         undisturbed = line.disturbed[fault.node] == since_ns
         line.touch(fault.node)
-        if not undisturbed or machine.asleep or machine.agent is None:
-            return
+        supervisor = agent.supervisor if agent is not None and machine.agent is agent else None
+        if not undisturbed or machine.asleep or supervisor is None or supervisor.paused:
+            return  # the service manager has replaced the agent, or is about to
         if machine.counts["operator_hung"] == told:
             line.problems.append(f"{fault.node}: an operator has hung for {LATEST_NS} ns, and was not killed for that")
         elif boot:

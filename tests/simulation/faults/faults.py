@@ -49,13 +49,14 @@ def _pause(line: FaultyLine, fault: Fault, fired: Counter[str]) -> None:
     node = line.nodes[fault.node]
     if not node.asleep:
         fired["pause"] += node.running is not None
+        line.paused_ns[fault.node] += fault.for_ns
         node.pause()
         line.time.after(fault.for_ns, lambda: None if node.asleep else node.resume())
 
 
 def _suspend(line: FaultyLine, fault: Fault, fired: Counter[str]) -> None:
     node = line.nodes[fault.node]
-    if node.asleep or not node.host.on:
+    if node.asleep or node.running is None:
         return
     fired["suspend"] += 1
     since_ns = line.time.now_ns
