@@ -94,7 +94,7 @@ def _check_written(line: FaultyLine, numbers: dict[Key, int], written: list[Writ
 def _check_taken_over(line: FaultyLine, written: list[Written], found: Verdicts) -> None:
     """What a runtime has taken over is not taken again by the next one, as long as the machine has power: nothing
     comes twice from one incarnation of a peer, and no more is admitted than was offered. One runtime never takes a
-    tuple twice, whoever sends it."""
+    tuple twice, from any sender."""
     for name, (stream, node) in FED.items():
         there = [each for each in written if each.node == node]
         if all(each.incarnation.state for each in there):
