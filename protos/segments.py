@@ -117,6 +117,10 @@ class Chain:
             found.append(self._next(block))
         return b"".join(found)
 
+    def missing(self, count: int, position: int = 0) -> bytes:
+        """In place of so many records that are lost."""
+        return self._next(Block(self.boot, self.end, count, position, self.name, b"", MISSING))
+
     def seal(self, state: int, position: int = 0) -> bytes:
         """The last block."""
         return self._next(Block(self.boot, self.end, 0, position, self.name, b"", SEAL, state))
