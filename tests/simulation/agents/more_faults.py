@@ -24,7 +24,8 @@ ALONE = "a"  # no peer sends to it under the plans of the line: none proves to i
 def _hang(line: AgentsLine, fault: Fault, fired: Counter[str]) -> None:
     """The next operator does not return; only the supervisor can end that, and says which tuple it was."""
     machine = line.machines[fault.node]
-    runtime = machine.agent.runtime if machine.agent is not None else None
+    agent = machine.agent
+    runtime = agent.runtime if agent is not None else None
     if runtime is None or not runtime.process.alive:
         return
     fired[fault.kind] += 1
@@ -43,8 +44,9 @@ def _hang(line: AgentsLine, fault: Fault, fired: Counter[str]) -> None:
     def judge(since_ns: int) -> None:
         undisturbed = line.disturbed[fault.node] == since_ns
         line.touch(fault.node)
-        if not undisturbed or machine.asleep or machine.agent is None:
-            return
+        supervisor = agent.supervisor if agent is not None and machine.agent is agent else None
+        if not undisturbed or machine.asleep or supervisor is None or supervisor.paused:
+            return  # the service manager has replaced the agent, or is about to
         if machine.counts["operator_hung"] == told:
             line.problems.append(f"{fault.node}: an operator has hung for {LATEST_NS} ns, and was not killed for that")
         elif boot:
@@ -122,7 +124,8 @@ def _power_cut_committing(line: AgentsLine, fault: Fault, fired: Counter[str]) -
         machine.disk.speed, machine.disk.spend = speed, spend
 
     def ask(name: str, one: Asked) -> None:
-        if name == ALONE and one.method == "Commit" and not asked:
+        late = line.time.now_ns > fault.at_ns + SECOND  # it is another deployment's
+        if name == ALONE and one.method == "Commit" and not asked and not late:
             asked.append(one)
             machine.disk.speed, machine.disk.spend = Speed(0, (5 + fault.size % 20) * MS), machine.spend
             machine.at_step(fault.size % 10, cut)

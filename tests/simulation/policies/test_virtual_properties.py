@@ -17,10 +17,13 @@ from node_agent.virtual.run import Simulation, Trace, simulate, write_run
 from node_agent.virtual.scenario import Scenario
 from protos import records
 from protos.plan_document import Plan
+from tests.sampling import examples
 from tests.simulation.policies.paper_policies import OWN, handed
 from tests.simulation.random_plans import documents, registry
 
-EXAMPLES = settings(max_examples=40, deadline=None, suppress_health_check=[HealthCheck.too_slow], print_blob=True)
+EXAMPLES = settings(
+    max_examples=examples(40, 2), deadline=None, suppress_health_check=[HealthCheck.too_slow], print_blob=True
+)
 
 ALONE = [
     "edf",

@@ -68,6 +68,7 @@ def _period_ns(source: Source) -> int:
     return source.arrival.period_ns
 
 
+@pytest.mark.hypothesis
 def test_a_standing_query_gives_what_it_gives_without_a_change() -> None:
     seen: Counter[str] = Counter()
 

@@ -9,6 +9,7 @@ import os
 from collections import Counter
 from collections.abc import Sequence
 
+import pytest
 from hypothesis import HealthCheck, given, reject, settings
 from hypothesis import strategies as st
 
@@ -20,9 +21,10 @@ from node_agent.virtual.scenario import Scenario
 from node_agent.virtual.world import Delivery, Stub
 from protos import records
 from protos.plan_document import Plan
+from tests.sampling import examples
 from tests.simulation.sharing.random_queries_virtual import MS, Two, by_traffic, pairs, registry
 
-CASES = int(os.environ.get("SHIMEKIRI_CASES", "25"))
+CASES = int(os.environ.get("SHIMEKIRI_CASES", examples(25, 3)))
 EXAMPLES = settings(max_examples=CASES, deadline=None, suppress_health_check=list(HealthCheck), print_blob=True)
 Result = tuple[str, str, int, int, str]  # output, source, seq, ordinal, payload
 
@@ -66,6 +68,7 @@ def ran(done: Simulation) -> Counter[tuple[str, str, int, int]]:
     return found
 
 
+@pytest.mark.hypothesis
 def test_composed_queries_give_what_they_give_alone() -> None:
     seen: Counter[str] = Counter()
 

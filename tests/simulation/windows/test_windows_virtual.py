@@ -23,6 +23,7 @@ from node_agent.virtual.run import Simulation, simulate, write_run
 from node_agent.virtual.scenario import Scenario
 from node_agent.virtual.world import Admission
 from protos import records
+from tests.sampling import examples
 from tests.sentences import Wording
 from tests.simulation.policies.paper_policies import OWN, handed
 from tests.simulation.windows.window_exact import Ran, check, missing
@@ -30,7 +31,7 @@ from tests.simulation.windows.window_queries import MOST_AGE_MS, MS, Planned, Qu
 
 SAID = Wording("simulate", "windows")
 
-CASES = int(os.environ.get("SHIMEKIRI_CASES", "12"))
+CASES = int(os.environ.get("SHIMEKIRI_CASES", examples(12, 2)))
 EXAMPLES = settings(max_examples=CASES, deadline=None, suppress_health_check=list(HealthCheck), print_blob=True)
 POLICIES = ["edf", "edf", "edf-e2e", "edf-op", "fifo", "slack", "taat", "rr", "spt", "bts", "ats"]
 
