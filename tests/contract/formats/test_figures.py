@@ -8,6 +8,7 @@ from hypothesis import strategies as st
 
 from coordinator.spec.checks import aggregates as planned
 from node_agent.operators import aggregate_functions as installed
+from tests.sampling import examples
 
 NAMES = st.sampled_from(("speed", "n", "car.kg", "", "a..b", "count", "window", "start_ns", "last", "p95", "mean"))
 SHARES = st.sampled_from((0.95, 1, 1.0, 0, -1, 2, 1e-9, 1.0000001, True, "0.5", None))
@@ -20,7 +21,7 @@ FIGURES: st.SearchStrategy[Any] = st.one_of(
 
 
 @given(st.dictionaries(NAMES, FIGURES, max_size=3))
-@settings(max_examples=600, deadline=None)
+@settings(max_examples=examples(600, 3), deadline=None)
 def test_what_one_refuses_the_other_refuses(with_: dict[str, Any]) -> None:
     refused = bool(list(planned.wrong(with_, None)))
     try:

@@ -29,6 +29,7 @@ from node_agent.virtual.scenario import Scenario, virtual_plan
 from protos import records
 from protos.plan_document import BurstArrival, Plan, TraceArrival
 from tests.coordinator.guarantee.written_plans import MS, written
+from tests.sampling import examples
 from tests.whole_plans import altered
 
 SOURCE = "{at: a, type: json, arrival: {burst: 4, period: 100 ms}, tolerance: 0 s}"
@@ -102,7 +103,7 @@ def test_each_rule_is_a_curve() -> None:
     assert services(plan(ONE, "wait: 90 ms"))["a"] == [(80 * MS, 0, 1, False)]  # the deadline says more
 
 
-@settings(deadline=None, max_examples=60)
+@settings(deadline=None, max_examples=examples(60, 3))
 @given(
     st.lists(st.integers(0, 30 * MS), min_size=1, max_size=12),
     st.integers(1, 60 * MS),

@@ -20,6 +20,7 @@ from node_agent.control.deployment import (
     UnloadInRuntime,
     WriteDurably,
 )
+from tests.sampling import examples
 
 A, B = "a" * 64, "b" * 64
 ROUTES = ((1, "b", "127.0.0.1:7711"),)
@@ -544,5 +545,5 @@ class CrashesOfThreePlaces(Crashes):
 
 TestCrashes = Crashes.TestCase
 TestCrashesOfThreePlaces = CrashesOfThreePlaces.TestCase
-TestCrashesOfThreePlaces.settings = settings(max_examples=100, stateful_step_count=40, deadline=None)
-TestCrashes.settings = settings(max_examples=150, stateful_step_count=40, deadline=None)
+TestCrashesOfThreePlaces.settings = settings(max_examples=examples(100, 3), stateful_step_count=40, deadline=None)
+TestCrashes.settings = settings(max_examples=examples(150, 3), stateful_step_count=40, deadline=None)

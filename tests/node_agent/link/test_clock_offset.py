@@ -6,6 +6,7 @@ from hypothesis import example, given, settings
 from hypothesis import strategies as st
 
 from node_agent.link.clock_offset import FAR_NS, PeerClock
+from tests.sampling import examples
 from tests.sentences import Wording
 
 SAID = Wording("engine", "clock offsets")
@@ -38,7 +39,7 @@ PAUSE = st.integers(0, 3_000_000_000)
 DELAY = st.integers(0, 50_000_000)
 
 
-@settings(max_examples=300, deadline=None)
+@settings(max_examples=examples(300, 3), deadline=None)
 @given(
     st.integers(-(10**11), 10**11),
     st.lists(st.tuples(PAUSE, DELAY, DELAY, DELAY, DELAY, DRIFT, DRIFT), min_size=1, max_size=15),

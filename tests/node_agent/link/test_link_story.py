@@ -20,6 +20,7 @@ from node_agent.link.limits import (
 from node_agent.link.receiver import Arrived, Inbox, Memory, Receiver, share_credit
 from node_agent.link.sender import Outgoing, Sender
 from node_agent.wire.frames import MAX_WHY_CHARS
+from tests.sampling import examples
 
 FOREVER = 1 << 60
 
@@ -118,7 +119,7 @@ ACTIONS = st.sampled_from(
 )
 
 
-@settings(max_examples=300, deadline=None)
+@settings(max_examples=examples(300, 3), deadline=None)
 @given(
     st.lists(st.tuples(ACTIONS, st.integers(0, 300)), max_size=120),
     st.integers(1, 400),

@@ -28,6 +28,7 @@ from coordinator.spec.arrivals import Arrival
 from coordinator.spec.runtime_charges import NOTHING
 from protos.plan_document import JcpArrival
 from tests.coordinator.guarantee.written_plans import FREE, QUERIES, cluster
+from tests.sampling import examples
 
 MS = 1_000_000
 PAPER = (QUERIES / "collision_paper.yaml").read_text().replace("500 ms", "1000 ms").replace(", max_age: 1 s", "")
@@ -234,7 +235,7 @@ def _arrivals() -> tuple[Arrival, ...]:
         return tuple(source.arrival for source in made.case().query.sources)
 
 
-@settings(max_examples=80, deadline=None)
+@settings(max_examples=examples(80, 3), deadline=None)
 @given(st.integers(0, 4), st.integers(1, 99), st.randoms(use_true_random=False))
 def test_what_is_kept_keeps_its_declaration(kind: int, index: int, random: Random) -> None:
     """Tuples at their densest, or later; the i-th is kept where floor(i rho) steps: no window holds more than told."""

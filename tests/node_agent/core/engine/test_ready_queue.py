@@ -14,6 +14,7 @@ from node_agent.core.model import CompiledPlan, Job
 from node_agent.core.policies import policy
 from node_agent.core.policies.policy_parts import Policy
 from tests.node_agent.core.simulated.policy_node import Shape, plan_of
+from tests.sampling import examples
 
 SHAPES = (Shape(5, 40, 1), Shape(9, 30, 1), Shape(9, 60, 1))
 
@@ -92,7 +93,7 @@ STEPS = st.lists(
 
 
 @pytest.mark.parametrize("name", ["edf", "fifo", "edf-e2e", "qed"])
-@settings(max_examples=60, deadline=None)
+@settings(max_examples=examples(60, 3), deadline=None)
 @given(STEPS)
 def test_what_runs_is_the_least_of_what_is_queued(name: str, steps: list[tuple[str, int, int]]) -> None:
     model = Model(name)

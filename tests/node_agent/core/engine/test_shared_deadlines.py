@@ -14,6 +14,7 @@ from node_agent.core import plan as plans
 from node_agent.core.model import Job
 from node_agent.core.plan import Parameters
 from tests.node_agent.core.simulated.shared_node import ALWAYS_NS, FIRST, Box, Graph, Play
+from tests.sampling import examples
 
 NEAR, FAR, OTHER = 1, 2, 3  # outputs
 
@@ -214,7 +215,7 @@ def watched(name: str, judge: Callable[[Job, int, list[Job], bool], None]) -> An
 
 
 @pytest.mark.parametrize("name", ["bts1", "ats1", "adaptive", "ideal", "slack"])
-@settings(max_examples=60, deadline=None)
+@settings(max_examples=examples(60, 3), deadline=None)
 @given(graph=graphs(), given_=arrivals)
 def test_nothing_is_dropped_that_could_meet_the_later_deadline_by_the_policys_own_estimate(
     name: str, graph: Graph, given_: list[tuple[int, int, int, int]]

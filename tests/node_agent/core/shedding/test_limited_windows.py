@@ -14,8 +14,9 @@ from node_agent.core.shedding.memory_limit import JOB_BYTES
 from protos import records
 from tests.node_agent.core.simulated.window_node import WINDOWS, Node
 from tests.node_agent.core.windows.test_window_operator_exact import Play
+from tests.sampling import examples
 
-EXAMPLES = int(os.environ.get("WINDOW_EXAMPLES", "150"))
+EXAMPLES = int(os.environ.get("WINDOW_EXAMPLES", examples(150, 3)))
 VALUE = '["field", "size"]'
 
 

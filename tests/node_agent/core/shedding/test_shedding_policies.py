@@ -41,6 +41,7 @@ from tests.node_agent.core.simulated.shedding_node import (
     plan_of,
     share,
 )
+from tests.sampling import examples
 from tests.sentences import Wording
 from tests.traces import of
 
@@ -176,7 +177,7 @@ window = st.builds(
 )
 
 
-@settings(max_examples=60, deadline=None)
+@settings(max_examples=examples(60, 3), deadline=None)
 @given(
     st.lists(window, min_size=1, max_size=3), st.sampled_from(POLICIES), st.integers(0, 2**32), st.booleans(),
     st.sampled_from(["edf", "edf-e2e", "bts1"]),

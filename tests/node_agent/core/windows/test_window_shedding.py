@@ -25,6 +25,7 @@ from node_agent.core.windows.shedding_control import (
 )
 from node_agent.core.windows.window_aware import Kind, Load, WindowAware, fit
 from node_agent.core.windows.window_kinds import TimeWindows
+from tests.sampling import examples
 
 SECOND = 1_000_000_000
 COST = 2_000_000
@@ -126,7 +127,7 @@ def test_marks_meet_no_admitted_window(seed: int) -> None:
 
 
 @given(st.integers(0, 2**32))
-@settings(max_examples=200, deadline=None)
+@settings(max_examples=examples(200, 3), deadline=None)
 def test_what_window_aware_admits_is_delivered_and_exact(seed: int) -> None:
     """The shedder before the operator, origins out of order: no admitted window is lost to what was shed."""
     random = Random(seed)

@@ -7,8 +7,9 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from tests.node_agent.core.windows.window_world import check, kept, play, world
+from tests.sampling import examples
 
-EXAMPLES = int(os.environ.get("WINDOW_EXAMPLES", "400"))
+EXAMPLES = int(os.environ.get("WINDOW_EXAMPLES", examples(400, 3)))
 
 
 @given(st.integers(0, 2**48))

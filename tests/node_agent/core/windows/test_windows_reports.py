@@ -13,6 +13,7 @@ from node_agent.core.windows.intake import Deadline, Limits
 from node_agent.core.windows.open_windows import Abandoned, Cause, Closed, Command, Opened, Skipped
 from node_agent.core.windows.window_kinds import CountWindows, SizedWindows, TimeWindows
 from tests.node_agent.core.windows.window_world import Names, size
+from tests.sampling import examples
 from tests.sentences import Wording
 
 SAID = Wording("engine", "window reports")
@@ -26,7 +27,7 @@ def counted(commands: list[Command]) -> list[tuple[int, int]]:
 
 
 @given(st.integers(0, 2**48))
-@settings(max_examples=200, deadline=None)
+@settings(max_examples=examples(200, 3), deadline=None)
 def test_no_order_of_reports_within_the_wait_changes_a_result(seed: int) -> None:
     """Two sources, described ranges and filters; all reports come within the wait, in two random orders."""
     random = Random(seed)
