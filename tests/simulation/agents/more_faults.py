@@ -7,8 +7,8 @@ from collections.abc import Callable
 from node_agent.host.files import plan_files
 from node_agent.virtual.simulated.simulated_disk import SimulatedDisk, Speed
 from node_agent.virtual.simulated.simulated_machine import STATE, SimulatedMachine
+from tests.simulation.agents.agent_faults import END_NS, Begin
 from tests.simulation.agents.agent_faults import KINDS as FIRST_KINDS
-from tests.simulation.agents.agent_faults import Begin
 from tests.simulation.agents.agents_line import MS, PLANS, SECOND, AgentsLine
 from tests.simulation.agents.coordinator_process import Asked
 from tests.simulation.agents.deploy_faults import DEPLOY_KINDS
@@ -38,6 +38,8 @@ def _hang(line: AgentsLine, fault: Fault, fired: Counter[str]) -> None:
             line.touch(fault.node)
             since_ns = line.disturbed[fault.node]
             line.time.after(LATEST_NS, lambda: judge(since_ns))
+        elif line.time.now_ns > END_NS:
+            runtime.get_stuck(0)  # no operator ran since then, and all is to heal now
         elif runtime.process.alive:
             line.time.after(SECOND // 10, wait)
 
