@@ -21,7 +21,7 @@ class Frame(_message.Message):
     def __init__(self, hello: _Optional[_Union[Hello, _Mapping]] = ..., batch: _Optional[_Union[Batch, _Mapping]] = ..., ack: _Optional[_Union[Ack, _Mapping]] = ..., probe: _Optional[_Union[Probe, _Mapping]] = ..., refused: _Optional[_Union[Refused, _Mapping]] = ...) -> None: ...
 
 class Hello(_message.Message):
-    __slots__ = ("version", "peer", "clock", "boot", "plan", "resume_after", "drift_ppm", "credit_bytes", "codec", "incarnation", "peer_boot")
+    __slots__ = ("version", "peer", "clock", "boot", "plan", "resume_after", "drift_ppm", "credit_bytes", "codec", "incarnation", "suspensions", "peer_boot")
     VERSION_FIELD_NUMBER: _ClassVar[int]
     PEER_FIELD_NUMBER: _ClassVar[int]
     CLOCK_FIELD_NUMBER: _ClassVar[int]
@@ -32,6 +32,7 @@ class Hello(_message.Message):
     CREDIT_BYTES_FIELD_NUMBER: _ClassVar[int]
     CODEC_FIELD_NUMBER: _ClassVar[int]
     INCARNATION_FIELD_NUMBER: _ClassVar[int]
+    SUSPENSIONS_FIELD_NUMBER: _ClassVar[int]
     PEER_BOOT_FIELD_NUMBER: _ClassVar[int]
     version: int
     peer: str
@@ -43,8 +44,9 @@ class Hello(_message.Message):
     credit_bytes: int
     codec: str
     incarnation: int
+    suspensions: int
     peer_boot: int
-    def __init__(self, version: _Optional[int] = ..., peer: _Optional[str] = ..., clock: _Optional[str] = ..., boot: _Optional[int] = ..., plan: _Optional[int] = ..., resume_after: _Optional[int] = ..., drift_ppm: _Optional[int] = ..., credit_bytes: _Optional[int] = ..., codec: _Optional[str] = ..., incarnation: _Optional[int] = ..., peer_boot: _Optional[int] = ...) -> None: ...
+    def __init__(self, version: _Optional[int] = ..., peer: _Optional[str] = ..., clock: _Optional[str] = ..., boot: _Optional[int] = ..., plan: _Optional[int] = ..., resume_after: _Optional[int] = ..., drift_ppm: _Optional[int] = ..., credit_bytes: _Optional[int] = ..., codec: _Optional[str] = ..., incarnation: _Optional[int] = ..., suspensions: _Optional[int] = ..., peer_boot: _Optional[int] = ...) -> None: ...
 
 class Batch(_message.Message):
     __slots__ = ("first", "sent_ns", "tuples")

@@ -74,6 +74,7 @@ class PeerClock:
         self._left = FIRST_PROBES
         self.known = self.same
         self.era = 0
+        self._suspensions = 0
 
     def due_ns(self) -> int | None:
         """When to send the next probe; None: never (same clock domain)."""
@@ -136,8 +137,15 @@ class PeerClock:
         """Whether a peer that says so of its clock still has the one that is known here."""
         return self._peer == (peer_domain, peer_drift_ppm)
 
-    def ask_soon(self, at_ns: int) -> None:
-        """A new connection: what was asked over the one before is not answered any more."""
+    def met(self, at_ns: int, suspensions: int) -> None:
+        """A new connection: what was asked over the one before is not answered any more. suspensions: how often the
+        peer's clock has stood still, as it says itself. Over a slow link no answer would contradict what was known."""
+        if suspensions != self._suspensions and self.known:
+            self.suspended(at_ns)
+        self._suspensions = suspensions
+        self._ask_soon(at_ns)
+
+    def _ask_soon(self, at_ns: int) -> None:
         self._asked = None
         self._due_ns = at_ns
         self._left = FIRST_PROBES
@@ -149,7 +157,7 @@ class PeerClock:
         self.known = False
         self.era += 1
         self._since_ns = at_ns
-        self.ask_soon(at_ns)
+        self._ask_soon(at_ns)
 
     def offset(self, at_ns: int) -> Offset:
         """The interval that holds local - peer at the local instant `at_ns`."""

@@ -56,6 +56,7 @@ class Hello(NamedTuple):
     codec: str = ""
     peer_boot: int = 0
     incarnation: int = 0
+    suspensions: int = 0
 
 
 class Batch(NamedTuple):
@@ -328,7 +329,7 @@ class FrameReader:
         self._greeted = True
         return Hello(
             hello.peer, hello.clock, hello.boot, hello.plan, hello.resume_after, hello.drift_ppm, hello.credit_bytes,
-            hello.codec, hello.peer_boot, hello.incarnation,
+            hello.codec, hello.peer_boot, hello.incarnation, hello.suspensions,
         )  # fmt: skip
 
 

@@ -64,7 +64,7 @@ class Context:
                 clock = PeerClock(here.domain, here.drift_ppm, hello.clock, hello.drift_ppm)
             except ValueError as error:
                 raise LinkError("hello_fields", str(error)) from None
-        clock.ask_soon(at_ns)
+        clock.met(at_ns, hello.suspensions)
         self.clocks[hello.peer, hello.boot] = clock
         while len(self.clocks) > MOST_CLOCKS:
             self.clocks.popitem(last=False)
@@ -336,7 +336,7 @@ def answer(shared: Shared, resume_after: int = 0, credit_bytes: int = 0, plan: i
     """The Hello that answers a Hello."""
     hello = frames.Hello(
         f"node:{shared.name}", shared.clock.domain, shared.boot, plan, resume_after, shared.clock.drift_ppm,
-        credit_bytes, codec, incarnation=shared.incarnation,
+        credit_bytes, codec, incarnation=shared.incarnation, suspensions=shared.counters["suspensions"],
     )  # fmt: skip
     return frames.encode_hello(hello)
 

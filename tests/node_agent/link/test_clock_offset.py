@@ -130,8 +130,21 @@ def test_a_new_connection_keeps_what_is_known_and_asks_at_once() -> None:
     assert clock.speaks_like("b", 100) and not clock.speaks_like("b", 50) and not clock.speaks_like("c", 100)
     before = clock.offset(back)
     assert clock.ask(back + 20_000_000) is not None
-    clock.ask_soon(back + 20_000_001)
+    clock.met(back + 20_000_001, 0)
     assert clock.known and clock.offset(back) == before and clock.ask(back + 20_000_001) is not None
+
+
+def test_a_peer_that_says_its_clock_stood_still_is_asked_anew_also_where_no_answer_contradicts() -> None:
+    clock = PeerClock("a", 100, "b", 100)
+    clock.met(0, 3)
+    back = answered(clock, 0, 5_000)
+    clock.met(back, 3)
+    assert clock.known and clock.era == 0
+    clock.met(back + 1, 4)
+    assert not clock.known and clock.era == 1 and clock.offset(back + 1).lo_ns < -(1 << 60)
+    again = answered(clock, back + 1, 95_000_000 + 5_000, delay=400_000_000)  # slower than the clock stood still
+    known = clock.offset(again)
+    assert clock.known and known.hi_ns - known.lo_ns > 400_000_000, "nothing of before narrows it"
 
 
 def test_the_least_round_trip_wins_and_the_interval_widens_with_time() -> None:

@@ -25,6 +25,11 @@ BUGS = (
         "        for clock in self.context.clocks.values():\n            clock.suspended(at_ns)\n", "",
     ),
     Bug(
+        "suspensions_untold", "A peer hears nothing of a suspension that was shorter than its link is slow.",
+        "node_agent/runtime/links/roles.py",
+        'suspensions=shared.counters["suspensions"]', "suspensions=0",
+    ),
+    Bug(
         "old_era_counts", "An offset of after a suspension counts for instants of before.",
         "node_agent/link/clock_offset.py",
         "        if early < self._since_ns:\n", "        if early < -FAR_NS:\n",
