@@ -337,7 +337,7 @@ class Deployments:
             drains: Commands = [] if why else _drain(known)
             return drains + self._answer(token, hash_, why)
 
-        return self._write(self.durable.put(replace(known, state=State.DRAINING)), written)
+        return self._write(self.durable.put(replace(known, state=State.DRAINING)).with_ran(), written)
 
     def _collected(self, token: int, hashes: frozenset[str]) -> Commands:
         left = self.durable.collected(hashes)

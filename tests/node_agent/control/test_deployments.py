@@ -146,6 +146,13 @@ def test_a_plan_that_was_only_prepared_has_not_run() -> None:
     assert ran(driver) == []
 
 
+def test_a_plan_that_was_stopped_where_it_was_only_prepared_may_have_run() -> None:
+    driver = Driver()
+    driver.ask("prepare", plan())
+    driver.ask("stop", A, 1)
+    assert ran(driver) == [A], "a peer may have committed it, and sent"
+
+
 def test_a_plan_of_before_plans_were_kept_is_kept() -> None:
     assert [each.hash for each in Deployments(Durable(1, 0, (replace(plan(), state=State.COMMITTED),))).durable.ran]
 

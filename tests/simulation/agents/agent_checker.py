@@ -9,6 +9,7 @@ It shares no code with the report. What it holds the system to:
 - after everything has healed, new tuples give their results in time.
 """
 
+import json
 from collections import Counter, defaultdict
 from collections.abc import Iterator
 from dataclasses import dataclass, field
@@ -99,6 +100,9 @@ class Check:
                     self._take(one, record)
             one.lossy = one.lossy or ended == rec.STATE_CRASHED
             found.append(one)
+        for trace in json.loads((self.line.run / "run.json").read_text())["traces"]:
+            for each in found:  # of what was collected the agent knows nothing any more: its disk was put back
+                each.lossy = each.lossy or (each.node == trace["node"] and not trace["reachable"])
         for node in NODES:
             latest = max((each.starts for each in found if each.node == node), default=0)
             for each in found:
