@@ -37,6 +37,8 @@ HEAD_BYTES = HEAD.size  # 64, as a record
 MAGIC = b"\xb7BLK"
 CHECK_AT = HEAD_BYTES - 8
 MOST_RECORDS = 1023  # of a block, which is at most 64 KiB
+MOST_NUMBER = 1 << 62  # of a record: what is counted on from it still fits in 64 bits
+MOST_TRIED = 16  # times the bytes of a segment: what the search for sound blocks among damaged bytes reads at most
 SEAL, MISSING, FREED = 1, 2, 4
 LEVEL = 1  # of zlib: three to six times smaller for 0.4 to 1 us a record; level 6 takes longer for a twelfth more
 
@@ -117,6 +119,10 @@ class Chain:
             found.append(self._next(block))
         return b"".join(found)
 
+    def missing(self, count: int, position: int = 0) -> bytes:
+        """In place of so many records that are lost."""
+        return self._next(Block(self.boot, self.end, count, position, self.name, b"", MISSING))
+
     def seal(self, state: int, position: int = 0) -> bytes:
         """The last block."""
         return self._next(Block(self.boot, self.end, 0, position, self.name, b"", SEAL, state))
@@ -141,17 +147,21 @@ class Flaw(NamedTuple):
 
 def scan(data: bytes, at: int = HEADER_BYTES) -> Iterator[tuple[int, Block | Flaw]]:
     """The sound blocks in `data` from a byte on, in order and with their places, and where there are bytes that are
-    none."""
+    none. Bytes that are full of heads of blocks that are none are not searched to their end: who made them may want
+    to keep this process busy."""
+    left = MOST_TRIED * len(data)
     while at < len(data):
         block = _block(data, at)
         if block is not None:
             yield at, block
             at += block.size
             continue
+        left -= _tried(data, at)
         start, at = at, data.find(MAGIC, at + 1)
-        while at >= 0 and _block(data, at) is None:
+        while at >= 0 and left > 0 and _block(data, at) is None:
+            left -= _tried(data, at)
             at = data.find(MAGIC, at + 1)
-        at = len(data) if at < 0 else at
+        at = len(data) if at < 0 or left <= 0 else at
         yield start, Flaw(start, f"bytes {start} to {at} are damaged")
 
 
@@ -236,6 +246,11 @@ def records_in(data: bytes) -> bytes:
     return bodies(found for _, found in scan(data) if isinstance(found, Block))
 
 
+def _tried(data: bytes, at: int) -> int:
+    """How many bytes a look for a block there reads at most."""
+    return min(len(data) - at, HEAD_BYTES + MOST_RECORDS * RECORD_BYTES)
+
+
 def _block(data: bytes, at: int) -> Block | None:
     """The block at this byte, None where there is no sound one."""
     if len(data) - at < HEAD_BYTES:
@@ -244,6 +259,8 @@ def _block(data: bytes, at: int) -> Block | None:
     size = 0 if flags & MISSING else count * RECORD_BYTES
     stored = deflated or size
     if magic != MAGIC or deflated > size or size > MOST_RECORDS * RECORD_BYTES or stored > len(data) - at - HEAD_BYTES:
+        return None
+    if first > MOST_NUMBER or position > MOST_NUMBER or (flags & MISSING and not count):
         return None
     body = data[at + HEAD_BYTES : at + HEAD_BYTES + stored]
     if _check(data[at : at + HEAD_BYTES], body) != check.to_bytes(8, "little"):

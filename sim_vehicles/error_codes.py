@@ -14,7 +14,7 @@ Code = Literal[
     # cli
     "no_directory", "no_traces", "not_a_directory", "not_a_file", "not_empty", "nothing_to_judge", "unwritable",
     # export
-    "begins_below_zero", "not_judged",
+    "begins_below_zero",
     # inputs
     "arrival_not_replayed", "negative", "type_not_fed",
     # readers

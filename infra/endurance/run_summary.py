@@ -13,6 +13,7 @@ from infra.endurance.load import Feed
 from protos import records as rec
 from protos.latency import Verdict
 from protos.plan_document import Plan
+from protos.segments import records_in
 
 SECOND = 1_000_000_000
 
@@ -38,7 +39,7 @@ class Waiting:
 def facts(run: Path, node: str) -> Iterator[rec.Record]:
     """All records of a node, in order."""
     for path in sorted((run / "trace" / "raw" / node).glob("*/*.trace")):
-        yield from rec.unpack_records(path.read_bytes()[rec.HEADER_BYTES :])
+        yield from rec.unpack_records(records_in(path.read_bytes()))
 
 
 def ids(plan: Plan) -> tuple[dict[str, int], dict[str, int]]:

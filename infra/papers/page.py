@@ -7,7 +7,7 @@ from collections.abc import Mapping
 from html import escape
 from typing import Any
 
-from infra.papers.reproduction import text
+from infra.papers.reproduction import Figure, KeptFigure, Plot, text
 
 COLOURS = (
     "#2f7ed8", "#e07b39", "#3aa17e", "#9b6fd0", "#c2528b", "#8a8f3c", "#5b6b7b", "#b3263a", "#1fb3c9", "#d4a017",
@@ -36,12 +36,12 @@ for (const [id, figure] of Object.entries(PLOTS)) {
 WORDS = {True: "reproduces", False: "does not reproduce", None: "cannot be compared"}
 
 
-def page(title: str, figures: Mapping[str, Mapping[str, Any]]) -> str:
-    """The HTML document; figures as in the paper's JSON."""
+def page(title: str, figures: Mapping[str, KeptFigure]) -> str:
+    """The HTML document."""
     from plotly.offline import get_plotlyjs
 
     plots: dict[str, Any] = {}
-    body = "".join(_section(name, figure, plots) for name, figure in figures.items())
+    body = "".join(_section(each.figure, plots) for each in figures.values())
     data = json.dumps(plots, allow_nan=False).replace("<", "\\u003c")
     return (
         '<!doctype html><html lang="en"><head><meta charset="utf-8">'
@@ -51,39 +51,39 @@ def page(title: str, figures: Mapping[str, Mapping[str, Any]]) -> str:
     )
 
 
-def _section(name: str, figure: Mapping[str, Any], plots: dict[str, Any]) -> str:
+def _section(figure: Figure, plots: dict[str, Any]) -> str:
     rows = [
-        ("printed", text(figure["printed"]) or "nothing"),
-        ("measured", text(figure["measured"])),
-        (WORDS[figure["reproduces"]], figure["why"]),
-        ("reading", figure["reading"]),
-        ("seeds", ", ".join(map(str, figure["seeds"]))),
+        ("printed", text(figure.printed) or "nothing"),
+        ("measured", text(figure.measured)),
+        (WORDS[figure.reproduces], figure.why),
+        ("reading", figure.reading),
+        ("seeds", ", ".join(map(str, figure.seeds))),
     ]
     told = "".join(f"<dt>{escape(term)}</dt><dd>{escape(said)}</dd>" for term, said in rows if said)
     drawn = ""
-    for plot in figure["plots"]:
+    for plot in figure.plots:
         where = f"plot{len(plots)}"
         plots[where] = _plot(plot)
         drawn += f'<div id="{where}"></div>'
-    return f"<section><h2>{escape(name)}</h2>{drawn}<dl>{told}</dl></section>"
+    return f"<section><h2>{escape(figure.name)}</h2>{drawn}<dl>{told}</dl></section>"
 
 
-def _plot(plot: Mapping[str, Any]) -> dict[str, Any]:
+def _plot(plot: Plot) -> dict[str, Any]:
     """Plotly's data and layout; a printed point has the colour of the curve that it belongs to, by name."""
-    lines = [curve["name"] for curve in plot["curves"] if not curve["printed"]]
+    lines = [curve.name for curve in plot.curves if not curve.printed]
     data = []
-    for curve in plot["curves"]:
-        of = curve["name"].removesuffix(", printed")
+    for curve in plot.curves:
+        of = curve.name.removesuffix(", printed")
         colour = COLOURS[lines.index(of) % len(COLOURS)] if of in lines else "#808080"
-        marks = {"color": colour, "size": 11, "symbol": "x"} if curve["printed"] else {"color": colour, "size": 5}
+        marks = {"color": colour, "size": 11, "symbol": "x"} if curve.printed else {"color": colour, "size": 5}
         data.append({
-            "type": "scatter", "mode": "markers" if curve["printed"] else "lines+markers",
-            "name": escape(curve["name"]), "x": curve["x"], "y": curve["y"], "marker": marks, "line": {"color": colour},
+            "type": "scatter", "mode": "markers" if curve.printed else "lines+markers",
+            "name": escape(curve.name), "x": curve.x, "y": curve.y, "marker": marks, "line": {"color": colour},
         })  # fmt: skip
     layout = {
-        "title": {"text": escape(plot["title"])}, "height": 420, "paper_bgcolor": "rgba(0,0,0,0)",
-        "plot_bgcolor": "rgba(0,0,0,0)", "xaxis": {"title": {"text": escape(plot["x"])}},
-        "yaxis": {"title": {"text": escape(plot["y"])}, "rangemode": "tozero"},
+        "title": {"text": escape(plot.title)}, "height": 420, "paper_bgcolor": "rgba(0,0,0,0)",
+        "plot_bgcolor": "rgba(0,0,0,0)", "xaxis": {"title": {"text": escape(plot.x)}},
+        "yaxis": {"title": {"text": escape(plot.y)}, "rangemode": "tozero"},
         "legend": {"orientation": "h", "y": -0.2},
     }  # fmt: skip
     return {"data": data, "layout": layout}

@@ -6,7 +6,9 @@ import json
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from dataclasses import asdict, dataclass, field
 from pathlib import Path
-from typing import Any, Literal
+from typing import Literal
+
+from protos.json_shape import Json
 
 Values = Mapping[str, float | int | str | None]
 Effort = Literal["tiny", "quick", "full"]  # tiny: for tests; quick: within a minute; full: what the page says
@@ -53,6 +55,26 @@ class Figure:
 
 
 @dataclass(frozen=True)
+class KeptFigure:
+    """A figure as it stands in its paper's file, and the effort of the run that it is of."""
+
+    figure: Figure
+    effort: Effort
+
+    def document(self) -> Json:
+        """Beside the figure's name."""
+        return {key: value for key, value in asdict(self.figure).items() if key != "name"} | {"effort": self.effort}
+
+    @classmethod
+    def from_document(cls, name: str, document: Json) -> KeptFigure:
+        """Of a paper's file."""
+        values = {**document, "name": name}
+        effort = values.pop("effort")
+        plots = [Plot(**{**each, "curves": [Curve(**curve) for curve in each["curves"]]}) for each in values["plots"]]
+        return cls(Figure(**{**values, "plots": plots}), effort)
+
+
+@dataclass(frozen=True)
 class Reproduction:
     """A part of a paper: `run` yields its figures. `fixed`: no random number enters and every effort gives the "
     "same."""
@@ -74,9 +96,9 @@ def keep(paper: str, figures: Iterable[Figure], effort: Effort, directory: Path 
     path = directory / f"{paper}.json"
     known = read(path)
     for each in figures:
-        known[each.name] = {key: value for key, value in asdict(each).items() if key != "name"} | {"effort": effort}
+        known[each.name] = KeptFigure(each, effort)
     fresh = path.with_suffix(".part")
-    fresh.write_text(json.dumps(known, indent=1, allow_nan=False) + "\n")
+    fresh.write_text(_written(known))
     fresh.replace(path)
 
 
@@ -84,12 +106,18 @@ def forget(paper: str, but: Iterable[str], directory: Path = OUT) -> None:
     """Leave only these figures in the paper's file: the others' reproductions are gone."""
     path, stay = directory / f"{paper}.json", set(but)
     known = {name: figure for name, figure in read(path).items() if name in stay}
-    path.write_text(json.dumps(known, indent=1, allow_nan=False) + "\n")
+    path.write_text(_written(known))
 
 
-def read(path: Path) -> dict[str, dict[str, Any]]:
-    """What a file holds; nothing where it is not there."""
-    return dict(json.loads(path.read_text())) if path.exists() else {}
+def read(path: Path) -> dict[str, KeptFigure]:
+    """What a file holds, by name; nothing where it is not there."""
+    found = json.loads(path.read_text()) if path.exists() else {}
+    return {name: KeptFigure.from_document(name, each) for name, each in found.items()}
+
+
+def _written(known: Mapping[str, KeptFigure]) -> str:
+    documents = {name: each.document() for name, each in known.items()}
+    return json.dumps(documents, indent=1, allow_nan=False) + "\n"
 
 
 def text(values: Values) -> str:

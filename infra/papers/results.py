@@ -4,10 +4,9 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from pathlib import Path
-from typing import Any
 
 from infra.papers.registry import PAPERS
-from infra.papers.reproduction import OUT, read, text
+from infra.papers.reproduction import OUT, Figure, KeptFigure, read, text
 
 PAGE = Path(__file__).parents[2] / "docs" / "explanation" / "papers.md"
 BEGIN, END = "<!-- {}: made by `python -m infra.papers --write` -->", "<!-- {}: end -->"
@@ -15,26 +14,26 @@ WORDS = {True: "yes", False: "**no**", None: "–"}
 HEAD = "| figure | printed | measured | reproduces | why |\n|---|---|---|---|---|\n"
 
 
-def row(name: str, figure: Mapping[str, Any]) -> str:
+def row(figure: Figure) -> str:
     """One figure as a line of its paper's table."""
-    seeds = f" Seeds {', '.join(map(str, figure['seeds']))}." if figure["seeds"] else ""
-    reading = f" *Reading:* {figure['reading']}" if figure["reading"] else ""
+    seeds = f" Seeds {', '.join(map(str, figure.seeds))}." if figure.seeds else ""
+    reading = f" *Reading:* {figure.reading}" if figure.reading else ""
     cells = (
-        name,
-        text(figure["printed"]) or "–",
-        text(figure["measured"]),
-        WORDS[figure["reproduces"]],
-        f"{figure['why']}{reading}{seeds}",
+        figure.name,
+        text(figure.printed) or "–",
+        text(figure.measured),
+        WORDS[figure.reproduces],
+        f"{figure.why}{reading}{seeds}",
     )
     return "| " + " | ".join(cell.replace("|", "\\|").replace("\n", " ") for cell in cells) + " |"
 
 
-def table(figures: Mapping[str, Mapping[str, Any]]) -> str:
+def table(figures: Mapping[str, KeptFigure]) -> str:
     """A paper's table. Raises ValueError for figures of a short run."""
-    short = [name for name, figure in figures.items() if figure["effort"] != "full"]
+    short = [name for name, each in figures.items() if each.effort != "full"]
     if short:
         raise ValueError(f"{short[0]}: from a run with --quick; the page holds full runs only")
-    return HEAD + "".join(row(name, figure) + "\n" for name, figure in figures.items())
+    return HEAD + "".join(row(each.figure) + "\n" for each in figures.values())
 
 
 def rows() -> dict[str, str]:
@@ -62,6 +61,6 @@ def differences(directory: Path = OUT) -> list[str]:
     return [
         name
         for paper in PAPERS
-        for name, figure in read(directory / f"{paper}.json").items()
-        if figure["effort"] == "full" and told.get(name) != row(name, figure)
+        for name, each in read(directory / f"{paper}.json").items()
+        if each.effort == "full" and told.get(name) != row(each.figure)
     ]

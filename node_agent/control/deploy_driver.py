@@ -27,7 +27,7 @@ from node_agent.host.channel_end import ChannelEnd
 from node_agent.host.log import WARNING, Log
 
 LOAD_S = 30.0  # operators may read models from disk
-AGAIN_S = 1.0  # after a write that failed
+AGAIN_S = 1.0  # after a write or a read that failed
 TELL_S = 2.0  # the runtime answers between two task instances
 
 Answered = asyncio.Future[ipc.Message | None]
@@ -196,6 +196,9 @@ class DeployDriver:
         hash_ = deployment.hash
         if again and (why := self.store.damage(hash_, place)):  # a bit of it may read as another plan
             self._do(self.machine.loaded(hash_, why, place))
+            await asyncio.sleep(AGAIN_S)
+            if link is self.links.get(place):
+                self._do(self.machine.load_again(hash_, place))
             return
         question = partial(ipc.Prepare, hash=hash_, epoch=deployment.epoch, routes=deployment.routes)
         answer = await link.ask_within(question, LOAD_S)

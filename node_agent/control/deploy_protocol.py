@@ -104,7 +104,8 @@ class Deployments:
         loading = self._loading
         if loading is None or loading.hash != hash_ or place not in loading.waiting:
             self._note(hash_, place, why)
-            return []
+            known = self.durable.get(hash_)
+            return [] if why or known is None else _state(known, place)
         loading.waiting.discard(place)
         loading.why = loading.why or why
         if loading.waiting:
@@ -130,7 +131,8 @@ class Deployments:
         ]
 
     def runtime_up(self, place: int = 0) -> Commands:
-        """A new incarnation of that place's runtime: all that is on disk is told again, all of it idempotent."""
+        """A new incarnation of that place's runtime: all that is on disk is told again, all of it idempotent. What has
+        become of a plan is told when it is loaded: before that a runtime knows it only if it could read it itself."""
         self._up.add(place)
         for hash_, _ in [key for key in self._failed if key[1] == place]:
             del self._failed[hash_, place]
@@ -141,11 +143,14 @@ class Deployments:
             if place not in each.places:
                 continue
             commands.append(LoadInRuntime(each, True, place))
-            if each.state is State.COMMITTED:
-                commands.append(CommitInRuntime(each.hash, each.epoch, place))
-            elif each.state is State.DRAINING:
-                commands.append(DrainInRuntime(each.hash, place))
         return commands
+
+    def load_again(self, hash_: str, place: int) -> Commands:
+        """A plan's file could not be read a while ago; its disk may be sound again."""
+        known = self.durable.get(hash_)
+        if known is None or place not in self._up or (hash_, place) not in self._failed:
+            return []
+        return [LoadInRuntime(known, True, place)]
 
     def runtime_down(self, place: int = 0) -> Commands:
         """That place's runtime has ended. A load that was under way fails; the request may come again."""
@@ -210,11 +215,14 @@ class Deployments:
             epoch = known.epoch if known.state is State.COMMITTED else wanted.epoch
             new = replace(known, epoch=epoch, routes=wanted.routes)
             if new == known and wanted.hash not in self.failed:
-                return self._answer(token, wanted.hash)
+                return self._prepared_again(token, wanted)
         if not self._up.issuperset(new.places):
             return self._answer(token, wanted.hash, "the runtime is not running; see `node-agent`'s log")
         self._loading = _Loading(
-            new.hash, new.places, set(new.places), lambda why: self._prepare_loaded(token, new, known, why)
+            new.hash,
+            new.places,
+            set(new.places),
+            lambda why: self._prepare_loaded(token, new, known, wanted.epoch, why),
         )
         return [LoadInRuntime(new, False, place) for place in new.places]
 
@@ -240,7 +248,14 @@ class Deployments:
         room = len(ran) < MOST_RAN and sum(each.bytes for each in ran) + wanted.bytes <= MOST_RAN_BYTES
         return "" if room else f"{len(ran)} plans have run here since the last collection; 'coordinator collect' first"
 
-    def _prepare_loaded(self, token: int, new: Deployment, known: Deployment | None, why: str) -> Commands:
+    def _prepared_again(self, token: int, wanted: Deployment) -> Commands:
+        """It is here as it is wanted. A plan that admits keeps its epoch, and the new one fences older deployments."""
+        if wanted.epoch <= self.durable.seen:
+            return self._answer(token, wanted.hash)
+        durable = self.durable.with_seen(wanted.epoch)
+        return self._write(durable, lambda why: self._answer(token, wanted.hash, why))
+
+    def _prepare_loaded(self, token: int, new: Deployment, known: Deployment | None, epoch: int, why: str) -> Commands:
         undone: Commands = [] if known else [UnloadInRuntime(new.hash, place) for place in new.places]
         if why:
             return undone + self._answer(token, new.hash, why)
@@ -253,7 +268,7 @@ class Deployments:
         def written(why: str) -> Commands:
             return again + (undone if why else []) + self._answer(token, new.hash, why)
 
-        return self._write(self.durable.put(new), written)
+        return self._write(self.durable.put(new).with_seen(epoch), written)
 
     def _commit(self, token: int, hash_: str, epoch: int) -> Commands:
         known = self.durable.get(hash_)
@@ -351,6 +366,13 @@ class Deployments:
             self._failed[hash_, place] = why
         else:
             self._failed.pop((hash_, place), None)
+
+
+def _state(known: Deployment, place: int) -> Commands:
+    """What a runtime is told of a plan that it has loaded."""
+    if known.state is State.COMMITTED:
+        return [CommitInRuntime(known.hash, known.epoch, place)]
+    return [DrainInRuntime(known.hash, place)] if known.state is State.DRAINING else []
 
 
 def _drain(*deployments: Deployment) -> Commands:

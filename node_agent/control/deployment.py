@@ -55,7 +55,11 @@ class Durable:
     def put(self, deployment: Deployment) -> "Durable":
         """With this deployment in place of the one of the same hash."""
         others = tuple(each for each in self.deployments if each.hash != deployment.hash)
-        return replace(self, deployments=(*others, deployment), seen=max(self.seen, deployment.epoch))
+        return replace(self, deployments=(*others, deployment)).with_seen(deployment.epoch)
+
+    def with_seen(self, epoch: int) -> "Durable":
+        """With that epoch among those that were accepted."""
+        return replace(self, seen=max(self.seen, epoch))
 
     def without(self, hash_: str) -> "Durable":
         """Without the deployment of this hash."""

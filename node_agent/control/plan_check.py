@@ -7,8 +7,8 @@ import re
 from typing import Any, NamedTuple
 
 from node_agent.control.deployment import Route
+from node_agent.host.files.place_names import place_name
 from node_agent.host.files.plan_files import missing_cores
-from node_agent.host.settings import place_name
 from node_agent.problems import ProblemError
 from node_agent.wire.plan_error import PlanError
 from node_agent.wire.plan_message import core_plan

@@ -20,7 +20,8 @@ from node_agent.control.runtime_channel import Question
 from node_agent.control.spool.spool_files import SpoolFiles
 from node_agent.control.spool.spool_gauge import SpoolGauge, SpoolLevel
 from node_agent.host import ipc
-from node_agent.host.settings import Settings, place_name
+from node_agent.host.files.place_names import place_name
+from node_agent.host.settings import Settings
 from protos import agent_pb2, agent_pb2_grpc, trace_pb2
 
 ASK_S = 1.0

@@ -8,11 +8,6 @@ from node_agent.host.files.state_dir import StateDir
 Address = tuple[str, int]  # host, port; port 0: any free one
 
 
-def place_name(node: str, core: int) -> str:
-    """A node with several cores is several places: `a`, `a.1`, `a.2`. One runtime runs in each."""
-    return f"{node}.{core}" if core else node
-
-
 @dataclass(frozen=True, slots=True)
 class Settings:
     """The command line, checked. `data` has its final port before the children are forked, `control` has not.

@@ -25,3 +25,13 @@ def refusal(peer: str, boot: int, incarnation: int, living_boot: int, living: in
         f" an empty state directory. Where the state directory was wiped, it is let in {AWAY_NS // 10**9} s after the"
         " other has gone",
     )
+
+
+def superseded(peer: str, boot: int) -> LinkError:
+    """Of an incarnation after which a later one came. Names it, and the mend."""
+    return LinkError(
+        "fenced",
+        f"{peer} has come back with a newer incarnation than {boot:016x}, which is refused from now on. Where the newer"
+        " one is a copy of its disk, stop the copy and start this agent again: it is let in"
+        f" {AWAY_NS // 10**9} s after the copy has gone at the latest",
+    )

@@ -11,7 +11,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import NamedTuple
 
-from node_agent.link.fence import AWAY_NS, refusal, supersedes
+from node_agent.link.fence import AWAY_NS, refusal, superseded, supersedes
 from node_agent.link.limits import LinkError
 
 Lineage = tuple[int, int, int, int, int, int]
@@ -202,7 +202,7 @@ class Inbox:
 
     def _node(self, peer: str, boot: int, incarnation: int, at_ns: int, present: bool) -> Receiver:
         if (peer, boot) in self._fenced:
-            raise LinkError("fenced", f"{peer} has come back with a newer incarnation than {boot:016x}")
+            raise superseded(peer, boot)
         living = self._nodes.get(peer)
         if living is None:
             memory = Memory(self._keep)

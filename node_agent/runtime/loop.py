@@ -142,7 +142,7 @@ class Runtime:
         self.facts.ring.cells[STATE] = STATE_ENDED
 
     def step(self, wait: bool = True) -> bool:
-        """Wait if nothing is ready, then run instances until the queues are empty or mail has come.
+        """Wait if nothing is ready, then run instances until the queues are empty or requests have come.
 
         False: nothing was, nothing has become ready, and no slice of other work was taken.
         """
@@ -183,7 +183,7 @@ class Runtime:
         return None
 
     def _park(self, engine_slot: EngineSlot, job: Job | None) -> None:
-        """Put the chosen job aside; other lanes come first next time."""
+        """Put the chosen job aside; the other engine slots come first next time."""
         engine_slot.parked = job
         engine_slots = self.plans.engine_slots
         if len(engine_slots) > 1:

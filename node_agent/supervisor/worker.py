@@ -2,7 +2,8 @@
 
 from node_agent.host import ipc
 from node_agent.host.channel_end import ChannelEnd
-from node_agent.host.settings import Settings, place_name
+from node_agent.host.files.place_names import place_name
+from node_agent.host.settings import Settings
 from node_agent.host.trace_ring import BEAT, STATE, Inherited, Ring, inherited
 from node_agent.supervisor.child_process import SupervisedProcess
 from node_agent.supervisor.process_host import DataListener, ProcessHost

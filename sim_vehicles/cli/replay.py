@@ -229,7 +229,7 @@ def _tell(told: Console, what: ReplaySummary, out: Path | None, mcap: Path | Non
     if mcap is not None:
         from sim_vehicles.export.mcap_file import write_mcap
 
-        write_mcap(mcap, what.document(), out)
+        write_mcap(mcap, what, out)
     if as_json:
         typer.echo(json.dumps(what.document(), indent=1, ensure_ascii=False))
 

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass, fields
+from dataclasses import dataclass, fields, replace
 
 from protos.json_shape import Json
 from protos.vehicle_pb2 import Warning as Told
@@ -33,6 +33,10 @@ class Verdict:
     def crashed(self) -> bool:
         """Whether the two touched."""
         return self.found.outcome == CRASH
+
+    def is_same(self, other: Verdict) -> bool:
+        """Whether they are of one lap; one may count crashes over all laps."""
+        return replace(self, crashes=other.crashes, laps=other.laps) == other
 
     def document(self) -> Json:
         """As replay.json has it: the outcome, how it was played, and the rest of the judgement."""

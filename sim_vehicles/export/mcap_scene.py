@@ -7,6 +7,7 @@ from itertools import pairwise
 from math import cos, sin
 from typing import Any
 
+from sim_vehicles.closed_loop.recorded import DrivenScene, Occluder
 from sim_vehicles.export.mcap_schemas import PRIMITIVES
 
 FRAME = "plane"  # x east, y north
@@ -46,24 +47,22 @@ def update(*entities: Json) -> Json:
     return {"deletions": [], "entities": list(entities)}
 
 
-def still(scene: Json, at_ns: int) -> Json:
+def still(scene: DrivenScene, at_ns: int) -> Json:
     """What does not move: road axes with their lanes' edges as one line each, and the walls of what hides."""
-    roads = [_road(road, at_ns) for road in scene["roads"]]
-    return update(*roads, *(_building(one, at_ns) for one in scene["occluders"]))
+    roads = [_road(road, at_ns) for road in scene.roads]
+    return update(*roads, *(_building(one, at_ns) for one in scene.occluders))
 
 
-def vehicles(scene: Json, at_ns: int, places: dict[str, tuple[float, float, float]], lasts_ns: int) -> Json:
+def vehicles(scene: DrivenScene, at_ns: int, places: dict[str, tuple[float, float, float]], lasts_ns: int) -> Json:
     """The vehicles that are there at one instant, and a line from each one that perceives another to that one.
 
     places: x, y [m] and heading [rad] by id. The entities vanish after lasts_ns, if no others replace them.
     """
     boxes = [_vehicle(scene, name, place, at_ns, lasts_ns) for name, place in sorted(places.items())]
     seen = [
-        _sight(one["who"], one["whom"], places, at_ns, lasts_ns)
-        for one in scene["perceives"]
-        if round(one["from_s"] * 1e9) <= at_ns <= round(one["until_s"] * 1e9)
-        and one["who"] in places
-        and one["whom"] in places
+        _sight(one.who, one.whom, places, at_ns, lasts_ns)
+        for one in scene.perceives
+        if round(one.from_s * 1e9) <= at_ns <= round(one.until_s * 1e9) and one.who in places and one.whom in places
     ]
     return update(*boxes, *seen)
 
@@ -106,16 +105,16 @@ def _road(road: Json, at_ns: int) -> Json:
     return _entity(f"road {road.get('name', '')}", at_ns, lines=lines)
 
 
-def _building(building: Json, at_ns: int) -> Json:
-    corners = [(float(x), float(y)) for x, y in building["polygon"]]
+def _building(building: Occluder, at_ns: int) -> Json:
+    corners, name = building.polygon, str(building.name)
     walls = {
         "pose": pose(),
         "points": list(_walls(corners)),
         **{"color": _color(GREY), "colors": [], "indices": []},
     }
     x, y = (sum(values) / len(corners) for values in zip(*corners, strict=True))
-    texts = [_text(str(building.get("name", "")), x, y, WALL_M + 1)]
-    return _entity(f"building {building.get('name', '')}", at_ns, triangles=[walls], texts=texts)
+    texts = [_text(name, x, y, WALL_M + 1)]
+    return _entity(f"building {name}", at_ns, triangles=[walls], texts=texts)
 
 
 def _walls(corners: Sequence[Point]) -> Iterator[dict[str, float]]:
@@ -125,13 +124,13 @@ def _walls(corners: Sequence[Point]) -> Iterator[dict[str, float]]:
             yield vector(x, y, z)
 
 
-def _vehicle(scene: Json, name: str, place: tuple[float, float, float], at_ns: int, lasts_ns: int) -> Json:
+def _vehicle(scene: DrivenScene, name: str, place: tuple[float, float, float], at_ns: int, lasts_ns: int) -> Json:
     x, y, heading_rad = place
-    one = scene["vehicles"][name]
-    roles = {**dict.fromkeys(scene["stations"], GREEN), scene["crossing"]: RED, scene["ego"]: BLUE}
+    one = scene.vehicles[name]
+    roles: dict[str | None, Color] = {**dict.fromkeys(scene.stations, GREEN), scene.crossing: RED, scene.ego: BLUE}
     box = {
         "pose": pose(x, y, HEIGHT_M / 2, heading_rad),
-        "size": vector(one["length_m"], one["width_m"], HEIGHT_M),
+        "size": vector(one.length_m, one.width_m, HEIGHT_M),
         "color": _color(roles.get(name, GREY)),
     }
     return _entity(f"vehicle {name}", at_ns, lasts_ns, cubes=[box], texts=[_text(name, x, y, HEIGHT_M + 1)])

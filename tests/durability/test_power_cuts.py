@@ -2,16 +2,20 @@
 
 import hashlib
 from collections.abc import Callable, Sequence
+from pathlib import Path
 
 import pytest
 
 from node_agent.control.deployment import Deployment, Durable, Ran, State
+from node_agent.control.plan_store import PlanStore
 from node_agent.control.spool import spool_protocol
+from node_agent.host.files.state_dir import StateDir
+from node_agent.virtual.random_draws import Draws
 from node_agent.virtual.simulated.simulated_disk import SimulatedDisk
 from node_agent.virtual.simulated.simulated_rings import SimulatedRings
 from node_agent.virtual.simulated.unsynced import Fate
 from protos.records import STATE_CRASHED, STATE_ENDED
-from tests.durability.power_cuts import Node, PowerCuts, copied
+from tests.durability.power_cuts import ROOT, Node, PowerCuts, copied
 from tests.sampling import sample
 
 ONE, TWO = b'{"plan":1}' * 300, b'{"plan":2}' * 300
@@ -220,3 +224,33 @@ def test_what_a_killed_control_process_had_not_synced_the_next_one_does() -> Non
     cuts = PowerCuts(check)
     cuts.fates = [None]
     Spooled().live(Node(cuts.disk, rings), cuts.cut)
+
+
+def test_the_folders_of_a_new_agent_are_there_after_a_loss_of_power() -> None:
+    disk = SimulatedDisk(Draws(1))
+    state = StateDir(ROOT, disk, SimulatedRings())
+    state.lock()
+    disk.lose_power(Fate.LOST, Fate.LOST)
+    assert disk.exists(state.plans) and disk.exists(state.spool)
+
+
+class _KilledError(Exception):
+    """Of a process."""
+
+
+def test_a_state_that_a_killed_process_had_renamed_is_on_the_disk_once_it_was_loaded() -> None:
+    disk, after = SimulatedDisk(Draws(1)), Durable(5)
+    disk.make_folder(ROOT)
+    disk.sync(ROOT.parents)
+
+    def killed_before_the_name_is_synced(step: str, path: Path) -> None:
+        if step == "sync" and path == ROOT:
+            raise _KilledError
+
+    disk.before_step = killed_before_the_name_is_synced
+    with pytest.raises(_KilledError):
+        PlanStore(ROOT, disk=disk).write(after)
+    disk.before_step = lambda step, path: None
+    assert PlanStore(ROOT, disk=disk).load() == after
+    disk.lose_power(Fate.LOST, Fate.LOST)
+    assert PlanStore(ROOT, disk=disk).load() == after

@@ -79,16 +79,12 @@ class Run:
     path: Path
     name: str
     plan: PlanView
-    document: Mapping[str, Any]  # run.json
+    virtual: bool  # a run in virtual time
+    simulated_policy: str | None  # which a simulation put in the place of the plan's
     incarnations: tuple[Incarnation, ...]
     damage: tuple[str, ...] = ()
     earlier: tuple[str, ...] = ()  # hashes of the plans before, in order
     going_on: frozenset[int] = frozenset()  # starts of hashes of plans that ran on and are another run's
-
-    @property
-    def virtual(self) -> bool:
-        """True for a run in virtual time."""
-        return bool(self.document.get("virtual", False))
 
 
 def usable(record: Record) -> bool:
@@ -134,9 +130,8 @@ def _read_run(path: Path, document: dict[str, Any], damage: list[str]) -> Run:
         raise _no_run(path, "unreadable_plan", str(error)) from error
     plan_hash = document.get("plan_hash")
     if plan_hash is not None and plan_hash != plan.hash:
-        raise _no_run(
-            path, "other_plan", f"run.json speaks of plan {str(plan_hash)[:8]}, plan.json is plan {plan.hash[:8]}"
-        )
+        text = f"run.json speaks of plan {str(plan_hash)[:8]}, plan.json is plan {plan.hash[:8]}"
+        raise _no_run(path, "other_plan", text)
     damage.extend(
         f"plan {each.hash[:8]} was changed after it was made: its hash differs"
         for each in (made, *earlier)
@@ -161,7 +156,19 @@ def _read_run(path: Path, document: dict[str, Any], damage: list[str]) -> Run:
     name = str(document.get("run") or path.resolve().name)
     hashes = tuple(each.hash for each in earlier)
     going_on = _going_on(document)
-    return Run(path, name, plan, document, tuple(incarnations), tuple(damage), hashes, going_on)
+    scenario = document.get("scenario")
+    policy = scenario.get("policy") if isinstance(scenario, dict) else None
+    return Run(
+        path=path,
+        name=name,
+        plan=plan,
+        virtual=bool(document.get("virtual", False)),
+        simulated_policy=str(policy) if policy else None,
+        incarnations=tuple(incarnations),
+        damage=tuple(damage),
+        earlier=hashes,
+        going_on=going_on,
+    )
 
 
 def _going_on(document: Mapping[str, Any]) -> frozenset[int]:

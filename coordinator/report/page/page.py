@@ -49,10 +49,8 @@ def labels(runs: Sequence[Run]) -> list[str]:
 
 def policies(run: Run) -> str:
     """The policies of the nodes: those a simulation replaced them by, else the plan's."""
-    scenario = run.document.get("scenario")
-    instead = scenario.get("policy") if isinstance(scenario, Mapping) else None
-    if instead:
-        return str(instead)
+    if run.simulated_policy is not None:
+        return run.simulated_policy
     made = run.plan.made
     return ", ".join(sorted({local.policy.name or "?" for local in made.nodes.values()}))
 

@@ -8,7 +8,7 @@ from node_agent.control.metrics.exposition import Page
 from node_agent.control.metrics.families import FAMILIES
 from node_agent.control.spool.spool_gauge import SpoolLevel
 from node_agent.host import ipc
-from node_agent.host.settings import place_name
+from node_agent.host.files.place_names import place_name
 from protos.latency import Verdict
 
 VERDICTS = tuple(Verdict)

@@ -12,7 +12,8 @@ from node_agent.control.deployment import State
 from node_agent.control.metrics import sampling
 from node_agent.control.metrics.sampling import Asked, Operator, Process
 from node_agent.control.service import Agent, version
-from node_agent.host.settings import Settings, place_name
+from node_agent.host.files.place_names import place_name
+from node_agent.host.settings import Settings
 from protos import agent_pb2
 
 FRESH_S = 0.25  # scrapes that come closer together get the same page

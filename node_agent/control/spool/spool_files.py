@@ -127,7 +127,10 @@ class SpoolFiles:
             return None
         boot = ring.header.boot
         if boot not in self.spool.incarnations:
-            self._begin(bytes(ring.memory[:HEADER_BYTES]))
+            taken = ring.cells[TAKEN] // RECORD_BYTES
+            self._begin(bytes(ring.memory[:HEADER_BYTES]), taken)
+            if taken:
+                self.note(f"{taken} records of {boot:016x} were taken from its ring, and the spool has lost them")
         incarnation = self.spool.see(boot, ring.cells[TAKEN] // RECORD_BYTES)
         if incarnation.dropped:
             self.note(f"{incarnation.dropped} records of {boot:016x} were taken from its ring and are not in the spool")
@@ -136,13 +139,23 @@ class SpoolFiles:
         self._rings[path] = ring
         return ring
 
-    def _begin(self, header: bytes) -> Incarnation:
+    def _begin(self, header: bytes, lost: int = 0) -> Incarnation:
+        """lost: records that were here, so that the numbers of what follows are beyond those that the coordinator may
+        hold: else it would be taken to hold them."""
         unpacked = unpack_header(header)
-        incarnation = Incarnation(Chain.of(unpacked), unpacked.started_ns, starts=unpacked.starts)
+        chain = Chain.of(unpacked)
         directory = self._directory(unpacked.boot)
         self.disk.make_folder(directory)
-        self._write(directory / FREED_FILE, freed_file(header, incarnation.chain, 0, 0), 0)
+        self._write(directory / FREED_FILE, freed_file(header, chain, 0, 0), 0)
         self._unsynced.update((directory, self.root))
+        segments = []
+        if lost:
+            segment = Segment(0, lost, 0, chain.name)
+            hole = chain.missing(lost, lost)
+            segment.bytes = len(hole)
+            self._write(directory / segment_name(0), header + hole, 0)
+            segments.append(segment)
+        incarnation = Incarnation(chain, unpacked.started_ns, segments, starts=unpacked.starts)
         self._headers[unpacked.boot] = header
         self.spool.restore(incarnation)
         return incarnation

@@ -15,7 +15,7 @@ from pathlib import Path
 from typing import Any
 
 from node_agent.host.files.durable_files import checked
-from node_agent.host.settings import place_name
+from node_agent.host.files.place_names import place_name
 from node_agent.host.system_disk import SYSTEM_DISK
 from node_agent.ports import Disk
 

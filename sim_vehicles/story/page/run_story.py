@@ -129,7 +129,7 @@ class Story:
     @cached_property
     def number(self) -> int | None:
         """Place of the lap that is shown among all laps."""
-        return next((number for number, lap in enumerate(self.laps) if _same(lap, self.verdict)), None)
+        return next((number for number, lap in enumerate(self.laps) if lap.is_same(self.verdict)), None)
 
     @cached_property
     def warnings(self) -> list[RecordedWarning]:
@@ -233,11 +233,6 @@ def _reaction_s(verdict: Verdict) -> float:
 def _deceleration_mps2(verdict: Verdict) -> float:
     found = 0.0 if verdict.found.brake is None else verdict.found.brake.deceleration_mps2
     return found or AUTO.deceleration_mps2
-
-
-def _same(lap: Verdict, other: Verdict) -> bool:
-    """Whether a lap is the one that the other verdict, with counts over all laps, is of."""
-    return replace(lap, crashes=other.crashes, laps=other.laps) == other
 
 
 def _traced(run: Path, scene: DrivenScene, judged: Judgement) -> Traced:

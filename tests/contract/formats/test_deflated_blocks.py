@@ -1,6 +1,7 @@
 """Blocks whose records are deflated: read as others are, passed on as they are, and refused where they hold anything
 but the records that their head counts."""
 
+import time
 import zlib
 from dataclasses import replace
 
@@ -9,7 +10,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from protos.records import HEADER_BYTES, RECORD_BYTES, Header, pack_header, unpack_header
-from protos.segments import MOST_RECORDS, Block, Chain, Flaw, Trail, scan
+from protos.segments import HEAD, MAGIC, MISSING, MOST_NUMBER, MOST_RECORDS, Block, Chain, Flaw, Trail, scan
 
 HEADER = pack_header(Header("a", 0, 7, "clock", 50, 1, 2))
 SAME = bytes(range(RECORD_BYTES))
@@ -75,3 +76,35 @@ def test_a_changed_bit_is_seen(byte: int) -> None:
     data = bytearray(chain().add(SAME * 100, deflate=True))
     data[byte] ^= 4
     assert not any(isinstance(found, Block) for _, found in scan(bytes(data), 0))
+
+
+@pytest.mark.parametrize("every", [16, 64])
+def test_bytes_that_are_full_of_heads_do_not_keep_a_reader_busy(every: int) -> None:
+    head = HEAD.pack(MAGIC, 0, 0, MOST_RECORDS, 0, 7, 0, 0, 0, 0, 0)
+    hostile = head[:every] * ((1 << 20) // every)
+    began = time.process_time()
+    ((_, found),) = scan(hostile, 0)
+    assert isinstance(found, Flaw)
+    assert time.process_time() - began < 2
+
+
+def test_blocks_behind_a_damaged_one_are_found() -> None:
+    made = chain()
+    first, then = made.add(SAME * 900), made.add(SAME * 800, deflate=True)
+    data = bytearray(first + then)
+    data[200] ^= 1
+    assert [block.count for _, block in scan(bytes(data), 0) if isinstance(block, Block)] == [800]
+
+
+@pytest.mark.parametrize(
+    "block",
+    [
+        Block(7, 0, 0, 0, chain().name, flags=MISSING),
+        Block(7, MOST_NUMBER + 1, 1, 0, chain().name, SAME),
+        Block(7, 0, 1, MOST_NUMBER + 1, chain().name, SAME),
+    ],
+    ids=["nothing is missing", "number", "position"],
+)
+def test_numbers_that_nobody_writes_are_damage(block: Block) -> None:
+    ((_, found),) = scan(block.packed(), 0)
+    assert isinstance(found, Flaw)

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import ast
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from pathlib import Path
 
 ROOT = Path(__file__).parents[3]
@@ -49,9 +49,6 @@ EDGES = {  # why a file may have such mappings, and which files
         "coordinator/fleet/collection/run_traces.py",
         "coordinator/report/facts/reader.py",
         "coordinator/spec/files/yaml_source.py",
-        "infra/papers/page.py",
-        "infra/papers/reproduction.py",
-        "infra/papers/results.py",
         "node_agent/control/plan_store.py",
         "node_agent/host/files/durable_files.py",
         "node_agent/host/files/plan_files.py",
@@ -115,11 +112,16 @@ EDGES = {  # why a file may have such mappings, and which files
         "node_agent/virtual/simulated/simulated_processes.py",
     ),
     "figures of Plotly, schemas and scenes of MCAP: plain values for another program": (
+        "coordinator/report/page/page.py",
         "coordinator/report/page/plots.py",
+        "infra/papers/page.py",
+        "sim_vehicles/export/mcap_file.py",
         "sim_vehicles/export/mcap_scene.py",
         "sim_vehicles/export/mcap_schemas.py",
+        "sim_vehicles/story/page/bars.py",
         "sim_vehicles/story/page/playback.py",
         "sim_vehicles/story/page/plots.py",
+        "sim_vehicles/story/page/scene_html.py",
     ),
 }
 
@@ -133,12 +135,36 @@ def _annotations(tree: ast.AST) -> Iterator[str]:
             yield from (each for each in UNTYPED if each in node.value)
 
 
+def _aliases(trees: Mapping[Path, ast.Module]) -> frozenset[tuple[str, str]]:
+    """Other names of such a mapping: module and name."""
+    return frozenset(
+        (".".join(path.with_suffix("").parts), target.id)
+        for path, tree in trees.items()
+        for node in tree.body
+        if isinstance(node, ast.Assign) and ast.unparse(node.value) in UNTYPED
+        for target in node.targets
+        if isinstance(target, ast.Name)
+    )
+
+
+def _names_one(tree: ast.Module, aliases: frozenset[tuple[str, str]]) -> bool:
+    """Whether a file takes such a name from another one."""
+    of_modules = {f"{module.rpartition('.')[2]}.{name}" for module, name in aliases}
+    return any(
+        (isinstance(node, ast.ImportFrom) and any((node.module, each.name) in aliases for each in node.names))
+        or (isinstance(node, ast.Attribute) and ast.unparse(node) in of_modules)
+        for node in ast.walk(tree)
+    )
+
+
 def _untyped() -> set[str]:
     files = [path for package in PACKAGES for path in (ROOT / package).rglob("*.py")]
+    trees = {path.relative_to(ROOT): ast.parse(path.read_text(encoding="utf-8")) for path in files}
+    aliases = _aliases(trees)
     return {
-        path.relative_to(ROOT).as_posix()
-        for path in files
-        if not UNTYPED.isdisjoint(_annotations(ast.parse(path.read_text(encoding="utf-8"))))
+        path.as_posix()
+        for path, tree in trees.items()
+        if not UNTYPED.isdisjoint(_annotations(tree)) or _names_one(tree, aliases)
     }
 
 

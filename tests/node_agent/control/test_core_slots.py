@@ -12,10 +12,11 @@ from node_agent.control.plan_check import RefusalError, checked_prepare
 from node_agent.control.plan_store import PlanStore
 from node_agent.control.service import status_reply
 from node_agent.host import ipc
+from node_agent.host.files.place_names import place_name
 from node_agent.host.files.plan_files import damage, read_state
 from node_agent.host.files.state_dir import StateDir
 from node_agent.host.ring_directory import MOST_RINGS
-from node_agent.host.settings import Settings, place_name
+from node_agent.host.settings import Settings
 from node_agent.host.trace_ring import Ring
 from node_agent.tools import cli
 from protos import agent_pb2, plan_pb2

@@ -50,10 +50,9 @@ class Driver:
                 case WriteDurably(durable):
                     self.disk = durable
                     queue += self.machine.wrote()
-                case LoadInRuntime(deployment, again, place):
+                case LoadInRuntime(deployment, _, place):
                     self.told.append(command)
-                    if not again:
-                        queue += self.machine.loaded(deployment.hash, self.why_not, place)
+                    queue += self.machine.loaded(deployment.hash, self.why_not, place)
                 case AnswerRequest():
                     self.replies[command.token] = command
                 case _:
@@ -173,14 +172,26 @@ def test_lower_epochs_are_refused() -> None:
     assert not driver.ask("commit", A, 4).accepted
 
 
-def test_the_same_deploy_twice_does_nothing() -> None:
+def test_the_same_deploy_twice_changes_nothing_that_runs() -> None:
     driver = Driver()
     driver.ask("prepare", plan())
     driver.ask("commit", A, 1)
     disk, told = driver.disk, list(driver.told)
     assert driver.ask("prepare", plan(A, 2)) == AnswerRequest(3, True, "", State.COMMITTED)
     assert driver.ask("commit", A, 2) == AnswerRequest(4, True, "", State.COMMITTED)
-    assert driver.disk == disk and driver.told == told
+    assert driver.disk == disk.with_seen(2) and driver.told == told
+
+
+def test_a_plan_that_is_deployed_again_is_not_followed_by_an_older_deployment() -> None:
+    driver = Driver()
+    driver.ask("prepare", plan(A, 1))
+    driver.ask("commit", A, 1)
+    driver.ask("prepare", plan(A, 3))
+    driver.ask("commit", A, 3)
+    driver = Driver(driver.disk)  # it starts anew
+    refused = driver.ask("prepare", plan(B, 2))
+    assert not refused.accepted and "epoch 2 is older than 3" in refused.why
+    assert [(each.hash, each.state) for each in driver.disk.deployments] == [(A, State.COMMITTED)]
 
 
 def test_new_routes_of_a_committed_plan_reach_the_runtime_and_the_disk() -> None:
@@ -273,13 +284,22 @@ def test_after_a_restart_everything_is_told_again() -> None:
             replace(plan("c" * 64, 3), state=State.PREPARED),
         ),
     )
-    assert Deployments(stored).runtime_up() == [
-        LoadInRuntime(stored.deployments[0], again=True),
-        DrainInRuntime(A),
-        LoadInRuntime(stored.deployments[1], again=True),
-        CommitInRuntime(B, 2),
-        LoadInRuntime(stored.deployments[2], again=True),
-    ]
+    driver = Driver(stored)
+    assert driver.told == [
+        *(LoadInRuntime(each, again=True) for each in stored.deployments), DrainInRuntime(A), CommitInRuntime(B, 2),
+    ]  # fmt: skip
+
+
+def test_a_plan_that_could_not_be_read_is_loaded_when_it_can_be_and_admits_then() -> None:
+    stored = replace(plan(), state=State.COMMITTED)
+    machine = Deployments(Durable(seen=1, deployments=(stored,)))
+    assert machine.load_again(A, 0) == [], "no runtime is there"
+    assert machine.runtime_up() == [LoadInRuntime(stored, again=True)]
+    assert machine.load_again(A, 0) == [], "nothing has failed"
+    assert machine.loaded(A, "it cannot be read (Input/output error)") == []
+    assert list(machine.failed) == [A]
+    assert machine.load_again(A, 0) == [LoadInRuntime(stored, again=True)]
+    assert machine.loaded(A) == [CommitInRuntime(A, 1)] and not machine.failed
 
 
 def test_a_plan_that_cannot_be_loaded_again_is_named_and_can_be_prepared_anew() -> None:

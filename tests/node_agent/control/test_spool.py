@@ -2,6 +2,7 @@
 
 import errno
 import random
+import shutil
 from pathlib import Path
 
 import pytest
@@ -22,7 +23,7 @@ from protos.records import (
     Header,
     unpack_records,
 )
-from protos.segments import HEAD_BYTES, Chain, Trail, bodies
+from protos.segments import HEAD_BYTES, MISSING, Block, Chain, Trail, bodies, scan
 from tests.node_agent.folder_rings import FolderRings
 
 
@@ -226,6 +227,27 @@ def test_a_full_spool_drops_and_says_how_many(tmp_path: Path) -> None:
     collector.pull(node)
     assert collector.records[1] == [*range(60), *range(180, 190)] and collector.gaps[1] == 120
     assert collector.count[1] == 71
+
+
+def test_a_spool_that_is_gone_is_told_also_where_the_coordinator_holds_some_of_it(tmp_path: Path) -> None:
+    node, collector = Node(tmp_path), Collector()
+    node.start_runtime(7)
+    node.write(50)
+    node.files.drain()
+    collector.pull(node)
+    node.write(20)
+    node.files.drain()
+    shutil.rmtree(tmp_path / "spool" / f"{7:016x}")
+    node.start_control()
+    node.write(5)
+    node.files.drain()
+    node.files.hold(collector.count)
+    blocks = [block for chunk in node.files.chunks(collector.count) for _, block in scan(chunk.blocks, 0)]
+    found = [(block.first, block.end, block.flags) for block in blocks if isinstance(block, Block)]
+    assert found == [(0, 70, MISSING), (70, 75, 0)], (
+        "20 of them are nowhere, which a coordinator tells by what it holds"
+    )
+    assert node.files.problems == [f"70 records of {7:016x} were taken from its ring, and the spool has lost them"]
 
 
 def test_drops_at_the_end_are_written_down(tmp_path: Path) -> None:

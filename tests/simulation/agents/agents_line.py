@@ -309,7 +309,10 @@ class AgentsLine:
         last = asked[-1]
         if not self.ledger.alone(name, last):
             return  # nobody knows which of them came last
-        state = plan_files.read_state(STATE / "plans", self.machines[name].disk)
+        try:
+            state = plan_files.read_state(STATE / "plans", self.machines[name].disk)
+        except ValueError:
+            return  # the disk fails
         found = next((each.state for each in state.plans if each.hash == last.hash), 0)
         least = {"Prepare": plan_files.PREPARED, "Commit": plan_files.COMMITTED}.get(last.method, 0)
         if found < least or (not least and state.epoch < last.epoch):
@@ -330,7 +333,7 @@ class AgentsLine:
         errors = _errors(machine)
 
         def look() -> None:
-            if self.disturbed[name] != booted_ns or _errors(machine) != errors:
+            if self.disturbed[name] != booted_ns or not machine.host.on or _errors(machine) != errors:
                 return  # an agent that its disk does not let start is started again later, by its service manager
             agent = machine.agent
             runtime = agent.runtime.runtime if agent is not None and agent.runtime is not None else None

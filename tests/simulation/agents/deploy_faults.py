@@ -80,7 +80,8 @@ def _commit_cut(line: AgentsLine, fault: Fault, fired: Counter[str]) -> None:
     way, cut = line.wires.way(COORDINATOR, NODES[node]), list[Asked]()
 
     def asked(name: str, one: Asked) -> None:
-        if name == node and one.method == "Commit" and not cut:
+        late = line.time.now_ns > fault.at_ns + SECOND  # it is another deployment's
+        if name == node and one.method == "Commit" and not cut and not late:
             cut.append(one)
             fired[fault.kind] += 1
             way.cut()

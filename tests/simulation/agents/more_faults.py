@@ -7,8 +7,8 @@ from collections.abc import Callable
 from node_agent.host.files import plan_files
 from node_agent.virtual.simulated.simulated_disk import SimulatedDisk, Speed
 from node_agent.virtual.simulated.simulated_machine import STATE, SimulatedMachine
+from tests.simulation.agents.agent_faults import END_NS, Begin
 from tests.simulation.agents.agent_faults import KINDS as FIRST_KINDS
-from tests.simulation.agents.agent_faults import Begin
 from tests.simulation.agents.agents_line import MS, PLANS, SECOND, AgentsLine
 from tests.simulation.agents.coordinator_process import Asked
 from tests.simulation.agents.deploy_faults import DEPLOY_KINDS
@@ -24,7 +24,8 @@ ALONE = "a"  # no peer sends to it under the plans of the line: none proves to i
 def _hang(line: AgentsLine, fault: Fault, fired: Counter[str]) -> None:
     """The next operator does not return; only the supervisor can end that, and says which tuple it was."""
     machine = line.machines[fault.node]
-    runtime = machine.agent.runtime if machine.agent is not None else None
+    agent = machine.agent
+    runtime = agent.runtime if agent is not None else None
     if runtime is None or not runtime.process.alive:
         return
     fired[fault.kind] += 1
@@ -37,14 +38,17 @@ def _hang(line: AgentsLine, fault: Fault, fired: Counter[str]) -> None:
             line.touch(fault.node)
             since_ns = line.disturbed[fault.node]
             line.time.after(LATEST_NS, lambda: judge(since_ns))
+        elif line.time.now_ns > END_NS:
+            runtime.get_stuck(0)  # no operator ran since then, and all is to heal now
         elif runtime.process.alive:
             line.time.after(SECOND // 10, wait)
 
     def judge(since_ns: int) -> None:
         undisturbed = line.disturbed[fault.node] == since_ns
         line.touch(fault.node)
-        if not undisturbed or machine.asleep or machine.agent is None:
-            return
+        supervisor = agent.supervisor if agent is not None and machine.agent is agent else None
+        if not undisturbed or machine.asleep or supervisor is None or supervisor.paused:
+            return  # the service manager has replaced the agent, or is about to
         if machine.counts["operator_hung"] == told:
             line.problems.append(f"{fault.node}: an operator has hung for {LATEST_NS} ns, and was not killed for that")
         elif boot:
@@ -122,7 +126,8 @@ def _power_cut_committing(line: AgentsLine, fault: Fault, fired: Counter[str]) -
         machine.disk.speed, machine.disk.spend = speed, spend
 
     def ask(name: str, one: Asked) -> None:
-        if name == ALONE and one.method == "Commit" and not asked:
+        late = line.time.now_ns > fault.at_ns + SECOND  # it is another deployment's
+        if name == ALONE and one.method == "Commit" and not asked and not late:
             asked.append(one)
             machine.disk.speed, machine.disk.spend = Speed(0, (5 + fault.size % 20) * MS), machine.spend
             machine.at_step(fault.size % 10, cut)

@@ -37,6 +37,24 @@ class Story:
         """Of the lineages that it gave."""
         return self.starts & 0xFFFF
 
+    def lives(self) -> dict[int, int]:
+        """Of each plan that was committed, by its epoch modulo 128: how many by then had begun without one that they
+        follow. What those of before had in windows and side values is gone with them."""
+        found: dict[int, int] = {}
+        committed, count = 0, 0
+        before: rec.Record | None = None
+        for record in self.records:
+            if isinstance(record, rec.Plan):
+                epoch = record.plan_epoch & rec.PLAN_EPOCH_MASK
+                if record.state == rec.STATE_COMMITTED:
+                    follows = isinstance(before, rec.Plan) and before.state == rec.STATE_DRAINING
+                    count += not (committed or follows)
+                    found[epoch], committed = count, committed or epoch
+                elif epoch == committed:
+                    committed = 0
+            before = record
+        return found
+
     @property
     def lossy(self) -> bool:
         """Records or tuples may be missing."""

@@ -4,6 +4,7 @@ What it holds the system to:
 - each result is of a tuple that was admitted, has its number, and came once, unless a crash or a power cut explains it;
 - each tuple that its client knows to be admitted gave each result, or a record or a dead incarnation on its way says
   why not;
+- records that are missing are told where they are missing;
 - a result that is recorded as met was in time by true time, one recorded as late was late;
 - after everything has healed, new tuples give their results in time, and that is recorded.
 """
@@ -63,6 +64,7 @@ def check(line: FaultyLine, healed_ns: int) -> Verdicts:
     _check_written(line, numbers, written, found)
     _check_taken_over(line, written, found)
     _check_queues(line, written, found)
+    _check_sums(written, found)
     _check_verdicts(line, numbers, written, found)
     _check_healed(line, numbers, healed_ns, found)
     return found
@@ -91,7 +93,8 @@ def _check_written(line: FaultyLine, numbers: dict[Key, int], written: list[Writ
 
 def _check_taken_over(line: FaultyLine, written: list[Written], found: Verdicts) -> None:
     """What a runtime has taken over is not taken again by the next one, as long as the machine has power: nothing
-    comes twice from one incarnation of a peer, and no more is admitted than was offered."""
+    comes twice from one incarnation of a peer, and no more is admitted than was offered. One runtime never takes a
+    tuple twice, from any sender."""
     for name, (stream, node) in FED.items():
         there = [each for each in written if each.node == node]
         if all(each.incarnation.state for each in there):
@@ -101,6 +104,14 @@ def _check_taken_over(line: FaultyLine, written: list[Written], found: Verdicts)
             )  # fmt: skip
             if admitted > len(line.sources[name].fed):
                 found.say(f"{name}: {admitted} tuples were admitted, and {len(line.sources[name].fed)} were offered")
+    for each in written:
+        counts = Counter(
+            (key, record.stream) for key, records in each.by_key.items()
+            for record in records if isinstance(record, rec.Received)
+        )  # fmt: skip
+        twice = [name for name, count in counts.items() if count > 1]
+        if twice:
+            found.say(f"{each.node}: one incarnation has taken over {len(twice)} tuples twice, {twice[0]} among them")
     for node in line.nodes:
         there = [each for each in written if each.node == node]
         if all(each.incarnation.state for each in there) and len(_starts(line, node)) == 1:
@@ -137,6 +148,22 @@ def _check_queues(line: FaultyLine, written: list[Written], found: Verdicts) -> 
                     if record.at_ns - first_ns < LEARNS_NS:
                         continue
                     found.say(f"c: {record[3:6]} was shed for want of memory, and came from a peer")
+
+
+def _check_sums(written: list[Written], found: Verdicts) -> None:
+    """What LOAD adds up is what the records before it say, up to the first one that says that some are missing."""
+    for each in written:
+        admitted = 0
+        for index, record in enumerate(rec.unpack_records(each.incarnation.records)):
+            if record.kind == rec.GAP:
+                break
+            admitted += record.kind == rec.ADMITTED
+            if not isinstance(record, rec.Load) or not record.flags & rec.FLAG:
+                continue
+            if (record.records_before, record.admitted) != (index, admitted % rec.COUNTED):
+                sums = f"{record.records_before} records and {record.admitted} tuples"
+                found.say(f"{each.node}: LOAD says {sums} before it, and {index} and {admitted} are there")
+                break
 
 
 def _admitted(line: FaultyLine, found: Verdicts) -> dict[Key, int]:

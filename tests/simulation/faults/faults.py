@@ -12,6 +12,7 @@ FIRST_NS, LAST_NS = SECOND, 7 * SECOND  # when faults begin; all have ended by E
 END_NS = 12 * SECOND
 LONGEST_NS = 4 * SECOND
 BURST_PART = 4
+MIDDLE = "b"  # a peer sends to it, and it sends on
 LOOK_NS = MS // 10  # how often a running operator is looked for
 
 
@@ -48,13 +49,14 @@ def _pause(line: FaultyLine, fault: Fault, fired: Counter[str]) -> None:
     node = line.nodes[fault.node]
     if not node.asleep:
         fired["pause"] += node.running is not None
+        line.paused_ns[fault.node] += fault.for_ns
         node.pause()
         line.time.after(fault.for_ns, lambda: None if node.asleep else node.resume())
 
 
 def _suspend(line: FaultyLine, fault: Fault, fired: Counter[str]) -> None:
     node = line.nodes[fault.node]
-    if node.asleep or not node.host.on:
+    if node.asleep or node.running is None:
         return
     fired["suspend"] += 1
     since_ns = line.time.now_ns
@@ -152,6 +154,22 @@ def _down(line: FaultyLine, fault: Fault, fired: Counter[str]) -> None:
     line.time.after(fault.for_ns, lambda: _boot(line, node))
 
 
+def _power_cut_unheard(line: FaultyLine, fault: Fault, fired: Counter[str]) -> None:
+    """The node in the middle loses its power, and what it has taken over with it, when the one before it has not heard
+    of that for a while: what has gone on from there is sent, worked on, and sent on once more."""
+    node, way = line.nodes[MIDDLE], line.wires.way(MIDDLE, "a")
+    way.cut()
+
+    def cut() -> None:
+        way.heal()
+        if node.host.on and not node.asleep:
+            fired["power_cut_unheard"] += 1
+            node.power_off()
+            line.time.after(fault.size * MS // 5, lambda: _boot(line, node))
+
+    line.time.after(fault.for_ns // 8, cut)
+
+
 def _forgotten(line: FaultyLine, fault: Fault, fired: Counter[str]) -> None:
     """A firewall forgets the connections of a way and says nothing: they carry nothing any more, new ones do."""
     fired["forgotten"] += line.wires.forget(*fault.way) > 0
@@ -160,7 +178,8 @@ def _forgotten(line: FaultyLine, fault: Fault, fired: Counter[str]) -> None:
 KINDS: dict[str, Begin] = {
     "crash": _crash, "crash_running": _crash_running, "power_cut": _power_cut, "pause": _pause, "suspend": _suspend,
     "cut": _cut, "reset": _reset, "lossy": _lossy, "slow": _slow, "burst": _burst, "deaf_control": _deaf_control,
-    "crash_unheard": _crash_unheard, "down": _down, "forgotten": _forgotten, **WIRE_KINDS,
+    "crash_unheard": _crash_unheard, "down": _down, "forgotten": _forgotten,
+    "power_cut_unheard": _power_cut_unheard, **WIRE_KINDS,
 }  # fmt: skip
 
 

@@ -102,7 +102,8 @@ def _registry() -> Registry:
 
 
 class FaultyLine:
-    """The world of one seed. seen: all results; slept: true spans of suspensions, by node."""
+    """The world of one seed. seen: all results; slept: true spans of suspensions, by node; paused_ns: of its
+    runtimes, for how long."""
 
     def __init__(self, seed: int, ring_records: int = 4096, load: Load = EASY) -> None:
         self.load = load
@@ -113,6 +114,7 @@ class FaultyLine:
         self.seen: list[Seen] = []
         self.problems: list[str] = []
         self.slept: dict[str, list[tuple[int, int]]] = {name: [] for name in NODES}
+        self.paused_ns = dict.fromkeys(NODES, 0)
         self._clocks = 0
         self.nodes: dict[str, SimulatedNode] = {}
         for name in NODES:

@@ -11,6 +11,11 @@ from tests.simulation.faults.once_failed import ONCE_FAILED
 SEEDS = (7, 8, 28, 139)  # of which each kind of fault fires in some
 MORE = 100
 ALWAYS = {*KINDS, "cut_one_way"}
+SOAKED = 200
+SOMETIMES = (
+    "met", "late", "undecidable", "verdicts across a suspension", "queues at their limit", "no result: GAVE_UP",
+    "no result: LOST", "no result: SHED", "no result: taken over by a dead incarnation", "tuples refused",
+)  # fmt: skip
 
 
 def test_seeds_hold() -> None:
@@ -25,6 +30,16 @@ def test_seeds_hold() -> None:
 @pytest.mark.parametrize("seed", range(1, 1 + MORE))
 def test_more_seeds_hold(seed: int) -> None:
     _holds(seed)
+
+
+@pytest.mark.soak
+def test_everything_happens_in_some_seed() -> None:
+    fired = Counter[str]()
+    for seed in range(1, 1 + SOAKED):
+        outcome = _holds(seed)
+        fired.update(outcome.fired)
+        fired.update(outcome.counts)
+    assert not [kind for kind in (*ALWAYS, *SOMETIMES) if not fired[kind]]
 
 
 def _holds(seed: int) -> Outcome:

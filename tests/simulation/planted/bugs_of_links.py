@@ -80,6 +80,16 @@ BUGS = (
         "        self.held_bytes -= sum(len(entry[1]) for entry in self._flight)\n",
     ),
     Bug(
+        "credit_growth_untold", "A sender is not told that it has more credit.",
+        "node_agent/link/receiver.py",
+        "        moved = credit_bytes != granted and (\n", "        moved = credit_bytes < granted and (\n",
+    ),
+    Bug(
+        "promised_for_ever", "Outcomes that were told go on counting as promised, in place of later ones.",
+        "node_agent/link/outcomes.py",
+        "        self._promised = max(0, self._promised - len(taken))\n", "",
+    ),
+    Bug(
         "credit_ignored", "A sender that has any credit sends all that it has.",
         "node_agent/link/sender.py",
         "        room = self._credit - self._flight_bytes\n", "        room = 1 << 40\n",

@@ -55,7 +55,8 @@ class BoundsCheck:
         return self.line.sources[name].offered_ns[number] - age_ns, ROUNDED_NS + age_ns * DRIFT_PPM // MILLION
 
     def _origins(self, name: str, stream: int, story: Story) -> None:
-        """By the node's own clock, which stood still while its machine slept."""
+        """By the node's own clock, which stood still while its machine slept. What began then may be told as the
+        instant at which it stopped, or, once it goes on, by how long ago it was."""
         clock = self.line.clocks.get(story.clock)
         if clock is None:
             return
@@ -65,8 +66,19 @@ class BoundsCheck:
                 true_ns, margin_ns = self._true(key)
                 late_ns = self._when(story.node, clock.true_ns(record.origin_hi_ns), late=True)
                 early_ns = self._when(story.node, clock.true_ns(record.origin_lo_ns)) if record.origin_lo_ns > 0 else 0
-                if not early_ns - margin_ns <= true_ns <= late_ns + margin_ns:
+                if early_ns - margin_ns <= true_ns <= late_ns + margin_ns:
+                    continue
+                ago = clock.true_ns(record.origin_lo_ns) - margin_ns, clock.true_ns(record.origin_hi_ns) + margin_ns
+                if not (
+                    self._awake_since(story.node, true_ns, clock.true_ns(record.at_ns)) and ago[0] <= true_ns <= ago[1]
+                ):
                     self.found.say(f"{name}: {key} is of {true_ns}, and recorded as of {early_ns} to {late_ns}")
+
+    def _awake_since(self, node: str, began_ns: int, admitted_ns: int) -> bool:
+        """Whether a tuple that began while the machine slept was admitted after that, and after all other sleep."""
+        slept = self.line.slept[node]
+        during = any(since_ns - SAME_NS <= began_ns <= until_ns for since_ns, until_ns in slept)
+        return during and admitted_ns >= max(until_ns for _, until_ns in slept)
 
     def _when(self, node: str, true_ns: int, late: bool = False) -> int:
         """When the node's clock has shown something, of which it would be that true instant had it never slept since.

@@ -42,9 +42,12 @@ class SideCheck:
     def _latest(self, story: Story, ran: rec.Ran) -> int | None:
         """-1: nothing had come. Under the plan itself, or one before: what comes under that is news for this one."""
         latest: int | None = -1
-        under = self._epoch(ran)
+        under, lives = self._epoch(ran), story.lives()
+        life = lives.get(ran.flags & rec.PLAN_EPOCH_MASK)
         for record in story.records:
-            if isinstance(record, rec.Absorbed) and record.at_ns <= ran.start_ns and self._epoch(record) <= under:
+            if not isinstance(record, rec.Absorbed) or lives.get(record.flags & rec.PLAN_EPOCH_MASK) != life:
+                continue
+            if record.at_ns <= ran.start_ns and self._epoch(record) <= under:
                 latest = self.numbers.get((record.source, record.epoch, record.seq))
         return latest
 

@@ -65,6 +65,10 @@ class StreetLine(AgentsLine):
         """The street's plan of that name."""
         return super().deploy(NAMES.get(name, name), tries)
 
+    def stop_and_deploy(self, name: str) -> CoordinatorProcess:
+        """The street's plan of that name."""
+        return super().stop_and_deploy(NAMES.get(name, name))
+
     def feed(self, name: str, instants: list[int]) -> None:
         """Some tuples of t are old, many of them about as old as they may be; now and then more come than is allowed.
         None of the last ten, which are there to see that all is well."""

@@ -81,15 +81,19 @@ class WindowCheck:
                     self.found.say(f"{name} has no number {number}, and holds {sorted(numbers)}")
 
     def _ends(self, story: Story) -> None:
-        """Each window between the first and the last that ended has ended once."""
-        ends: Counter[int] = Counter()
+        """Each window between the first and the last that ended has ended once, under plans that follow each other."""
+        lives, ends_of = story.lives(), defaultdict[int, Counter[int]](Counter)
         for record in story.records:
             if isinstance(record, rec.Window) and record.state != rec.WINDOW_OPENED:
                 last = record.last_number if record.state == rec.WINDOW_SKIPPED else record.seq
-                ends.update(range(record.seq, last + 1))
+                ends_of[lives.get(record.flags & rec.PLAN_EPOCH_MASK, 0)].update(range(record.seq, last + 1))
                 self.found.counts[f"windows {rec.WINDOW_STATES[record.state]}"] += last + 1 - record.seq
                 if record.state == rec.WINDOW_CLOSED and not story.lossy:
                     self._given(story, (record.source, record.epoch, record.seq))
+        for ends in ends_of.values():
+            self._once(story, ends)
+
+    def _once(self, story: Story, ends: Counter[int]) -> None:
         twice = sorted(number for number, count in ends.items() if count > 1)
         if twice:
             self.found.say(f"windows {twice[:5]} of {story.epoch} ended twice")
