@@ -2,7 +2,7 @@
 .DEFAULT_GOAL := help
 BIN := .venv/bin
 export PYTHONDONTWRITEBYTECODE := # what is compiled is kept, or else every process of a test compiles it again
-SIDE_BY_SIDE := -n 3 --dist loadfile --no-loadscope-reorder
+SIDE_BY_SIDE := -n 4 --dist loadfile --no-loadscope-reorder
 
 .venv/.ready: pyproject.toml requirements.lock infra/setup.sh
 	@infra/setup.sh
