@@ -1,5 +1,6 @@
 """What the coordinator has collected of each incarnation of a runtime, in the order in which it was written."""
 
+import json
 from collections import defaultdict
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field
@@ -88,9 +89,11 @@ def read(run: Path, known: Mapping[str, Plan]) -> Library:
     stamps = {int(plan.hash[: rec.STAMP], 16): name for name, plan in known.items()}
     for node in {each.node for each in library.stories}:
         max(library.of(node), key=lambda each: each.starts).last = True
+    traces = json.loads((run / "run.json").read_text())["traces"]
+    lost = {each["node"] for each in traces if not each["reachable"]}  # nothing more could be collected of them
     for story in library.stories:
         story.crashed = story.sealed != rec.STATE_ENDED and not story.last  # the last one still ran
-        story.holed = story.holed or not (story.sealed or story.last)
+        story.holed = story.holed or not (story.sealed or story.last) or story.node in lost
         for record in story.records:
             if isinstance(record, rec.Plan):
                 epoch = record.plan_epoch & rec.PLAN_EPOCH_MASK
