@@ -139,8 +139,9 @@ class PeerClock:
 
     def met(self, at_ns: int, suspensions: int) -> None:
         """A new connection: what was asked over the one before is not answered any more. suspensions: how often the
-        peer's clock has stood still, as it says itself. Over a slow link no answer would contradict what was known."""
-        if suspensions != self._suspensions and self.known:
+        peer's clock has stood still, as it says itself: over a slow link no answer would contradict what was known, and
+        what an answer tells holds for nothing of before."""
+        if suspensions != self._suspensions:
             self.suspended(at_ns)
         self._suspensions = suspensions
         self._ask_soon(at_ns)

@@ -1,7 +1,7 @@
 """Whether the bounds that are recorded hold what is true: of a tuple's origin, and of how long a result took."""
 
 from collections import defaultdict
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 
 from protos import records as rec
 from tests.simulation.agents.agent_checker import Verdicts
@@ -13,6 +13,7 @@ OUTPUTS = {2: "fast", 3: "pair", 4: "near"}
 SOURCES = {stream: name for name, (stream, _) in FED.items()}
 DRIFT_PPM, MILLION = 110, 1_000_000  # of two clocks against each other
 ROUNDED_NS = 1000
+Span = tuple[int, int]
 SAME_NS = 1000  # an instant that is so near to a waking may be of before the sleep
 
 
@@ -60,30 +61,36 @@ class BoundsCheck:
         clock = self.line.clocks.get(story.clock)
         if clock is None:
             return
+        slept = self._slept(story)
         for record in story.records:
             key = (record.source, record.epoch, record.seq)
             if isinstance(record, rec.Admitted) and key in self.numbers and record.source == stream:
                 true_ns, margin_ns = self._true(key)
-                late_ns = self._when(story.node, clock.true_ns(record.origin_hi_ns), late=True)
-                early_ns = self._when(story.node, clock.true_ns(record.origin_lo_ns)) if record.origin_lo_ns > 0 else 0
+                late_ns = self._when(slept, clock.true_ns(record.origin_hi_ns), late=True)
+                early_ns = self._when(slept, clock.true_ns(record.origin_lo_ns)) if record.origin_lo_ns > 0 else 0
                 if early_ns - margin_ns <= true_ns <= late_ns + margin_ns:
                     continue
                 ago = clock.true_ns(record.origin_lo_ns) - margin_ns, clock.true_ns(record.origin_hi_ns) + margin_ns
-                if not (
-                    self._awake_since(story.node, true_ns, clock.true_ns(record.at_ns)) and ago[0] <= true_ns <= ago[1]
-                ):
+                if not (self._awake_since(slept, true_ns, clock.true_ns(record.at_ns)) and ago[0] <= true_ns <= ago[1]):
                     self.found.say(f"{name}: {key} is of {true_ns}, and recorded as of {early_ns} to {late_ns}")
 
-    def _awake_since(self, node: str, began_ns: int, admitted_ns: int) -> bool:
+    def _slept(self, story: Story) -> list[Span]:
+        """Of its machine, while it had that clock."""
+        begun_ns = self.line.begun_ns[story.clock]
+        end_ns = min((at_ns for at_ns in self.line.machines[story.node].boots if at_ns > begun_ns), default=1 << 62)
+        return [span for span in self.line.slept[story.node] if begun_ns <= span[0] < end_ns]
+
+    @staticmethod
+    def _awake_since(slept: Sequence[Span], began_ns: int, admitted_ns: int) -> bool:
         """Whether a tuple that began while the machine slept was admitted after that, and after all other sleep."""
-        slept = self.line.slept[node]
         during = any(since_ns - SAME_NS <= began_ns <= until_ns for since_ns, until_ns in slept)
         return during and admitted_ns >= max(until_ns for _, until_ns in slept)
 
-    def _when(self, node: str, true_ns: int, late: bool = False) -> int:
-        """When the node's clock has shown something, of which it would be that true instant had it never slept since.
+    @staticmethod
+    def _when(slept: Sequence[Span], true_ns: int, late: bool = False) -> int:
+        """When a clock has shown something, of which it would be that true instant had it never slept since.
         late: the last instant, where it showed it all the while it slept."""
-        for since_ns, until_ns in reversed(self.line.slept[node]):
+        for since_ns, until_ns in reversed(slept):
             if true_ns < until_ns - SAME_NS:
                 true_ns -= until_ns - since_ns
             elif late or true_ns > until_ns + SAME_NS:

@@ -36,12 +36,13 @@ class Given(NamedTuple):
 
 
 class StreetLine(AgentsLine):
-    """given: all results; clocks: by domain, of all boots; ages: of tuples that were old when they were sent, by
-    source."""
+    """given: all results; clocks: by domain, of all boots; begun_ns: of these, when they began; ages:
+    of tuples that were old when they were sent, by source."""
 
     def __init__(self, seed: int, run: Path, ring_records: int = 4096) -> None:
         self.given: list[Given] = []
         self.clocks: dict[str, SimulatedClock] = {}
+        self.begun_ns: dict[str, int] = {}
         self.ages: dict[str, dict[int, int]] = {}
         super().__init__(seed, run, ring_records)
         self._slow_disks()
@@ -58,7 +59,7 @@ class StreetLine(AgentsLine):
     def new_clock(self, name: str) -> SimulatedClock:
         """It is remembered."""
         clock = super().new_clock(name)
-        self.clocks[clock.domain] = clock
+        self.clocks[clock.domain], self.begun_ns[clock.domain] = clock, self.time.now_ns
         return clock
 
     def deploy(self, name: str, tries: int = 1) -> CoordinatorProcess:
