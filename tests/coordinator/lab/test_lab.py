@@ -51,10 +51,10 @@ def test_two_nodes_from_certificates_to_a_report(tmp_path: Path) -> None:
     (example / "query.yaml").write_text(query)
     walked = steps(example, tmp_path)
     count = len(walked.results)
-    (facts,) = walked.report["outputs"].values()
-    assert count == facts["met"] > 0
-    assert not any(facts[what] for what in ("late", "shed", "lost", "undecidable"))
-    assert walked.report["conservation"]["admitted"] == walked.report["conservation"]["accounted"] == count
+    (facts,) = walked.report.outputs.values()
+    assert count == facts.met > 0
+    assert not any((facts.late, facts.shed, facts.lost, facts.undecidable))
+    assert walked.report.conservation.admitted == walked.report.conservation.accounted == count
     refused = walked.refused
     assert "speaks TLS" in refused["feed without an identity"] and "speaks TLS" in refused["listen without an identity"]
     assert "of another cluster" in refused["feed with another cluster's identity"]
