@@ -37,6 +37,7 @@ HEAD_BYTES = HEAD.size  # 64, as a record
 MAGIC = b"\xb7BLK"
 CHECK_AT = HEAD_BYTES - 8
 MOST_RECORDS = 1023  # of a block, which is at most 64 KiB
+MOST_COUNT = (1 << 32) - 1  # of a block whose records are missing
 MOST_NUMBER = 1 << 62  # of a record: what is counted on from it still fits in 64 bits
 MOST_TRIED = 16  # times the bytes of a segment: what the search for sound blocks among damaged bytes reads at most
 SEAL, MISSING, FREED = 1, 2, 4
@@ -121,7 +122,14 @@ class Chain:
 
     def missing(self, count: int, position: int = 0) -> bytes:
         """In place of so many records that are lost."""
-        return self._next(Block(self.boot, self.end, count, position, self.name, b"", MISSING))
+        found = []
+        while count:
+            part = min(count, MOST_COUNT)
+            count -= part
+            found.append(
+                self._next(Block(self.boot, self.end, part, max(0, position - count), self.name, b"", MISSING))
+            )
+        return b"".join(found)
 
     def seal(self, state: int, position: int = 0) -> bytes:
         """The last block."""

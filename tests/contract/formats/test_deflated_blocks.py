@@ -108,3 +108,9 @@ def test_blocks_behind_a_damaged_one_are_found() -> None:
 def test_numbers_that_nobody_writes_are_damage(block: Block) -> None:
     ((_, found),) = scan(block.packed(), 0)
     assert isinstance(found, Flaw)
+
+
+def test_more_may_be_missing_than_one_block_can_say() -> None:
+    lost = 3 * (1 << 32)
+    blocks = blocks_of(chain().missing(lost, lost))
+    assert len(blocks) == 4 and blocks[-1].end == blocks[-1].position == lost
