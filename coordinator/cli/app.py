@@ -73,11 +73,15 @@ def every_command(
         lines.use_json()
 
 
-@cache
 def register(*names: str) -> None:
-    """Adds these commands, else every one, once per process."""
+    """Adds these commands, else every one, each once per process."""
     for name in names or COMMANDS:
-        importlib.import_module(f"coordinator.cli.commands.{name}").register(app)
+        _add(name)
+
+
+@cache
+def _add(name: str) -> None:
+    importlib.import_module(f"coordinator.cli.commands.{name}").register(app)
 
 
 def asked(arguments: Sequence[str]) -> tuple[str, ...]:

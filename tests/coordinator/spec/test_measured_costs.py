@@ -74,8 +74,7 @@ RUN = CliRunner()
 
 @pytest.fixture(autouse=True, scope="module")
 def _commands() -> None:
-    if not app.app.registered_commands:
-        app.register()
+    app.register()
 
 
 def planned(files: Files, text: str = COSTS, query: str = QUERY, **use: Any) -> Plan:
