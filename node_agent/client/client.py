@@ -29,6 +29,7 @@ from node_agent.client.connection import (
     NotTrustedError,
     UnreachableError,
     dial,
+    greet_plainly,
     parse_address,
 )
 from node_agent.host.clock import clock_domain, new_boot, now_ns
@@ -96,7 +97,7 @@ class _Client:
         on_outage: Callable[[str], object] | None,
     ) -> None:
         parse_address(address)
-        self._greet: Greet = Connection
+        self._greet: Greet = greet_plainly
         if tls is not None:
             from node_agent.client.tls import greeter  # loads OpenSSL
 

@@ -5,11 +5,11 @@ what it triggers are the engine's.
 """
 
 from collections.abc import Callable
-from typing import Any
+from typing import Any, Protocol
 
 from node_agent.core.engine.engine import Engine
 from node_agent.core.lineage import Lineage
-from node_agent.core.model import Job, Step, Unit
+from node_agent.core.model import Exit, Job, Step, Unit
 from node_agent.host.trace_ring import HANG, HANG_AT, WRITTEN, RingFacts
 from node_agent.operators.api import At, Many
 from node_agent.operators.hop import UnencodableError
@@ -95,16 +95,24 @@ def _nothing(at_ns: int) -> None:
     """No sockets to drain."""
 
 
+class Barrier(Protocol):
+    """Takes an operator's results in the executor's place."""
+
+    def emit(self, exit_: Exit, items: list[Item]) -> None:
+        """An operator has run on all its items; what it gave on that exit."""
+
+
 class Executor:
     """Runs task instances on the calling thread, one at a time.
 
     now: the node's clock in ns. spend(step, lineage, raised): called after each run of an operator, whose cost it
     measures, fills up or simulates. failed(step, error): told of every operator that raised; the tuple is lost, nothing
     else happens. drain(at_ns): called at the end of the first instance that ends at `due_ns` or later, before the next
-    one is chosen, so that what has arrived by then takes part in the choice; it sets the next `due_ns`.
+    one is chosen, so that what has arrived by then takes part in the choice; it sets the next `due_ns`. stepwise: every
+    instance runs operator by operator, with `operate` and through the barrier, if there is one.
     """
 
-    __slots__ = ("drain", "due_ns", "engine", "failed", "now", "operate", "spend")
+    __slots__ = ("barrier", "drain", "due_ns", "engine", "failed", "now", "operate", "spend", "stepwise")
 
     def __init__(
         self,
@@ -117,6 +125,8 @@ class Executor:
         self.due_ns = NEVER
         self.operate: Operate = apply  # of an operator that runs on several tuples, one after the other
         self.drain: Callable[[int], None] = _nothing
+        self.stepwise = False
+        self.barrier: Barrier | None = None
 
     def run(self, job: Job, facts: RingFacts | None = None) -> Job | None:  # noqa: PLR0912 - the hot path: no calls
         """Run the instance to its end; returns the next one that the engine chose.
@@ -125,7 +135,7 @@ class Executor:
         on with the next one until `drain` was called, an instance did not end normally, or nothing is ready.
         """
         engine, now, spend = self.engine, self.now, self.spend
-        if not engine.simple:
+        if self.stepwise or not engine.simple:
             return self._run_items(job.unit, self._items(job), job.unit.chain, now())
         due_ns = self.due_ns
         while True:
@@ -267,10 +277,15 @@ class Executor:
         return got[: self.engine.police(self.now(), unit, step, [lineage for lineage, _ in got], slot)]
 
     def _emit(self, step: Step, items: list[Item]) -> None:
-        if step.exit is not None and items:
+        exit_ = step.exit
+        if exit_ is None:
+            return
+        if self.barrier is not None:
+            self.barrier.emit(exit_, items)
+        elif items:
             at_ns = self.now()
             for slot, lineage, payload in items:
-                self.engine.emit(at_ns, step.exit, lineage, payload, slot)
+                self.engine.emit(at_ns, exit_, lineage, payload, slot)
 
     def _finish(self, unit: Unit, items: list[Item], failed: dict[int, int], start_ns: int) -> Job | None:
         engine, end_ns = self.engine, self._ended()
