@@ -5,7 +5,7 @@ what it triggers are the engine's.
 """
 
 from collections.abc import Callable
-from typing import Any, Protocol
+from typing import Protocol
 
 from node_agent.core.engine.engine import Engine
 from node_agent.core.lineage import Lineage
@@ -21,8 +21,8 @@ ORDINAL_LIMIT = 1 << 32
 NEVER = 1 << 62
 RAISED = (Exception, SystemExit)  # what an operator may do to its tuple; an operator's exit() ends no node
 
-Item = tuple[int, Lineage, Any]  # slot in the batch, lineage, payload
-Operate = Callable[[Step, Lineage, Any, int, int], list[tuple[Lineage, Any]]]  # as `apply`
+Item = tuple[int, Lineage, object]  # slot in the batch, lineage, payload
+Operate = Callable[[Step, Lineage, object, int, int], list[tuple[Lineage, object]]]  # as `apply`
 
 pack_hang = HANG.pack_into
 
@@ -42,7 +42,7 @@ class Rest(list[Item]):
     """Payload of an instance that yielded at an operator's boundary: what its next operator gets."""
 
 
-def results(lineage: Lineage, result: Any) -> list[tuple[Lineage, Any]]:
+def results(lineage: Lineage, result: object) -> list[tuple[Lineage, object]]:
     """What an operator returned (None, a value, or Many), each with its lineage. Raises OutputsError."""
     if result is None:
         return []
@@ -58,16 +58,17 @@ def results(lineage: Lineage, result: Any) -> list[tuple[Lineage, Any]]:
     return [((source, epoch, seq, first + i, lo_ns, hi_ns), value) for i, value in enumerate(values)]
 
 
-def call(step: Step, lineage: Lineage, payload: Any, now_ns: int, deadline_ns: int) -> Any:
+def call(step: Step, lineage: Lineage, payload: object, now_ns: int, deadline_ns: int) -> object:
     """Call an operator that reads more than its one input: joined inputs, side inputs, the time, lineage."""
     if step.collects is not None:
-        return step.collects.present(now_ns, lineage, payload)
+        step.collects.present(now_ns, lineage, payload)
+        return None
     inputs = payload if step.join else (payload,)
     sides = {side.port: side.value for side in step.sides}
     return step.call(inputs, sides, At(now_ns, (lineage[4], lineage[5]), lineage[4] + deadline_ns))
 
 
-def ask(step: Step, lineage: Lineage, payload: Any, now_ns: int, deadline_ns: int) -> Any:
+def ask(step: Step, lineage: Lineage, payload: object, now_ns: int, deadline_ns: int) -> object:
     """`call`, unless the tuple is late for the operator. Raises LateError."""
     late = step.late
     if late is not None:
@@ -78,7 +79,7 @@ def ask(step: Step, lineage: Lineage, payload: Any, now_ns: int, deadline_ns: in
     return call(step, lineage, payload, now_ns, deadline_ns)
 
 
-def apply(step: Step, lineage: Lineage, payload: Any, now_ns: int, deadline_ns: int) -> list[tuple[Lineage, Any]]:
+def apply(step: Step, lineage: Lineage, payload: object, now_ns: int, deadline_ns: int) -> list[tuple[Lineage, object]]:
     """Run one operator on one tuple, late or not. Raises OutputsError, and what the operator raises."""
     result = step.call(payload) if step.bare else call(step, lineage, payload, now_ns, deadline_ns)
     return results(lineage, result)
@@ -192,7 +193,7 @@ class Executor:
     # -- several tuples at once: batches, Many, instances that yield
 
     def _raised(
-        self, unit: Unit, step: Step, lineage: Lineage, payload: Any, start_ns: int, error: BaseException
+        self, unit: Unit, step: Step, lineage: Lineage, payload: object, start_ns: int, error: BaseException
     ) -> Job | None:
         """An operator has not returned: it raised, or it was not to start on that tuple."""
         if error.__class__ is LateError:
@@ -206,7 +207,7 @@ class Executor:
             return job.payload
         return [(slot, each.lineage, each.payload) for slot, each in enumerate(self.engine.jobs)]
 
-    def _run_many(self, unit: Unit, lineage: Lineage, result: Many, step: Step, start_ns: int) -> Job | None:
+    def _run_many(self, unit: Unit, lineage: Lineage, result: object, step: Step, start_ns: int) -> Job | None:
         """The rest of the chain, after one of its operators has returned several values."""
         try:
             got = results(lineage, result)
@@ -260,7 +261,7 @@ class Executor:
         if self.spend is not None:
             self.spend(step, lineage, raised)
 
-    def _policed(self, unit: Unit, step: Step, lineage: Lineage, payload: Any) -> Any:
+    def _policed(self, unit: Unit, step: Step, lineage: Lineage, payload: object) -> object:
         """What passes of the one result of an operator, or of none."""
         if payload is None:
             self._within(unit, step, [])
@@ -269,8 +270,8 @@ class Executor:
         return payload
 
     def _within(
-        self, unit: Unit, step: Step, got: list[tuple[Lineage, Any]], slot: int = 0
-    ) -> list[tuple[Lineage, Any]]:
+        self, unit: Unit, step: Step, got: list[tuple[Lineage, object]], slot: int = 0
+    ) -> list[tuple[Lineage, object]]:
         """What passes of the results of one input; the surplus is shed."""
         if step.police is None:
             return got

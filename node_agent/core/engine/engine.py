@@ -16,7 +16,7 @@ from typing import Protocol
 
 from node_agent.core import plan as plans
 from node_agent.core.engine import joins
-from node_agent.core.engine.compiler import Calls, compile_plan
+from node_agent.core.engine.compiler import compile_plan
 from node_agent.core.engine.joins import GONE, JoinEnd
 from node_agent.core.engine.ledger import Ledger
 from node_agent.core.engine.ready_queue import ReadyQueue
@@ -25,6 +25,7 @@ from node_agent.core.expiry import is_late
 from node_agent.core.facts import HEADED, Facts
 from node_agent.core.lineage import Lineage, merged
 from node_agent.core.model import (
+    Calls,
     CompiledPlan,
     Displaced,
     Effect,
