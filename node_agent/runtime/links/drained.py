@@ -11,7 +11,7 @@ from node_agent.core.punctuation import PUNCTUATION
 from node_agent.runtime.links.credit import Backpressure
 
 Arrival = tuple[CompiledPlan, int, int, Lineage, object, int, int]
-"""plan, source or 0, stream, lineage, payload or mark, bytes, the client's stamp"""
+"""plan, source or 0, stream, lineage, payload or punctuation, bytes, the client's stamp"""
 _PUNCTUATION = frozenset(PUNCTUATION)
 
 

@@ -100,7 +100,7 @@ class PeerLink:
     # -- what the runtime tells
 
     def offer(self, at_ns: int, data: bytes, give_up_ns: int, tag: Tag) -> None:
-        """Queue a tuple, or a mark; a link that is full loses it."""
+        """Queue a tuple, or punctuation; a link that is full loses it."""
         if self.sender.offer(at_ns, data, give_up_ns, tag):
             tag[0].held += 1
         else:
