@@ -1,5 +1,6 @@
 """Marks in the runtime: what a link owes, what a peer may tell, how old a counted tuple may be, heartbeats."""
 
+import select
 import socket
 from collections.abc import Iterator
 from contextlib import contextmanager
@@ -74,7 +75,8 @@ class Peer:
 
     def greet(self, runtime: Runtime) -> None:
         """Until the hello has arrived there."""
-        while not runtime.outbox.links["b"]._connection:
+        runtime.step(wait=False)
+        while not select.select([self.listener], [], [], 0)[0]:
             runtime.step(wait=False)
         self.end, _ = self.listener.accept()
         self.end.setblocking(False)
