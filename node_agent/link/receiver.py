@@ -31,7 +31,7 @@ class Arrived(NamedTuple):
     absent: bool
     at_ns: int  # to sinks only: the instant of delivery, else 0
     mark: int = 0  # of what is absent: FILTERED, REMOVED, EXACT or QUIET (wire/frames.py)
-    first: int = 0  # the lowest number that a mark is about
+    first: int = 0  # the lowest number that punctuation is about
 
 
 class Memory:
@@ -125,7 +125,7 @@ class Receiver:
         memory = self._memory
         if memory is None:
             return tuples
-        # A mark of a range, or a heartbeat, has the lineage of a number that is another tuple's; twice told is no harm.
+        # Punctuation of a range and a heartbeat have the lineage of another tuple's number; twice told is no harm.
         fresh = [item for item in tuples if item[6] or memory.is_fresh((*item[0][:4], item[1], item[2]))]
         self.duplicates += len(tuples) - len(fresh)
         return fresh
