@@ -26,7 +26,9 @@ from node_agent.wire import frames
 from protos import plan_pb2, records
 from tests.node_agent.live import chain_plan
 
+Route = tuple[int, str, str]
 A, B = (0, "a", "127.0.0.1:1"), (1, "b", "127.0.0.1:2")
+MOVED = (1, "b", "127.0.0.1:3")
 
 
 def _sending_plan(**changes: Any) -> plan_pb2.LocalPlan:
@@ -60,13 +62,15 @@ def processes(tmp_path: Path) -> Iterator[Any]:
         listener.close()
 
 
-def _store(state: Path, *wanted: tuple[plan_pb2.LocalPlan, int, State]) -> list[str]:
+def _store(state: Path, *wanted: tuple[plan_pb2.LocalPlan, int, State], routes: Sequence[Route] = ()) -> list[str]:
+    """routes: to b, a plan each."""
     plans, deployments = PlanStore(StateDir(state).plans), []
     for plan, epoch, condition in wanted:
         whole = f"plan {epoch}".encode()
         plan_hash = hashlib.sha256(whole).hexdigest()
         plans.put_plan(plan_hash, whole, {0: plan.SerializeToString()})
-        deployments.append(Deployment(plan_hash, epoch, condition, plan.query, (A, B)))
+        to_b = routes[len(deployments)] if routes else B
+        deployments.append(Deployment(plan_hash, epoch, condition, plan.query, (A, to_b)))
     plans.write(Durable(9, 0, tuple(deployments)))
     return [each.hash for each in deployments]
 
@@ -87,6 +91,20 @@ def test_a_draining_plan_never_admits_when_it_is_resumed(processes: Any, tmp_pat
     plans = process.runtime.plans
     assert (plans.state(old), plans.state(new)) == (State.COMMITTED, State.DRAINING)
     assert _plan_states(process) == [("prepared", 1), ("committed", 1), ("prepared", 2), ("draining", 2)]
+
+
+@pytest.mark.parametrize("drains", [0, 1], ids=["the older one", "the younger one"])
+def test_a_plan_that_drains_does_not_say_where_peers_are_when_it_is_resumed(
+    drains: int, processes: Any, tmp_path: Path
+) -> None:
+    states = [State.COMMITTED, State.COMMITTED]
+    states[drains] = State.DRAINING
+    routes = [MOVED, MOVED]
+    routes[drains] = B
+    _store(tmp_path / "s", (_sending_plan(), 1, states[0]), (_sending_plan(), 2, states[1]), routes=routes)
+    process = processes()
+    process.resume()
+    assert process.runtime.outbox.links["b"].address == MOVED[2]
 
 
 def test_a_damaged_plan_file_is_not_resumed_and_the_others_are(processes: Any, tmp_path: Path) -> None:
