@@ -64,6 +64,11 @@ BUGS = (
         "        empty = not (self.ready or self.loaded.waiting)\n",
     ),
     Bug(
+        "drain_untold", "A runtime that begins while a plan drains is not told so.",
+        "node_agent/control/deploy_protocol.py",
+        "    return [DrainInRuntime(known.hash, place)] if known.state is State.DRAINING else []\n", "    return []\n",
+    ),
+    Bug(
         "no_hand_over", "A plan begins without the state, windows and side values of the one before.",
         "node_agent/runtime/deployments/lifecycle.py",
         "            inherit_state(deployed.loaded, before.loaded,"
