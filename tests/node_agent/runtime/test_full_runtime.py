@@ -204,6 +204,22 @@ def test_it_is_looked_at_seldom(tmp_path: Path, monkeypatch: pytest.MonkeyPatch)
 # -- at the limit
 
 
+@pytest.mark.parametrize("memory_bytes", [32 << 10, JOB_BYTES, 1])
+def test_a_node_with_little_memory_grants_credit_and_has_room_when_nothing_waits(
+    memory_bytes: int, tmp_path: Path
+) -> None:
+    """Also once it is known how small tuples are: else a link to it stands still for ever."""
+    with in_process(plan(memory_bytes=memory_bytes), tmp_path) as runtime:
+        for _ in range(200):
+            runtime.backpressure.arrived(8, {"v": 1})
+        assert runtime.backpressure.credit(1) > 0 and runtime.backpressure.credit(40) > 0
+        assert runtime.backpressure.room > 0
+        queue(runtime, 100, {"v": 1})
+        assert runtime.backpressure.credit(1) == 0 == runtime.backpressure.room
+        at_rest(runtime)
+        assert runtime.backpressure.credit(1) > 0 and runtime.backpressure.room > 0
+
+
 @pytest.mark.parametrize(("on_full", "oldest"), [("drop-tail", 1), ("front", 1000)])
 def test_a_source_that_sheds_admits_when_full(on_full: str, oldest: int, tmp_path: Path) -> None:
     source = {"id": 1, "name": "in", "stream": 1, "on_full": on_full}
