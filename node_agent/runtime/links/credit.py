@@ -57,8 +57,10 @@ class Backpressure:
         self._left -= 1
         if not self._left:
             self._left, each = WEIGHED_EVERY, size_estimate(payload)
-            self._weight_16 += each - (self._weight_16 >> 4) if self._weighed else 16 * each - self._weight_16
-            self._weighed = True
+            if self._weighed:
+                self._weight_16 += each - (self._weight_16 >> 4)
+            else:  # the first one tells more than a guess
+                self._encoded_16, self._weight_16, self._weighed = 16 * size, 16 * each, True
 
     @property
     def ready(self) -> int:

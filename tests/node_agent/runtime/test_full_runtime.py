@@ -148,6 +148,15 @@ def test_results_of_operators_count_as_what_they_are(tmp_path: Path) -> None:
         assert not runtime.backpressure.full and len(runtime.plans.engine_slots[0].engine.loaded[0].units[1].queue) == 0
 
 
+def test_the_first_arrival_tells_how_much_credit_is_for_what_the_queues_may_hold(tmp_path: Path) -> None:
+    """Else a burst that comes soon after is more than they hold, and is shed."""
+    with in_process(plan(memory_bytes=64 << 10), tmp_path) as runtime:
+        runtime.backpressure.arrived(8, {"n": 1})
+        encoded = 8 + loads.FIELDS_BYTES
+        assert runtime.backpressure.credit(1) == runtime.backpressure.room * encoded
+        assert runtime.backpressure.room == (64 << 10) // (JOB_BYTES + size_estimate({"n": 1}))
+
+
 # -- the process's own memory
 
 

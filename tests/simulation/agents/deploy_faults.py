@@ -45,6 +45,23 @@ def _late_prepare(line: AgentsLine, fault: Fault, fired: Counter[str]) -> None:
     line.time.after(STATUS_NS, first.process.go_on)
 
 
+def _late_commit(line: AgentsLine, fault: Fault, fired: Counter[str]) -> None:
+    """A coordinator stands still when all nodes have prepared its plan. Another one deploys once more what runs, and
+    then the first one goes on."""
+    running, name = PLANS if line.deployments[-1].plan.endswith(PLANS[0]) else PLANS[::-1]
+    first, asked = line.deploy(name), list[Asked]()
+
+    def ask(_: str, one: Asked) -> None:
+        if one.method == "Commit" and first.process.current and not asked:
+            asked.append(one)
+            fired[fault.kind] += 1
+            first.process.pause()
+            line.time.after(SECOND // 10, lambda: line.deploy(running))
+            line.time.after((1000 + fault.size) * MS, first.process.go_on)
+
+    line.ledger.on_ask.append(ask)
+
+
 def _coordinator_paused(line: AgentsLine, fault: Fault, fired: Counter[str]) -> None:
     """In the middle of a deployment; another one deploys meanwhile, and then the first one goes on."""
     first = line.deploy(PLANS[fault.size % 2])
@@ -210,6 +227,7 @@ def _moved(line: AgentsLine, fault: Fault, fired: Counter[str]) -> None:
 
 DEPLOY_KINDS: dict[str, Begin] = {
     "coordinator_paused": _coordinator_paused, "deploy_cut": _deploy_cut, "redeploy_slowly": _redeploy_slowly,
-    "stop_cut": _stop_cut, "stop_half_done": _stop_half_done, "collect": _collect, "collect_power_cut": _collect_power_cut, "moved": _moved,
-    "commit_cut": _commit_cut, "late_prepare": _late_prepare, "collects_power_cut": _collects_power_cut,
+    "stop_cut": _stop_cut, "stop_half_done": _stop_half_done, "collect": _collect, "moved": _moved,
+    "collect_power_cut": _collect_power_cut, "commit_cut": _commit_cut, "late_prepare": _late_prepare,
+    "late_commit": _late_commit, "collects_power_cut": _collects_power_cut,
 }  # fmt: skip

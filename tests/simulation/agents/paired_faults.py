@@ -132,6 +132,6 @@ def _cut_peers(line: AgentsLine, fault: Fault, fired: Counter[str]) -> None:
 
 
 PAIRED_KINDS: dict[str, Begin] = {
-    "suspend_reset": _suspend_reset, "suspend_slow": _suspend_slow, "crash_unheard": _crash_unheard, "crash_power_cut": _crash_power_cut,
-    "forgotten": _forgotten, "cut_peers": _cut_peers,
+    "suspend_reset": _suspend_reset, "suspend_slow": _suspend_slow, "crash_unheard": _crash_unheard,
+    "crash_power_cut": _crash_power_cut, "forgotten": _forgotten, "cut_peers": _cut_peers,
 }  # fmt: skip

@@ -90,10 +90,9 @@ class _Rules:
             if isinstance(record, rec.Gap):
                 told += record.dropped - 1
                 self.found.counts["records that a GAP counts"] += record.dropped
-            elif told and isinstance(record, rec.Load) and record.flags & rec.FLAG:
-                if not index <= record.records_before <= index + told:
-                    self._say(f"record {index} says that {record.records_before} were before it, GAPs that {told} lack")
-                    return
+            elif told and isinstance(record, rec.Load) and not index <= record.records_before <= index + told:
+                self._say(f"record {index} says that {record.records_before} were before it, GAPs that {told} lack")
+                return
 
     def _plan(self, record: rec.Plan) -> None:
         epoch = record.plan_epoch & rec.PLAN_EPOCH_MASK

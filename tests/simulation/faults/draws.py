@@ -7,7 +7,6 @@ from typing import NamedTuple
 
 from tests.simulation.faults.fault import Fault
 
-
 BURSTS = {"burst", "crowded"}
 
 

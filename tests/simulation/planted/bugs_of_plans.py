@@ -20,6 +20,11 @@ BUGS = (
         "        fenced = self.durable\n",
     ),
     Bug(
+        "older_deployment_wins", "What was prepared before a plan was deployed again can end it by a late commit.",
+        "node_agent/control/deploy_protocol.py",
+        "        if epoch <= known.latest:\n", "        if epoch <= known.latest or known.latest:\n",
+    ),
+    Bug(
         "prepared_admits", "A plan that is only prepared admits tuples.",
         "node_agent/runtime/deployments/lifecycle.py",
         "            if each.state == COMMITTED\n            for source in each.plan.sources\n",
