@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import importlib
 import sys
+from collections.abc import Sequence
 from functools import cache
 from typing import Annotated
 
@@ -72,16 +73,26 @@ def every_command(
         lines.use_json()
 
 
+def register(*names: str) -> None:
+    """Adds these commands, else every one, each once per process."""
+    for name in names or COMMANDS:
+        _add(name)
+
+
 @cache
-def register() -> None:
-    """Adds every command, once per process."""
-    for name in COMMANDS:
-        importlib.import_module(f"coordinator.cli.commands.{name}").register(app)
+def _add(name: str) -> None:
+    importlib.import_module(f"coordinator.cli.commands.{name}").register(app)
+
+
+def asked(arguments: Sequence[str]) -> tuple[str, ...]:
+    """The command that a command line is for; none where it is for no single one, or for one that shares a file."""
+    words = [each for each in arguments if not each.startswith("-")]
+    return tuple(words[:1]) if words and words[0] in COMMANDS else ()
 
 
 def run() -> None:
     """Runs the command line; a failure that a user can mend is told in sentences, one per line, on stderr."""
-    register()
+    register(*asked(sys.argv[1:]))  # what typer makes of eighteen commands takes as long as a short one of them
     signals.watch()
     try:
         app()

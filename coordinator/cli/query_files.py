@@ -79,13 +79,13 @@ def load(
     measured: Costs | None = None,
     installed: Path | None = None,
 ) -> tuple[Query, Cluster | None, dict[str, str]]:
-    """As `planner.load`; where a query and the cluster are mistaken for each other, that is told. installed: as of
-    `--installed`. Raises BadInputError."""
+    """As `input_files.read_files`; where a query and the cluster are mistaken for each other, that is told. installed:
+    as of `--installed`. Raises BadInputError."""
     from coordinator.errors import BadInputError
-    from coordinator.solve import planner
+    from coordinator.spec import input_files
 
     try:
-        return planner.load(queries, cluster, (None, edited(installed)), share, measured)
+        return input_files.read_files(queries, cluster, (None, edited(installed)), share, measured)
     except BadInputError as error:
         check_order(queries, cluster)
         raise error

@@ -7,7 +7,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from pathlib import Path
 
-from coordinator.errors import AuditError, BadInputError, InfeasibleError, Mistake, OutOfTimeError, no_placement_in_time
+from coordinator.errors import AuditError, InfeasibleError, Mistake, OutOfTimeError, no_placement_in_time
 from coordinator.model import incumbent, problem
 from coordinator.model.allocation import Allocation
 from coordinator.model.chains import Contract
@@ -25,67 +25,14 @@ from coordinator.solve.guaranteed.search import Finder
 from coordinator.solve.heuristics import scale
 from coordinator.solve.milp import deadline, sqpr
 from coordinator.solve.milp.infeasible import explain
-from coordinator.spec import cluster as clusters
-from coordinator.spec import core_assignment, costs, graph, policy_names, query_reader
-from coordinator.spec.checks import declarations, query_checks
+from coordinator.spec import input_files, policy_names
 from coordinator.spec.cluster import Cluster
-from coordinator.spec.costs import Costs
-from coordinator.spec.files.yaml_source import Edit
 from coordinator.spec.query import Query
-from coordinator.spec.sharing.compose import compose
 from protos.plan_document import PaperAlternative, Plan, Solver
 
 LARGEST_ALTERNATIVES = 12
 ALTERNATIVE_SECONDS = 5.0
 FIRST_ATTEMPT_SECONDS = 10.0
-
-
-def load(
-    query_paths: Path | Sequence[Path],
-    cluster_path: Path | None,
-    edits: tuple[Edit | None, Edit | None] = (None, None),
-    share: bool = True,
-    measured: Costs | None = None,
-) -> tuple[Query, Cluster | None, dict[str, str]]:
-    """The files, checked against each other, and the streams' types; `edits`: what changes queries and the cluster
-    before they are checked. Several queries, which need a cluster, become one; `share`: with the operators that they
-    have in common; `measured`: costs in place of those that the queries declare. Raises BadInputError with the problems
-    of all files."""
-    paths = [query_paths] if isinstance(query_paths, Path) else list(query_paths)
-    problems = []
-    found: list[Query] = []
-    cluster: Cluster | None = None
-    for path in paths:
-        try:
-            found.append(query_reader.load(path, edits[0]))
-        except BadInputError as error:
-            problems += error.problems
-    try:
-        cluster = clusters.load(cluster_path, edits[1]) if cluster_path else None
-    except BadInputError as error:
-        problems += error.problems
-    known = None if problems else cluster
-    types: dict[str, str] = {}
-    if not problems:
-        costs.check(measured, [query.name for query in found])
-    for number, given in enumerate(found):
-        try:
-            found[number] = query = costs.applied(given, measured, known.catalog if known else None)
-            types = dict(query_checks.check(query, known))
-            if not problems:
-                declarations.check(query)
-        except BadInputError as error:
-            problems += error.problems
-    if problems:
-        raise BadInputError(problems)
-    if cluster is None:
-        assert len(found) == 1  # where several may be shared depends on the cluster
-        return found[0], None, types
-    resolved = [core_assignment.resolve(query, cluster) for query in found]
-    if len(resolved) == 1:
-        return resolved[0], cluster, types
-    composed = compose(resolved, cluster, share).query
-    return composed, cluster, dict(graph.types(composed, cluster.catalog))
 
 
 def make_plan(
@@ -97,8 +44,8 @@ def make_plan(
 ) -> Plan:
     """The plan for the files of one query or several, and a cluster. Raises BadInputError, InfeasibleError,
     OutOfTimeError, and AuditError where the planner itself is wrong. `watch` is told how the search for a large
-    problem goes; `share`: as of `load`."""
-    query, cluster, types = load(query_paths, cluster_path, share=share)
+    problem goes; `share`: as of `input_files.read_files`."""
+    query, cluster, types = input_files.read_files(query_paths, cluster_path, share=share)
     assert cluster is not None  # a path was given
     return plan(query, cluster, types, choices, watch)
 

@@ -20,8 +20,8 @@ from pydantic import BaseModel
 
 from coordinator.error_codes import Code
 from coordinator.errors import BadInputError, Mistake
-from coordinator.solve import planner
 from coordinator.solve.option_checks import BadOptionError
+from coordinator.spec import input_files
 from coordinator.spec.cluster import Cluster
 from coordinator.spec.costs import Costs
 from coordinator.spec.files import yaml_source
@@ -96,8 +96,8 @@ def load(
     measured: Costs | None = None,
     edit: yaml_source.Edit | None = None,
 ) -> tuple[Query, Cluster, dict[str, str]]:
-    """As `planner.load`, with the changes made, in their order; a cost that is changed is not the measured one. edit:
-    of the cluster file, before the changes. Raises BadOptionError naming the option."""
+    """As `input_files.read_files`, with the changes made, in their order; a cost that is changed is not the measured
+    one. edit: of the cluster file, before the changes. Raises BadOptionError naming the option."""
     changes = [parse(option) for option in options]
     paths = [query_paths] if isinstance(query_paths, Path) else list(query_paths)
     try:
@@ -124,7 +124,7 @@ def _load(
 ) -> tuple[Query, Cluster, dict[str, str]]:
     together = [_File(yaml_source.load(path).data) for path in query_paths]
     if len(together) > 1:
-        before, _, _ = planner.load(query_paths, cluster_path, (None, edit), share, measured)
+        before, _, _ = input_files.read_files(query_paths, cluster_path, (None, edit), share, measured)
         together = [_File(file.data, before.parts[str(file.data["query"])]) for file in together]
     cluster = _File(yaml_source.load(cluster_path).data)
     targets = [(change, *_target(change, together, cluster)) for change in changes]
@@ -145,7 +145,7 @@ def _load(
     if measured is not None:
         measured = measured.without(_costed(targets, together))
     by_path = dict(zip(query_paths, together, strict=True))
-    query, after, types = planner.load(
+    query, after, types = input_files.read_files(
         query_paths,
         cluster_path,
         (lambda file: edited(file, QUERY_KINDS, by_path[file.path]), edited_cluster),

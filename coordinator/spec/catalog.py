@@ -30,7 +30,7 @@ Kind = Literal["map", "join", "union", "aggregate"]
 class Parameter(BaseModel):
     """One parameter of `with:`."""
 
-    model_config = ConfigDict(extra="ignore", allow_inf_nan=False)
+    model_config = ConfigDict(extra="ignore", allow_inf_nan=False, defer_build=True)
     type: Literal["number", "integer", "string", "boolean", "any"] = "any"
     default: Any = None
     required: bool = False
@@ -40,7 +40,7 @@ class Installed(BaseModel):
     """An operator's face. `inputs`: port to type, in order; with `variadic` any number from two, of an aggregate any
     number of streams, all of them of the type of the one that is named."""
 
-    model_config = ConfigDict(extra="ignore", populate_by_name=True)
+    model_config = ConfigDict(extra="ignore", populate_by_name=True, defer_build=True)
     version: str = "1"
     code: Annotated[str, Field(pattern="^([0-9a-f]{64})?$")] = ""
     kind: Kind
@@ -55,7 +55,7 @@ class Installed(BaseModel):
 class OperatorsFile(BaseModel):
     """operators.json."""
 
-    model_config = ConfigDict(extra="ignore")
+    model_config = ConfigDict(extra="ignore", defer_build=True)
     shimekiri: Annotated[int, Field(ge=1, le=1)]
     codecs: list[str] = []
     fields: dict[str, dict[str, Any]] = {}

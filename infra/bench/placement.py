@@ -13,9 +13,9 @@ from coordinator.model import problem
 from coordinator.model.allocation import Allocation
 from coordinator.model.limits import Limits
 from coordinator.model.progress import Progress, relative_gap
-from coordinator.solve import planner
 from coordinator.solve.heuristics import scale
 from coordinator.solve.milp import deadline
+from coordinator.spec import input_files
 from infra.bench.figures import Figure
 from infra.bench.instances import Recipe, write
 
@@ -50,7 +50,7 @@ def placement() -> list[Figure]:
 
 
 def _built(query: Path, cluster: Path) -> problem.Problem:
-    read, nodes, _ = planner.load(query, cluster)
+    read, nodes, _ = input_files.read_files(query, cluster)
     assert nodes is not None  # a path was given
     return problem.build(read, nodes, {})
 

@@ -55,7 +55,8 @@ def register(app: typer.Typer) -> None:
     def report(
         runs: Annotated[list[Path], typer.Argument(help="Run directories; several are shown side by side.")],
         engine: Annotated[
-            Engine, typer.Option(help="auto: Spark where there is a Java for it, else Python; the verdict is the same.")
+            Engine,
+            typer.Option(help="auto: plain Python for small runs, Spark for large ones; the verdict is the same."),
         ] = Engine.auto,
         master: Annotated[str | None, typer.Option(help="Spark's master; by default two threads here.")] = None,
         output: Annotated[

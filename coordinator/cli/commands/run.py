@@ -191,11 +191,12 @@ def _made(
     from coordinator.cli.planning import hinting
     from coordinator.model.choices import Choices
     from coordinator.solve import planner
+    from coordinator.spec import input_files
 
     costs, best_effort = how
     measured = query_files.costs(costs, query_files.WORST, query_files.MARGIN)
     choices = Choices(best_effort=best_effort)
-    loaded, known, types = planner.load(queries, cluster, (None, edit), measured=measured)
+    loaded, known, types = input_files.read_files(queries, cluster, (None, edit), measured=measured)
     assert known is not None  # a path was given
     also = query_files.costs_options(costs, query_files.WORST, query_files.MARGIN)
     with hinting([*queries, cluster, *also], choices, loaded):

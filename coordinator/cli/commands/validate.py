@@ -43,7 +43,7 @@ def register(app: typer.Typer) -> None:
     ) -> None:
         """Check a query, and against a cluster if one is given, or several that are to run together; every problem is
         told with its file and line."""
-        from coordinator.explain import cost_lines, sharing_lines, window_lines
+        from coordinator.explain import cost_lines, window_lines
         from coordinator.spec.catalog import Catalog
         from coordinator.spec.files.schema import schema_text
         from coordinator.units import counted
@@ -74,6 +74,8 @@ def register(app: typer.Typer) -> None:
         for line in window_lines.of_query(checked, known.catalog if known else Catalog()):
             typer.echo(line)
         if known and len(queries) > 1:
+            from coordinator.explain import sharing_lines
+
             for line in sharing_lines.planned_sentences(checked, known):
                 typer.echo(line)
 

@@ -45,6 +45,6 @@ Places = tuple[Place, Place]
 
 
 class Strict(BaseModel):
-    """Unknown keys, NaN and infinity are refused."""
+    """Unknown keys, NaN and infinity are refused. Validators are built for the files that a command reads alone."""
 
-    model_config = ConfigDict(extra="forbid", allow_inf_nan=False)
+    model_config = ConfigDict(extra="forbid", allow_inf_nan=False, defer_build=True)

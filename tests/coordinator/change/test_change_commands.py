@@ -76,8 +76,7 @@ class Town:
 
 @pytest.fixture(scope="module", autouse=True)
 def commands() -> None:
-    if not app.app.registered_commands:
-        app.register()
+    app.register()
 
 
 @pytest.fixture(scope="module")

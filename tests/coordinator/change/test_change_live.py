@@ -145,8 +145,7 @@ class Lane:
 
 @pytest.fixture(scope="module", autouse=True)
 def commands() -> None:
-    if not app.app.registered_commands:
-        app.register()
+    app.register()
 
 
 @pytest.fixture

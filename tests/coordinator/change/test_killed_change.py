@@ -48,8 +48,7 @@ STEPS = {  # what is killed where; whether what was meant is decided by then
 
 @pytest.fixture(scope="module", autouse=True)
 def commands() -> None:
-    if not app.app.registered_commands:
-        app.register()
+    app.register()
 
 
 @pytest.fixture(scope="module")

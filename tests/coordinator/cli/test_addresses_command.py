@@ -46,8 +46,7 @@ def cli(*words: str, cwd: Path) -> "subprocess.CompletedProcess[str]":
 
 def here(monkeypatch: pytest.MonkeyPatch, folder: Path, *words: str) -> Result:
     """`coordinator addresses` in this process and in that folder; an error that a user would read is raised."""
-    if not app.registered_commands:
-        register()
+    register()
     monkeypatch.chdir(folder)
     return CliRunner().invoke(app, ["addresses", *words], catch_exceptions=False)
 

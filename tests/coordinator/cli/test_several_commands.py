@@ -19,6 +19,7 @@ from coordinator.solve import option_checks, planner, what_if
 from coordinator.solve.audit.audit import audit
 from coordinator.solve.repair import structure
 from coordinator.solve.repair.what_if_runs import Case, WhatIfRuns
+from coordinator.spec import input_files
 from protos.plan_document import QueryPart
 from tests.coordinator.wording import facts
 from tests.whole_plans import altered
@@ -163,7 +164,7 @@ def test_what_if_names_operators_as_the_plan_does(
             what_if.load(paths[:2], paths[2], [option])
         assert [mistake.code for mistake in refused.value.mistakes] == ["unknown_name"]
         return
-    before, _, _ = planner.load(paths[:2], paths[2])
+    before, _, _ = input_files.read_files(paths[:2], paths[2])
     query, _, _ = what_if.load(paths[:2], paths[2], [option])
     costs = {one.name: one.cost_ns for one in before.operators}
     found = {one.name: one.cost_ns // 10**6 for one in query.operators if one.cost_ns != costs.get(one.name)}
@@ -212,7 +213,7 @@ def test_the_audit_knows_which_query_needs_what(paths: list[Path]) -> None:
 
 def test_what_frees_an_operator_is_an_option_of_plan(paths: list[Path]) -> None:
     """Names of entries in mends are names that --what-if knows."""
-    query, cluster, types = planner.load(paths[:2], paths[2])
+    query, cluster, types = input_files.read_files(paths[:2], paths[2])
     assert cluster is not None
     case = Case(query, cluster, types, Choices())
     entries = structure.pinned(case, {})
@@ -229,6 +230,6 @@ def test_what_frees_an_operator_is_an_option_of_plan(paths: list[Path]) -> None:
 def test_an_equal_name_is_refused_before_anything_is_planned(paths: list[Path]) -> None:
     paths[1].write_text(SECOND.replace("query: second", "query: first"))
     with pytest.raises(BadInputError) as raised:
-        planner.load(paths[:2], paths[2])
+        input_files.read_files(paths[:2], paths[2])
     (problem,) = raised.value.problems
     assert facts(problem) == ("second.yaml", 3, "query_twice", "query") and "first.yaml:3" in problem.mistake.text

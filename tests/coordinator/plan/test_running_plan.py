@@ -13,7 +13,7 @@ from hypothesis import strategies as st
 from coordinator.model.choices import Choices
 from coordinator.plan import running_plan
 from coordinator.solve import planner
-from coordinator.spec import core_assignment, graph
+from coordinator.spec import core_assignment, graph, input_files
 from coordinator.spec.cluster import Cluster
 from coordinator.spec.files.query_file import SelectivityFile
 from coordinator.spec.query import Operator, Query
@@ -67,7 +67,7 @@ def test_queries_rebuilt_and_planned_again(seed: int, cores: int, share: bool) -
 @pytest.mark.parametrize("name", ["collision_paper", "collision_guaranteed", "collision_warning"])
 @pytest.mark.parametrize("model", ["paper", "sound"])
 def test_the_shipped_queries(name: str, model: Any) -> None:
-    query, cluster, types = planner.load(QUERIES / f"{name}.yaml", QUERIES / "cluster_paper.yaml")
+    query, cluster, types = input_files.read_files(QUERIES / f"{name}.yaml", QUERIES / "cluster_paper.yaml")
     assert cluster is not None
     place = {"O3": "a"} if name != "collision_paper" else {}
     choices = Choices(model=model, best_effort=True, quick=True, place=place)
@@ -78,7 +78,7 @@ def test_the_shipped_queries(name: str, model: Any) -> None:
 
 
 def test_a_generated_instance(tmp_path: Path) -> None:
-    query, cluster, types = planner.load(*write(Recipe(10, 60), tmp_path))
+    query, cluster, types = input_files.read_files(*write(Recipe(10, 60), tmp_path))
     assert cluster is not None
     plan = planner.plan(query, cluster, types, Choices(allocator="sqpr", sub_deadlines="proportional"))
     assert_rebuilt(query, cluster, types, plan)

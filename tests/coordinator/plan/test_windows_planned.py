@@ -15,7 +15,7 @@ from coordinator.model.choices import Choices
 from coordinator.plan import reopen
 from coordinator.solve import planner
 from coordinator.solve.audit.audit import audit
-from coordinator.spec import windows
+from coordinator.spec import input_files, windows
 from coordinator.spec.query_reader import load
 from protos import plan_pb2
 from protos.plan_document import Plan
@@ -197,7 +197,7 @@ def test_windows_are_told_as_people_say_them(example_plan: Planned) -> None:
     assert any(
         line.startswith("shown: older than 799.5 ms as it would start, pass runs in its place") for line in lines
     )
-    query, cluster, _ = planner.load(*EXAMPLE)
+    query, cluster, _ = input_files.read_files(*EXAMPLE)
     assert cluster is not None
     said = window_lines.of_query(query, cluster.catalog)
     assert not any(".add" in line for line in (*lines, *said)) and len(said) == len(lines)

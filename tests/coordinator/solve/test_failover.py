@@ -25,7 +25,7 @@ from coordinator.solve import option_checks, planner
 from coordinator.solve.audit.audit import audit
 from coordinator.solve.heuristics import scale
 from coordinator.solve.surviving_topology import without
-from coordinator.spec import core_assignment
+from coordinator.spec import core_assignment, input_files
 from coordinator.spec.cluster import Cluster
 from coordinator.spec.query import Query
 from coordinator.spec.runtime_charges import NOTHING
@@ -67,7 +67,7 @@ SORT = """{"shimekiri": 1, "codecs": [], "operators": {"my.sort": {"kind": "map"
 def _loaded(files: Files, query: str, cluster: str) -> tuple[Query, Cluster, Mapping[str, str]]:
     paths = files(query, cluster)
     paths[0].with_name("operators.json").write_text(SORT)
-    found, given, types = planner.load(*paths)
+    found, given, types = input_files.read_files(*paths)
     assert given is not None
     return found, given, types
 
@@ -260,7 +260,7 @@ def test_a_plan_that_survives_is_found_where_there_is_one(files: Files, seed: in
 
 
 def test_what_is_held_is_no_choice_for_the_road_of_large_problems(tmp_path: Path) -> None:
-    query, cluster, _ = planner.load(*write(Recipe(10, 60), tmp_path))
+    query, cluster, _ = input_files.read_files(*write(Recipe(10, 60), tmp_path))
     assert cluster is not None
     assert scale.takes(problem.build(query, cluster, {}), Limits())
     held = {one.name: (one.nodes or ("n0",))[0] for one in query.operators[1:]}

@@ -15,7 +15,8 @@ from hypothesis import given, settings
 
 from coordinator.guarantee.bounds import documents
 from coordinator.plan import deadline_breakdown
-from coordinator.solve import option_checks, planner, what_if
+from coordinator.solve import option_checks, what_if
+from coordinator.spec import input_files
 from protos.plan_document import JcpArrival, Plan
 from tests.coordinator.wording import Wording
 from tests.simulation.random_plans import documents as random_plans
@@ -63,7 +64,7 @@ def test_it_is_the_same_as_editing_the_files(paper: Paper, options: list[str], b
         if "O3.selectivity=null" in options:
             edited = edited.replace("    selectivity: {mean: 0.5, at_most: [[1, 1], [2, 1]]}\n", "")
         path.write_text(edited)
-    expected = planner.load(query, cluster)
+    expected = input_files.read_files(query, cluster)
     assert _facts(changed) == _facts(expected)
 
 

@@ -10,7 +10,7 @@ from pathlib import Path
 import pytest
 
 from coordinator.errors import BadInputError
-from coordinator.solve import planner
+from coordinator.spec import input_files
 from tests.coordinator.wording import Wording, facts, mended, printed
 from tests.sampling import sample
 
@@ -59,7 +59,7 @@ def _refused(
     paths = files(query, cluster)
     (paths[0].parent / "operators.json").write_text(operators)
     try:
-        planner.load(*paths)
+        input_files.read_files(*paths)
     except BadInputError as error:
         assert error.exit_code == 2
         assert mended(error.problems)
@@ -258,7 +258,7 @@ def test_operators(files: Files, text: str, code: str) -> None:
 
 def test_a_missing_file(tmp_path: Path) -> None:
     with pytest.raises(BadInputError) as raised:
-        planner.load(tmp_path / "none.yaml", None)
+        input_files.read_files(tmp_path / "none.yaml", None)
     assert [facts(problem) for problem in raised.value.problems] == [("none.yaml", 0, "unreadable", "")]
 
 
@@ -273,7 +273,7 @@ def test_several_problems_are_told_together(files: Files) -> None:
 
 def test_a_query_alone_is_checked_without_nodes_and_installed_operators(files: Files) -> None:
     query, _ = files(QUERY.replace("run: filter", "run: filtre"), CLUSTER)
-    planner.load(query, None)
+    input_files.read_files(query, None)
 
 
 WEIRD = [

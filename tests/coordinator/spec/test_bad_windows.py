@@ -11,7 +11,7 @@ from pathlib import Path
 import pytest
 
 from coordinator.errors import BadInputError
-from coordinator.solve import planner
+from coordinator.spec import input_files
 from tests.coordinator.wording import Wording, facts, mended, printed
 
 Files = Callable[[str, str], tuple[Path, Path]]
@@ -67,7 +67,7 @@ def _refused(files: Files, query: str, operators: bool = True) -> tuple[list[Fac
     paths = files(query, CLUSTER)
     (paths[0].parent / "operators.json").write_text(OPERATORS)
     try:
-        planner.load(paths[0], paths[1] if operators else None)
+        input_files.read_files(paths[0], paths[1] if operators else None)
     except BadInputError as error:
         assert error.exit_code == 2
         assert mended(error.problems)

@@ -12,6 +12,7 @@ from coordinator.errors import BadInputError
 from coordinator.guarantee.bounds import bounds
 from coordinator.model.choices import Choices
 from coordinator.solve import option_checks, planner
+from coordinator.spec import input_files
 from coordinator.spec.cluster import Cluster
 from coordinator.spec.query import Query
 from coordinator.spec.runtime_charges import NOTHING
@@ -43,7 +44,7 @@ outputs:
 
 
 def _loaded(files: Files, query: str = QUERY, cluster: str = CLUSTER) -> tuple[Query, Cluster]:
-    found, given, _ = planner.load(*files(query, cluster))
+    found, given, _ = input_files.read_files(*files(query, cluster))
     assert given is not None
     return found, given
 

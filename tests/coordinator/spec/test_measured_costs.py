@@ -21,7 +21,7 @@ from coordinator.fleet.profile import profile_file, profiling
 from coordinator.model.choices import Choices
 from coordinator.plan import reopen
 from coordinator.solve import planner, what_if
-from coordinator.spec import costs
+from coordinator.spec import costs, input_files
 from coordinator.spec.files.costs_file import MeasuredFile, OperatorCostsFile
 from coordinator.spec.query import GUESS_NS
 from node_agent.runtime.deployments.cost_meter import Cost
@@ -74,15 +74,14 @@ RUN = CliRunner()
 
 @pytest.fixture(autouse=True, scope="module")
 def _commands() -> None:
-    if not app.app.registered_commands:
-        app.register()
+    app.register()
 
 
 def planned(files: Files, text: str = COSTS, query: str = QUERY, **use: Any) -> Plan:
     paths = files(query, CLUSTER)
     path = paths[0].with_name("costs.yaml")
     path.write_text(text)
-    loaded, cluster, types = planner.load(*paths, measured=costs.load(path, costs.Use(**use)))
+    loaded, cluster, types = input_files.read_files(*paths, measured=costs.load(path, costs.Use(**use)))
     assert cluster is not None
     return planner.plan(loaded, cluster, types, Choices())
 

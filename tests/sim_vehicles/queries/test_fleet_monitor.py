@@ -8,6 +8,7 @@ from coordinator.guarantee import bounds
 from coordinator.model.choices import Choices
 from coordinator.plan import running_plan
 from coordinator.solve import planner
+from coordinator.spec import input_files
 from coordinator.spec.sharing import compose
 
 QUERIES = Path(__file__).parents[3] / "sim_vehicles" / "queries"
@@ -33,7 +34,7 @@ def test_the_fleet_costs_the_warning_nothing() -> None:
 
 
 def test_all_but_the_sample_is_shared_whatever_it_is_called() -> None:
-    query, cluster, _ = planner.load(TOGETHER, QUERIES / "cluster_paper.yaml")
+    query, cluster, _ = input_files.read_files(TOGETHER, QUERIES / "cluster_paper.yaml")
     assert cluster is not None
     members = query.parts["fleet_monitor"]
     shared = compose.of(query).shared

@@ -6,6 +6,7 @@ from pathlib import Path
 
 from coordinator.model.choices import Choices
 from coordinator.solve import planner
+from coordinator.spec import input_files
 from node_agent.operators.registry import Registry
 from protos import records
 from protos.segments import records_in
@@ -36,15 +37,15 @@ def test_every_shipped_query_is_valid_on_the_shipped_cluster() -> None:
     names = ["collision_guaranteed", "collision_paper", "collision_warning", "fleet_monitor"]
     assert [path.stem for path in found] == names
     for path in found:
-        query, _, _ = planner.load(path, QUERIES / "cluster_paper.yaml")
+        query, _, _ = input_files.read_files(path, QUERIES / "cluster_paper.yaml")
         assert query.name == path.stem
 
 
 def test_the_guaranteed_query_is_the_warnings_with_other_promises() -> None:
     """Same operators, O3 with another threshold; every source says how old its tuples may be, every selective operator
     what its worst case is."""
-    warning, _, _ = planner.load(QUERIES / "collision_warning.yaml", None)
-    sure, _, _ = planner.load(QUERIES / "collision_guaranteed.yaml", None)
+    warning, _, _ = input_files.read_files(QUERIES / "collision_warning.yaml", None)
+    sure, _, _ = input_files.read_files(QUERIES / "collision_guaranteed.yaml", None)
     for ours, theirs in zip(sure.operators, warning.operators, strict=True):
         parameters = {**ours.parameters, "min_closing_mps": 0.5} if ours.name == "O3" else ours.parameters
         assert replace(ours, selectivity=None, keys=(), parameters=parameters) == replace(

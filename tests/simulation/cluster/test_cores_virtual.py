@@ -12,6 +12,7 @@ from coordinator.guarantee.bounds import bounds
 from coordinator.model import problem
 from coordinator.model.choices import Choices
 from coordinator.solve import planner
+from coordinator.spec import input_files
 from coordinator.spec.runtime_charges import NOTHING
 from node_agent.virtual.run import simulate
 from node_agent.virtual.scenario import Scenario
@@ -50,7 +51,7 @@ def _plan(folder: Path, query: str = QUERY, **choices: Any) -> Plan:
 @pytest.mark.parametrize(("place", "took_ns"), [("a.0", 20 * MS), ("a.1", 20 * MS + 1_000_000), ("b", 10 * MS)])
 def test_speed_and_cores_in_the_plan_the_bound_and_virtual_time(tmp_path: Path, place: str, took_ns: int) -> None:
     """Five tuples of 4 ms: 20 ms on a core of a, to and fro between its cores 500 us each, 10 ms on b."""
-    query, cluster, _ = planner.load(*_files(tmp_path))
+    query, cluster, _ = input_files.read_files(*_files(tmp_path))
     assert cluster is not None
     built = problem.build(query, cluster, {})
     assert built.items[0].cost_ns == {0: 20 * MS, 1: 20 * MS, 2: 10 * MS}  # (6), per burst

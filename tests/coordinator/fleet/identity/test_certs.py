@@ -42,8 +42,7 @@ ADDRESSES = json.dumps({"nodes": {"a": {"control": "127.0.0.1:9", "data": "127.0
 
 def cli(*words: str) -> Result:
     """The command, in this process and this directory; an error that a user would see as a sentence is raised."""
-    if not app.registered_commands:
-        register()
+    register()
     done = CliRunner().invoke(app, ["certs", *words], catch_exceptions=False)
     assert done.exit_code == 0
     return done

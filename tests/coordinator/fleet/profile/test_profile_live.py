@@ -37,8 +37,7 @@ nodes:
 
 def coordinator(folder: Path, *arguments: str) -> tuple[int, str]:
     """A command in this process; its exit code, and what it said."""
-    if not app.app.registered_commands:
-        app.register()
+    app.register()
     with contextlib.chdir(folder):
         ended = CliRunner().invoke(app.app, arguments)
     if isinstance(ended.exception, CoordinatorError):

@@ -14,6 +14,7 @@ from pathlib import Path
 import psutil
 import pytest
 
+from coordinator.report import command
 from coordinator.report.command import judge
 from coordinator.report.facts.reader import read_run
 from coordinator.report.spark import java
@@ -87,6 +88,7 @@ def test_a_report_without_java_is_made_in_plain_python_and_says_why(
     monkeypatch: pytest.MonkeyPatch, tmp_path: Path
 ) -> None:
     monkeypatch.setenv("JAVA_HOME", "/nowhere")
+    monkeypatch.setattr(command, "SPARK_FROM", 1)
     run = read_run(play(random_document(1), 1, tuples=5).save(tmp_path / "run"))
     said: list[str] = []
     (made,) = judge([run], "auto", None, said.append)
@@ -95,6 +97,14 @@ def test_a_report_without_java_is_made_in_plain_python_and_says_why(
     for engine, master in (("spark", None), ("auto", "spark://far:7077")):
         with pytest.raises(SparkUnavailableError):
             judge([run], engine, master, said.append)
+
+
+def test_a_small_run_is_judged_in_plain_python_which_is_said(tmp_path: Path) -> None:
+    run = read_run(play(random_document(1), 1, tuples=5).save(tmp_path / "run"))
+    said: list[str] = []
+    (made,) = judge([run], "auto", None, said.append)
+    assert made.engine == "python"
+    assert "records: in plain Python" in said[0] and "--engine spark" in said[0]
 
 
 @pytest.mark.parametrize("after_s", [0.3, 2.0])

@@ -11,9 +11,9 @@ from tempfile import TemporaryDirectory
 
 from coordinator.model import routes
 from coordinator.model.limits import Limits
-from coordinator.solve import planner
 from coordinator.solve.guaranteed.candidate import Candidate, Setting, candidate
 from coordinator.solve.guaranteed.search import Finder
+from coordinator.spec import input_files
 from coordinator.spec.runtime_charges import NOTHING, RuntimeOverhead
 
 SECONDS = 300.0  # no search here ends by the clock
@@ -79,7 +79,7 @@ def finder(seed: int, charges: RuntimeOverhead = NOTHING) -> Finder:
         query_text, cluster_text = texts(seed)
         (folder / "query.yaml").write_text(query_text)
         (folder / "cluster.yaml").write_text(cluster_text)
-        query, cluster, types = planner.load(folder / "query.yaml", folder / "cluster.yaml")
+        query, cluster, types = input_files.read_files(folder / "query.yaml", folder / "cluster.yaml")
     assert cluster is not None
     return Finder(Setting(query, cluster, types, "path"), charges, Limits(SECONDS))
 

@@ -26,6 +26,7 @@ from coordinator.solve.audit.audit import audit
 from coordinator.solve.heuristics import bound, bound_laxity, greedy, neighbourhood, scale
 from coordinator.solve.heuristics.search_state import Score, SearchState
 from coordinator.solve.milp import deadline, milp
+from coordinator.spec import input_files
 from infra.bench.instances import SHAPES, Recipe, generate, write
 
 pytestmark = pytest.mark.long
@@ -35,7 +36,7 @@ MANY = 1e18
 
 
 def _built(recipe: Recipe, directory: Path) -> Problem:
-    query, cluster, _ = planner.load(*write(recipe, directory))
+    query, cluster, _ = input_files.read_files(*write(recipe, directory))
     assert cluster is not None
     return problem.build(query, cluster, {})
 

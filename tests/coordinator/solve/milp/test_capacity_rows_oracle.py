@@ -21,6 +21,7 @@ from coordinator.solve.audit.audit import audit
 from coordinator.solve.heuristics import scale
 from coordinator.solve.milp import capacity_rows, deadline
 from coordinator.solve.milp.infeasible import explain
+from coordinator.spec import input_files
 from tests.coordinator.solve.milp.test_placement_oracle import _even, _feasible
 from tests.coordinator.wording import Wording, named
 from tests.sampling import sample
@@ -108,7 +109,7 @@ def _least_traffic(built: Problem, place: dict[int, int], megabits: dict[frozens
 
 @pytest.mark.parametrize("seed", sample(seeds(range(60)), 4))
 def test_rooms_against_every_placement_and_route(seed: int, files: Files) -> None:
-    query, cluster, _ = planner.load(*files(_query(seed), _cluster(seed)))
+    query, cluster, _ = input_files.read_files(*files(_query(seed), _cluster(seed)))
     assert cluster is not None
     built = problem.build(query, cluster, {})
     assert not scale.takes(built, Limits()) or not (built.stores or built.pipes)
@@ -149,7 +150,7 @@ def test_the_random_problems_are_of_every_kind(files: Files) -> None:
     """The rows above bind in some of them, and in some nothing is possible."""
     binding, impossible = 0, 0
     for seed in range(60):
-        query, cluster, _ = planner.load(*files(_query(seed), _cluster(seed)))
+        query, cluster, _ = input_files.read_files(*files(_query(seed), _cluster(seed)))
         assert cluster is not None
         built = problem.build(query, cluster, {})
         binding += bool(built.stores and built.pipes)

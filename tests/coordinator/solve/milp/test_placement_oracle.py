@@ -15,8 +15,9 @@ from coordinator.errors import InfeasibleError
 from coordinator.model import problem, routes
 from coordinator.model.limits import Limits
 from coordinator.model.problem import Problem
-from coordinator.solve import planner, sub_deadline_allocation
+from coordinator.solve import sub_deadline_allocation
 from coordinator.solve.milp import deadline, milp
+from coordinator.spec import input_files
 from tests.seeds import seeds
 
 MS = 10**6
@@ -119,7 +120,7 @@ def _even(built: Problem, place: dict[int, int]) -> bool:
 
 @pytest.mark.parametrize("seed", seeds(range(40)))
 def test_against_every_placement(seed: int, files: Callable[[str, str], tuple[Path, Path]]) -> None:
-    query, cluster, _ = planner.load(*files(_random_query(seed), CLUSTER))
+    query, cluster, _ = input_files.read_files(*files(_random_query(seed), CLUSTER))
     assert cluster is not None
     built = problem.build(query, cluster, {})
     every = [dict(enumerate(nodes)) for nodes in product(*(item.nodes for item in built.items))]
@@ -143,7 +144,7 @@ def test_against_every_placement(seed: int, files: Callable[[str, str], tuple[Pa
 @pytest.mark.parametrize("seed", [1, 9, 26, 27])
 def test_no_placement_is_more_even_than_the_optimum(seed: int, files: Callable[[str, str], tuple[Path, Path]]) -> None:
     """Where NLR is above 0: against the linear programme of every feasible placement."""
-    query, cluster, _ = planner.load(*files(_random_query(seed), CLUSTER))
+    query, cluster, _ = input_files.read_files(*files(_random_query(seed), CLUSTER))
     assert cluster is not None
     built = problem.build(query, cluster, {})
     every = [dict(enumerate(nodes)) for nodes in product(*(item.nodes for item in built.items))]
@@ -160,7 +161,7 @@ def test_both_solvers_and_both_forms_of_routes_agree(
     seed: int, files: Callable[[str, str], tuple[Path, Path]], monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """HiGHS with direct routes against GSCIP with (7) to (9) and (11) as printed."""
-    query, cluster, _ = planner.load(*files(_random_query(seed), CLUSTER))
+    query, cluster, _ = input_files.read_files(*files(_random_query(seed), CLUSTER))
     assert cluster is not None
     built = problem.build(query, cluster, {})
 
@@ -181,7 +182,7 @@ def test_both_solvers_and_both_forms_of_routes_agree(
 
 @pytest.mark.parametrize("seed", [1, 9, 26])
 def test_settling_takes_back_what_was_too_much(seed: int, files: Callable[[str, str], tuple[Path, Path]]) -> None:
-    query, cluster, _ = planner.load(*files(_random_query(seed), CLUSTER))
+    query, cluster, _ = input_files.read_files(*files(_random_query(seed), CLUSTER))
     assert cluster is not None
     built = problem.build(query, cluster, {})
     place = deadline.allocate(built, Limits()).place
@@ -194,7 +195,7 @@ def test_settling_takes_back_what_was_too_much(seed: int, files: Callable[[str, 
 
 
 def test_proportional_rounds_down(files: Callable[[str, str], tuple[Path, Path]]) -> None:
-    query, cluster, _ = planner.load(*files(_random_query(3), CLUSTER))
+    query, cluster, _ = input_files.read_files(*files(_random_query(3), CLUSTER))
     assert cluster is not None
     built = problem.build(query, cluster, {})
     due = milp.proportional(built)
@@ -208,7 +209,7 @@ def test_sub_deadlines_may_be_due_in_another_order_than_that_of_the_demand_rows(
     """j and k have d' = 15 ms each of their 30. m leaves k 16 ms at least, so j gets 14: 1 ms off at 2 ms, twice. i is
     before j by d', due after it by d, and keeps its own d' of 14.9 ms: what is due by 14 ms costs 3 ms there at most.
     """
-    query, cluster, _ = planner.load(*files(DUE_IN_ANOTHER_ORDER, CLUSTER))
+    query, cluster, _ = input_files.read_files(*files(DUE_IN_ANOTHER_ORDER, CLUSTER))
     assert cluster is not None
     built = problem.build(query, cluster, {})
     found = deadline.allocate(built, Limits())

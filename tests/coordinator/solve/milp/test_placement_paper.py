@@ -10,7 +10,7 @@ import pytest
 
 from coordinator.errors import InfeasibleError
 from coordinator.model.limits import Limits
-from coordinator.solve import planner
+from coordinator.spec import input_files
 from protos.plan_document import Plan
 from tests.coordinator.wording import Wording, named
 
@@ -97,7 +97,7 @@ def test_sqpr_puts_o3_on_a_for_other_weights(paper: Callable[[int], tuple[Path, 
     from coordinator.model import problem
     from coordinator.solve.milp import sqpr
 
-    query, cluster, _ = planner.load(*paper(15))
+    query, cluster, _ = input_files.read_files(*paper(15))
     assert cluster is not None
     built = problem.build(query, cluster, {})
     found = sqpr.allocate(built, Limits(), weights=weights)
@@ -134,7 +134,7 @@ def test_without_contraction_the_chain_is_infeasible(paper: Callable[[int], tupl
 
     from coordinator.model import problem
 
-    query, cluster, _ = planner.load(*paper(15))
+    query, cluster, _ = input_files.read_files(*paper(15))
     assert cluster is not None
     built = problem.build(query, cluster, {"O3": "b"})
     chain = next(item for item in built.items if item.name == "O4..O21")

@@ -218,7 +218,7 @@ BAD = [
 def test_what_cannot_stand_beside_each_other(
     tmp_path: Path, was: str, now: str, line: int, code: str, subject: str, other: str
 ) -> None:
-    from coordinator.solve import planner
+    from coordinator.spec import input_files
 
     spec = {"x": {"run": "pass", "in": ["s"], "side": {}, "cost_ms": 1, "with": {}, "nodes": "abc", "more": ""}}
     (tmp_path / "cluster.yaml").write_text(
@@ -229,7 +229,7 @@ def test_what_cannot_stand_beside_each_other(
     assert was in changed
     (tmp_path / "query2.yaml").write_text(changed.replace(was, now))
     with pytest.raises(BadInputError) as raised:
-        planner.load([tmp_path / "query1.yaml", tmp_path / "query2.yaml"], tmp_path / "cluster.yaml")
+        input_files.read_files([tmp_path / "query1.yaml", tmp_path / "query2.yaml"], tmp_path / "cluster.yaml")
     problem = raised.value.problems[0]
     assert facts(problem) == ("query2.yaml", line, code, subject)
     assert problem.file == str(tmp_path / "query2.yaml") and other in problem.mistake.text

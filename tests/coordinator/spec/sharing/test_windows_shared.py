@@ -14,6 +14,7 @@ from coordinator.model.choices import Choices
 from coordinator.model.limits import Limits
 from coordinator.plan import plan_file
 from coordinator.solve import planner
+from coordinator.spec import input_files
 from protos.plan_document import Plan
 from tests.coordinator.conftest import EXAMPLE
 from tests.coordinator.wording import facts
@@ -48,7 +49,7 @@ def several(tmp_path: Path) -> list[Path]:
 
 
 def test_equal_windows_are_one_operator_and_others_share_what_is_before(several: list[Path]) -> None:
-    query, cluster, _ = planner.load(several[:-1], several[-1])
+    query, cluster, _ = input_files.read_files(several[:-1], several[-1])
     assert cluster is not None
     found = {one.name: (one.inputs, one.closes) for one in query.operators}
     assert found == {
@@ -73,7 +74,7 @@ def test_halves_keep_one_name(tmp_path: Path) -> None:
     joining = QUERY.replace("2 s, hop", "4 s, hop").replace("NAME", "two")
     for name, text in (("one", there), ("two", joining)):
         (tmp_path / f"{name}.yaml").write_text(text)
-    query, _, _ = planner.load([tmp_path / "one.yaml", tmp_path / "two.yaml"], EXAMPLE[1])
+    query, _, _ = input_files.read_files([tmp_path / "one.yaml", tmp_path / "two.yaml"], EXAMPLE[1])
     by_name = {one.name: one for one in query.operators}
     assert by_name["two/w"].closes == "two/w.add" and by_name["two/w.add"].said == "two/w"
 
@@ -106,7 +107,7 @@ def test_windows_come_and_go_whole(several: list[Path], tmp_path: Path) -> None:
 def test_a_source_is_limited_alike_in_all_queries(several: list[Path]) -> None:
     several[1].write_text(several[1].read_text().replace("period: 20 ms}}", "period: 20 ms}, max_rate: 5}"))
     with pytest.raises(BadInputError) as raised:
-        planner.load(several[:2], several[-1])
+        input_files.read_files(several[:2], several[-1])
     (problem,) = raised.value.problems
     assert facts(problem) == ("two.yaml", 4, "source_declared_differently", "sources.s")
     assert "max_rate" in problem.mistake.text and "5 per 1 s" in problem.mistake.text
