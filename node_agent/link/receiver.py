@@ -145,7 +145,7 @@ class Receiver:
 
 
 def share_credit(free_bytes: int, all_bytes: int, senders: int, most: int = 1 << 20, least: int = 4096) -> int:
-    """Credit for one sender: its share of the free queue bytes. Credit comes in useful pieces: 0 below `least`, or below
+    """Credit for one sender: its share of the free queue bytes. It comes in useful pieces: 0 below `least`, or below
     half of its share of `all_bytes`, what may be queued, where that is less. Where all is free it has some."""
     share, useful = free_bytes // max(1, senders), all_bytes // max(2, 2 * senders)
     if free_bytes >= all_bytes:

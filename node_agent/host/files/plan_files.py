@@ -27,7 +27,7 @@ Routes = tuple[tuple[int, str, str], ...]  # node number, name, host:port of its
 
 @dataclass(frozen=True, slots=True)
 class StoredPlan:
-    """One entry of state.json. state: PREPARED, COMMITTED or DRAINING; latest: the epoch of the last decision for it."""
+    """One entry of state.json. state: PREPARED, COMMITTED or DRAINING; latest: the epoch of the last decision."""
 
     hash: str  # 64 hex digits
     epoch: int
