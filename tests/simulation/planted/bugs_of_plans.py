@@ -33,8 +33,8 @@ BUGS = (
     Bug(
         "tuple_proves_nothing", "A tuple that is stamped with a prepared plan does not commit it.",
         "node_agent/runtime/deployments/lifecycle.py",
-        "        if deployed.state == PREPARED:\n            self.commit(deployed.hash, \"a tuple",
-        "        if deployed.state == ENDED:\n            self.commit(deployed.hash, \"a tuple",
+        "        if deployed.state == PREPARED:\n            self.commit(deployed.hash, why=\"a tuple",
+        "        if deployed.state == ENDED:\n            self.commit(deployed.hash, why=\"a tuple",
     ),
     Bug(
         "proof_not_durable", "What a tuple proved is forgotten with the process.",
