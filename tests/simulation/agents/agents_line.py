@@ -283,8 +283,8 @@ class AgentsLine:
                     self._overtaken += [f"{name}: {one} has ended {each}" for each in self._standing(name, one)]
 
     def _standing(self, name: str, one: Asked) -> Iterator[Asked]:
-        """What that node has committed in a later epoch, of another plan, and was not asked to stop. Whatever of the
-        two came first, that one admits: a plan that drains is not prepared."""
+        """That node has committed these in a later epoch, of another plan, and was not asked to stop them. Such a one
+        admits, whichever came first, since no plan is prepared while it drains."""
         asked = self.ledger.asked[name]
         if any(each.hash == one.hash and each.epoch > one.epoch for each in asked):
             return

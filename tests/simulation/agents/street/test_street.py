@@ -17,6 +17,13 @@ def test_seeds_hold(seed: int) -> None:
     assert outcome.counts["results of counted"] and outcome.counts["met"], outcome.told
 
 
+def test_a_damaged_spool_on_a_disk_that_is_read_only_is_left_alone_until_it_can_be_mended() -> None:
+    """Of that seed: the power goes in the middle of a write, and the disk comes back read-only."""
+    outcome = run(97, ["power_cut_at_step", "read_only"])
+    assert not outcome.problems, outcome.told
+    assert outcome.counts["log spool_unusable"]
+
+
 def test_without_faults_every_tuple_gives_its_results() -> None:
     outcome = run(4, [])
     assert not outcome.problems, outcome.told
