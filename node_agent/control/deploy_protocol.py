@@ -39,6 +39,9 @@ MOST_DEPLOYMENTS = 8
 MOST_RAN = 64  # fewer than there are plan epochs in trace records, so that each names one plan
 MOST_RAN_BYTES = 64 << 20
 MOST_WAITING = 64
+BEING_STOPPED = (
+    "this plan is being stopped here; wait until it has drained; if it never does, 'coordinator stop' again"
+)
 
 
 @dataclass(slots=True)
@@ -228,7 +231,7 @@ class Deployments:
 
     def _objection(self, wanted: Deployment, known: Deployment | None) -> str:  # noqa: PLR0911 - a list of rules
         if known and known.state is State.DRAINING:
-            return "this plan is being stopped here; wait until it has drained"
+            return BEING_STOPPED
         if wanted.epoch <= self.durable.fence:
             return f"epoch {wanted.epoch} was aborted; deploy again"
         if known and known.state is State.COMMITTED:
@@ -277,7 +280,7 @@ class Deployments:
         if known.state is State.COMMITTED:
             return self._committed_again(token, known, epoch)
         if known.state is State.DRAINING:
-            return self._answer(token, hash_, "this plan is being stopped here; wait until it has drained")
+            return self._answer(token, hash_, BEING_STOPPED)
         if known.epoch != epoch:
             return self._answer(token, hash_, f"prepared in epoch {known.epoch}, not {epoch}; deploy again")
         return self._commit_durably(known, lambda why: self._answer(token, hash_, why))

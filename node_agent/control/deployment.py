@@ -32,8 +32,14 @@ class Deployment:
 
     @property
     def latest(self) -> int:
-        """The epoch of the last decision for it: of two that are committed, the later one admits."""
+        """The epoch of the last decision for it."""
         return max(self.epoch, self.again)
+
+    @property
+    def decided(self) -> tuple[int, bool]:
+        """Of two that are committed, the later one admits. Two coordinators may use one epoch: what one of them has
+        newly made is later then than what the other one has deployed once more."""
+        return self.latest, self.epoch == self.latest
 
 
 @dataclass(frozen=True, slots=True, order=True)
@@ -87,10 +93,10 @@ class Durable:
         """With one committed plan at most, the one that was decided last, under any names of its queries; others
         drain."""
         committed = [each for each in self.deployments if each.state is State.COMMITTED]
-        latest = max((each.latest for each in committed), default=0)
+        last = max((each.decided for each in committed), default=(0, False))
         durable = self
         for each in committed:
-            if each.latest < latest:
+            if each.decided < last:
                 durable = durable.put(replace(each, state=State.DRAINING))
         return durable
 

@@ -48,9 +48,10 @@ class Deployed:
     feeders: dict[int, frozenset[int]] = field(default_factory=dict)  # sources by stream from peers, as from `feeders`
 
     @property
-    def latest(self) -> int:
-        """The epoch of the last decision for it."""
-        return max(self.plan.epoch, self.again)
+    def decided(self) -> tuple[int, bool]:
+        """Which of two committed plans is later, as control has it (`deployment.py`)."""
+        latest = max(self.plan.epoch, self.again)
+        return latest, self.plan.epoch == latest
 
     @property
     def ready(self) -> int:

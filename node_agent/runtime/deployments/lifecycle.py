@@ -147,7 +147,7 @@ class Plans:
         if deployed.state != PREPARED:
             return True, ""
         before = self.committed
-        if before is not None and before.latest > deployed.latest:
+        if before is not None and before.decided > deployed.decided:
             return self._too_late(deployed, before, why)
         if before is not None:
             inherit_state(deployed.loaded, before.loaded, deployed.inherits if deployed.base is before else None)

@@ -232,6 +232,21 @@ def test_what_was_prepared_before_a_plan_was_deployed_again_does_not_end_it(rest
     assert known and known.epoch == 1, "its records have that epoch"
 
 
+@pytest.mark.parametrize("restarted", [False, True])
+def test_of_one_epoch_what_is_new_is_later_than_what_is_deployed_again(restarted: bool) -> None:
+    """Two coordinators that know nothing of each other took the same epoch."""
+    driver = Driver()
+    driver.ask("prepare", plan(A, 1))
+    driver.ask("commit", A, 1)
+    driver.ask("prepare", plan(A, 2))
+    driver.ask("prepare", plan(B, 2))
+    driver.ask("commit", A, 2)
+    driver.ask("commit", B, 2)
+    if restarted:
+        driver = Driver(driver.disk)
+    assert {each.hash: each.state for each in driver.disk.deployments} == {A: State.DRAINING, B: State.COMMITTED}
+
+
 def test_a_decision_that_stands_cannot_be_aborted() -> None:
     driver = deployed_again()
     assert "epoch 3" in driver.ask("abort", A, 3).why

@@ -18,6 +18,7 @@ from coordinator.fleet.agents import Agents
 from coordinator.fleet.collection import collect
 from coordinator.fleet.deployment import deploy
 from coordinator.plan import plan_file
+from node_agent.control.deploy_protocol import BEING_STOPPED
 from node_agent.core.lineage import Lineage
 from node_agent.core.plan import Identity
 from node_agent.host.files import plan_files
@@ -183,6 +184,9 @@ class AgentsLine:
             except CoordinatorError as error:
                 attempt.result, attempt.why = "failed", str(error)
                 process.sleep(SECOND)
+                if BEING_STOPPED in attempt.why:  # it runs on where a stop did not come through
+                    with suppress(CoordinatorError):
+                        deploy.stop(None, agents, 20)
 
     def finish(self) -> CoordinatorProcess:
         """A coordinator that stops what runs and collects what ran."""
