@@ -55,24 +55,11 @@ def untold() -> Iterator[None]:
         raise
 
 
-def settle(plan: Path, addresses: Path) -> None:
+def finish(plan: Path, addresses: Path) -> None:
     """Finishes a change of that plan file whose command was killed, where the agents have decided it."""
-    from coordinator.change import intention
-    from coordinator.fleet import addresses as address_file
-    from coordinator.fleet.agents import Agents
-    from coordinator.fleet.deployment import deploy
+    from coordinator.change import unfinished
 
-    if intention.left(plan) is None:
-        return
-    file = address_file.load(addresses)
-    with Agents(file.nodes) as agents:
-        made = intention.settle(plan, agents.status())
-    if made is None:
-        tell(f"a change of {plan} was broken off before it was decided: what ran goes on")
-        return
-    tell(f"a change of {plan} was broken off when it was decided: plan {made.hash[:8]} runs, and the files say so now")
-    with Agents(file.of_plan(made)) as agents:
-        deploy.deploy(made, agents, LineProgress())
+    unfinished.finish(plan, addresses, tell, LineProgress())
 
 
 def check_running(made: Plan, plan: Path, addresses: Path, dry_run: bool) -> None:
@@ -102,6 +89,7 @@ def conclude(change: Change, plan: Path, addresses: Path, output: Path | None, d
     from coordinator.change import apply_change, change_summary
     from coordinator.explain import cost_lines
     from coordinator.fleet import addresses as address_file
+    from coordinator.fleet.agents import Agents
     from coordinator.plan import plan_file
 
     if not change.verdict.admitted:
@@ -122,9 +110,9 @@ def conclude(change: Change, plan: Path, addresses: Path, output: Path | None, d
             "nothing was deployed" + (f"; the next plan {change.after.hash[:8]} is in {output}" if output else "")
         )
     else:
-        done = apply_change.apply(
-            change.before, change.after, plan, address_file.load(addresses), output, LineProgress()
-        )
+        nodes = dict.fromkeys([*change.before.nodes, *change.after.nodes])
+        with Agents(address_file.load(addresses).of(nodes)) as agents:
+            done = apply_change.apply(change.before, change.after, plan, agents, output, LineProgress())
         told |= {
             "deployed": True,
             "epoch": done.deployed.epoch,

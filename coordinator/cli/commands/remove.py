@@ -41,7 +41,7 @@ def register(app: typer.Typer) -> None:
 
         longest_ns = changing.loading_ns(loading)
         if not dry_run:
-            changing.settle(plan, addresses)
+            changing.finish(plan, addresses)
         made = plan_file.read(plan)
         with changing.untold():
             changing.check_running(made, plan, addresses, dry_run)
