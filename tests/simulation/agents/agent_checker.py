@@ -18,13 +18,9 @@ from node_agent.virtual.simulated.simulated_source import Fate
 from protos import records as rec
 from protos import segments
 from tests.simulation.agents.agents_line import (
-    DEADLINES,
     DELIVERED,
     FED,
     NODES,
-    OUTPUT_IDS,
-    PATHS,
-    PLANS,
     AgentsLine,
     Seen,
     plan,
@@ -70,6 +66,7 @@ class Check:
         self.line, self.healed_ns = line, healed_ns
         self.found = Verdicts()
         self.plan_of: dict[int, str] = {}  # by epoch, modulo 128
+        self.stamps = {int(plan(each).hash[: rec.STAMP], 16): each for each in line.shape.plans}
         self.written = list(self._read())
         self.numbers = self._admitted()
         self.disturbed = any(each.lossy for each in self.written)
@@ -113,7 +110,9 @@ class Check:
         if record.kind == rec.GAP:
             one.lossy = True
         elif isinstance(record, rec.Plan):
-            name = next((each for each in PLANS if int(plan(each).hash[: rec.STAMP], 16) == record.stamp), "")
+            name = next(
+                (each for each in self.line.shape.plans if int(plan(each).hash[: rec.STAMP], 16) == record.stamp), ""
+            )
             epoch = record.plan_epoch & rec.PLAN_EPOCH_MASK
             if record.state != rec.STATE_PREPARED and self.plan_of.setdefault(epoch, name) != name:
                 self.found.say(f"two plans ran under epoch {record.plan_epoch}: {name} and {self.plan_of[epoch]}")
@@ -140,12 +139,13 @@ class Check:
         counts: Counter[tuple[str, Key]] = Counter()
         for seen in self.line.seen:
             key: Key = seen.lineage[:3]
-            counts[_output(seen), key] += 1
+            output = self.line.output_of(seen)
+            counts[output, key] += 1
             if key in self.numbers and self.numbers[key] != seen.number:
                 sent = self.numbers[key]
-                self.found.say(f"{_output(seen)}: tuple {key} has the number {seen.number}, its client sent {sent}")
+                self.found.say(f"{output}: tuple {key} has the number {seen.number}, its client sent {sent}")
             if key not in self.numbers and not self.disturbed:
-                self.found.say(f"{_output(seen)}: a result of {key}, which no client knows to be admitted")
+                self.found.say(f"{output}: a result of {key}, which no client knows to be admitted")
         for (output, key), count in counts.items():
             self.found.counts["results"] += count
             if count > 1:
@@ -165,7 +165,7 @@ class Check:
                 self.found.say(f"tuple {key} ran under the plans {sorted(plans)}, of the epochs {sorted(epochs)}")
 
     def _conservation(self) -> None:
-        came = {(_output(seen), seen.lineage[:3]) for seen in self.line.seen}
+        came = {(self.line.output_of(seen), seen.lineage[:3]) for seen in self.line.seen}
         for key, number in self.numbers.items():
             epochs = self._plan_epochs(key)
             ran = self.plan_of.get(min(epochs), "") if epochs else ""
@@ -174,7 +174,7 @@ class Check:
                     self.found.say(f"tuple {key}, number {number}, was admitted, and no record says under which plan")
                 self.found.counts["admitted without records"] += 1
                 continue
-            for output, (source, path) in PATHS[ran].items():
+            for output, (source, path) in self.line.shape.paths[ran].items():
                 if source != key[0] or (output, key) in came:
                     continue
                 why = self._why_not(key, path)
@@ -212,7 +212,7 @@ class Check:
         first: dict[tuple[str, Key], Seen] = {}
         twice: set[tuple[str, Key]] = set()
         for seen in self.line.seen:
-            name = _output(seen), seen.lineage[:3]
+            name = self.line.output_of(seen), seen.lineage[:3]
             if name in first:
                 twice.add(name)
             first[name] = seen
@@ -220,12 +220,17 @@ class Check:
             for key, records in one.by_key.items():
                 for record in records:
                     if isinstance(record, rec.Output) and key in self.numbers:
-                        name = OUTPUT_IDS[record.ref], key
+                        name = self._output(record), key
                         if name in first and name not in twice:
                             self._verdict(record, first[name])
 
+    def _output(self, record: rec.Output) -> str:
+        outputs = plan(self.plan_of[record.flags & rec.PLAN_EPOCH_MASK]).graph.outputs
+        return next(name for name, output in outputs.items() if output.id == record.ref)
+
     def _verdict(self, record: rec.Output, seen: Seen) -> None:
-        output = _output(seen)
+        output = self.line.output_of(seen)
+        deadline_ns = self.line.shape.deadlines_ns[output]
         origin_ns = self.line.planned[_source(seen)][seen.number]
         taken_ns = seen.at_ns - origin_ns
         slept = (span for spans in self.line.slept.values() for span in spans)
@@ -234,25 +239,26 @@ class Check:
             return
         margin_ns = taken_ns * TOLERANCE_PPM // 1_000_000 + 1000
         most_ns, least_ns = record.at_ns - record.origin_lo_ns, record.at_ns - record.origin_hi_ns
-        if most_ns <= DEADLINES[output]:
+        if most_ns <= deadline_ns:
             self.found.counts["met"] += 1
-            if taken_ns > DEADLINES[output] + margin_ns:
+            if taken_ns > deadline_ns + margin_ns:
                 self.found.say(f"{output}: {record[3:6]} is recorded as met, {most_ns} ns, and took {taken_ns} ns")
-        elif least_ns > DEADLINES[output]:
+        elif least_ns > deadline_ns:
             self.found.counts["late"] += 1
-            if taken_ns < DEADLINES[output] - margin_ns:
+            if taken_ns < deadline_ns - margin_ns:
                 self.found.say(f"{output}: {record[3:6]} is recorded as late, {least_ns} ns, and took {taken_ns} ns")
         else:
             self.found.counts["undecidable"] += 1
 
     def _healed(self) -> None:
         by_number = {(key[0], number): key for key, number in self.numbers.items()}
-        in_time: set[tuple[str, Key]] = {
-            (_output(seen), seen.lineage[:3])
-            for seen in self.line.seen
-            if seen.at_ns - self.line.planned[_source(seen)][seen.number] <= DEADLINES[_output(seen)]
-        }
-        for output, (source, _) in PATHS["first"].items():
+        in_time: set[tuple[str, Key]] = set()
+        for seen in self.line.seen:
+            output = self.line.output_of(seen)
+            taken_ns = seen.at_ns - self.line.planned[_source(seen)][seen.number]
+            if taken_ns <= self.line.shape.deadlines_ns[output]:
+                in_time.add((output, seen.lineage[:3]))
+        for output, (source, _) in self.line.shape.paths[self.line.deployments[-1].plan].items():
             name = next(each for each, (stream, _) in FED.items() if stream == source)
             late = [
                 number for number, at_ns in enumerate(self.line.planned[name])
@@ -260,12 +266,6 @@ class Check:
             ]  # fmt: skip
             if late:
                 self.found.say(f"{output}: {len(late)} tuples sent after everything had healed gave no result in time")
-
-
-def _output(seen: Seen) -> str:
-    if seen.output_node == "b":
-        return "mid"
-    return "out" if seen.lineage[0] == FED["s"][0] else "side"
 
 
 def _source(seen: Seen) -> str:

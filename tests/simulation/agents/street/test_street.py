@@ -4,8 +4,7 @@ from collections import Counter
 
 import pytest
 
-from tests.simulation.agents.sometimes import missing
-from tests.simulation.agents.street.street_campaign import run
+from tests.simulation.agents.street.street_campaign import STREET, run
 
 SEEDS, SOAKED = 2, 200
 
@@ -35,4 +34,4 @@ def test_everything_happens_in_some_seed() -> None:
         assert not outcome.problems, outcome.told
         fired.update(outcome.fired)
         fired.update(outcome.counts)
-    assert not missing(fired, street=True)
+    assert not STREET.missing(fired)
