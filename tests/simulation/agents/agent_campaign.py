@@ -14,7 +14,7 @@ from typing import NamedTuple, Protocol
 from protos import segments
 from tests.simulation.agents.agent_checker import Check, Key, Verdicts
 from tests.simulation.agents.agent_faults import DISK, END_NS, ROOM, SHARES, Begin, load
-from tests.simulation.agents.agents_line import MS, SECOND, AgentsLine, plan
+from tests.simulation.agents.agents_line import MS, SECOND, AgentsLine
 from tests.simulation.agents.more_faults import ALL, begin
 from tests.simulation.agents.sometimes import RECOVERIES, missing, seen
 from tests.simulation.agents.stories import read
@@ -152,7 +152,7 @@ def _run(outcome: Outcome, drawn: Drawn, folder: Path) -> None:
         _finish(line)
         judge = world.check(line, HEALED_NS)
         verdicts = judge.run()
-        library = read(line.run, {name: plan(name) for name in {each.plan for each in line.deployments}})
+        library = read(line.run, {name: line.shape.plan(name) for name in {each.plan for each in line.deployments}})
         check_rules(library, line.hung, verdicts)
         check_admitted(library, judge.numbers, verdicts)
         outcome.counts = verdicts.counts

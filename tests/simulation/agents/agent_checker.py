@@ -23,7 +23,6 @@ from tests.simulation.agents.agents_line import (
     NODES,
     AgentsLine,
     Seen,
-    plan,
 )  # fmt: skip
 
 Key = tuple[int, int, int]  # source, epoch, seq
@@ -66,7 +65,7 @@ class Check:
         self.line, self.healed_ns = line, healed_ns
         self.found = Verdicts()
         self.plan_of: dict[int, str] = {}  # by epoch, modulo 128
-        self.stamps = {int(plan(each).hash[: rec.STAMP], 16): each for each in line.shape.plans}
+        self.stamps = {int(line.shape.plan(each).hash[: rec.STAMP], 16): each for each in line.shape.plans}
         self.written = list(self._read())
         self.numbers = self._admitted()
         self.disturbed = any(each.lossy for each in self.written)
@@ -110,9 +109,7 @@ class Check:
         if record.kind == rec.GAP:
             one.lossy = True
         elif isinstance(record, rec.Plan):
-            name = next(
-                (each for each in self.line.shape.plans if int(plan(each).hash[: rec.STAMP], 16) == record.stamp), ""
-            )
+            name = self.stamps.get(record.stamp, "")
             epoch = record.plan_epoch & rec.PLAN_EPOCH_MASK
             if record.state != rec.STATE_PREPARED and self.plan_of.setdefault(epoch, name) != name:
                 self.found.say(f"two plans ran under epoch {record.plan_epoch}: {name} and {self.plan_of[epoch]}")
@@ -225,7 +222,7 @@ class Check:
                             self._verdict(record, first[name])
 
     def _output(self, record: rec.Output) -> str:
-        outputs = plan(self.plan_of[record.flags & rec.PLAN_EPOCH_MASK]).graph.outputs
+        outputs = self.line.shape.plan(self.plan_of[record.flags & rec.PLAN_EPOCH_MASK]).graph.outputs
         return next(name for name, output in outputs.items() if output.id == record.ref)
 
     def _verdict(self, record: rec.Output, seen: Seen) -> None:

@@ -54,14 +54,6 @@ PATHS: dict[str, dict[str, tuple[int, tuple[tuple[str, int], ...]]]] = {  # outp
 BOOT_NS = 2 * SECOND  # after which the committed plan runs
 
 
-class Shape(NamedTuple):
-    """What runs on a line. plans: names of stored plans; paths: by plan and output, its source, then node and unit."""
-
-    plans: tuple[str, ...]
-    paths: Mapping[str, Mapping[str, tuple[int, tuple[tuple[str, int], ...]]]]
-    deadlines_ns: Mapping[str, int]
-
-
 class Seen(NamedTuple):
     """A result as it really came. number: of the tuple, in what its client sent."""
 
@@ -85,6 +77,15 @@ class Deployment:
 def plan(name: str) -> Plan:
     """A stored document."""
     return plan_file.read(Path(__file__).parent / "plans" / f"{name}.json")
+
+
+class Shape(NamedTuple):
+    """What runs on a line. plans: names of stored plans; paths: by plan and output, its source, then node and unit."""
+
+    plans: tuple[str, ...]
+    paths: Mapping[str, Mapping[str, tuple[int, tuple[tuple[str, int], ...]]]]
+    deadlines_ns: Mapping[str, int]
+    plan: Callable[[str], Plan] = plan
 
 
 class _StillRegistry(Registry):
@@ -196,7 +197,7 @@ class AgentsLine:
             attempt = Deployment(name, self.time.now_ns)
             self.deployments.append(attempt)
             try:
-                deploy.deploy(plan(name), agents)
+                deploy.deploy(self.shape.plan(name), agents)
                 attempt.result = "committed"
                 return
             except CoordinatorError as error:
@@ -218,7 +219,7 @@ class AgentsLine:
         def body(agents: Agents, process: CoordinatorProcess) -> None:
             for left in deploy.stop(None, agents, 20):
                 self.problems.append(f"not drained: {left}")
-            last = plan(self.deployments[-1].plan)
+            last = self.shape.plan(self.deployments[-1].plan)
             if (self.run / "plan.json").exists():
                 last = plan_file.read(self.run / "plan.json")  # a collection has begun: this one goes on with it
             else:
@@ -245,7 +246,7 @@ class AgentsLine:
         """A coordinator that collects what has been written so far, while the plan runs."""
 
         def body(agents: Agents, process: CoordinatorProcess) -> None:
-            last = plan(self.deployments[-1].plan)
+            last = self.shape.plan(self.deployments[-1].plan)
             if not (self.run / "plan.json").exists():
                 plan_file.write(last, self.run / "plan.json")
             collected = collect.collect(self.run, plan_file.read(self.run / "plan.json"), agents, over=False)

@@ -15,18 +15,17 @@ from itertools import pairwise
 from pathlib import Path
 
 from tests.simulation.agents.agent_checker import Check, Verdicts
-from tests.simulation.agents.agents_line import FED, MS, NODES, SECOND, AgentsLine, plan
+from tests.simulation.agents.agents_line import FED, MS, NODES, SECOND, AgentsLine
 from tests.simulation.agents.changing.changing_line import (
     ASIDE,
-    BASE,
     FAILS,
-    GROWN,
     PLAN,
     SPARE,
     SURVIVORS,
     ChangingLine,
     left_of_change,
 )
+from tests.simulation.agents.changing.plan_chain import BASE, CHAIN, WITH_MORE, plan
 
 GENTLE = frozenset({"add", "remove", "add_killed"})  # take nothing from any tuple
 PLANNED = GENTLE | {"fail_over", "fail_over_cut"}
@@ -84,7 +83,7 @@ class ChangeCheck(Check):
         began = sorted(each.began_ns for each in self.line.commands if each.file == ASIDE)
         at_ns = {(seen.lineage[:3], seen.output_node): seen.at_ns for seen in self.line.seen}
         counted = [
-            each for each in self.line.counted if self._plan_of_tuple(each.lineage[:3]) in {BASE, GROWN}
+            each for each in self.line.counted if self._plan_of_tuple(each.lineage[:3]) in CHAIN
         ]  # fmt: skip
         for before, now in pairwise(counted):
             since_ns, until_ns = (at_ns[each.lineage[:3], "b"] for each in (before, now))
@@ -148,7 +147,7 @@ class ChangeCheck(Check):
                     self.found.say(f"number {each.number} of {name} was refused: {each.why}")
         for command, until_ns in self.line.steady():
             more = [seen.at_ns for seen in self.line.seen if self.line.output_of(seen) == "more"]
-            if command.plan == GROWN and until_ns > command.ended_ns + FIRST_NS:
+            if command.plan in WITH_MORE and until_ns > command.ended_ns + FIRST_NS:
                 self.found.counts["adds with a first result"] += 1
                 if not any(command.began_ns < at_ns <= command.ended_ns + FIRST_NS for at_ns in more):
                     self.found.say(f"more: no result within {FIRST_NS} ns after it was added, at {command.ended_ns} ns")

@@ -6,6 +6,7 @@ node, and the addresses. Every command is the coordinator's own, in virtual time
 
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
+from functools import cache
 from pathlib import Path
 from typing import Any, NamedTuple
 
@@ -31,21 +32,21 @@ from tests.simulation.agents.agents_line import (
     Deployment,
     Seen,
     Shape,
-    plan,
 )
 from tests.simulation.agents.changing.desk import Desk
+from tests.simulation.agents.changing.plan_chain import BASE, CHAIN, WITH_MORE, following, plan
 from tests.simulation.agents.coordinator_process import CoordinatorProcess
 
-BASE, GROWN, SPARE, SURVIVORS = "changes_base", "changes_grown", "changes_spare", "changes_survivors"
+SPARE, SURVIVORS = "changes_spare", "changes_survivors"
 IN_BASE: dict[str, tuple[int, tuple[tuple[str, int], ...]]] = {
     "out": (1, (("a", 1), ("b", 2), ("c", 4))), "mid": (1, (("a", 1), ("b", 2))),
     "side": (2, (("b", 3), ("c", 5), ("b", DELIVERED))),
 }  # fmt: skip
 CHANGING = Shape(
-    (BASE, GROWN, SPARE, SURVIVORS),
+    (*CHAIN, SPARE, SURVIVORS),
     {
-        BASE: IN_BASE,
-        GROWN: {**IN_BASE, "more": (1, (("a", 1), ("c", 6), ("a", DELIVERED)))},
+        **dict.fromkeys(CHAIN, IN_BASE),
+        **{name: {**IN_BASE, "more": (1, (("a", 1), ("c", 6), ("a", DELIVERED)))} for name in WITH_MORE},
         SPARE: {
             "out": (1, (("a", 1), ("c", 3), ("c", 4))), "mid": (1, (("a", 1), ("c", 3), ("b", DELIVERED))),
             "side": (2, (("b", 2), ("c", 5), ("b", DELIVERED))),
@@ -53,6 +54,7 @@ CHANGING = Shape(
         SURVIVORS: {"mid": (1, (("a", 1), ("b", 2))), "side": (2, (("b", 3),))},
     },
     {**DEADLINES, "more": 250 * MS},
+    plan,
 )  # fmt: skip
 PLAN, ASIDE = "plan.json", "spare.json"
 FILES = dict(zip(PLANS, (PLAN, ASIDE), strict=True))
@@ -160,32 +162,37 @@ class ChangingLine(AgentsLine):
             )
             command.plan = _named(done.plan_hash)
 
-        self._try(kind, file, SURVIVORS if without else _named(plan_file.read(self.file(file)).hash), once, tries,
-                  process)  # fmt: skip
+        self._try(kind, file, SURVIVORS if without else self.on_file(file), once, tries, process)
 
     def change(self, kind: str, tries: int = 1) -> CoordinatorProcess:
         """A coordinator that adds the query, or removes it. Where another plan file runs, that of changes is deployed
         before."""
-        before, after = (BASE, GROWN) if kind == "add" else (GROWN, BASE)
 
         def body(_: Agents, process: CoordinatorProcess) -> None:
             if self.commands and self.commands[-1].file != PLAN:
                 self.deploy_file(PLAN, process, 3)
-            self._try(kind, PLAN, after, lambda command: self._change(before, after, process), tries, process)
+            after = following(self.on_file(PLAN), kind)
+            self._try(kind, PLAN, after, lambda command: self._change(command, process), tries, process)
 
         return self.coordinate(body)
 
-    def _change(self, before: str, after: str, process: CoordinatorProcess) -> None:
+    def _change(self, command: Command, process: CoordinatorProcess) -> None:
         path, addresses = self.file(PLAN), self._addresses()
         unfinished.finish(path, addresses.path, self._told, self._told, process.reach)
         made = plan_file.read(path)
-        if made.hash != plan(before).hash:
+        before = _named(made.hash)
+        command.plan = following(before, command.kind)
+        if command.plan == before:
             return  # it is there already, or not there any more
         with process.reach(addresses.of_plan(made)) as agents:
             deployed_plans.expect(made, path, agents.status())
-        following = plan(after)
-        with process.reach(addresses.of(dict.fromkeys([*made.nodes, *following.nodes]))) as agents:
-            apply_change.apply(made, following, path, agents, None, self._told)
+        after = plan(command.plan)
+        with process.reach(addresses.of(dict.fromkeys([*made.nodes, *after.nodes]))) as agents:
+            apply_change.apply(made, after, path, agents, None, self._told)
+
+    def on_file(self, name: str) -> str:
+        """The name of the plan that a file on the desk holds."""
+        return _named(plan_file.read(self.file(name)).hash)
 
     def _try(
         self, kind: str, file: str, name: str, once: Callable[[Command], None], tries: int, process: CoordinatorProcess
@@ -256,8 +263,13 @@ def committed_on(line: AgentsLine, name: str) -> str:
     return _named(committed.hash) if committed is not None else ""
 
 
+@cache
+def _names() -> dict[str, str]:
+    return {plan(name).hash: name for name in CHANGING.plans}
+
+
 def _named(hash_: str) -> str:
-    return next((name for name in CHANGING.plans if plan(name).hash == hash_), "")
+    return _names().get(hash_, "")
 
 
 def left_of_change(line: ChangingLine) -> Path | None:

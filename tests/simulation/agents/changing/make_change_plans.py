@@ -2,6 +2,7 @@
 
 changes_base       s -> a: x -> b: y -> c: z -> out      b: y -> mid        t -> b: w -> c: v -> (b) side
 changes_grown      the same, and what `add` makes of it  a: x -> c: q -> (a) more
+changes_reduced    what `remove` makes of that: base again, as a plan that keeps what runs
 changes_spare      s -> a: x -> c: y -> c: z -> out      c: y -> (b) mid    t -> b: w -> c: v -> (b) side
 changes_survivors  its fail-over plan without c          a: x -> .: y -> mid        t -> b: w -> .: v -> side
 """
@@ -81,13 +82,15 @@ def made() -> dict[str, Plan]:
         base = _planned(folder, {"COUNTED": "nodes: [b]", "VIEWED": "nodes: [c]"}, CHOICES)
         added = next_plan.added(base, folder / "base.json", folder / "more.yaml", Wish(Limits(), best_effort=True))
         assert added.after is not None and added.verdict.admitted and added.shared, added.verdict
+        reduced = next_plan.removed(added.after, folder / "grown.json", ["more"]).after
+        assert reduced is not None
         spare = _planned(
             folder, {"COUNTED": "nodes: [b, c]", "VIEWED": "nodes: [a, b, c]"}, replace(CHOICES, survive=1)
         )
         assert spare.failover is not None
         survivors = spare.failover["c"].plan
         assert survivors is not None
-        return {"base": base, "grown": added.after, "spare": spare, "survivors": survivors}
+        return {"base": base, "grown": added.after, "reduced": reduced, "spare": spare, "survivors": survivors}
 
 
 def main() -> None:
