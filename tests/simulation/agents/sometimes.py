@@ -42,7 +42,6 @@ OF_CHANGES: Mapping[str, str] = {
     "a change that was not decided was undone by the next command": "undecided change undone",
     "a change was refused since something else ran": "change refused",
     "a change waited until what was before had drained": "change waited",
-    "a deployment that nobody commits was given up": "deployment given up",
     "a coordinator was killed between two steps on its files": "killed at a step",
     "a node came back after a fail-over with the plan that was gone": "back with the old plan",
     "a node that came back was told that its plan is gone": "told that its plan is gone",

@@ -7,7 +7,8 @@ from coordinator.fleet.agents import Agents
 from tests.simulation.agents.agent_faults import Begin
 from tests.simulation.agents.agents_line import COORDINATOR, MS, NODES, SECOND, AgentsLine
 from tests.simulation.agents.changing.changing_line import ASIDE, FAILS, PLAN, SPARE, ChangingLine, committed_on
-from tests.simulation.agents.coordinator_process import CoordinatorProcess
+from tests.simulation.agents.changing.plan_chain import WITH_MORE
+from tests.simulation.agents.coordinator_process import Asked, CoordinatorProcess
 from tests.simulation.faults.fault import Fault
 
 STEPS = 26  # of a change on its files, a few more
@@ -42,44 +43,48 @@ def _remove(line: ChangingLine, fault: Fault, fired: Counter[str]) -> None:
 
 
 def _add_killed(line: ChangingLine, fault: Fault, fired: Counter[str]) -> None:
-    """The coordinator is killed in the middle of a change, at an instant or between two steps on its files. The next
-    one does what is left of it and goes on."""
-    kind = "remove" if fault.size % 5 == 0 else "add"
-    if kind == "remove":
-        line.change("add")
-    line.time.after(SECOND if kind == "remove" else 0, lambda: _killed(line, fault, fired, kind))
-
-
-def _killed(line: ChangingLine, fault: Fault, fired: Counter[str], kind: str) -> None:
+    """The coordinator is killed in the middle of a change: at an instant, between two steps on its files, or when it
+    has decided. The next one does what is left of it and goes on."""
+    kind, stopped = _possible(line), line.happened["killed at a step"]
     process = line.change(kind)
 
     def kill() -> None:
         fired[fault.kind] += process.kill()
 
+    def asked(_: str, one: Asked) -> None:
+        if one.method == "Commit" and process.process.current:
+            line.ledger.on_ask.remove(asked)
+            line.time.after(fault.size * line.within_ns // 4000, kill)
+
     def again() -> None:
         line.desk.forget_step()
-        fired[fault.kind] += before < line.happened["killed at a step"]
-        line.change(kind if fault.size % 3 else "add", tries=3)
+        fired[fault.kind] += line.happened["killed at a step"] - stopped
+        line.change(kind if fault.size % 5 else _possible(line), tries=3)
 
-    before = line.happened["killed at a step"]
-    if fault.size % 2:
-        line.desk.kill_at_step(fault.size // 2 % STEPS, lambda: process.process.current)
-    else:
+    if fault.size % 3 == 0:
         line.time.after(fault.size * line.within_ns // 1000, kill)
+    elif fault.size % 3 == 1:
+        line.desk.kill_at_step(fault.size // 3 % STEPS, lambda: process.process.current)
+    else:
+        line.ledger.on_ask.append(asked)
     line.time.after(max(fault.for_ns, SECOND // 2), again)
+
+
+def _possible(line: ChangingLine) -> str:
+    return "remove" if line.on_file(PLAN) in WITH_MORE else "add"
 
 
 def _add_and_cut(line: ChangingLine, fault: Fault, fired: Counter[str]) -> None:
     """A node cannot be reached, or has no power, from the middle of a change on."""
-    line.change("add", tries=2)
+    kind = _possible(line)
+    line.change(kind, tries=2)
 
     def begin() -> None:
         fired[fault.kind] += line.commands[-1].ended_ns == 0
-        until = _cut_off(line, fault.node, fault.size % 3)
-        line.time.after(fault.for_ns, until)
+        line.time.after(fault.for_ns, _cut_off(line, fault.node, fault.size % 3))
 
     line.time.after(fault.size * line.within_ns // 1000, begin)
-    line.time.after(fault.for_ns + SECOND, lambda: line.change("add" if fault.size % 4 else "remove", tries=3))
+    line.time.after(fault.for_ns + SECOND, lambda: line.change(kind if fault.size % 4 else _possible(line), tries=3))
 
 
 def _fail_over(line: ChangingLine, fault: Fault, fired: Counter[str]) -> None:

@@ -103,7 +103,8 @@ class ChangeCheck(Check):
             reached = not any(
                 since < command.ended_ns and until > command.began_ns - SETTLED_NS for _, since, until in self.line.away
             )
-            if alone and command.result == "failed" and (reached or command.kind == "fail_over"):
+            drains = "is being stopped here" in command.why  # the same plan, which another has followed a moment ago
+            if alone and command.result == "failed" and not drains and (reached or command.kind == "fail_over"):
                 self.found.say(f"{command.kind} of {command.file} has failed: {command.why}")
 
     def _steady(self) -> None:

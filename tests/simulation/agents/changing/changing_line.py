@@ -17,7 +17,7 @@ from coordinator.change.deploy_file import deploy_file
 from coordinator.errors import CoordinatorError
 from coordinator.fleet.addresses import Addresses, AgentAddress
 from coordinator.fleet.agents import Agents
-from coordinator.fleet.deployment import deployed_plans
+from coordinator.fleet.deployment import deploy, deployed_plans
 from coordinator.plan import plan_file
 from node_agent.core.lineage import Lineage
 from node_agent.virtual.simulated.simulated_disk import Speed
@@ -224,7 +224,6 @@ class ChangingLine(AgentsLine):
         self.happened["undecided change undone"] += "broken off before" in text
         self.happened["decided change finished"] += "broken off when" in text
         self.happened["change waited"] += text.startswith("waiting until")
-        self.happened["deployment given up"] += text.startswith("giving up")
 
     # -- what holds at the end
 
@@ -236,11 +235,19 @@ class ChangingLine(AgentsLine):
             for process in self.coordinators:
                 process.kill()
             if last.kind in {"add", "remove"}:
-                self.change(last.kind, tries=5)
+                self.coordinate(lambda agents, process: self._again(last.kind, agents, process))
             else:
                 file = last.file
                 self.coordinate(lambda _, process: self.deploy_file(file, process, 5))
         self.time.after(LOOK_NS, self._look)
+
+    def _again(self, kind: str, agents: Agents, process: CoordinatorProcess) -> None:
+        """A change, from wherever things are; nobody else is at it."""
+        self.deploy_file(PLAN, process, 5)
+        after = following(self.on_file(PLAN), kind)
+        if begun := deployed_plans.begun(plan(after), agents.status()):
+            deploy.give_up(set(begun), agents)  # a change does it too, when it has waited for long
+        self._try(kind, PLAN, after, lambda command: self._change(command, process), 5, process)
 
     def _look(self) -> None:
         for name in self.machines:
