@@ -17,6 +17,7 @@ from node_agent.core.incremental import Incremental, finish
 from node_agent.core.model import CompiledPlan, Job, Step
 from node_agent.core.policies import Policy, policy
 from node_agent.core.shedding.memory_limit import JOB_BYTES
+from node_agent.core.shedding.source_admission import inherit_admission
 from node_agent.host.system_disk import SYSTEM_DISK
 from node_agent.operators.hop import UnencodableError
 from node_agent.operators.registry import Registry
@@ -151,6 +152,8 @@ class Plans:
             before.superseded = True
             self._set(before, DRAINING)
             self.changed(before, f"plan {plan_hash[:8]} was committed")
+        elif (stopped := self._draining()) is not None:  # its tuples are still under way, and count
+            inherit_admission(deployed.loaded, stopped.loaded)
         if deployed.plan.cpu >= 0 and not self.shared.machine.pin(deployed.plan.cpu):
             self.shared.note(
                 "cpu_not_pinned", f"core {deployed.plan.cpu} does not exist here: the runtime is not pinned"
@@ -206,6 +209,11 @@ class Plans:
     def committed(self) -> Deployed | None:
         """The plan that admits."""
         return next((each for each in self.by_hash.values() if each.state == COMMITTED), None)
+
+    def _draining(self) -> Deployed | None:
+        """The latest plan that drains."""
+        found = [each for each in self.by_hash.values() if each.state == DRAINING]
+        return max(found, key=lambda each: each.plan.epoch, default=None)
 
     @property
     def carries_tuples(self) -> bool:

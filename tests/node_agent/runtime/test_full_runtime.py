@@ -67,9 +67,7 @@ def large(value: Any) -> Any:
 
 
 def registry() -> Registry:
-    made = Registry()
-    made._add(large)
-    return made
+    return Registry(operators=[large])
 
 
 def kinds(runtime: Runtime) -> Counter[int]:
@@ -328,8 +326,7 @@ def test_what_runs_in_an_operators_place_goes_on_with_it(tmp_path: Path) -> None
         def __call__(self, value: Any) -> Any:
             return value
 
-    known = Registry()
-    known._add(Counting)
+    known = Registry(operators=[Counting])
 
     def degrading(late_ns: int, **with_: Any) -> core.Plan:
         late = {"late_ns": late_ns, "run": "test.counting", **with_}
