@@ -77,13 +77,13 @@ class ChangeCheck(Check):
                     self.found.say(f"{one.node} has records of tuple {key}, which ran under {ran}")
 
     def _counts(self) -> None:
-        """Of each incarnation, in order. It begins anew where another plan file was deployed."""
+        """Of each incarnation of b, in order. It begins anew where another plan has followed, which has it elsewhere."""
         if self.disturbed:
             return
         began = sorted(each.began_ns for each in self.line.commands if each.file == ASIDE)
         at_ns = {(seen.lineage[:3], seen.output_node): seen.at_ns for seen in self.line.seen}
         counted = [
-            each for each in self.line.counted if self._plan_of_tuple(each.lineage[:3]) in CHAIN
+            each for each in self.line.counted if self._plan_of_tuple(each.lineage[:3]) in {*CHAIN, SURVIVORS}
         ]  # fmt: skip
         for before, now in pairwise(counted):
             since_ns, until_ns = (at_ns[each.lineage[:3], "b"] for each in (before, now))

@@ -1,0 +1,53 @@
+"""Bugs in adding and removing queries, in their plan files, and in going on without a node."""
+
+from tests.simulation.planted.bug import Bug
+
+BUGS = (
+    Bug(
+        "change_not_finished", "What a killed command has left of a change is not finished.",
+        "coordinator/change/unfinished.py",
+        "    if intention.left(plan) is None:\n", "    if intention.left(plan) is not None:\n",
+    ),
+    Bug(
+        "decided_taken_for_undone", "A change that nodes have committed counts as given up.",
+        "coordinator/change/intention.py",
+        "    if not states & {agent_pb2.COMMITTED, agent_pb2.DRAINING}:\n",
+        "    if not states & {agent_pb2.DRAINING}:\n",
+    ),
+    Bug(
+        "half_told", "What a killed command has decided is in the files, and nodes that have not heard of it are not told.",
+        "coordinator/change/unfinished.py",
+        "        deploy.deploy(made, agents, progress)\n", "        agents.status()\n",
+    ),
+    Bug(
+        "old_plan_not_kept", "The plan that gives way is overwritten.",
+        "coordinator/change/intention.py",
+        "            plan_file.write(plan_file.read(path), self.old)\n", "            plan_file.read(path)\n",
+    ),
+    Bug(
+        "intention_too_late", "That a change is meant is written when it was decided.",
+        "coordinator/change/intention.py",
+        "            json.dump(asdict(intention), file)\n", "            json.dump({}, file)\n",
+    ),
+    Bug(
+        "failed_node_is_asked", "A fail-over plan is deployed on all nodes of the addresses, the failed one too.",
+        "coordinator/change/deploy_file.py",
+        "    with reach(file.of_plan(made)) as agents:\n", "    with reach(file.nodes) as agents:\n",
+    ),
+    Bug(
+        "epoch_of_the_lowest", "The next epoch follows that of the node that knows least.",
+        "coordinator/fleet/deployment/deploy.py",
+        "    epoch = _next_epoch(max(", "    epoch = _next_epoch(min(",
+    ),
+    Bug(
+        "back_under_the_old_plan", "A node that has the plan of before committed goes on with it when another is.",
+        "node_agent/control/deploy_protocol.py",
+        "        durable = self.durable.put(replace(known, state=State.COMMITTED)).one_admits().with_ran()\n",
+        "        durable = self.durable.put(replace(known, state=State.COMMITTED)).with_ran()\n",
+    ),
+    Bug(
+        "kept_begins_anew", "Of the operators that a change keeps only windows go on; others begin with fresh state.",
+        "node_agent/core/engine/handover.py",
+        "        if same:\n", "        if same and operator.window is not None:\n",
+    ),
+)  # fmt: skip
