@@ -28,7 +28,9 @@ from tests.simulation.agents.agents_line import (
 Key = tuple[int, int, int]  # source, epoch, seq
 Path = tuple[tuple[str, int], ...]
 
+NUMBERS = {name: number for number, name in enumerate(NODES)}  # as plans have them
 TOLERANCE_PPM = 110  # two drifts
+RAN = (rec.STATE_COMMITTED, rec.STATE_DRAINING, rec.STATE_DRAINED)  # else it was prepared only, and given up
 ENDED = (rec.LOST, rec.SHED, rec.GAVE_UP)
 ABOUT_TUPLES = {
     rec.ADMITTED, rec.RAN, rec.SENT, rec.RECEIVED, rec.OUTPUT, rec.SHED, rec.LOST, rec.GAVE_UP, rec.MERGED,
@@ -111,7 +113,7 @@ class Check:
         elif isinstance(record, rec.Plan):
             name = self.stamps.get(record.stamp, "")
             epoch = record.plan_epoch & rec.PLAN_EPOCH_MASK
-            if record.state != rec.STATE_PREPARED and self.plan_of.setdefault(epoch, name) != name:
+            if record.state in RAN and self.plan_of.setdefault(epoch, name) != name:
                 self.found.say(f"two plans ran under epoch {record.plan_epoch}: {name} and {self.plan_of[epoch]}")
         elif record.kind in ABOUT_TUPLES:
             one.by_key[record.source, record.epoch, record.seq].append(record)
@@ -187,7 +189,7 @@ class Check:
             having = [each for each in there if key in each.by_key]
             arrived = having
             if not at or path[at - 1][0] != node:
-                arrived = [each for each in having if _has(each, key, rec.RECEIVED if at else rec.ADMITTED)]
+                arrived = [each for each in having if _came(each, key, path[at - 1][0] if at else "")]
             if not arrived:
                 return "its records went with a dead incarnation" if any(each.lossy for each in there) else ""
             for each in having:
@@ -198,10 +200,10 @@ class Check:
             if not ran:
                 return "taken over by a dead incarnation" if any(each.lossy for each in arrived) else ""
             if at + 1 < len(path) and path[at + 1][0] != node:
-                if not any(_has(each, key, rec.SENT) for each in ran):
+                if not any(_sent(each, key, path[at + 1][0]) for each in ran):
                     return "waited in the link of a dead incarnation" if any(each.lossy for each in ran) else ""
                 following = [each for each in self.written if each.node == path[at + 1][0]]
-                if not any(_has(each, key, rec.RECEIVED) for each in following) and any(each.lossy for each in ran):
+                if not any(_came(each, key, node) for each in following) and any(each.lossy for each in ran):
                     return "under way when its sender died"
         return "its result went with a dead incarnation" if self.disturbed else ""
 
@@ -269,8 +271,17 @@ def _source(seen: Seen) -> str:
     return "s" if seen.lineage[0] == FED["s"][0] else "t"
 
 
-def _has(one: Written, key: Key, kind: int) -> bool:
-    return any(record.kind == kind for record in one.by_key.get(key, ()))
+def _came(one: Written, key: Key, peer: str) -> bool:
+    """From that node, or from a client where there is none: a tuple may come from several nodes, on several paths."""
+    return any(
+        record.peer == NUMBERS[peer] if peer and isinstance(record, rec.Received)
+        else not peer and record.kind == rec.ADMITTED
+        for record in one.by_key.get(key, ())
+    )  # fmt: skip
+
+
+def _sent(one: Written, key: Key, peer: str) -> bool:
+    return any(isinstance(record, rec.Sent) and record.peer == NUMBERS[peer] for record in one.by_key.get(key, ()))
 
 
 def _ran(one: Written, key: Key, unit: int) -> bool:

@@ -15,7 +15,7 @@ BUGS = (
         "    if not states & {agent_pb2.DRAINING}:\n",
     ),
     Bug(
-        "half_told", "What a killed command has decided is in the files, and nodes that have not heard of it are not told.",
+        "half_told", "What a killed command has decided is in the files, and nodes that do not know are not told.",
         "coordinator/change/unfinished.py",
         "        deploy.deploy(made, agents, progress)\n", "        agents.status()\n",
     ),
@@ -30,9 +30,9 @@ BUGS = (
         "            json.dump(asdict(intention), file)\n", "            json.dump({}, file)\n",
     ),
     Bug(
-        "failed_node_is_asked", "A fail-over plan is deployed on all nodes of the addresses, the failed one too.",
-        "coordinator/change/deploy_file.py",
-        "    with reach(file.of_plan(made)) as agents:\n", "    with reach(file.nodes) as agents:\n",
+        "other_fail_over_plan", "Without a node that has failed, what remains without another one is deployed.",
+        "coordinator/plan/plan_file.py",
+        "    found = plan.failover[host].plan\n", "    found = next(iter(plan.failover.values())).plan\n",
     ),
     Bug(
         "epoch_of_the_lowest", "The next epoch follows that of the node that knows least.",

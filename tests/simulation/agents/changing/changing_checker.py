@@ -77,7 +77,7 @@ class ChangeCheck(Check):
                     self.found.say(f"{one.node} has records of tuple {key}, which ran under {ran}")
 
     def _counts(self) -> None:
-        """Of each incarnation of b, in order. It begins anew where another plan has followed, which has it elsewhere."""
+        """Of each incarnation of b, in order. It begins anew after a plan that has it elsewhere."""
         if self.disturbed:
             return
         began = sorted(each.began_ns for each in self.line.commands if each.file == ASIDE)
