@@ -55,11 +55,20 @@ def untold() -> Iterator[None]:
         raise
 
 
-def finish(plan: Path, addresses: Path) -> None:
-    """Finishes a change of that plan file whose command was killed, where the agents have decided it."""
+def finish(plan: Path, addresses: Path) -> frozenset[str]:
+    """Finishes a change of that plan file whose command was killed, where the agents have decided it. Returns the
+    queries that it has ended."""
     from coordinator.change import unfinished
 
-    unfinished.finish(plan, addresses, tell, LineProgress())
+    return unfinished.finish(plan, addresses, tell, LineProgress())
+
+
+def removed_already(names: Iterable[str], as_json: bool) -> None:
+    """A command before has ended these queries, and was killed before it could say so."""
+    if as_json:
+        typer.echo(json.dumps({"removed": list(names), "dry_run": False, "deployed": True}))
+    else:
+        typer.echo(f"{', '.join(names)}: removed already, by the command that was broken off")
 
 
 def check_running(made: Plan, plan: Path, addresses: Path, dry_run: bool) -> None:

@@ -19,7 +19,7 @@ Route = tuple[int, str, str]  # node number, node, host:port
 
 @dataclass(frozen=True, slots=True)
 class Deployment:
-    """One plan on this node. hash: 64 hex digits."""
+    """One plan on this node. hash: 64 hex digits; epoch: its records have it, and it stays while the plan admits."""
 
     hash: str
     epoch: int
@@ -28,6 +28,12 @@ class Deployment:
     routes: tuple[Route, ...] = ()
     places: tuple[int, ...] = (0,)  # cores of this node that it has a part for
     bytes: int = 0  # of the whole plan's file
+    again: int = 0  # the last epoch in which it was committed once more while it admitted
+
+    @property
+    def latest(self) -> int:
+        """The epoch of the last decision for it: of two that are committed, the later one admits."""
+        return max(self.epoch, self.again)
 
 
 @dataclass(frozen=True, slots=True, order=True)
@@ -78,12 +84,13 @@ class Durable:
         return replace(self, ran=kept)
 
     def one_admits(self) -> "Durable":
-        """With one committed plan at most, that of the highest epoch under any names of its queries; others drain."""
+        """With one committed plan at most, the one that was decided last, under any names of its queries; others
+        drain."""
         committed = [each for each in self.deployments if each.state is State.COMMITTED]
-        latest = max((each.epoch for each in committed), default=0)
+        latest = max((each.latest for each in committed), default=0)
         durable = self
         for each in committed:
-            if each.epoch < latest:
+            if each.latest < latest:
                 durable = durable.put(replace(each, state=State.DRAINING))
         return durable
 

@@ -159,10 +159,13 @@ class Receiver:
         return Acknowledgement(self.last, credit_bytes)
 
 
-def share_credit(free_bytes: int, senders: int, most: int = 1 << 20, least: int = 4096) -> int:
-    """Credit for one sender: its share of the free queue bytes; 0 below `least`: credit comes in useful pieces."""
-    share = free_bytes // max(1, senders)
-    return 0 if share < least else min(share, most)
+def share_credit(free_bytes: int, all_bytes: int, senders: int, most: int = 1 << 20, least: int = 4096) -> int:
+    """Credit for one sender: its share of the free queue bytes. It comes in useful pieces: 0 below `least`, or below
+    half of its share of `all_bytes`, what may be queued, where that is less. Where all is free it has some."""
+    share, useful = free_bytes // max(1, senders), all_bytes // max(2, 2 * senders)
+    if free_bytes >= all_bytes:
+        return max(1, min(share, most))
+    return 0 if share < max(1, min(least, useful)) else min(share, most)
 
 
 @dataclass(slots=True)

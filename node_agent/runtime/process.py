@@ -105,7 +105,7 @@ class Process:
         self.shared.network.add(supervisor.fileno(), _Requests(lambda: self._read(self.supervisor), self.runtime))
         self._listen_to_control()
         self.calls: dict[type[ipc.Message], Callable[..., Answer]] = {
-            ipc.Commit: lambda ask: self.runtime.plans.commit(ask.hash),
+            ipc.Commit: lambda ask: self.runtime.plans.commit(ask.hash, ask.epoch),
             ipc.Abort: lambda ask: self._unload(self.runtime.plans.abort, ask.hash),
             ipc.Drain: self._drain,
         }
@@ -149,7 +149,7 @@ class Process:
             return why
         accepted, why = finish(self.prepare(stored.hash, stored.epoch, stored.routes))
         if accepted and stored.state == plan_files.COMMITTED:
-            accepted, why = self.runtime.plans.commit(stored.hash)
+            accepted, why = self.runtime.plans.commit(stored.hash, stored.latest)
         elif accepted and stored.state == plan_files.DRAINING:  # never the one that admits, not for an instant
             accepted, why = self.runtime.plans.drain(stored.hash)
         if accepted and stored.state != plan_files.PREPARED:

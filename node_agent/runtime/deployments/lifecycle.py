@@ -137,15 +137,17 @@ class Plans:
             self.shared.machine.settle()
         return deployed
 
-    def commit(self, plan_hash: str, why: str = "") -> tuple[bool, str]:
-        """Admit under it from now on. why: where the runtime decided it by itself."""
+    def commit(self, plan_hash: str, epoch: int = 0, why: str = "") -> tuple[bool, str]:
+        """Admit under it from now on. epoch: of the last decision for it, if not its own; why: where the runtime
+        decided it by itself."""
         deployed = self.by_hash.get(plan_hash)
         if deployed is None:
             return False, f"plan {plan_hash[:8]} is not prepared on {self.shared.name}"
+        deployed.again = max(deployed.again, epoch)
         if deployed.state != PREPARED:
             return True, ""
         before = self.committed
-        if before is not None and before.plan.epoch > deployed.plan.epoch:
+        if before is not None and before.latest > deployed.latest:
             return self._too_late(deployed, before, why)
         if before is not None:
             inherit_state(deployed.loaded, before.loaded, deployed.inherits if deployed.base is before else None)
@@ -243,7 +245,7 @@ class Plans:
     def proven(self, deployed: Deployed) -> None:
         """A peer that may send under this plan has sent: the decision is made, a plan that is prepared is committed."""
         if deployed.state == PREPARED:
-            self.commit(deployed.hash, "a tuple stamped with it came from a peer")
+            self.commit(deployed.hash, why="a tuple stamped with it came from a peer")
 
     # -- the end of plans
 

@@ -341,10 +341,22 @@ def test_resent_tuples_are_recognised_within_a_batch() -> None:
 
 
 def test_credit_is_a_share_in_useful_pieces() -> None:
-    assert share_credit(100_000, 4) == 25_000
-    assert share_credit(100_000, 40) == 0
-    assert share_credit(1 << 30, 1) == 1 << 20
-    assert share_credit(0, 0) == 0
+    assert share_credit(100_000, 1 << 30, 4) == 25_000
+    assert share_credit(100_000, 1 << 30, 40) == 0
+    assert share_credit(1 << 30, 1 << 30, 1) == 1 << 20
+    assert share_credit(0, 1 << 30, 0) == 0
+
+
+def test_where_all_the_room_is_less_than_useful_pieces_its_half_is_useful() -> None:
+    assert share_credit(3800, 3800, 1) == 3800
+    assert share_credit(1900, 3800, 1) == 1900
+    assert share_credit(1899, 3800, 1) == 0
+    assert share_credit(0, 3800, 1) == 0
+
+
+@pytest.mark.parametrize("senders", [1, 40, 5000])
+def test_where_nothing_waits_every_sender_may_send(senders: int) -> None:
+    assert share_credit(3800, 3800, senders) >= 1
 
 
 def test_a_new_incarnation_of_a_node_does_not_repeat_what_the_old_one_sent() -> None:

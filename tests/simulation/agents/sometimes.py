@@ -11,6 +11,7 @@ from node_agent.host.files.durable_files import DAMAGED
 from node_agent.virtual.simulated.simulated_machine import STATE, SimulatedMachine
 from tests.simulation.agents.agents_line import AgentsLine
 
+ENOUGH = 200  # seeds, in which all of it happens
 RECOVERIES: Mapping[str, str] = {
     "a tuple was sent again": "resent",
     "a link gave a tuple up": "record GAVE_UP",
@@ -27,6 +28,7 @@ RECOVERIES: Mapping[str, str] = {
     "a trace was mended": "log trace_problem",
     "a damaged file was set aside": "set aside",
     "records were dropped and counted": "record GAP",
+    "the records after a gap were counted": "records that a GAP counts",
 }
 OF_THE_STREET: Mapping[str, str] = {
     **RECOVERIES,

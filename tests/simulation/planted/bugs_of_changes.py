@@ -6,7 +6,7 @@ BUGS = (
     Bug(
         "change_not_finished", "What a killed command has left of a change is not finished.",
         "coordinator/change/unfinished.py",
-        "    if intention.left(plan) is None:\n", "    if intention.left(plan) is not None:\n",
+        "    if left is None:\n", "    if left is None or left.after:\n",
     ),
     Bug(
         "decided_taken_for_undone", "A change that nodes have committed counts as given up.",

@@ -12,8 +12,7 @@ from tests.simulation.agents.changing.changing_campaign import CHANGES, run
 from tests.simulation.agents.changing.desk import Desk
 from tests.simulation.agents.changing.make_change_plans import made
 from tests.simulation.agents.changing.plan_chain import CHAIN, GROWN, REDUCED, WITH_MORE, following, plan
-
-SOAKED = 200
+from tests.simulation.agents.sometimes import ENOUGH
 
 
 def test_a_seed_with_changes_holds() -> None:
@@ -79,7 +78,7 @@ def test_the_stored_plans_are_those_of_the_planner() -> None:
 @pytest.mark.soak
 def test_everything_happens_in_some_seed() -> None:
     fired = Counter[str]()
-    for seed in range(1, 1 + SOAKED):
+    for seed in range(1, 1 + ENOUGH):
         outcome = run(seed)
         assert not outcome.problems, outcome.told
         fired.update(outcome.fired)
