@@ -169,7 +169,7 @@ class ChangingLine(AgentsLine):
         before."""
 
         def body(_: Agents, process: CoordinatorProcess) -> None:
-            if self.commands and self.commands[-1].file != PLAN:
+            if next((each.file for each in reversed(self.commands) if each.result == "committed"), PLAN) != PLAN:
                 self.deploy_file(PLAN, process, 3)
             after = following(self.on_file(PLAN), kind)
             self._try(kind, PLAN, after, lambda command: self._change(command, process), tries, process)
@@ -181,9 +181,11 @@ class ChangingLine(AgentsLine):
         unfinished.finish(path, addresses.path, self._told, self._told, process.reach)
         made = plan_file.read(path)
         before = _named(made.hash)
-        command.plan = following(before, command.kind)
-        if command.plan == before:
-            return  # it is there already, or not there any more
+        after_name = following(before, command.kind)
+        if after_name == before:
+            command.plan = ""  # it is there already, or not there any more
+            return
+        command.plan = after_name
         with process.reach(addresses.of_plan(made)) as agents:
             deployed_plans.expect(made, path, agents.status())
         after = plan(command.plan)
@@ -204,6 +206,9 @@ class ChangingLine(AgentsLine):
             try:
                 once(command)
                 command.result = "committed"
+                if not command.plan:  # there was nothing to do
+                    self.commands[:] = [each for each in self.commands if each is not command]
+                    self.deployments[:] = [each for each in self.deployments if each is not command]
                 return
             except CoordinatorError as error:
                 command.result, command.why = "failed", str(error)
