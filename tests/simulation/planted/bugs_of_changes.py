@@ -4,46 +4,14 @@ from tests.simulation.planted.bug import Bug
 
 BUGS = (
     Bug(
-        "change_not_finished", "What a killed command has left of a change is not finished.",
-        "coordinator/change/unfinished.py",
-        "    if left is None:\n", "    if left is None or left.after:\n",
-    ),
-    Bug(
-        "decided_taken_for_undone", "A change that nodes have committed counts as given up.",
-        "coordinator/change/intention.py",
-        "    if not states & {agent_pb2.COMMITTED, agent_pb2.DRAINING}:\n",
-        "    if not states & {agent_pb2.DRAINING}:\n",
-    ),
-    Bug(
-        "half_told", "What a killed command has decided is in the files, and nodes that do not know are not told.",
-        "coordinator/change/unfinished.py",
-        "        deploy.deploy(made, agents, progress)\n", "        agents.status()\n",
-    ),
-    Bug(
         "old_plan_not_kept", "The plan that gives way is overwritten.",
         "coordinator/change/intention.py",
         "            plan_file.write(plan_file.read(path), self.old)\n", "            plan_file.read(path)\n",
     ),
     Bug(
-        "intention_too_late", "That a change is meant is written when it was decided.",
-        "coordinator/change/intention.py",
-        "            json.dump(asdict(intention), file)\n", "            json.dump({}, file)\n",
-    ),
-    Bug(
-        "other_fail_over_plan", "Without a node that has failed, what remains without another one is deployed.",
-        "coordinator/plan/plan_file.py",
-        "    found = plan.failover[host].plan\n", "    found = next(iter(plan.failover.values())).plan\n",
-    ),
-    Bug(
         "epoch_of_the_lowest", "The next epoch follows that of the node that knows least.",
         "coordinator/fleet/deployment/deploy.py",
         "    epoch = _next_epoch(max(", "    epoch = _next_epoch(min(",
-    ),
-    Bug(
-        "back_under_the_old_plan", "A node that has the plan of before committed goes on with it when another is.",
-        "node_agent/control/deploy_protocol.py",
-        "        durable = self.durable.put(replace(known, state=State.COMMITTED)).one_admits().with_ran()\n",
-        "        durable = self.durable.put(replace(known, state=State.COMMITTED)).with_ran()\n",
     ),
     Bug(
         "kept_begins_anew", "Of the operators that a change keeps only windows go on; others begin with fresh state.",
