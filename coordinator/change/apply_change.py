@@ -7,14 +7,12 @@ can still be collected. Where this process is killed in between, the next comman
 
 from __future__ import annotations
 
-import time
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from pathlib import Path
 
 from coordinator.change import intention
 from coordinator.errors import Mistake
-from coordinator.fleet.addresses import Addresses
 from coordinator.fleet.agents import AgentError, Agents
 from coordinator.fleet.deployment import deploy, deployed_plans
 from coordinator.plan import plan_file
@@ -41,13 +39,14 @@ def apply(
     before: Plan,
     after: Plan,
     path: Path,
-    addresses: Addresses,
+    agents: Agents,
     output: Path | None = None,
     progress: Callable[[str], None] = lambda _: None,
 ) -> AppliedChange:
-    """`before`, read from `path`, gives way to `after`; `output`: where that is written, None: it takes the place of
-    `path`. Waits until an earlier plan has drained, and another deployment has ended. Raises OtherPlanError where
-    something else runs, DeployError and AgentsError; unless the deployment was decided by then, nothing has changed."""
+    """`before`, read from `path`, gives way to `after`; `agents`: of the nodes of both; `output`: where that is
+    written, None: it takes the place of `path`. Waits until an earlier plan has drained, and another deployment has
+    ended. Raises OtherPlanError where something else runs, DeployError and AgentsError; unless the deployment was
+    decided by then, nothing has changed."""
     if output is not None and output.resolve() == path.resolve():
         output = None
     target = output or path
@@ -63,25 +62,24 @@ def apply(
         deployed_plans.expect(before, path, statuses)
         deployed_plans.refuse_begun(after, statuses)
 
-    with Agents(addresses.of(dict.fromkeys([*before.nodes, *after.nodes]))) as agents:
-        _wait_for_others(after, agents, progress)
-        plan_file.write(after, waiting)
-        with intention.written(meant):
-            try:
-                done = deploy.deploy(after, agents, progress, check, on_decided)
-            except KeyboardInterrupt:
-                progress(
-                    f"interrupted: the nodes go on to plan {after.hash[:8]} by themselves; it is in {target}"
-                    if decided
-                    else "interrupted: nothing has changed"
-                )
-                raise
-            finally:
-                if decided:
-                    meant.put_in_step()
-                else:
-                    waiting.unlink(missing_ok=True)
-        replies = agents.try_all("Status", dict.fromkeys(agents.addresses, agent_pb2.StatusRequest()), STATUS_S)
+    _wait_for_others(after, agents, progress)
+    plan_file.write(after, waiting)
+    with intention.written(meant):
+        try:
+            done = deploy.deploy(after, agents, progress, check, on_decided)
+        except KeyboardInterrupt:
+            progress(
+                f"interrupted: the nodes go on to plan {after.hash[:8]} by themselves; it is in {target}"
+                if decided
+                else "interrupted: nothing has changed"
+            )
+            raise
+        finally:
+            if decided:
+                meant.put_in_step()
+            else:
+                waiting.unlink(missing_ok=True)
+    replies = agents.try_all("Status", dict.fromkeys(agents.addresses, agent_pb2.StatusRequest()), STATUS_S)
     held = {name: each.longest_hold_ns for name, each in replies.items() if not isinstance(each, AgentError)}
     return AppliedChange(target, old, done, held)
 
@@ -90,9 +88,9 @@ def _wait_for_others(after: Plan, agents: Agents, progress: Callable[[str], None
     """Wait until no plan drains, since the bounds of a change are those of two plans and not of three, and until no
     other deployment is on its way. One that was broken off between its phases is given up when it could not go on any
     more. Raises OtherPlanError."""
-    began = time.monotonic()
+    began_s = agents.monotonic()
     while True:
-        statuses, waited_s = agents.status(), time.monotonic() - began
+        statuses, waited_s = agents.status(), agents.monotonic() - began_s
         left, begun = deployed_plans.draining(statuses), deployed_plans.begun(after, statuses)
         if not left and not begun:
             return
@@ -112,7 +110,7 @@ def _wait_for_others(after: Plan, agents: Agents, progress: Callable[[str], None
         progress(
             f"waiting until {_listed(left)} has drained" if left else f"waiting for the deployment of {_listed(begun)}"
         )
-        time.sleep(POLL_S)
+        agents.sleep(POLL_S)
 
 
 def _listed(plans: Mapping[str, list[str]]) -> str:

@@ -55,28 +55,12 @@ def untold() -> Iterator[None]:
         raise
 
 
-def settle(plan: Path, addresses: Path) -> frozenset[str]:
+def finish(plan: Path, addresses: Path) -> frozenset[str]:
     """Finishes a change of that plan file whose command was killed, where the agents have decided it. Returns the
     queries that it has ended."""
-    from coordinator.change import intention
-    from coordinator.fleet import addresses as address_file
-    from coordinator.fleet.agents import Agents
-    from coordinator.fleet.deployment import deploy
-    from coordinator.plan import plan_file
+    from coordinator.change import unfinished
 
-    left = intention.left(plan)
-    if left is None:
-        return frozenset()
-    file = address_file.load(addresses)
-    with Agents(file.nodes) as agents:
-        made = intention.settle(plan, agents.status())
-    if made is None:
-        tell(f"a change of {plan} was broken off before it was decided: what ran goes on")
-        return frozenset()
-    tell(f"a change of {plan} was broken off when it was decided: plan {made.hash[:8]} runs, and the files say so now")
-    with Agents(file.of_plan(made)) as agents:
-        deploy.deploy(made, agents, LineProgress())
-    return frozenset(plan_file.read(left.old).queries).difference(made.queries)
+    return unfinished.finish(plan, addresses, tell, LineProgress())
 
 
 def removed_already(names: Iterable[str], as_json: bool) -> None:
@@ -114,6 +98,7 @@ def conclude(change: Change, plan: Path, addresses: Path, output: Path | None, d
     from coordinator.change import apply_change, change_summary
     from coordinator.explain import cost_lines
     from coordinator.fleet import addresses as address_file
+    from coordinator.fleet.agents import Agents
     from coordinator.plan import plan_file
 
     if not change.verdict.admitted:
@@ -134,9 +119,9 @@ def conclude(change: Change, plan: Path, addresses: Path, output: Path | None, d
             "nothing was deployed" + (f"; the next plan {change.after.hash[:8]} is in {output}" if output else "")
         )
     else:
-        done = apply_change.apply(
-            change.before, change.after, plan, address_file.load(addresses), output, LineProgress()
-        )
+        nodes = dict.fromkeys([*change.before.nodes, *change.after.nodes])
+        with Agents(address_file.load(addresses).of(nodes)) as agents:
+            done = apply_change.apply(change.before, change.after, plan, agents, output, LineProgress())
         told |= {
             "deployed": True,
             "epoch": done.deployed.epoch,

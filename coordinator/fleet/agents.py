@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from types import TracebackType
 from typing import Any, Self
 
@@ -147,3 +147,6 @@ class Agents:
             )
         text = f"the agent at {at} refused the call: {error.code}: {error.details}"
         return AgentError(name, "call_refused", text)
+
+
+Reach = Callable[[Mapping[str, AgentAddress]], Agents]  # how a command that talks to several sets of agents opens each

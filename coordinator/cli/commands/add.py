@@ -54,7 +54,7 @@ def register(app: typer.Typer) -> None:
 
         longest_ns = changing.loading_ns(loading)
         if not dry_run:
-            changing.settle(plan, addresses)
+            changing.finish(plan, addresses)
         made = plan_file.read(plan)
         measured = query_files.costs(costs, costs_of, margin)
         wish = next_plan.Wish(Limits(seconds=time_limit), best_effort, not no_sharing, longest_ns, measured)

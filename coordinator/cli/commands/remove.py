@@ -40,7 +40,7 @@ def register(app: typer.Typer) -> None:
         from coordinator.plan import plan_file
 
         longest_ns = changing.loading_ns(loading)
-        ended = frozenset[str]() if dry_run else changing.settle(plan, addresses)
+        ended = frozenset[str]() if dry_run else changing.finish(plan, addresses)
         made = plan_file.read(plan)
         ended = ended.difference(made.queries)
         if ended.issuperset(names):

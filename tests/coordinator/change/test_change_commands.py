@@ -254,11 +254,12 @@ def test_interrupted_before_the_decision_nothing_has_changed(town: Town, ended: 
         if text.startswith("commit"):
             raise ended
 
-    with pytest.raises(ended):
-        apply_change.apply(before, change.after, town.plan, address_file.load(town.addresses), None, progress)
+    with town.connect() as agents, pytest.raises(ended):
+        apply_change.apply(before, change.after, town.plan, agents, None, progress)
     assert ("interrupted: nothing has changed" in told) == (ended is KeyboardInterrupt)
     assert town.runs() == runs and files(town) == {"plan.json"} and plan_file.read(town.plan) == before
-    done = apply_change.apply(before, change.after, town.plan, address_file.load(town.addresses))
+    with town.connect() as agents:
+        done = apply_change.apply(before, change.after, town.plan, agents)
     assert done.deployed.changed and plan_file.read(town.plan) == change.after
 
 
@@ -311,6 +312,6 @@ def test_somebody_else_was_quicker(town: Town) -> None:
     town.make("base", "fleet")
     assert town.run("deploy", str(town.plan))[0] == 0
     runs = town.runs()
-    with pytest.raises(deployed_plans.OtherPlanError):
-        apply_change.apply(before, change.after, town.plan, address_file.load(town.addresses))
+    with town.connect() as agents, pytest.raises(deployed_plans.OtherPlanError):
+        apply_change.apply(before, change.after, town.plan, agents)
     assert town.runs() == runs

@@ -2,20 +2,21 @@
 
 import traceback
 from collections import Counter
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from hashlib import sha256
 from itertools import combinations
 from pathlib import Path
 from tempfile import TemporaryDirectory
+from types import MappingProxyType
 from typing import NamedTuple, Protocol
 
 from protos import segments
 from tests.simulation.agents.agent_checker import Check, Key, Verdicts
-from tests.simulation.agents.agent_faults import DISK, END_NS, ROOM, SHARES, load
-from tests.simulation.agents.agents_line import MS, SECOND, AgentsLine, plan
+from tests.simulation.agents.agent_faults import DISK, END_NS, ROOM, SHARES, Begin, load
+from tests.simulation.agents.agents_line import MS, SECOND, AgentsLine
 from tests.simulation.agents.more_faults import ALL, begin
-from tests.simulation.agents.sometimes import seen
+from tests.simulation.agents.sometimes import RECOVERIES, missing, seen
 from tests.simulation.agents.stories import read
 from tests.simulation.agents.trace_rules import check_admitted, check_rules
 from tests.simulation.faults import draws
@@ -35,6 +36,7 @@ DEPLOYED = {
     "collect",
     "burst",
 }  # faults that take nothing from a tuple
+LOSING = ("bit_rot", "moved", "old_state")  # what is committed may be gone with them
 MEMORY = Path("/dev/shm")
 
 
@@ -80,7 +82,19 @@ class World(NamedTuple):
     check: Callable[[AgentsLine, int], Judge] = Check
     module: str = "tests.simulation.agents"
     kinds: Sequence[str] = tuple(ALL)
-    street: bool = False  # what only the richer query has is to happen as well
+    recoveries: Mapping[str, str] = RECOVERIES  # that have to happen in some seed
+    shares: Sequence[float] = SHARES  # of these, a seed takes one: how probable each kind is
+    more: Mapping[str, Begin] = MappingProxyType({})  # kinds of faults that only this line has, and which it is about
+    more_shares: Sequence[float] = SHARES
+
+    def kinds_of(self, seed: int) -> list[str]:
+        """That a seed has."""
+        often = draws.kinds_of(seed, self.more, self.more_shares)
+        return [*often, *draws.kinds_of(seed, self.kinds, self.shares)]
+
+    def missing(self, counts: Counter[str]) -> list[str]:
+        """What has never happened in a campaign. Where the line has kinds of its own, they are what it is for."""
+        return missing(counts, self.more or self.kinds, self.recoveries)
 
 
 LINE = World()
@@ -96,7 +110,7 @@ class Drawn(NamedTuple):
 
 def kinds_drawn(seed: int, world: World = LINE) -> set[str]:
     """The kinds of faults that a seed has: it is told without running it."""
-    return set(draws.kinds_of(seed, world.kinds, SHARES))
+    return set(world.kinds_of(seed))
 
 
 def draw(seed: int, kinds: Sequence[str], once: bool = False) -> Drawn:
@@ -108,7 +122,7 @@ def draw(seed: int, kinds: Sequence[str], once: bool = False) -> Drawn:
 
 def run(seed: int, kinds: Sequence[str] | None = None, once: bool = False, world: World = LINE) -> Outcome:
     """One seed, with its own kinds of faults or with these. once: each kind once."""
-    chosen = draws.kinds_of(seed, world.kinds, SHARES) if kinds is None else list(kinds)
+    chosen = world.kinds_of(seed) if kinds is None else list(kinds)
     return play(Outcome(seed, chosen, world=world), draw(seed, chosen, once))
 
 
@@ -122,13 +136,14 @@ def play(outcome: Outcome, drawn: Drawn) -> Outcome:
 def _run(outcome: Outcome, drawn: Drawn, folder: Path) -> None:
     world = outcome.world or LINE
     line = world.line(outcome.seed, folder, drawn.ring_records)
+    line.kinds = frozenset(fault.kind for fault in drawn.faults)
     for name, instants in drawn.fed.items():
         probes = [HEALED_NS + number * 200 * MS for number in range(PROBES)]
         line.feed(name, instants + probes)
     line.time.at(DEPLOY_NS, lambda: line.deploy("first", tries=3))
     for fault in drawn.faults:
-        line.time.at(fault.at_ns, lambda fault=fault: begin(line, fault, outcome.fired))  # type: ignore[misc]
-    line.time.at(MENDED_NS, lambda: _mend(line, outcome.fired))
+        line.time.at(fault.at_ns, lambda fault=fault: begin(line, fault, outcome.fired, world.more))  # type: ignore[misc]
+    line.time.at(MENDED_NS, lambda: line.mend(any(outcome.fired[kind] for kind in LOSING)))
     try:
         line.time.run_until(QUIET_NS)
         outcome.fired.update(seen(line))
@@ -137,7 +152,7 @@ def _run(outcome: Outcome, drawn: Drawn, folder: Path) -> None:
         _finish(line)
         judge = world.check(line, HEALED_NS)
         verdicts = judge.run()
-        library = read(line.run, {name: plan(name) for name in {each.plan for each in line.deployments}})
+        library = read(line.run, {name: line.shape.plan(name) for name in {each.plan for each in line.deployments}})
         check_rules(library, line.hung, verdicts)
         check_admitted(library, judge.numbers, verdicts)
         outcome.counts = verdicts.counts
@@ -151,21 +166,6 @@ def _run(outcome: Outcome, drawn: Drawn, folder: Path) -> None:
         outcome.fired.update({f"disk_{name}": count for name, count in machine.disk.fired.items()})
     outcome.lines = [each for machine in line.machines.values() for each in machine.lines]
     outcome.digest = _digest(folder)
-
-
-def _mend(line: AgentsLine, fired: Counter[str]) -> None:
-    """Deploy again where a deployment has not told that it is done, or where a disk has lost what was committed."""
-    later = line.deployments[1:]
-    if (
-        fired["bit_rot"]
-        or fired["moved"]
-        or fired["old_state"]
-        or any(each.result != "committed" for each in line.deployments)
-        or len(later) > 1
-    ):
-        for process in line.coordinators:
-            process.kill()
-        line.deploy(line.deployments[-1].plan, tries=5)
 
 
 def _finish(line: AgentsLine) -> None:

@@ -18,22 +18,19 @@ from node_agent.virtual.simulated.simulated_source import Fate
 from protos import records as rec
 from protos import segments
 from tests.simulation.agents.agents_line import (
-    DEADLINES,
     DELIVERED,
     FED,
     NODES,
-    OUTPUT_IDS,
-    PATHS,
-    PLANS,
     AgentsLine,
     Seen,
-    plan,
 )  # fmt: skip
 
 Key = tuple[int, int, int]  # source, epoch, seq
 Path = tuple[tuple[str, int], ...]
 
+NUMBERS = {name: number for number, name in enumerate(NODES)}  # as plans have them
 TOLERANCE_PPM = 110  # two drifts
+RAN = (rec.STATE_COMMITTED, rec.STATE_DRAINING, rec.STATE_DRAINED)  # else it was prepared only, and given up
 ENDED = (rec.LOST, rec.SHED, rec.GAVE_UP)
 ABOUT_TUPLES = {
     rec.ADMITTED, rec.RAN, rec.SENT, rec.RECEIVED, rec.OUTPUT, rec.SHED, rec.LOST, rec.GAVE_UP, rec.MERGED,
@@ -70,6 +67,7 @@ class Check:
         self.line, self.healed_ns = line, healed_ns
         self.found = Verdicts()
         self.plan_of: dict[int, str] = {}  # by epoch, modulo 128
+        self.stamps = {int(line.shape.plan(each).hash[: rec.STAMP], 16): each for each in line.shape.plans}
         self.written = list(self._read())
         self.numbers = self._admitted()
         self.disturbed = any(each.lossy for each in self.written)
@@ -113,9 +111,9 @@ class Check:
         if record.kind == rec.GAP:
             one.lossy = True
         elif isinstance(record, rec.Plan):
-            name = next((each for each in PLANS if int(plan(each).hash[: rec.STAMP], 16) == record.stamp), "")
+            name = self.stamps.get(record.stamp, "")
             epoch = record.plan_epoch & rec.PLAN_EPOCH_MASK
-            if record.state != rec.STATE_PREPARED and self.plan_of.setdefault(epoch, name) != name:
+            if record.state in RAN and self.plan_of.setdefault(epoch, name) != name:
                 self.found.say(f"two plans ran under epoch {record.plan_epoch}: {name} and {self.plan_of[epoch]}")
         elif record.kind in ABOUT_TUPLES:
             one.by_key[record.source, record.epoch, record.seq].append(record)
@@ -140,12 +138,13 @@ class Check:
         counts: Counter[tuple[str, Key]] = Counter()
         for seen in self.line.seen:
             key: Key = seen.lineage[:3]
-            counts[_output(seen), key] += 1
+            output = self.line.output_of(seen)
+            counts[output, key] += 1
             if key in self.numbers and self.numbers[key] != seen.number:
                 sent = self.numbers[key]
-                self.found.say(f"{_output(seen)}: tuple {key} has the number {seen.number}, its client sent {sent}")
+                self.found.say(f"{output}: tuple {key} has the number {seen.number}, its client sent {sent}")
             if key not in self.numbers and not self.disturbed:
-                self.found.say(f"{_output(seen)}: a result of {key}, which no client knows to be admitted")
+                self.found.say(f"{output}: a result of {key}, which no client knows to be admitted")
         for (output, key), count in counts.items():
             self.found.counts["results"] += count
             if count > 1:
@@ -165,7 +164,7 @@ class Check:
                 self.found.say(f"tuple {key} ran under the plans {sorted(plans)}, of the epochs {sorted(epochs)}")
 
     def _conservation(self) -> None:
-        came = {(_output(seen), seen.lineage[:3]) for seen in self.line.seen}
+        came = {(self.line.output_of(seen), seen.lineage[:3]) for seen in self.line.seen}
         for key, number in self.numbers.items():
             epochs = self._plan_epochs(key)
             ran = self.plan_of.get(min(epochs), "") if epochs else ""
@@ -174,7 +173,7 @@ class Check:
                     self.found.say(f"tuple {key}, number {number}, was admitted, and no record says under which plan")
                 self.found.counts["admitted without records"] += 1
                 continue
-            for output, (source, path) in PATHS[ran].items():
+            for output, (source, path) in self.line.shape.paths[ran].items():
                 if source != key[0] or (output, key) in came:
                     continue
                 why = self._why_not(key, path)
@@ -190,7 +189,7 @@ class Check:
             having = [each for each in there if key in each.by_key]
             arrived = having
             if not at or path[at - 1][0] != node:
-                arrived = [each for each in having if _has(each, key, rec.RECEIVED if at else rec.ADMITTED)]
+                arrived = [each for each in having if _came(each, key, path[at - 1][0] if at else "")]
             if not arrived:
                 return "its records went with a dead incarnation" if any(each.lossy for each in there) else ""
             for each in having:
@@ -201,10 +200,10 @@ class Check:
             if not ran:
                 return "taken over by a dead incarnation" if any(each.lossy for each in arrived) else ""
             if at + 1 < len(path) and path[at + 1][0] != node:
-                if not any(_has(each, key, rec.SENT) for each in ran):
+                if not any(_sent(each, key, path[at + 1][0]) for each in ran):
                     return "waited in the link of a dead incarnation" if any(each.lossy for each in ran) else ""
                 following = [each for each in self.written if each.node == path[at + 1][0]]
-                if not any(_has(each, key, rec.RECEIVED) for each in following) and any(each.lossy for each in ran):
+                if not any(_came(each, key, node) for each in following) and any(each.lossy for each in ran):
                     return "under way when its sender died"
         return "its result went with a dead incarnation" if self.disturbed else ""
 
@@ -212,7 +211,7 @@ class Check:
         first: dict[tuple[str, Key], Seen] = {}
         twice: set[tuple[str, Key]] = set()
         for seen in self.line.seen:
-            name = _output(seen), seen.lineage[:3]
+            name = self.line.output_of(seen), seen.lineage[:3]
             if name in first:
                 twice.add(name)
             first[name] = seen
@@ -220,12 +219,17 @@ class Check:
             for key, records in one.by_key.items():
                 for record in records:
                     if isinstance(record, rec.Output) and key in self.numbers:
-                        name = OUTPUT_IDS[record.ref], key
+                        name = self._output(record), key
                         if name in first and name not in twice:
                             self._verdict(record, first[name])
 
+    def _output(self, record: rec.Output) -> str:
+        outputs = self.line.shape.plan(self.plan_of[record.flags & rec.PLAN_EPOCH_MASK]).graph.outputs
+        return next(name for name, output in outputs.items() if output.id == record.ref)
+
     def _verdict(self, record: rec.Output, seen: Seen) -> None:
-        output = _output(seen)
+        output = self.line.output_of(seen)
+        deadline_ns = self.line.shape.deadlines_ns[output]
         origin_ns = self.line.planned[_source(seen)][seen.number]
         taken_ns = seen.at_ns - origin_ns
         slept = (span for spans in self.line.slept.values() for span in spans)
@@ -234,25 +238,26 @@ class Check:
             return
         margin_ns = taken_ns * TOLERANCE_PPM // 1_000_000 + 1000
         most_ns, least_ns = record.at_ns - record.origin_lo_ns, record.at_ns - record.origin_hi_ns
-        if most_ns <= DEADLINES[output]:
+        if most_ns <= deadline_ns:
             self.found.counts["met"] += 1
-            if taken_ns > DEADLINES[output] + margin_ns:
+            if taken_ns > deadline_ns + margin_ns:
                 self.found.say(f"{output}: {record[3:6]} is recorded as met, {most_ns} ns, and took {taken_ns} ns")
-        elif least_ns > DEADLINES[output]:
+        elif least_ns > deadline_ns:
             self.found.counts["late"] += 1
-            if taken_ns < DEADLINES[output] - margin_ns:
+            if taken_ns < deadline_ns - margin_ns:
                 self.found.say(f"{output}: {record[3:6]} is recorded as late, {least_ns} ns, and took {taken_ns} ns")
         else:
             self.found.counts["undecidable"] += 1
 
     def _healed(self) -> None:
         by_number = {(key[0], number): key for key, number in self.numbers.items()}
-        in_time: set[tuple[str, Key]] = {
-            (_output(seen), seen.lineage[:3])
-            for seen in self.line.seen
-            if seen.at_ns - self.line.planned[_source(seen)][seen.number] <= DEADLINES[_output(seen)]
-        }
-        for output, (source, _) in PATHS["first"].items():
+        in_time: set[tuple[str, Key]] = set()
+        for seen in self.line.seen:
+            output = self.line.output_of(seen)
+            taken_ns = seen.at_ns - self.line.planned[_source(seen)][seen.number]
+            if taken_ns <= self.line.shape.deadlines_ns[output]:
+                in_time.add((output, seen.lineage[:3]))
+        for output, (source, _) in self.line.shape.paths[self.line.deployments[-1].plan].items():
             name = next(each for each, (stream, _) in FED.items() if stream == source)
             late = [
                 number for number, at_ns in enumerate(self.line.planned[name])
@@ -262,18 +267,21 @@ class Check:
                 self.found.say(f"{output}: {len(late)} tuples sent after everything had healed gave no result in time")
 
 
-def _output(seen: Seen) -> str:
-    if seen.output_node == "b":
-        return "mid"
-    return "out" if seen.lineage[0] == FED["s"][0] else "side"
-
-
 def _source(seen: Seen) -> str:
     return "s" if seen.lineage[0] == FED["s"][0] else "t"
 
 
-def _has(one: Written, key: Key, kind: int) -> bool:
-    return any(record.kind == kind for record in one.by_key.get(key, ()))
+def _came(one: Written, key: Key, peer: str) -> bool:
+    """From that node, or from a client where there is none: a tuple may come from several nodes, on several paths."""
+    return any(
+        record.peer == NUMBERS[peer] if peer and isinstance(record, rec.Received)
+        else not peer and record.kind == rec.ADMITTED
+        for record in one.by_key.get(key, ())
+    )  # fmt: skip
+
+
+def _sent(one: Written, key: Key, peer: str) -> bool:
+    return any(isinstance(record, rec.Sent) and record.peer == NUMBERS[peer] for record in one.by_key.get(key, ()))
 
 
 def _ran(one: Written, key: Key, unit: int) -> bool:

@@ -5,7 +5,8 @@ second   s -> a: x -> c: y -> c: z -> out        c: y -> (b) mid       t -> b: w
 """
 
 import json
-from collections.abc import Callable, Iterator
+from collections import Counter
+from collections.abc import Callable, Iterator, Mapping
 from contextlib import suppress
 from dataclasses import dataclass
 from functools import cache
@@ -30,6 +31,7 @@ from node_agent.virtual.simulated.simulated_network import SimulatedHost, Wires
 from node_agent.virtual.simulated.simulated_source import SimulatedSource
 from node_agent.virtual.simulated.virtual_time import VirtualTime
 from protos.plan_document import Plan
+from tests.simulation.agents.changing import changing_operators
 from tests.simulation.agents.coordinator_process import Asked, CoordinatorProcess, Ledger
 from tests.simulation.agents.street import street_operators
 
@@ -38,7 +40,6 @@ NODES = {"a": "127.0.0.1", "b": "127.0.0.2", "c": "127.0.0.3"}
 COORDINATOR = "127.0.0.9"
 DRIFT_PPM = 50
 DEADLINES = {"out": 300 * MS, "mid": 200 * MS, "side": 250 * MS}
-OUTPUT_IDS = {1: "out", 2: "mid", 3: "side"}
 FED = {"s": (1, "a"), "t": (2, "b")}
 DELIVERED = 0  # in a path: no unit runs there, the result is handed out
 PLANS = ("first", "second")
@@ -79,6 +80,15 @@ def plan(name: str) -> Plan:
     return plan_file.read(Path(__file__).parent / "plans" / f"{name}.json")
 
 
+class Shape(NamedTuple):
+    """What runs on a line. plans: names of stored plans; paths: by plan and output, its source, then node and unit."""
+
+    plans: tuple[str, ...]
+    paths: Mapping[str, Mapping[str, tuple[int, tuple[tuple[str, int], ...]]]]
+    deadlines_ns: Mapping[str, int]
+    plan: Callable[[str], Plan] = plan
+
+
 class _StillRegistry(Registry):
     """Whose files do not change, so that nobody has to look at them."""
 
@@ -89,7 +99,7 @@ class _StillRegistry(Registry):
 
 @cache
 def _registry() -> Registry:
-    return _StillRegistry([Path(str(street_operators.__file__))])
+    return _StillRegistry([Path(str(each.__file__)) for each in (street_operators, changing_operators)])
 
 
 @cache
@@ -99,7 +109,9 @@ def _loaded() -> list[tuple[Identity, dict[Path, str]]]:
 
 class AgentsLine:
     """The world of one seed. seen: all results; slept: true spans of suspensions, by node; run: where traces are
-    collected."""
+    collected; kinds: of the faults that it has."""
+
+    shape = Shape(PLANS, PATHS, DEADLINES)
 
     def __init__(self, seed: int, run: Path, ring_records: int = 4096) -> None:
         self.random, self.run = Random(seed), run
@@ -108,6 +120,8 @@ class AgentsLine:
         self.seen: list[Seen] = []
         self.slept: dict[str, list[tuple[int, int]]] = {name: [] for name in NODES}
         self.problems: list[str] = []
+        self.kinds: frozenset[str] = frozenset()
+        self.happened: Counter[str] = Counter()  # what coordinators tell of recoveries
         self.hung: list[tuple[str, str]] = []  # node and boot of runtimes whose operator was killed, as was said
         self.deployments: list[Deployment] = []
         self.coordinators: list[CoordinatorProcess] = []
@@ -159,6 +173,13 @@ class AgentsLine:
             yield from_, to
             yield to, from_
 
+    @staticmethod
+    def output_of(seen: Seen) -> str:
+        """Which output gave that result."""
+        if seen.output_node == "b":
+            return "mid"
+        return "out" if seen.lineage[0] == FED["s"][0] else "side"
+
     # -- coordinators
 
     def coordinate(self, body: Callable[[Agents, CoordinatorProcess], None]) -> CoordinatorProcess:
@@ -178,7 +199,7 @@ class AgentsLine:
             attempt = Deployment(name, self.time.now_ns)
             self.deployments.append(attempt)
             try:
-                deploy.deploy(plan(name), agents)
+                deploy.deploy(self.shape.plan(name), agents)
                 attempt.result = "committed"
                 return
             except CoordinatorError as error:
@@ -188,13 +209,22 @@ class AgentsLine:
                     with suppress(CoordinatorError):
                         deploy.stop(None, agents, 20)
 
+    def mend(self, damaged: bool) -> None:
+        """Everything has healed: deploy again where a deployment has not told that it is done, or where several may
+        have crossed. damaged: a disk has lost what was committed."""
+        unsure = any(each.result != "committed" for each in self.deployments) or len(self.deployments) > 2
+        if damaged or unsure:
+            for process in self.coordinators:
+                process.kill()
+            self.deploy(self.deployments[-1].plan, tries=5)
+
     def finish(self) -> CoordinatorProcess:
         """A coordinator that stops what runs and collects what ran."""
 
         def body(agents: Agents, process: CoordinatorProcess) -> None:
             for left in deploy.stop(None, agents, 20):
                 self.problems.append(f"not drained: {left}")
-            last = plan(self.deployments[-1].plan)
+            last = self.shape.plan(self.deployments[-1].plan)
             if (self.run / "plan.json").exists():
                 last = plan_file.read(self.run / "plan.json")  # a collection has begun: this one goes on with it
             else:
@@ -221,7 +251,7 @@ class AgentsLine:
         """A coordinator that collects what has been written so far, while the plan runs."""
 
         def body(agents: Agents, process: CoordinatorProcess) -> None:
-            last = plan(self.deployments[-1].plan)
+            last = self.shape.plan(self.deployments[-1].plan)
             if not (self.run / "plan.json").exists():
                 plan_file.write(last, self.run / "plan.json")
             collected = collect.collect(self.run, plan_file.read(self.run / "plan.json"), agents, over=False)

@@ -110,9 +110,12 @@ class CoordinatorProcess:
         self.time, self.clock, self.ledger = time, clock, ledger
         self.collects = False
         self.network = SimulatedNetwork(host, clock.now_ns, self._wait_until)
-        places = {name: AgentAddress(name, each.control, each.data) for name, each in machines.items()}
-        agents = Agents(places, WireCalls(self, {name: each.control for name, each in machines.items()}))
+        agents = self.reach({name: AgentAddress(name, each.control, each.data) for name, each in machines.items()})
         self.process = self.network.process = Process(time, lambda: body(agents, self))
+
+    def reach(self, places: Mapping[str, AgentAddress]) -> Agents:
+        """Over the wires."""
+        return Agents(places, WireCalls(self, {name: each.control for name, each in places.items()}))
 
     def asked(self, node: str, method: str, request: Any) -> Asked | None:
         """A call begins; those that change something are remembered."""

@@ -2,7 +2,7 @@
 times."""
 
 from collections import Counter
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 
 from node_agent.host.files import plan_files
 from node_agent.virtual.simulated.simulated_disk import SimulatedDisk, Speed
@@ -229,7 +229,7 @@ ALL: dict[str, Begin] = {**FIRST_KINDS, **MORE, **DEPLOY_KINDS, **PAIRED_KINDS}
 EVERY: dict[str, Begin] = {**ALL, **OUTSIDE}
 
 
-def begin(line: AgentsLine, fault: Fault, fired: Counter[str]) -> None:
-    """It happens now."""
+def begin(line: AgentsLine, fault: Fault, fired: Counter[str], more: Mapping[str, Begin]) -> None:
+    """It happens now. more: kinds that only this line has."""
     line.touch(fault.node)
-    EVERY[fault.kind](line, fault, fired)
+    {**EVERY, **more}[fault.kind](line, fault, fired)

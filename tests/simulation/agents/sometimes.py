@@ -5,15 +5,13 @@ Each name stands for a counter of `Outcome.fired` or `Outcome.counts`.
 """
 
 from collections import Counter
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 
 from node_agent.host.files.durable_files import DAMAGED
 from node_agent.virtual.simulated.simulated_machine import STATE, SimulatedMachine
 from tests.simulation.agents.agents_line import AgentsLine
-from tests.simulation.agents.more_faults import ALL
 
 ENOUGH = 200  # seeds, in which all of it happens
-FAULTS = tuple("cut_one_way" if kind == "cut" else kind for kind in ALL)
 RECOVERIES: Mapping[str, str] = {
     "a tuple was sent again": "resent",
     "a link gave a tuple up": "record GAVE_UP",
@@ -33,6 +31,7 @@ RECOVERIES: Mapping[str, str] = {
     "the records after a gap were counted": "records that a GAP counts",
 }
 OF_THE_STREET: Mapping[str, str] = {
+    **RECOVERIES,
     "policing shed a tuple": "policed",
     "a tuple was refused as too old": "refused as too old",
     "a window was abandoned": "windows abandoned",
@@ -40,11 +39,21 @@ OF_THE_STREET: Mapping[str, str] = {
     "an operator lost its state": "log state_lost",
     "a tuple was shed as late": "no result: SHED",
 }
+OF_CHANGES: Mapping[str, str] = {
+    "a change that was decided was finished by the next command": "decided change finished",
+    "a change that was not decided was undone by the next command": "undecided change undone",
+    "a change was refused since something else ran": "change refused",
+    "a change waited until what was before had drained": "change waited",
+    "a coordinator was killed between two steps on its files": "killed at a step",
+    "a node came back after a fail-over with the plan that was gone": "back with the old plan",
+    "a node that came back was told that its plan is gone": "told that its plan is gone",
+    "a tuple of the old plan had its result on a node that came back": "results of a gone plan",
+}
 
 
 def seen(line: AgentsLine) -> Counter[str]:
     """What machines and coordinators tell of recoveries, before the agents end."""
-    counts = Counter[str]()
+    counts = Counter(line.happened)
     for machine in line.machines.values():
         runtime = machine.agent.runtime if machine.agent is not None else None
         if runtime is not None and runtime.runtime is not None:
@@ -63,10 +72,10 @@ def _set_aside(machine: SimulatedMachine) -> int:
     return sum(path.name.endswith(DAMAGED) for path in [*paths, *inner])
 
 
-def missing(counts: Counter[str], street: bool) -> list[str]:
-    """What never happened. street: its own recoveries as well."""
-    recoveries = {**RECOVERIES, **(OF_THE_STREET if street else {})}
+def missing(counts: Counter[str], kinds: Iterable[str], recoveries: Mapping[str, str]) -> list[str]:
+    """What never happened."""
+    faults = ("cut_one_way" if kind == "cut" else kind for kind in kinds)
     return [
-        *(f"fault {kind}" for kind in FAULTS if not counts[kind]),
+        *(f"fault {kind}" for kind in faults if not counts[kind]),
         *(text for text, name in recoveries.items() if not counts[name]),
     ]

@@ -11,6 +11,7 @@ from protos import segments
 from protos.plan_document import Plan
 
 Key = tuple[int, int, int]  # source, epoch, seq
+RAN = (rec.STATE_COMMITTED, rec.STATE_DRAINING, rec.STATE_DRAINED)  # else it was prepared only, and given up
 ENDED = (rec.LOST, rec.SHED, rec.GAVE_UP)
 
 
@@ -99,7 +100,7 @@ def read(run: Path, known: Mapping[str, Plan]) -> Library:
             if isinstance(record, rec.Plan):
                 epoch = record.plan_epoch & rec.PLAN_EPOCH_MASK
                 library.epochs[epoch] = record.plan_epoch
-                if record.state != rec.STATE_PREPARED:
+                if record.state in RAN:
                     library.plans[epoch] = stamps.get(record.stamp, "")
     return library
 

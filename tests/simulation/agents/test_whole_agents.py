@@ -4,10 +4,10 @@ from collections import Counter
 
 import pytest
 
-from tests.simulation.agents.agent_campaign import RING, Drawn, Outcome, play, run
+from tests.simulation.agents.agent_campaign import LINE, RING, Drawn, Outcome, play, run
 from tests.simulation.agents.agent_faults import BURST_PART, END_NS, KINDS
 from tests.simulation.agents.agents_line import MS
-from tests.simulation.agents.sometimes import ENOUGH, missing
+from tests.simulation.agents.sometimes import ENOUGH
 from tests.simulation.faults.draws import sent
 from tests.simulation.faults.fault import Fault
 
@@ -62,7 +62,7 @@ def test_everything_happens_in_some_seed() -> None:
         assert not outcome.problems, outcome.told
         fired.update(outcome.fired)
         fired.update(outcome.counts)
-    assert not missing(fired, street=False)
+    assert not LINE.missing(fired)
 
 
 @pytest.mark.parametrize("seed", ONCE_FAILED)

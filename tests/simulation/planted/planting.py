@@ -14,7 +14,7 @@ from tests.simulation.planted.run_seeds import has_kind
 PROJECT = Path(__file__).parents[3]
 PARTS = ("protos", "node_agent", "coordinator", "tests/simulation/agents", "tests/simulation/faults",
          "tests/simulation/planted")  # fmt: skip
-CAMPAIGNS = ("faults", "street", "agents")
+CAMPAIGNS = ("faults", "street", "agents", "changing")
 MOST_STEPS = 20_000_000  # of one seed: many times what any needs
 LIMIT = Bug(
     "limit", "A seed with more steps than that never ends.", "node_agent/virtual/simulated/virtual_time.py",

@@ -11,6 +11,7 @@ MOST_SECONDS = 240  # of CPU time for one seed: one that goes on within a single
 MODULES = {
     "faults": "tests.simulation.faults.campaign",
     "agents": "tests.simulation.agents.agent_campaign",
+    "changing": "tests.simulation.agents.changing.changing_campaign",
     "street": "tests.simulation.agents.street.street_campaign",
 }
 

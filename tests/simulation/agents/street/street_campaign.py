@@ -5,6 +5,7 @@ from collections.abc import Sequence
 from tests.simulation.agents import agent_campaign
 from tests.simulation.agents.agent_campaign import Outcome, World
 from tests.simulation.agents.agents_line import AgentsLine
+from tests.simulation.agents.sometimes import OF_THE_STREET
 from tests.simulation.agents.street.street_checker import StreetCheck
 from tests.simulation.agents.street.street_line import StreetLine
 
@@ -14,7 +15,7 @@ def _check(line: AgentsLine, healed_ns: int) -> StreetCheck:
     return StreetCheck(line, healed_ns)
 
 
-STREET = World(StreetLine, _check, "tests.simulation.agents.street", street=True)
+STREET = World(StreetLine, _check, "tests.simulation.agents.street", recoveries=OF_THE_STREET)
 
 
 def run(seed: int, kinds: Sequence[str] | None = None) -> Outcome:

@@ -4,8 +4,8 @@ from collections import Counter
 
 import pytest
 
-from tests.simulation.agents.sometimes import ENOUGH, missing
-from tests.simulation.agents.street.street_campaign import run
+from tests.simulation.agents.sometimes import ENOUGH
+from tests.simulation.agents.street.street_campaign import STREET, run
 
 SEEDS = 2
 
@@ -42,4 +42,4 @@ def test_everything_happens_in_some_seed() -> None:
         assert not outcome.problems, outcome.told
         fired.update(outcome.fired)
         fired.update(outcome.counts)
-    assert not missing(fired, street=True)
+    assert not STREET.missing(fired)

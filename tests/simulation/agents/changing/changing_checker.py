@@ -1,0 +1,186 @@
+"""Judges a run of the changing line. It shares no code with the product.
+
+What it holds the system to, besides what holds for every line:
+- a result is of an output that the plan of its tuple has, and a tuple is known only to nodes on its way;
+- the operator with state counts on over a change that keeps it;
+- from the end of a command on, every tuple gives all results of the plan that runs then, in time, as long as nothing
+  else happens; over a change that keeps them they are never late nor missing;
+- the added query has its first result soon, and none of a tuple that was sent after it had been removed;
+- in the end all nodes run one plan, and the files on the desk say which.
+"""
+
+import json
+from functools import cached_property
+from itertools import pairwise
+from pathlib import Path
+
+from tests.simulation.agents.agent_checker import Check, Verdicts
+from tests.simulation.agents.agents_line import FED, MS, NODES, SECOND, AgentsLine
+from tests.simulation.agents.changing.changing_line import (
+    ASIDE,
+    FAILS,
+    PLAN,
+    SPARE,
+    SURVIVORS,
+    ChangingLine,
+    left_of_change,
+)
+from tests.simulation.agents.changing.plan_chain import BASE, CHAIN, WITH_MORE, plan
+
+GENTLE = frozenset({"add", "remove", "add_killed"})  # take nothing from any tuple
+PLANNED = GENTLE | {"fail_over", "fail_over_cut"}
+FIRST_NS = 500 * MS  # after an add the query has its first result: a period of its source and its deadline
+SETTLED_NS = 4 * SECOND  # after a node is back, until all have found it
+BESIDE = f"spare-without-{FAILS}.json"
+SOURCES = {source: name for name, (source, _) in FED.items()}
+
+
+class ChangeCheck(Check):
+    """One run."""
+
+    line: ChangingLine
+
+    def run(self) -> Verdicts:
+        """All checks."""
+        super().run()
+        self._ways()
+        self._counts()
+        if self.line.kinds <= PLANNED:
+            self._commands()
+            self._steady()
+        if self.line.kinds <= GENTLE:
+            self._kept()
+        self._files()
+        return self.found
+
+    def _plan_of_tuple(self, key: tuple[int, int, int]) -> str:
+        epochs = self._plan_epochs(key)
+        return self.plan_of.get(min(epochs), "") if epochs else ""
+
+    def _ways(self) -> None:
+        paths = self.line.shape.paths
+        for seen in self.line.seen:
+            ran, output = self._plan_of_tuple(seen.lineage[:3]), self.line.output_of(seen)
+            if ran and output not in paths[ran]:
+                self.found.say(f"{output}: a result of {seen.lineage[:3]}, which ran under {ran}")
+            sent_ns = self.line.planned[SOURCES[seen.lineage[0]]][seen.number]
+            if output == "out" and any(
+                sent_ns < until < seen.at_ns for node, _, until in self.line.away if node == FAILS
+            ):
+                self.found.counts["results of a gone plan"] += 1
+        for one in self.written:
+            for key in one.by_key:
+                ran = self._plan_of_tuple(key)
+                if ran and one.node not in {
+                    node for source, path in paths[ran].values() if source == key[0] for node, _ in path
+                }:
+                    self.found.say(f"{one.node} has records of tuple {key}, which ran under {ran}")
+
+    def _counts(self) -> None:
+        """Of each incarnation of b, in order. It begins anew after a plan that has it elsewhere."""
+        if self.disturbed:
+            return
+        began = sorted(each.began_ns for each in self.line.commands if each.file == ASIDE)
+        at_ns = {(seen.lineage[:3], seen.output_node): seen.at_ns for seen in self.line.seen}
+        counted = [
+            each for each in self.line.counted if self._plan_of_tuple(each.lineage[:3]) in {*CHAIN, SURVIVORS}
+        ]  # fmt: skip
+        for before, now in pairwise(counted):
+            since_ns, until_ns = (at_ns[each.lineage[:3], "b"] for each in (before, now))
+            other = any(ns < until_ns for ns in began) and now.count == 1
+            if before.epoch == now.epoch and now.count != before.count + 1 and not other:
+                self.found.say(f"y counted {now.count} after {before.count}, between {since_ns} and {until_ns} ns")
+        self.found.counts["counted"] += len(counted)
+
+    def _commands(self) -> None:
+        """Nothing is in the way of a command that is alone."""
+        for index, command in enumerate(self.line.commands):
+            others = self.line.commands[:index] + self.line.commands[index + 1 :]
+            alone = not any(
+                each.began_ns <= (command.ended_ns or 1 << 62) and (each.ended_ns or 1 << 62) >= command.began_ns
+                for each in others
+            )
+            reached = not any(
+                since < command.ended_ns and until > command.began_ns - SETTLED_NS for _, since, until in self.line.away
+            )
+            drains = "is being stopped here" in command.why  # the same plan, which another has followed a moment ago
+            if alone and command.result == "failed" and not drains and (reached or command.kind == "fail_over"):
+                self.found.say(f"{command.kind} of {command.file} has failed: {command.why}")
+
+    def _steady(self) -> None:
+        """Every tuple of a time in which one plan runs gives all its results, in time."""
+        for command, until_ns in self.line.steady():
+            nodes = {node for _, path in self.line.shape.paths[command.plan].values() for node, _ in path}
+            gone = [(since, until + SETTLED_NS) for node, since, until in self.line.away if node in nodes]
+            for output, (source, _) in self.line.shape.paths[command.plan].items():
+                self._given(output, SOURCES[source], command.plan, (command.ended_ns, until_ns - SECOND // 2), gone)
+
+    def _given(
+        self, output: str, name: str, ran: str, span: tuple[int, int], gone: list[tuple[int, int]]
+    ) -> None:  # fmt: skip
+        for number, at_ns in enumerate(self.line.planned[name]):
+            apart = not any(since - SECOND < at_ns < until for since, until in gone)
+            if span[0] < at_ns < span[1] and apart:
+                self.found.counts[f"steady {output} of {ran}"] += 1
+                if (output, number) not in self._in_time:
+                    self.found.say(f"{output}: number {number} of {name}, sent at {at_ns} ns as {ran} ran and nothing "
+                                   f"else happened, gave no result in time")  # fmt: skip
+
+    @cached_property
+    def _in_time(self) -> set[tuple[str, int]]:
+        found: set[tuple[str, int]] = set()
+        for seen in self.line.seen:
+            output, name = self.line.output_of(seen), SOURCES[seen.lineage[0]]
+            if seen.at_ns - self.line.planned[name][seen.number] <= self.line.shape.deadlines_ns[output]:
+                found.add((output, seen.number))
+        return found
+
+    def _kept(self) -> None:
+        """Streams that are in all plans notice nothing of a change."""
+        for output, (source, _) in self.line.shape.paths[BASE].items():
+            name = SOURCES[source]
+            late = [number for number in range(len(self.line.planned[name])) if (output, number) not in self._in_time]
+            if late:
+                self.found.say(f"{output}: {len(late)} results are missing or late, of number {late[0]} first")
+        for name, source in self.line.sources.items():
+            for each in source.fed.values():
+                if each.why:
+                    self.found.say(f"number {each.number} of {name} was refused: {each.why}")
+        for command, until_ns in self.line.steady():
+            more = [seen.at_ns for seen in self.line.seen if self.line.output_of(seen) == "more"]
+            if command.plan in WITH_MORE and until_ns > command.ended_ns + FIRST_NS:
+                self.found.counts["adds with a first result"] += 1
+                if not any(command.began_ns < at_ns <= command.ended_ns + FIRST_NS for at_ns in more):
+                    self.found.say(f"more: no result within {FIRST_NS} ns after it was added, at {command.ended_ns} ns")
+
+    def _files(self) -> None:
+        last = self.line.commands[-1]
+        if last.result != "committed":
+            return  # it is told elsewhere
+        wanted = {name: last.plan for name in NODES if last.plan != SURVIVORS or name != FAILS}
+        if {name: self.line.runs.get(name, "") for name in wanted} != wanted:
+            self.found.say(f"in the end {self.line.runs} run, and {last.plan} was deployed")
+        self._expect_file(last.file, SPARE if last.plan == SURVIVORS else last.plan)
+        held = {path.name: self._held(path) for path in self.line.desk.folder.glob("*-*.json")}
+        for file, name in held.items():
+            if file != BESIDE and (not name or file != f"plan-{plan(name).hash[:8]}.json"):
+                self.found.say(f"{file} holds {name or 'no plan that is known'}")
+        ran = {each.plan for each in self.line.commands if each.file == PLAN and each.result == "committed"}
+        if lost := ran - {*held.values(), self._held(self.line.file(PLAN))}:
+            self.found.say(f"{sorted(lost)} ran, and no file on the desk holds it")
+        if last.file == PLAN and last.kind != "deploy" and left_of_change(self.line) is not None:
+            self.found.say("a change has not been finished, and a later one has ended well")
+
+    def _held(self, path: Path) -> str:
+        hash_ = json.loads(path.read_bytes())["hash"]
+        return next((name for name in self.line.shape.plans if plan(name).hash == hash_), "")
+
+    def _expect_file(self, file: str, name: str) -> None:
+        if (held := self._held(self.line.file(file))) != name:
+            self.found.say(f"{name} runs, and {file} holds {held or 'no plan that is known'}")
+
+
+def check(line: AgentsLine, healed_ns: int) -> ChangeCheck:
+    """Of a changing line."""
+    assert isinstance(line, ChangingLine)
+    return ChangeCheck(line, healed_ns)
