@@ -36,8 +36,10 @@ class Intention:
 
     @property
     def waiting(self) -> Path:
-        """Where the next plan is until it is decided."""
-        return deployed_plans.beside(Path(self.target), self.after)
+        """Where the next plan is until it is decided. A plan that ran before and is kept has another name: it may be
+        the same plan, as where a query is removed that was added, and stays where this is given up."""
+        kept = deployed_plans.beside(Path(self.target), self.after)
+        return kept.with_name(f"{kept.stem}-next{kept.suffix}")
 
     @property
     def old(self) -> Path:

@@ -1,10 +1,12 @@
 """A command that changes what runs is killed at each step; the next one finds what it has left, and goes on."""
 
+import json
 import os
 import signal
 import subprocess
 import sys
 from collections.abc import Iterator
+from dataclasses import asdict
 from pathlib import Path
 
 import pytest
@@ -123,3 +125,15 @@ def test_an_intention_stays_where_the_files_could_not_be_put_in_step(tmp_path: P
             meant.waiting.unlink()
         raise OSError("full")
     assert intention.left(path) == (meant if decided else None)
+
+
+def test_a_change_that_is_given_up_leaves_the_plan_that_is_kept(tmp_path: Path) -> None:
+    """A query that was added is removed: the next plan is the one before, whose run can still be collected."""
+    path = tmp_path / "plan.json"
+    meant = intention.Intention(str(path), str(path), "a" * 64, "b" * 64)
+    kept = deployed_plans.beside(path, meant.after)
+    for each in (kept, meant.waiting):
+        each.write_text("a plan")
+    intention.file_of(path).write_text(json.dumps(asdict(meant)))
+    assert intention.settle(path, {}) is None
+    assert os.listdir(tmp_path) == [kept.name]
