@@ -5,7 +5,6 @@ from functools import reduce
 from pyspark.sql import Column, DataFrame, Window
 from pyspark.sql import functions as F  # noqa: N812
 
-from coordinator.report.facts.completeness import LEDGER_KINDS
 from coordinator.report.facts.plan_view import OUTPUT, PEER, RESULT, SIDE, UNIT
 from coordinator.report.facts.problems import Fault
 from coordinator.report.spark.spark_records import (
@@ -87,16 +86,14 @@ def ends(rows: DataFrame, plans: Plans) -> DataFrame:
     final = ~(is_(rec.RAN) & flagged()) & ~is_(rec.ADMITTED, rec.RECEIVED)
     ending = rows.where(final).withColumns(
         {
-            "ordinal": named("ordinal", *(kind for kind in LEDGER_KINDS if kind != rec.ADMITTED)),
+            "ordinal": named("ordinal"),
             "why": F.when(is_(rec.SHED), value(Shed.policy)).when(is_(rec.LOST), value(Lost.cause)).otherwise(lit(0)),
         }
     )
     ref = col("ref")
     nobody = (is_(rec.SHED) | (is_(rec.LOST) & ~flagged())) & (ref == rec.NO_REF)
     lost_everywhere = (
-        ending.where(nobody)
-        .withColumn("stream", named("stream", rec.SHED, rec.LOST))
-        .join(plans.consumers, ["run", "at_node", "stream"])
+        ending.where(nobody).withColumn("stream", named("stream")).join(plans.consumers, ["run", "at_node", "stream"])
     )
     one = ending.where(~nobody).withColumn(
         "consumer",
@@ -185,8 +182,8 @@ def links(rows: DataFrame) -> DataFrame:
             {
                 "from_node": F.when(sent, col("at_node")).otherwise(col("ref").cast("long")),
                 "to_node": F.when(sent, col("ref").cast("long")).otherwise(col("at_node")),
-                "stream": named("stream", rec.SENT, rec.RECEIVED),
-                "ordinal": named("ordinal", rec.SENT, rec.RECEIVED),
+                "stream": named("stream"),
+                "ordinal": named("ordinal"),
             }
         )
         .groupBy(*LINK)

@@ -16,8 +16,9 @@ from pathlib import Path
 import numpy as np
 import numpy.typing as npt
 
-from coordinator.report.facts.raw import Raw, raw_records
+from coordinator.report.facts.raw import raw_records
 from coordinator.report.facts.reader import Incarnation, Run, read_run
+from coordinator.report.landing.record_array import Raw
 from protos import records as rec
 from protos import run_document
 from protos.record_layout import Field
