@@ -65,7 +65,7 @@ def verdicts(spark: SparkSession, runs: Sequence[Run], progress: Progress = lamb
         progress("traces to parquet")
         tables = plans(spark, runs)
         every = traces(spark, runs)
-        mine = persist(spark_records.own(every, tables))
+        mine = persist(spark_records.own(every, tables).repartition(*LINEAGE))  # all that follows is by tuple
         rows = mine.where(is_(*LEDGER_KINDS))
         done = persist(spark_records.instances(rows))
         progress("completeness")

@@ -90,7 +90,8 @@ def own(traces: DataFrame, plans: Plans) -> DataFrame:
         .agg(F.min("number").alias("number"))
     )
     judged = traces.where(is_(*LEDGER_KINDS, *FACT_KINDS)).withColumn("plan_epoch", value(Plan.plan_epoch))
-    return moved(judged.join(F.broadcast(epochs), ["run", "inc", "plan_epoch"]).drop("plan_epoch"), plans)
+    found = judged.join(F.broadcast(epochs), ["run", "inc", "plan_epoch"]).drop("plan_epoch")
+    return moved(found, plans) if plans.moved else found.drop("number")
 
 
 def moved(rows: DataFrame, plans: Plans) -> DataFrame:

@@ -1,6 +1,7 @@
 """Tables that the Spark verdict joins: the runs' traces as one, their plans as small ones. Keys begin with `run`."""
 
-from collections.abc import Iterable, Sequence
+from collections import defaultdict
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from functools import reduce
 from typing import Any
@@ -25,6 +26,7 @@ PARQUET_SCHEMA = StructType(
     [StructField(each.name, _TYPES.get(str(each.type), StringType())) for each in record_columns.SCHEMA]
 )
 COMMON = ("place", *record_columns.LINEAGE)
+BY_SOURCE, BY_STREAM, BY_UNIT = range(3)  # what a record says of where something came
 REFS = ("unit", "peer", "output", "source_id", "operator")  # whom a record is about: the first that it has
 
 
@@ -94,12 +96,14 @@ class Plans:
     units: DataFrame  # run ref unit_node exits
     exits: DataFrame  # run ref exit stream
     consumers: DataFrame  # run at_node stream consumer
+    takers: DataFrame  # run by key at_node exit consumer: key is a source, a stream or a unit with exits
     before: DataFrame  # run ref operator kept through: exits of the unit before that operator, and with its own
     outputs: DataFrame  # run ref out_node deadline
     bounds: DataFrame  # run output plan bound: plan is its number in the run
     lead_units: DataFrame  # run output unit: the unit leads to the output
     lead_streams: DataFrame  # run output at_node stream
     windows: DataFrame  # run source: of windows
+    moved: bool  # whether any run has ids of several plans
 
 
 def signed(value: int) -> int:
@@ -137,6 +141,7 @@ def plans(spark: SparkSession, runs: Sequence[Run]) -> Plans:
             "run at_node stream consumer",
             [(n, *where, c) for n, p in views for where, found in p.consumers.items() for c in found],
         ),
+        takers=small(spark, "run by key at_node exit consumer", [(n, *row) for n, p in views for row in takers(p)]),
         before=small(
             spark,
             "run ref operator kept through",
@@ -159,7 +164,24 @@ def plans(spark: SparkSession, runs: Sequence[Run]) -> Plans:
             [(n, o, *where) for n, p in views for where in p.consumers for o in reaches[n].stream(*where)],
         ),
         windows=small(spark, "run source", [(n, source) for n, p in views for source in p.windows]),
+        moved=any(len(p.numbers) > 1 or p.same or p.peers for _, p in views),
     )
+
+
+def takers(plan: PlanView) -> Iterator[tuple[int, int, int, int, int]]:
+    """Who consumes what comes by a source, on a stream, or from an exit of a unit, at each node."""
+    for source, (node, stream) in plan.sources.items():
+        for consumer in plan.consumers.get((node, stream), ()):
+            yield BY_SOURCE, source, node, 0, consumer
+    made: dict[int, list[tuple[int, int]]] = defaultdict(list)
+    for unit in plan.units.values():
+        for exit_, stream in enumerate(unit.exits):
+            made[stream].append((unit.id, exit_))
+    for (node, stream), consumers in plan.consumers.items():
+        for consumer in consumers:
+            yield BY_STREAM, stream, node, 0, consumer
+            for unit_id, exit_ in made[stream]:
+                yield BY_UNIT, unit_id, node, exit_, consumer
 
 
 def reach_rows(number: int, plan: PlanView, seen: Iterable[tuple[int, int]]) -> list[tuple[int, int, int, int, bool]]:
