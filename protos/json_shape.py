@@ -15,8 +15,10 @@ from functools import cache
 from typing import Any, Literal, TypeVar, Union, get_args, get_origin, get_type_hints
 
 Json = Any  # a value as it stands in the file, which nobody looks into here
+Field = Any  # what stands in a class for a field of any type, as `dataclasses.field` gives it
+Shape = Any  # a type as annotations have it: a class, a union, a Literal
 T = TypeVar("T")
-Reader = Callable[[Any, str], Any]
+Reader = Callable[[Json, str], Json]  # of a value and its path: an object of its type, which only annotations know
 
 
 class ShapeError(ValueError):
@@ -27,35 +29,35 @@ class ShapeError(ValueError):
         self.path, self.text = path, text
 
 
-def key(name: str, **settings: Any) -> Any:
+def key(name: str, **settings: Any) -> Field:
     """A field whose key is no name in Python. settings: as of `dataclasses.field`."""
     return dataclasses.field(metadata={"key": name}, **settings)
 
 
-def omitted(default: Any = None, key: str | None = None) -> Any:
+def omitted(default: object = None, key: str | None = None) -> Field:
     """A field that is written only where it is not that. key: as of `key`."""
     metadata = {"omitted": True} if key is None else {"omitted": True, "key": key}
     return dataclasses.field(default=default, metadata=metadata)
 
 
-def empty() -> Any:
+def empty() -> Field:
     """A field of names, written only where there are any."""
     return dataclasses.field(default_factory=dict, metadata={"omitted": True})
 
 
-def coded(read: Reader, write: Callable[[Any], Any]) -> Any:
+def coded(read: Reader, write: Callable[[Json], Json]) -> Field:
     """A field of a kind of its own. read: of a JSON value and its path, raises ShapeError; write: back again."""
     return dataclasses.field(metadata={"read": read, "write": write})
 
 
-def read(shape: type[T], value: Any, path: str = "") -> T:
+def read(shape: type[T], value: object, path: str = "") -> T:
     """The object of a parsed JSON value. Raises ShapeError."""
-    of: Any = shape
+    of: Shape = shape
     found: T = _reader(of)(value, path)
     return found
 
 
-def write(value: Any) -> Any:
+def write(value: object) -> Json:
     """The JSON value of an object: what `read` has read, key for key and in this order."""
     if dataclasses.is_dataclass(value) and not isinstance(value, type):
         rows = (
@@ -73,7 +75,7 @@ _ALWAYS = object()
 
 
 @cache
-def _written(shape: type) -> tuple[tuple[str, str, Any, Callable[[Any], Any]], ...]:
+def _written(shape: type) -> tuple[tuple[str, str, object, Callable[[Json], Json]], ...]:
     """(attribute, key, default, what writes it) of each field; default: `_ALWAYS` where it is never left out."""
     return tuple(
         (
@@ -86,18 +88,19 @@ def _written(shape: type) -> tuple[tuple[str, str, Any, Callable[[Any], Any]], .
     )
 
 
-def _default(each: dataclasses.Field[Any]) -> Any:
+def _default(each: dataclasses.Field[object]) -> object:
     return each.default if each.default_factory is dataclasses.MISSING else each.default_factory()
 
 
 @cache
-def _reader(shape: Any) -> Reader:
+def _reader(shape: Shape) -> Reader:
     """What turns a JSON value into one of that type."""
-    if shape is Any:
+    if shape is Json:
         return lambda value, path: value
     if dataclasses.is_dataclass(shape):
         return _object(shape)
-    origin, arguments = get_origin(shape), get_args(shape)
+    origin: Shape = get_origin(shape)
+    arguments = get_args(shape)
     if origin in (Union, types.UnionType):
         return _either(arguments)
     if origin is tuple:
@@ -107,7 +110,7 @@ def _reader(shape: Any) -> Reader:
     return _word(arguments) if origin is Literal else _scalar(shape)
 
 
-def _either(kinds: tuple[Any, ...]) -> Reader:
+def _either(kinds: tuple[object, ...]) -> Reader:
     inner = tuple(each for each in kinds if each is not type(None))
     of = _reader(inner[0]) if len(inner) == 1 else _one_of(inner)
     return of if len(inner) == len(kinds) else lambda value, path: None if value is None else of(value, path)
@@ -116,7 +119,7 @@ def _either(kinds: tuple[Any, ...]) -> Reader:
 def _scalar(shape: type) -> Reader:
     wanted = {str: "a text", int: "a whole number", float: "a number", bool: "true or false"}[shape]
 
-    def scalar(value: Any, path: str) -> Any:
+    def scalar(value: object, path: str) -> object:
         if type(value) is float and not math.isfinite(value):
             raise ShapeError(path, "is not finite")
         if type(value) is shape or (shape is float and type(value) is int):
@@ -126,8 +129,8 @@ def _scalar(shape: type) -> Reader:
     return scalar
 
 
-def _word(known: tuple[Any, ...]) -> Reader:
-    def word(value: Any, path: str) -> Any:
+def _word(known: tuple[object, ...]) -> Reader:
+    def word(value: object, path: str) -> object:
         if value not in known:
             raise ShapeError(path, f"is {_abridged(value)}, not {' or '.join(map(repr, known))}")
         return value
@@ -135,15 +138,15 @@ def _word(known: tuple[Any, ...]) -> Reader:
     return word
 
 
-def _one_of(shapes: tuple[Any, ...]) -> Reader:
+def _one_of(shapes: tuple[object, ...]) -> Reader:
     """The first of several classes whose required keys are there and whose words are its own; else the last one, which
     says what is wrong."""
 
-    def fits(value: Any, shape: Any) -> bool:
+    def fits(value: Mapping[str, object], shape: Shape) -> bool:
         required, words = _fields(shape)[1], _literals(shape)
         return all(name in value for name in required) and all(value[name] in each for name, each in words.items())
 
-    def one(value: Any, path: str) -> Any:
+    def one(value: object, path: str) -> object:
         fitting = [shape for shape in shapes if isinstance(value, dict) and fits(value, shape)]
         return _reader((fitting or shapes[-1:])[0])(value, path)
 
@@ -151,7 +154,7 @@ def _one_of(shapes: tuple[Any, ...]) -> Reader:
 
 
 def _list(of: Reader) -> Reader:
-    def several(value: Any, path: str) -> tuple[Any, ...]:
+    def several(value: object, path: str) -> tuple[object, ...]:
         if not isinstance(value, list):
             raise ShapeError(path, f"is {_abridged(value)}, not a list")
         return tuple(of(each, f"{path}[{place}]") for place, each in enumerate(value))
@@ -160,7 +163,7 @@ def _list(of: Reader) -> Reader:
 
 
 def _row(of: tuple[Reader, ...]) -> Reader:
-    def row(value: Any, path: str) -> tuple[Any, ...]:
+    def row(value: object, path: str) -> tuple[object, ...]:
         if not isinstance(value, list) or len(value) != len(of):
             raise ShapeError(path, f"is {_abridged(value)}, not a list of {len(of)}")
         return tuple(one(each, f"{path}[{place}]") for place, (one, each) in enumerate(zip(of, value, strict=True)))
@@ -169,7 +172,7 @@ def _row(of: tuple[Reader, ...]) -> Reader:
 
 
 def _mapping(of: Reader) -> Reader:
-    def mapping(value: Any, path: str) -> Mapping[str, Any]:
+    def mapping(value: object, path: str) -> Mapping[str, object]:
         if not isinstance(value, dict):
             raise ShapeError(path, f"is {_abridged(value)}, not an object")
         return {name: of(each, f"{path}.{name}") for name, each in value.items()}
@@ -178,7 +181,7 @@ def _mapping(of: Reader) -> Reader:
 
 
 @cache
-def _fields(shape: Any) -> tuple[dict[str, tuple[str, Reader]], list[str]]:
+def _fields(shape: Shape) -> tuple[dict[str, tuple[str, Reader]], list[str]]:
     """By key: attribute and reader; and the keys that have to be there."""
     hints, written = get_type_hints(shape), _written(shape)
     own = {each.name: each.metadata.get("read") for each in dataclasses.fields(shape)}
@@ -187,13 +190,13 @@ def _fields(shape: Any) -> tuple[dict[str, tuple[str, Reader]], list[str]]:
 
 
 @cache
-def _literals(shape: Any) -> dict[str, tuple[Any, ...]]:
+def _literals(shape: Shape) -> dict[str, tuple[object, ...]]:
     """By key: what a field that is one of a few words may say."""
     return {name: get_args(each) for name, each in get_type_hints(shape).items() if get_origin(each) is Literal}
 
 
-def _object(shape: Any) -> Reader:
-    def one(value: Any, path: str) -> Any:
+def _object(shape: Shape) -> Reader:
+    def one(value: object, path: str) -> object:
         if not isinstance(value, dict):
             raise ShapeError(path, f"is {_abridged(value)}, not an object")
         readers, required = _fields(shape)  # not before: a shape may hold itself
@@ -214,7 +217,7 @@ def _object(shape: Any) -> Reader:
     return one
 
 
-def _abridged(value: Any) -> str:
+def _abridged(value: object) -> str:
     text = repr(value)
     return text if len(text) <= 40 else f"{text[:37]}..."
 

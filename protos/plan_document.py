@@ -389,8 +389,8 @@ class Graph:
 @dataclass(frozen=True, slots=True, kw_only=True)
 class NodeCharges:
     """What the runtime costs on a node, ns of its CPU time at any speed. decision_ns: choosing and ending one
-    task instance; drain_ns: one tuple, or absence mark, read from a socket, until it is admitted; side_ns: one update
-    of a side input of one operator."""
+    task instance; drain_ns: one tuple, or absence punctuation, read from a socket, until it is admitted; side_ns: one
+    update of a side input of one operator."""
 
     decision_ns: int
     drain_ns: int

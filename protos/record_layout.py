@@ -11,7 +11,7 @@ import re
 from collections.abc import Callable, Iterator, Mapping
 from operator import itemgetter
 from struct import Struct
-from typing import TYPE_CHECKING, Any, ClassVar, Literal, NamedTuple, Self, cast, overload
+from typing import TYPE_CHECKING, ClassVar, Literal, NamedTuple, Self, cast, overload
 
 RECORD = Struct("<BBHHHQqqqqqQ")
 RECORD_BYTES = RECORD.size  # 64
@@ -79,12 +79,12 @@ class Field(property):
     if TYPE_CHECKING:
 
         @overload
-        def __get__(self, record: None, owner: type[Any], /) -> Self: ...
+        def __get__(self, record: None, owner: type, /) -> Self: ...
         @overload
-        def __get__(self, record: object, owner: type[Any] | None = None, /) -> int: ...
-        def __get__(self, record: object, owner: type[Any] | None = None, /) -> int | Self: ...
+        def __get__(self, record: object, owner: type | None = None, /) -> int: ...
+        def __get__(self, record: object, owner: type | None = None, /) -> int | Self: ...
 
-    def __set_name__(self, owner: type[Any], name: str) -> None:
+    def __set_name__(self, owner: type, name: str) -> None:
         self.name = name
 
     @property
@@ -107,7 +107,7 @@ class Field(property):
         word = values[self.place] & ~(self.mask << self.shift) | value << self.shift
         values[self.place] = _signed(word & (1 << WORD_BITS) - 1) if self._stored_signed else word
 
-    def _getter(self) -> Callable[[Any], int]:
+    def _getter(self) -> Callable[[tuple[int, ...]], int]:
         place, shift, mask = self.place, self.shift, self.mask
         if not self.whole:
             return lambda record: record[place] >> shift & mask
@@ -125,12 +125,12 @@ class Flag(Field):
     if TYPE_CHECKING:
 
         @overload
-        def __get__(self, record: None, owner: type[Any], /) -> Self: ...
+        def __get__(self, record: None, owner: type, /) -> Self: ...
         @overload
-        def __get__(self, record: object, owner: type[Any] | None = None, /) -> bool: ...
-        def __get__(self, record: object, owner: type[Any] | None = None, /) -> bool | Self: ...
+        def __get__(self, record: object, owner: type | None = None, /) -> bool: ...
+        def __get__(self, record: object, owner: type | None = None, /) -> bool | Self: ...
 
-    def _getter(self) -> Callable[[Any], int]:
+    def _getter(self) -> Callable[[tuple[int, ...]], int]:
         return lambda record: record[1] >= FLAG
 
 

@@ -103,11 +103,6 @@ class Jcp(Spanned):
             raise MistakeError("negative", f"a jitter of {self.jitter} is negative")
 
     @property
-    def longest_run(self) -> int:
-        """L = K + 1, the largest burst at the least gap."""
-        return floor(Fraction(self.jitter) / (self.period - self.gap)) + 1
-
-    @property
     def rate(self) -> Fraction:  # type: ignore[override]
         """1/T."""
         return 1 / Fraction(self.period)

@@ -11,7 +11,7 @@ from dataclasses import dataclass
 from fractions import Fraction
 from typing import Protocol
 
-from coordinator.calculus.curves import Spanned, Time
+from coordinator.calculus.curves import Time
 from coordinator.errors import MistakeError
 
 
@@ -46,7 +46,7 @@ class DelayBound:
 class RateLatency:
     """Rule 3: `per` tasks per unit of time after `latency`. The first deadline is latency + 1/per, not latency.
 
-    Rule 2 (the first result within L) is printed as max {t: beta(t) = 0} <= L; that needs beta(L+) >= 1: `FirstWithin`.
+    Rule 2 (the first result within L) is printed as max {t: beta(t) = 0} <= L; that needs beta(L+) >= 1.
     """
 
     per: Fraction
@@ -64,39 +64,6 @@ class RateLatency:
     def inverse(self, k: int) -> Time:
         """L + k / P."""
         return self.latency + k / Fraction(self.per)
-
-
-@dataclass(frozen=True)
-class FirstWithin:
-    """Rule 2: the first result of a busy period within `wait`: beta(wait+) >= 1, and nothing is asked of the others."""
-
-    wait: Time
-
-    @property
-    def rate(self) -> Fraction:
-        """None is asked."""
-        return Fraction(0)
-
-    def inverse(self, k: int) -> Time:
-        """The first only; callers take the largest time they know for infinity."""
-        return self.wait if k == 1 else Fraction(10**30)
-
-
-@dataclass(frozen=True)
-class QueueBound:
-    """Rule 4: at most `tasks` wait, [alpha(t) - M/size]^+: task k has to be done when task k + M/size may arrive."""
-
-    arrivals: Spanned
-    tasks: int
-
-    @property
-    def rate(self) -> Fraction:
-        """The arrivals'."""
-        return self.arrivals.rate
-
-    def inverse(self, k: int) -> Time:
-        """inf {x: alpha(x) >= k + M/size} = delta(k + M/size)."""
-        return self.arrivals.span(k + self.tasks)
 
 
 def deadlines(arrivals: Iterable[Time], service: Service) -> Iterator[Time]:
@@ -122,13 +89,3 @@ def composite(arrivals: Sequence[Time], services: Sequence[Service]) -> Iterator
     """Rule 5: several at once. The printed supremum is sound but loose; each task is due at the least of its
     deadlines."""
     return (min(each) for each in zip(*(deadlines(arrivals, service) for service in services), strict=True))
-
-
-def fluid_delay(burst: Time, rate: Time, service: RateLatency) -> Fraction | None:
-    """hDev: the worst delay of a fluid flow of at most burst + rate t at a rate-latency server; None: infinite."""
-    return None if rate > service.per else service.latency + burst / Fraction(service.per)
-
-
-def fluid_backlog(burst: Time, rate: Time, service: RateLatency) -> Fraction | None:
-    """vDev: the most of that flow that waits; None: infinite."""
-    return None if rate > service.per else burst + rate * Fraction(service.latency)

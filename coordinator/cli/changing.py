@@ -55,24 +55,36 @@ def untold() -> Iterator[None]:
         raise
 
 
-def settle(plan: Path, addresses: Path) -> None:
-    """Finishes a change of that plan file whose command was killed, where the agents have decided it."""
+def settle(plan: Path, addresses: Path) -> frozenset[str]:
+    """Finishes a change of that plan file whose command was killed, where the agents have decided it. Returns the
+    queries that it has ended."""
     from coordinator.change import intention
     from coordinator.fleet import addresses as address_file
     from coordinator.fleet.agents import Agents
     from coordinator.fleet.deployment import deploy
+    from coordinator.plan import plan_file
 
-    if intention.left(plan) is None:
-        return
+    left = intention.left(plan)
+    if left is None:
+        return frozenset()
     file = address_file.load(addresses)
     with Agents(file.nodes) as agents:
         made = intention.settle(plan, agents.status())
     if made is None:
         tell(f"a change of {plan} was broken off before it was decided: what ran goes on")
-        return
+        return frozenset()
     tell(f"a change of {plan} was broken off when it was decided: plan {made.hash[:8]} runs, and the files say so now")
     with Agents(file.of_plan(made)) as agents:
         deploy.deploy(made, agents, LineProgress())
+    return frozenset(plan_file.read(left.old).queries).difference(made.queries)
+
+
+def removed_already(names: Iterable[str], as_json: bool) -> None:
+    """A command before has ended these queries, and was killed before it could say so."""
+    if as_json:
+        typer.echo(json.dumps({"removed": list(names), "dry_run": False, "deployed": True}))
+    else:
+        typer.echo(f"{', '.join(names)}: removed already, by the command that was broken off")
 
 
 def check_running(made: Plan, plan: Path, addresses: Path, dry_run: bool) -> None:

@@ -117,21 +117,21 @@ def _tightest(plan: Plan) -> list[str]:
 
 def _first_to_break(plan: Plan) -> list[str]:
     """How much dearer operators may be than planned, all of them and the least tolerant one alone."""
-    now = _holding(plan, {})
+    now = outputs_that_hold(plan, {})
     if not now:
         return []
     names = list(plan.graph.operators)
-    together = _least(plan, now, names, MOST_PERCENT)
+    together = least_percent(plan, now, names, MOST_PERCENT)
     if together is None:
         other = "a link slower than declared, or " if len(plan.cluster.nodes) > 1 else ""
         roomy = f"it would hold with all of them {MOST_PERCENT // 100 + 1} times as high"
         return [f"costs are not what breaks it first, {roomy}; {other}a node that fails would"]
-    first = sorted(now - _holding(plan, dict.fromkeys(names, together)))
+    first = sorted(now - outputs_that_hold(plan, dict.fromkeys(names, together)))
     late = f"{listed(first)} {'is' if len(first) == 1 else 'are'} late"
     told = f"first to break, should costs be underrated: with all of them {_overrun(together)} {late}"
     alone, least = None, MOST_PERCENT
     for name in names if len(names) <= MOST_OPERATORS else ():
-        found = _least(plan, now, [name], least - 1) if least > 1 else None
+        found = least_percent(plan, now, [name], least - 1) if least > 1 else None
         if found is not None:
             alone, least = name, found
     if alone is None:
@@ -158,18 +158,18 @@ def _overrun(percent: int) -> str:
     return f"{percent} % higher" if percent < 100 else f"{1 + percent / 100:.3g} times as high"
 
 
-def _least(plan: Plan, now: frozenset[str], names: Sequence[str], most: int) -> int | None:
+def least_percent(plan: Plan, now: frozenset[str], names: Sequence[str], most: int) -> int | None:
     """By how many percent these have to be dearer for an output not to hold any more; None: by more than `most`."""
-    if _holding(plan, dict.fromkeys(names, most)) >= now:
+    if outputs_that_hold(plan, dict.fromkeys(names, most)) >= now:
         return None
     low, high = 0, most
     while high - low > 1:
         middle = (low + high) // 2
-        low, high = (middle, high) if _holding(plan, dict.fromkeys(names, middle)) >= now else (low, middle)
+        low, high = (middle, high) if outputs_that_hold(plan, dict.fromkeys(names, middle)) >= now else (low, middle)
     return high
 
 
-def _holding(plan: Plan, percents: Mapping[str, int]) -> frozenset[str]:
+def outputs_that_hold(plan: Plan, percents: Mapping[str, int]) -> frozenset[str]:
     """Outputs whose bound is within the deadline with some operators so many percent dearer."""
     graph = plan.graph
     operators = {

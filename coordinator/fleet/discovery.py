@@ -73,7 +73,7 @@ def find(machines: Machines, wait_s: float, progress: Progress = lambda _: None)
         progress(f"waiting: {errors[0]}")
         signals.check()
         time.sleep(POLL_S)
-    _refuse_own_loopback(found)
+    refuse_own_loopback(found)
     return [found[name] for name in machines.nodes]
 
 
@@ -117,7 +117,7 @@ def _found(name: str, ip: str, control: str, tls: Path | None, said: agent_pb2.D
     return Found(name, control, places, _plain(said.version), said.cores, said.memory_bytes)
 
 
-def _refuse_own_loopback(found: Mapping[str, Found]) -> None:
+def refuse_own_loopback(found: Mapping[str, Found]) -> None:
     """Of several nodes none may be on loopback if another is not: peers would look for it on themselves. A machine's
     own name often leads there (127.0.1.1 in /etc/hosts)."""
     loopback = {name: ipaddress.ip_address(split(agent.control)[0]).is_loopback for name, agent in found.items()}

@@ -51,20 +51,20 @@ def _enter(delays: Delays, charges: RuntimeOverhead, source: Source, marked: boo
     late = {source.name: Late(0, 0, ())}
     drain_ns = delays.drains.get(source.node, 0)  # its stamp, and so its admission, may wait for a drain
     stamped: list[Curve] = [] if source.limit is None else [source.limit]
-    marks: list[Curve] = []
+    punctuation: list[Curve] = []
     if source.curve is not None:
         early = jittered(source.curve, source.tolerance_ns if charges.drained else 0)
         streams.arriving[source.node].append(Flow.of(early, early, late))
         declared = jittered(early, drain_ns)
-        if source.limit is not None:  # what is shed leaves a mark, which waits for the next heartbeat at most
-            marks.append(jittered(declared, source.beat_ns + charges.tick_ns + drain_ns if source.beat_ns else 0))
+        if source.limit is not None:  # what is shed leaves punctuation, which waits for the next heartbeat at most
+            punctuation.append(jittered(declared, source.beat_ns + charges.tick_ns + drain_ns if source.beat_ns else 0))
         stamped.append(declared)
     curve = least(stamped)
     beats = window_closing.heartbeats(source, delays, charges)
     if beats is not None:
         streams.arriving[source.node].append(Flow.of(beats, beats, {}))  # saying one costs about what reading one does
-        marks.append(beats)
-    streams.flows[at] = Flow.of(curve, total([curve, *marks]) if marks and marked else curve, late)
+        punctuation.append(beats)
+    streams.flows[at] = Flow.of(curve, total([curve, *punctuation]) if punctuation and marked else curve, late)
 
 
 def _travel(system: System, delays: Delays, charges: RuntimeOverhead, stream: str, streams: Streams) -> None:

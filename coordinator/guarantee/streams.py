@@ -69,7 +69,7 @@ class Closing:
 
 @dataclass(frozen=True)
 class Flow:
-    """A stream at a place. `events`: with absence marks; `late`: by source of the lineage."""
+    """A stream at a place. `events`: with absence punctuation; `late`: by source of the lineage."""
 
     curve: Curve
     events: Curve

@@ -110,8 +110,8 @@ class Output:
 @dataclass(frozen=True)
 class System:
     """Everything. `order`: units so that each stands after those that trigger it; `hops`: per stream (from, to) in the
-    order of travel; `marked`: streams that carry absence marks; `windows`: by the operator that collects them, whose
-    stream they leave on, and which are released when they close; `entry_shedders`: where tuples are shed before
+    order of travel; `marked`: streams that carry absence punctuation; `windows`: by the operator that collects them,
+    whose stream they leave on, and which are released when they close; `entry_shedders`: where tuples are shed before
     them."""
 
     nodes: Mapping[str, Node]

@@ -153,9 +153,9 @@ class Help(ModalScreen[None]):
         nodes = [f"{column.title:<11}{column.meaning}" for column in NODES]
         outputs = [f"{column.title:<11}{column.meaning}" for column in OUTPUTS]
         meanings = ["nodes", *nodes, "", "outputs, since the last look", *outputs]
-        marks = "A figure with ! is one to look at."
+        legend = "A figure with ! is one to look at."
         with VerticalScroll():
-            yield Static("\n".join([*keys, "", marks, INDICATION, "", *meanings]), markup=False)
+            yield Static("\n".join([*keys, "", legend, INDICATION, "", *meanings]), markup=False)
         yield Footer()
 
 

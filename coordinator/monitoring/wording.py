@@ -14,7 +14,7 @@ WORDS = {
     "sink_tuples_dropped": "results dropped for listeners that are too slow or take another type",
     "tuples_of_unknown_plan": "tuples refused that came of a plan that is not here",
     "tuples_refused_by_peer": "tuples lost since another node does not have their plan: does this one run an old one?",
-    "marks_of_unknown_plan": "marks for windows came of a plan that is not here",
+    "marks_of_unknown_plan": "punctuation for windows came of a plan that is not here",
     "connections_refused": "connections refused or closed for what came over them",
     "connections_unread": "connections closed because their other end does not read",
     "strangers_crowded": "connections closed because too many had not said who they are",

@@ -73,8 +73,8 @@ class Layout:
 
     @cached_property
     def marked(self) -> set[str]:
-        """Streams that lead, through any operators, to a join by lineage or to a window: a filtered tuple has to send a
-        mark there."""
+        """Streams that lead, through any operators, to a join by lineage or to a window: a filtered tuple has to send
+        punctuation there."""
         found: set[str] = set(self.counted)
         for operator in reversed(graph.order(self.query)):
             if self.joins(operator) or operator.name in found:

@@ -125,7 +125,7 @@ def _inner(layout: Layout, node: str, policy: str) -> set[int]:
 
 
 def _beside(entry_shedders: list[EntryShedder]) -> list[list[EntryShedder]]:
-    """Doors that read a stream in common go together."""
+    """Entry shedders that read a stream in common go together."""
     groups: list[list[EntryShedder]] = []
     for shedder in entry_shedders:
         mine = [group for group in groups if any(shedder.inputs & other.inputs for other in group)]

@@ -21,7 +21,7 @@ from typing import NamedTuple, Protocol
 from rich.console import Console
 from rich.table import Table
 
-from node_agent.core.shedding.rate_limiter import PASS, SHED, RateLimiter
+from node_agent.core.shedding.rate_limiter import PASS, SHED, RateLimiter, Threshold
 from node_agent.core.shedding.utility import compiled
 
 SEED = 101  # seeds 1 to 3 were used to find the shedder
@@ -70,35 +70,45 @@ class DropTail:
         del number
 
 
-class Displacing(RateLimiter):
-    """Rate limiter that gives a free place to each tuple that comes."""
+class Always:
+    """A rule that gives a free place to each tuple that comes."""
 
-    def _wanted(self, at_ns: int, value: float) -> bool:
-        del at_ns, value
+    def wanted(self, at_ns: int, value: float, waiting: int) -> bool:
+        del at_ns, value, waiting
         return True
 
 
-class Threshold(RateLimiter):
-    """What has passed stays."""
+class ByThreshold:
+    """A rule by which the threshold counts, also where first come first served keeps more."""
 
-    def decide(self, at_ns: int, value: float, number: int, waits: Callable[[int], bool] = bool) -> int:
-        decision = super().decide(at_ns, value, number)
-        self.taken(number)
+    def __init__(self, most: int) -> None:
+        self._threshold = Threshold(most, SPAN_NS)
+
+    def wanted(self, at_ns: int, value: float, waiting: int) -> bool:
+        del waiting
+        return self._threshold.passes(at_ns, value)
+
+
+class Irrevocable:
+    """The product's rate limiter where what has passed stays."""
+
+    def __init__(self, most: int) -> None:
+        self._limiter = RateLimiter(most, SPAN_NS)
+
+    def decide(self, at_ns: int, value: float, number: int) -> int:
+        decision = self._limiter.decide(at_ns, value, number)
+        self._limiter.taken(number)
         return decision
 
-
-class Unchecked(RateLimiter):
-    """The threshold counts, also where first come first served keeps more."""
-
-    def _wanted(self, at_ns: int, value: float) -> bool:
-        return self._threshold.passes(at_ns, value)
+    def taken(self, number: int) -> None:
+        self._limiter.taken(number)
 
 
 SHEDDERS: dict[str, Callable[[int], Shedder]] = {
     "drop-tail": DropTail,
-    "displacing": lambda most: Displacing(most, SPAN_NS),
-    "threshold": lambda most: Threshold(most, SPAN_NS),
-    "both, unchecked": lambda most: Unchecked(most, SPAN_NS),
+    "displacing": lambda most: RateLimiter(most, SPAN_NS, Always()),
+    "threshold": Irrevocable,
+    "both, unchecked": lambda most: RateLimiter(most, SPAN_NS, ByThreshold(most)),
     "the product's": lambda most: RateLimiter(most, SPAN_NS),
 }
 

@@ -3,7 +3,7 @@
     .venv/bin/python -m infra.bench.shed_cost
 
 A second. Nothing runs, so every tuple that comes is shed, or with `front` as many as come; heartbeats come every 50 ms.
-CPU time from the admission of a tuple to the mark that its number travels in; beside it that of a tuple that waits.
+CPU time from the admission of a tuple to the punctuation that its number travels in; beside it that of one that waits.
 """
 
 from __future__ import annotations
@@ -93,7 +93,7 @@ def shed_cost() -> list[Figure]:
     gc.freeze()
     gc.disable()
     try:
-        how = f"CPU time from admission on, facts and marks included; median of {REPETITIONS} times {TUPLES}, gc off"
+        how = f"CPU time from admission on, facts and punctuation included, median of {REPETITIONS} x {TUPLES}, gc off"
         made = [Figure("wait_cost_us", measured(None), "us", None, f"a tuple that is queued, for comparison; {how}")]
         made += [Figure(f"shed_cost_us_{each}", measured(each), "us", None, how) for each in SHEDDERS]
     finally:

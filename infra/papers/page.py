@@ -75,10 +75,10 @@ def _plot(plot: Plot) -> dict[str, Any]:
     for curve in plot.curves:
         of = curve.name.removesuffix(", printed")
         colour = COLOURS[lines.index(of) % len(COLOURS)] if of in lines else "#808080"
-        marks = {"color": colour, "size": 11, "symbol": "x"} if curve.printed else {"color": colour, "size": 5}
+        marker = {"color": colour, "size": 11, "symbol": "x"} if curve.printed else {"color": colour, "size": 5}
         data.append({
             "type": "scatter", "mode": "markers" if curve.printed else "lines+markers",
-            "name": escape(curve.name), "x": curve.x, "y": curve.y, "marker": marks, "line": {"color": colour},
+            "name": escape(curve.name), "x": curve.x, "y": curve.y, "marker": marker, "line": {"color": colour},
         })  # fmt: skip
     layout = {
         "title": {"text": escape(plot.title)}, "height": 420, "paper_bgcolor": "rgba(0,0,0,0)",

@@ -29,6 +29,7 @@ from node_agent.client.connection import (
     NotTrustedError,
     UnreachableError,
     dial,
+    greet_plainly,
     parse_address,
 )
 from node_agent.host.clock import clock_domain, new_boot, now_ns
@@ -81,6 +82,9 @@ class Result(NamedTuple):
         return self.at_ns - self.origin[1], self.at_ns - self.origin[0]
 
 
+Waiting = tuple[list[Admitted | Refused | None], int]  # the outcomes of a burst, and the place of a tuple among them
+
+
 class _Client:
     """What Source and Sink share: address, incarnation, connection, context management."""
 
@@ -96,7 +100,7 @@ class _Client:
         on_outage: Callable[[str], object] | None,
     ) -> None:
         parse_address(address)
-        self._greet: Greet = Connection
+        self._greet: Greet = greet_plainly
         if tls is not None:
             from node_agent.client.tls import greeter  # loads OpenSSL
 
@@ -203,7 +207,7 @@ class Source(_Client):
         super().__init__(address, f"source:{name}", timeout, codecs, drift_ppm, tls, outage, on_outage)
         self._backoff = Backoff()
         self._sender = Sender(self, backoff=self._backoff)
-        self._open: dict[int, tuple[list[Admitted | Refused | None], int]] = {}  # by link_seq: no outcome known yet
+        self._open: dict[int, Waiting] = {}  # by link_seq: no outcome known yet
         self._last_seq = 0
         self._until_ns = 0  # of the `send` that runs
         self._connect(timeout)
@@ -247,7 +251,7 @@ class Source(_Client):
 
     # What the link tells (link.sender.SenderFacts).
 
-    def sent(self, at_ns: int, link_seq: int, tag: Any) -> None:
+    def sent(self, at_ns: int, link_seq: int, tag: Waiting) -> None:
         """A tuple leaves for the first time."""
         self._last_seq = link_seq
         self._open[link_seq] = tag
@@ -255,7 +259,7 @@ class Source(_Client):
     def acked(self, at_ns: int, upto: int) -> None:
         """Tuples were taken over; their outcomes come by themselves."""
 
-    def gave_up(self, at_ns: int, link_seq: int, tag: Any) -> None:
+    def gave_up(self, at_ns: int, link_seq: int, tag: Waiting) -> None:
         """The time of a `send` is over while its tuple waits."""
         if not link_seq:
             results, i = tag

@@ -9,7 +9,7 @@ import select
 import socket
 import time
 from collections.abc import Callable, Iterator
-from typing import Self
+from typing import Protocol, Self
 
 from node_agent.host.clock import now_ns
 from node_agent.link.backoff import Backoff
@@ -72,14 +72,72 @@ def parse_address(address: str) -> tuple[str, int]:
     return host.removeprefix("[").removesuffix("]"), int(port)
 
 
-class Connection:
-    """One TCP connection after the exchange of Hellos. All reads and writes end by an instant of `now_ns`."""
+class Transport(Protocol):
+    """Carries bytes between a client and an agent. All sends and receives end by an instant of `now_ns`."""
 
-    def __init__(self, sock: socket.socket, hello: frames.Hello, until_ns: int) -> None:
+    def send(self, data: bytes, until_ns: int) -> None:
+        """Raises LostError."""
+
+    def receive(self, until_ns: int) -> bytes:
+        """What has come; empty: the time is over. Raises LostError, also at the end of the stream."""
+
+    def close(self) -> None:
+        """Close; twice is allowed."""
+
+
+class PlainTransport:
+    """A TCP socket."""
+
+    def __init__(self, sock: socket.socket) -> None:
         sock.setblocking(False)  # a timeout of the socket's own would cost two system calls per read and per write
         self._socket = sock
         self._poll = select.poll()
         self._poll.register(sock, select.POLLIN)
+
+    def send(self, data: bytes, until_ns: int) -> None:
+        """Raises LostError."""
+        try:
+            sent = self._socket.send(data)
+        except BlockingIOError:
+            sent = 0
+        except OSError as error:
+            raise LostError(str(error)) from error
+        if sent < len(data):
+            self._send_rest(data[sent:], until_ns)
+
+    def _send_rest(self, data: bytes, until_ns: int) -> None:
+        """The socket does not take everything at once."""
+        try:
+            self._socket.settimeout(_left_s(until_ns))
+            self._socket.sendall(data)
+            self._socket.setblocking(False)
+        except OSError as error:
+            raise LostError(str(error)) from error
+
+    def receive(self, until_ns: int) -> bytes:
+        """What has come; empty: the time is over. Raises LostError, also at the end of the stream."""
+        try:
+            if not self._poll.poll(_left_s(until_ns) * 1000):
+                return b""
+            data = self._socket.recv(_CHUNK)
+        except BlockingIOError:
+            return b""
+        except OSError as error:
+            raise LostError(str(error)) from error
+        if not data:
+            raise LostError("the agent closed the connection")
+        return data
+
+    def close(self) -> None:
+        """Close the socket; twice is allowed."""
+        _close(self._socket)
+
+
+class Connection:
+    """A connection after the exchange of Hellos. All reads and writes end by an instant of `now_ns`."""
+
+    def __init__(self, transport: Transport, hello: frames.Hello, until_ns: int) -> None:
+        self._transport = transport
         self._reader = frames.FrameReader()
         self._pending: list[frames.Frame] = []
         self._probes = 0
@@ -105,23 +163,7 @@ class Connection:
 
     def write(self, data: bytes, until_ns: int) -> None:
         """Raises LostError."""
-        try:
-            sent = self._socket.send(data)
-        except BlockingIOError:
-            sent = 0
-        except OSError as error:
-            raise LostError(str(error)) from error
-        if sent < len(data):
-            self._write_rest(data[sent:], until_ns)
-
-    def _write_rest(self, data: bytes, until_ns: int) -> None:
-        """The socket does not take everything at once."""
-        try:
-            self._socket.settimeout(_left_s(until_ns))
-            self._socket.sendall(data)
-            self._socket.setblocking(False)
-        except OSError as error:
-            raise LostError(str(error)) from error
+        self._transport.send(data, until_ns)
 
     def read(self, until_ns: int) -> list[frames.Frame]:
         """The next frames; probes are answered here. Empty: the time is over, or only probes came. Raises LostError."""
@@ -145,10 +187,10 @@ class Connection:
         return got
 
     def _heard(self, until_ns: int) -> bytes:
-        """As `_receive`, with heartbeats while nothing comes. Raises LostError where the agent answers none."""
+        """What has come, with heartbeats while nothing comes. Raises LostError where the agent answers none."""
         while True:
             due_ns = self._asked_ns + ANSWER_NS if self._asked_ns else self._heard_ns + ASK_NS
-            data = self._receive(until_ns if self._greeting else min(until_ns, due_ns))
+            data = self._transport.receive(until_ns if self._greeting else min(until_ns, due_ns))
             at_ns = now_ns()
             if data:
                 self._heard_ns, self._asked_ns = at_ns, 0
@@ -165,23 +207,9 @@ class Connection:
         self._asked_ns, self._beats = at_ns, self._beats + 1
         self.write(frames.encode_probe(frames.Probe(self._beats, at_ns)), at_ns + SECOND)
 
-    def _receive(self, until_ns: int) -> bytes:
-        """What has come; empty: the time is over. Raises LostError, also at the end of the stream."""
-        try:
-            if not self._poll.poll(_left_s(until_ns) * 1000):
-                return b""
-            data = self._socket.recv(_CHUNK)
-        except BlockingIOError:
-            return b""
-        except OSError as error:
-            raise LostError(str(error)) from error
-        if not data:
-            raise LostError("the agent closed the connection")
-        return data
-
     def close(self) -> None:
-        """Close the socket; twice is allowed."""
-        _close(self._socket)
+        """Close the transport; twice is allowed."""
+        self._transport.close()
 
     def _answer(self, probe: frames.Probe, arrived_ns: int, until_ns: int) -> None:
         self._probes += 1
@@ -198,8 +226,13 @@ class Connection:
 Greet = Callable[[socket.socket, frames.Hello, int], Connection]
 
 
+def greet_plainly(sock: socket.socket, hello: frames.Hello, until_ns: int) -> Connection:
+    """Without TLS."""
+    return Connection(PlainTransport(sock), hello, until_ns)
+
+
 def dial(
-    address: str, hello: frames.Hello, timeout_s: float, backoff: Backoff, greet: Greet = Connection
+    address: str, hello: frames.Hello, timeout_s: float, backoff: Backoff, greet: Greet = greet_plainly
 ) -> Connection:
     """Connect, trying again with growing pauses. Raises UnreachableError after timeout_s, NotAcceptedError at once."""
     host, port = parse_address(address)

@@ -4,7 +4,7 @@ import contextlib
 import socket
 from pathlib import Path
 
-from node_agent.client.connection import SECOND, Connection, Greet, LostError, NotTrustedError
+from node_agent.client.connection import SECOND, Connection, Greet, LostError, NotTrustedError, PlainTransport
 from node_agent.host.clock import now_ns
 from node_agent.tls import identity
 from node_agent.tls.names import holder, node_name, node_of
@@ -21,52 +21,59 @@ def greeter(folder: Path) -> Greet:
     context = identity.client_context(folder, named=False)  # which node answers is seen when it has
 
     def greet(sock: socket.socket, hello: frames.Hello, until_ns: int) -> Connection:
-        return TlsConnection(sock, hello, until_ns, Session(context, folder, server_side=False))
+        session = Session(context, folder, server_side=False)
+        _shake(sock, session, until_ns)
+        transport = SealedTransport(PlainTransport(sock), session)
+        connection = Connection(transport, hello, until_ns)
+        transport.greeted = True
+        place = connection.hello.peer.removeprefix("node:")
+        if node_of(place) != node_name(session.name):
+            why = f"it says that it is node {place}, and its certificate is of {holder(session.name)}"
+            raise NotTrustedError("other_node", why, subject=place)
+        return connection
 
     return greet
 
 
-class TlsConnection(Connection):
-    """One connection after the handshake and the exchange of Hellos. Raises NotTrustedError where this end does not
-    trust the other, or the other this one."""
+class SealedTransport:
+    """A transport under TLS, after the handshake. greeted: the agent has said Hello. Raises NotTrustedError where the
+    agent does not trust this end, which it says before it greets."""
 
-    def __init__(self, sock: socket.socket, hello: frames.Hello, until_ns: int, session: Session) -> None:
-        self._session = session
-        self._greeted = False
-        _shake(sock, session, until_ns)
-        super().__init__(sock, hello, until_ns)
-        self._greeted = True
-        place = self.hello.peer.removeprefix("node:")
-        if node_of(place) != node_name(session.name):
-            why = f"it says that it is node {place}, and its certificate is of {holder(session.name)}"
-            raise NotTrustedError("other_node", why, subject=place)
+    def __init__(self, plain: PlainTransport, session: Session) -> None:
+        self._plain, self._session = plain, session
+        self.greeted = False
 
-    def write(self, data: bytes, until_ns: int) -> None:
+    def send(self, data: bytes, until_ns: int) -> None:
         """Raises LostError."""
         try:
             sealed = self._session.seal(data)
         except SessionError as error:
             raise LostError(str(error)) from None
         try:
-            super().write(sealed, until_ns)
+            self._plain.send(sealed, until_ns)
         except LostError:
-            while self._receive(until_ns):  # what it has against this end may have come before it closed
+            while self.receive(until_ns):  # what it has against this end may have come before it closed
                 pass
             raise
 
-    def _receive(self, until_ns: int) -> bytes:
-        data = super()._receive(until_ns)
+    def receive(self, until_ns: int) -> bytes:
+        """What has come, in plain."""
+        data = self._plain.receive(until_ns)
         if not data:
             return b""
         try:
             plain = self._session.open(data)
         except SessionError as error:
-            if self._greeted:
+            if self.greeted:
                 raise LostError(str(error)) from None
             raise NotTrustedError(error.code, str(error), subject=error.subject) from None
         if self._session.ended and not plain:
             raise LostError("the agent closed the connection")
         return plain
+
+    def close(self) -> None:
+        """Close the socket; twice is allowed."""
+        self._plain.close()
 
 
 def _shake(sock: socket.socket, session: Session, until_ns: int) -> None:

@@ -39,6 +39,9 @@ MOST_DEPLOYMENTS = 8
 MOST_RAN = 64  # fewer than there are plan epochs in trace records, so that each names one plan
 MOST_RAN_BYTES = 64 << 20
 MOST_WAITING = 64
+BEING_STOPPED = (
+    "this plan is being stopped here; wait until it has drained; if it never does, 'coordinator stop' again"
+)
 
 
 @dataclass(slots=True)
@@ -228,7 +231,7 @@ class Deployments:
 
     def _objection(self, wanted: Deployment, known: Deployment | None) -> str:  # noqa: PLR0911 - a list of rules
         if known and known.state is State.DRAINING:
-            return "this plan is being stopped here; wait until it has drained"
+            return BEING_STOPPED
         if wanted.epoch <= self.durable.fence:
             return f"epoch {wanted.epoch} was aborted; deploy again"
         if known and known.state is State.COMMITTED:
@@ -262,7 +265,7 @@ class Deployments:
         mended = [place for place in new.places if self._failed.pop((new.hash, place), None)]
         # A runtime that could not load what is committed here has it now, and was told of the commit in vain.
         again: Commands = [
-            CommitInRuntime(new.hash, new.epoch, place) for place in mended if new.state is State.COMMITTED
+            CommitInRuntime(new.hash, new.latest, place) for place in mended if new.state is State.COMMITTED
         ]
 
         def written(why: str) -> Commands:
@@ -275,12 +278,24 @@ class Deployments:
         if known is None:
             return self._answer(token, hash_, "this plan is not prepared here; deploy again")
         if known.state is State.COMMITTED:
-            return self._answer(token, hash_)
+            return self._committed_again(token, known, epoch)
         if known.state is State.DRAINING:
-            return self._answer(token, hash_, "this plan is being stopped here; wait until it has drained")
+            return self._answer(token, hash_, BEING_STOPPED)
         if known.epoch != epoch:
             return self._answer(token, hash_, f"prepared in epoch {known.epoch}, not {epoch}; deploy again")
         return self._commit_durably(known, lambda why: self._answer(token, hash_, why))
+
+    def _committed_again(self, token: int, known: Deployment, epoch: int) -> Commands:
+        """It admits and goes on. What was prepared between the two deployments is older from now on: a commit of it
+        that comes late, or a tuple that proves one, does not end this plan."""
+        if epoch <= known.latest:
+            return self._answer(token, known.hash)
+        told = [CommitInRuntime(known.hash, epoch, place) for place in known.places]
+
+        def written(why: str) -> Commands:
+            return ([] if why else [*told]) + self._answer(token, known.hash, why)
+
+        return self._write(self.durable.put(replace(known, again=epoch)).with_seen(epoch), written)
 
     def _proven(self, hash_: str) -> Commands:
         known = self.durable.get(hash_)
@@ -298,7 +313,7 @@ class Deployments:
         def written(why: str) -> Commands:
             done: Commands = []
             if not why and admits:
-                done += [CommitInRuntime(known.hash, known.epoch, place) for place in known.places]
+                done += [CommitInRuntime(known.hash, known.latest, place) for place in known.places]
             if not why:
                 done += _drain(*older)
             return done + answer(why)
@@ -308,8 +323,8 @@ class Deployments:
     def _abort(self, token: int, hash_: str, epoch: int) -> Commands:
         known = self.durable.get(hash_)
         prepared = known is not None and known.state is State.PREPARED
-        if known and not prepared and known.epoch >= epoch:
-            return self._answer(token, hash_, f"this plan is committed here in epoch {known.epoch}; stop it instead")
+        if known and not prepared and known.latest >= epoch:
+            return self._answer(token, hash_, f"this plan is committed here in epoch {known.latest}; stop it instead")
         if known and prepared and known.epoch > epoch:
             return self._answer(token, hash_, f"this plan is prepared in epoch {known.epoch}, later than {epoch}")
         if not prepared and epoch <= self.durable.fence:
@@ -371,7 +386,7 @@ class Deployments:
 def _state(known: Deployment, place: int) -> Commands:
     """What a runtime is told of a plan that it has loaded."""
     if known.state is State.COMMITTED:
-        return [CommitInRuntime(known.hash, known.epoch, place)]
+        return [CommitInRuntime(known.hash, known.latest, place)]
     return [DrainInRuntime(known.hash, place)] if known.state is State.DRAINING else []
 
 

@@ -19,7 +19,7 @@ Route = tuple[int, str, str]  # node number, node, host:port
 
 @dataclass(frozen=True, slots=True)
 class Deployment:
-    """One plan on this node. hash: 64 hex digits."""
+    """One plan on this node. hash: 64 hex digits; epoch: its records have it, and it stays while the plan admits."""
 
     hash: str
     epoch: int
@@ -28,6 +28,18 @@ class Deployment:
     routes: tuple[Route, ...] = ()
     places: tuple[int, ...] = (0,)  # cores of this node that it has a part for
     bytes: int = 0  # of the whole plan's file
+    again: int = 0  # the last epoch in which it was committed once more while it admitted
+
+    @property
+    def latest(self) -> int:
+        """The epoch of the last decision for it."""
+        return max(self.epoch, self.again)
+
+    @property
+    def decided(self) -> tuple[int, bool]:
+        """Of two that are committed, the later one admits. Two coordinators may use one epoch: what one of them has
+        newly made is later then than what the other one has deployed once more."""
+        return self.latest, self.epoch == self.latest
 
 
 @dataclass(frozen=True, slots=True, order=True)
@@ -78,12 +90,13 @@ class Durable:
         return replace(self, ran=kept)
 
     def one_admits(self) -> "Durable":
-        """With one committed plan at most, that of the highest epoch under any names of its queries; others drain."""
+        """With one committed plan at most, the one that was decided last, under any names of its queries; others
+        drain."""
         committed = [each for each in self.deployments if each.state is State.COMMITTED]
-        latest = max((each.epoch for each in committed), default=0)
+        last = max((each.decided for each in committed), default=(0, False))
         durable = self
         for each in committed:
-            if each.epoch < latest:
+            if each.decided < last:
                 durable = durable.put(replace(each, state=State.DRAINING))
         return durable
 

@@ -123,6 +123,7 @@ class PlanStore:
             "bytes": plan.bytes,
             "local": local_plans.get(0, ""),
         }
+        entry |= {"again": plan.again} if plan.again else {}
         return entry | {"locals": others} if others else entry
 
     def _parse(self, data: bytes) -> Durable:
@@ -132,8 +133,10 @@ class PlanStore:
             routes = tuple((int(index), str(node), str(address)) for index, node, address in each["routes"])
             hash_, state, local_plans = str(each["hash"]), State(each["state"]), read_locals(each)
             places = tuple(sorted(local_plans))
-            size = int(each.get("bytes", 0))
-            deployments.append(Deployment(hash_, int(each["epoch"]), state, str(each["query"]), routes, places, size))
+            size, again = int(each.get("bytes", 0)), int(each.get("again", 0))
+            deployments.append(
+                Deployment(hash_, int(each["epoch"]), state, str(each["query"]), routes, places, size, again)
+            )
             self._locals[hash_] = local_plans
         ran = tuple(Ran(str(hash_), int(size)) for hash_, size in values.get("ran", ()))
         return Durable(int(values["epoch"]), int(values["fence"]), tuple(deployments), ran)

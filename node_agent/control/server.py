@@ -14,7 +14,7 @@ from node_agent.control.spool.spool_files import SpoolFiles
 from node_agent.control.spool.spool_gauge import SpoolGauge
 from node_agent.host import ipc
 from node_agent.host.channel_end import ChannelEnd, OpenEnd
-from node_agent.host.log import WARNING, Log
+from node_agent.host.log import ERROR, WARNING, Log
 from node_agent.host.settings import Settings
 from node_agent.problems import ProblemError
 
@@ -62,7 +62,13 @@ class Control:
         """Serve; returns the exit code."""
         self.over: asyncio.Future[int] = asyncio.get_running_loop().create_future()
         state = self.settings.state
-        self.spool = SpoolFiles(state.spool, state.rings, log=self.log, headers=state.starts.headers, disk=state.disk)
+        try:
+            self.spool = SpoolFiles(
+                state.spool, state.rings, log=self.log, headers=state.starts.headers, disk=state.disk
+            )
+        except OSError as error:  # as on a disk that is read-only now; what it has is left as it is
+            self.log.say("spool_unusable", f"the spool in {state.spool} cannot be mended ({error.strerror})", ERROR)
+            return 1  # control is started again later, and nothing else waits for it
         name, cores = self.settings.name, self.settings.cores
         self.spool.drain()  # what the rings tell of plans counts as well
         store = PlanStore(state.plans, node=name, cores=cores, epochs_in_spool=self.spool.plans, disk=state.disk)

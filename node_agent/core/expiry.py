@@ -10,13 +10,10 @@ operator ends, by the clock: it is not delivered where it is late for sure and i
 """
 
 from collections.abc import Callable, Iterable, Mapping
-from typing import Any
 
 from node_agent.core import plan as plans
 from node_agent.core.lineage import Lineage
-from node_agent.core.model import CompiledPlan, Route, Step, Unit
-
-Calls = Mapping[int, tuple[Callable[..., Any], bool]]  # of what runs in an operator's place, by its negative id
+from node_agent.core.model import Calls, CompiledPlan, Route, Step, Unit
 
 
 class Lateness:

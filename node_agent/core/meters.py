@@ -4,7 +4,7 @@ All numbers are integers, taken from the events' own fields in the order of the 
 measurements, and by them the same commands, on any machine. Every measurement is O(1).
 """
 
-from collections.abc import Sequence, Sized
+from collections.abc import Sequence
 from typing import Protocol
 
 from node_agent.core import plan as plans
@@ -12,7 +12,6 @@ from node_agent.core.plan import Arrivals, Service
 
 PPM = 1_000_000
 JOBS, ARRIVALS, DECISIONS = 512, 128, 128  # how many samples a mean remembers at most; half of them at least
-LONG_NS = 1 << 34  # of time, for shares of time
 
 
 class Mean:
@@ -38,9 +37,9 @@ class Mean:
         """With the samples of another one."""
         self.total, self.count = other.total, other.count
 
-    def of(self, scale: int = 1) -> int:
-        """The mean times `scale`, rounded down; 0 without samples."""
-        return self.total * scale // self.count if self.count else 0
+    def of(self) -> int:
+        """The mean, rounded down; 0 without samples."""
+        return self.total // self.count if self.count else 0
 
 
 class MeteredStep(Protocol):
@@ -59,10 +58,6 @@ class MeteredUnit(Protocol):
         """The steps of the unit, in order."""
 
     @property
-    def exits(self) -> Sized:
-        """The exits of the unit. Their count is read."""
-
-    @property
     def spec(self) -> plans.Unit:
         """The unit as the plan has it."""
 
@@ -72,10 +67,10 @@ class MeteredUnit(Protocol):
 
 
 class UnitMeter:
-    """One task unit: CPU time per tuple, gaps between arrivals, results per tuple and exit."""
+    """One task unit: CPU time per tuple, and gaps between arrivals."""
 
     __slots__ = (
-        "_last_ns", "arrivals", "cost", "declared_ns", "exits", "gap", "node", "number", "service", "slack_ns",
+        "_last_ns", "arrivals", "cost", "declared_ns", "gap", "node", "number", "service", "slack_ns",
         "sub_deadline_ns",
     )  # fmt: skip
 
@@ -86,7 +81,6 @@ class UnitMeter:
         self.service: tuple[Service, ...] = unit.spec.service
         self.arrivals: tuple[Arrivals, ...] = unit.spec.arrivals
         self.cost, self.gap = Mean(JOBS), Mean(ARRIVALS)
-        self.exits = tuple(Mean(JOBS) for _ in range(len(unit.exits)))
         self._last_ns: int | None = None
         self.slack_ns: int | None = None  # what an order knows of it; see `policies/slack.py`
 
@@ -112,34 +106,20 @@ class UnitMeter:
             self.gap.add(at_ns - self._last_ns)
         self._last_ns = at_ns
 
-    def inherit(self, other: "UnitMeter", exits: bool) -> None:
-        """A new plan has a unit of the same operators: go on with what is known of it. exits: theirs are the same."""
+    def inherit(self, other: "UnitMeter") -> None:
+        """A new plan has a unit of the same operators: go on with what is known of it."""
         self.cost.inherit(other.cost)
         self.gap.inherit(other.gap)
         self._last_ns = other._last_ns
-        if exits:
-            for mine, its in zip(self.exits, other.exits, strict=True):
-                mine.inherit(its)
-
-    def made(self, counts: int) -> None:
-        """What one tuple gave: the outputs word of its RAN record."""
-        for exit_ in self.exits:
-            exit_.add(counts & 0xFF)
-            counts >>= 8
-
-    def selectivity_ppm(self, exit_: int) -> int:
-        """Results per tuple on that exit."""
-        return self.exits[exit_].of(PPM)
 
 
 class NodeMeter:
     """One engine. `ended` and `missed` count task instances since the start, those that were shed as missed."""
 
-    __slots__ = ("_number", "changes", "cost", "decision", "ended", "least_ns", "missed", "overhead", "units")
+    __slots__ = ("_number", "changes", "cost", "decision", "ended", "least_ns", "missed", "units")
 
     def __init__(self) -> None:
         self.decision = Mean(DECISIONS)
-        self.overhead = Mean(LONG_NS)
         self.cost = Mean(JOBS)
         self.ended = self.missed = 0
         self.units: list[UnitMeter] = []
@@ -156,11 +136,6 @@ class NodeMeter:
     def cost_ns(self) -> int:
         """Per tuple that ran, of any unit; 0: none has."""
         return self.cost.of()
-
-    @property
-    def overhead_ppm(self) -> int:
-        """Share of the busy time that goes into decisions."""
-        return self.overhead.of(PPM)
 
     def add(self, unit: MeteredUnit) -> UnitMeter:
         """A meter for a unit of the engine. Numbers are never given twice."""
@@ -186,7 +161,6 @@ class NodeMeter:
             self.cost.add(ran_ns, jobs)
         if decision_ns is not None:
             self.decision.add(decision_ns)
-        self.overhead.add(decision_ns or 0, ran_ns + (decision_ns or 0))
 
     def shed(self) -> None:
         """A job was dropped."""

@@ -7,10 +7,10 @@ of them. What they return for the engine to apply is here as well: `Decision` an
 from __future__ import annotations
 
 from collections import deque
-from collections.abc import Callable, Container, Iterator
+from collections.abc import Callable, Container, Iterator, Mapping
 from dataclasses import dataclass
 from heapq import heapify, heappop, heappush
-from typing import Any, NamedTuple, Protocol, Self, final
+from typing import NamedTuple, Protocol, Self, final
 
 from node_agent.core import plan as plans
 from node_agent.core.facts import heading
@@ -302,6 +302,10 @@ class WindowPort(Protocol):
 
 # -- the parts of a compiled plan
 
+Call = Callable[..., object]  # of an operator: its arguments and its results are its author's
+Calls = Mapping[int, tuple[Call, bool]]
+"""By operator id: the call, and whether it is plain. What runs in an operator's place for what is late: by - id."""
+
 
 class SideSlot:
     """The newest value of a side input of one operator; None before the first.
@@ -313,11 +317,11 @@ class SideSlot:
 
     def __init__(self, operator_id: int, port: str) -> None:
         self.operator_id, self.port = operator_id, port
-        self.value: Any = None
+        self.value: object = None
         self.successor: SideSlot | None = None
         self.own = False
 
-    def put(self, value: Any) -> None:
+    def put(self, value: object) -> None:
         """It has arrived."""
         self.value, self.own, successor = value, True, self.successor
         while successor is not None and not successor.own:
@@ -351,7 +355,7 @@ class Step:
         "sides",
     )  # fmt: skip
 
-    def __init__(self, operator: plans.Operator, call: Callable[..., Any], plain: bool) -> None:
+    def __init__(self, operator: plans.Operator, call: Call, plain: bool) -> None:
         self.operator_id, self.cost_ns, self.join = operator.id, operator.cost_ns, operator.join
         self.call, self.bare, self.plain = call, plain, plain
         self.late: LateRule | None = None
@@ -512,7 +516,7 @@ class Waiting:
     def __init__(self, ports: int, expires_ns: int) -> None:
         self.punctuation: Lineage | None = None  # of the last absent one
         self.lineages: list[Lineage | None] = [None] * ports
-        self.values: list[Any] = [None] * ports
+        self.values: list[object] = [None] * ports
         self.taken, self.absent, self.expires_ns = 0, 0, expires_ns
         self.after: Waiting | None = None
 

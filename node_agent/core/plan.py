@@ -92,8 +92,8 @@ class Late:
 
 @dataclass(frozen=True, slots=True)
 class Shedding:
-    """Tuples on their way to `windows` (operators) are not let into any of `units`; path: the units from that door to
-    the windows."""
+    """Tuples on their way to `windows` (operators) are not let into any of `units`; path: the units from there to the
+    windows."""
 
     policy: str
     units: tuple[int, ...]

@@ -187,6 +187,11 @@ class PlanChanged(NamedTuple):
     why: str
 
 
+OutputRow = tuple[str, int, int, int, int, int, tuple[tuple[int, int], ...]]
+UnitRow = tuple[str, int, tuple[str, ...], int, int, int, int, int, int, int, int, int]
+SourceRow = tuple[str, str, int, int, int, int, int]
+
+
 class Status(NamedTuple):
     """Counts of this incarnation. plans: (hash, epoch, PlanState, query, ready, waiting, unacknowledged).
 
@@ -208,9 +213,9 @@ class Status(NamedTuple):
     longest_hold_ns: int  # that a slice of work on plans has kept the scheduling thread while another plan ran
     plans: tuple[tuple[str, int, int, str, int, int, int], ...]
     counters: dict[str, int]
-    outputs: tuple[tuple[str, int, int, int, int, int, tuple[tuple[int, int], ...]], ...] = ()
-    units: tuple[tuple[str, int, tuple[str, ...], int, int, int, int, int, int, int, int, int], ...] = ()
-    sources: tuple[tuple[str, str, int, int, int, int, int], ...] = ()
+    outputs: tuple[OutputRow, ...] = ()
+    units: tuple[UnitRow, ...] = ()
+    sources: tuple[SourceRow, ...] = ()
     queue_limit_bytes: int = 0
     links: tuple[tuple[str, bool, int, int, int, int], ...] = ()
     pid: int = 0

@@ -97,10 +97,11 @@ class RunningInstance(NamedTuple):
 
 
 class Ring:
-    """One mapped ring. Raises ValueError where the file is none, OSError where it cannot be mapped."""
+    """One mapped ring. lent: the mapping is not this ring's own, and outlives it. Raises ValueError where the file is
+    none, OSError where it cannot be mapped."""
 
-    def __init__(self, path: Path, memory: mmap.mmap) -> None:
-        self.path, self.memory = path, memory
+    def __init__(self, path: Path, memory: mmap.mmap, lent: bool = False) -> None:
+        self.path, self.memory, self._lent = path, memory, lent
         self.header = records.unpack_header(memory[: records.HEADER_BYTES])
         self.view = memoryview(memory)
         self.cells = self.view[CELLS : CELLS + 64].cast("Q")
@@ -147,11 +148,12 @@ class Ring:
             os.close(descriptor)
 
     def close(self) -> None:
-        """Unmap; the file stays."""
+        """Unmap what is its own; the file stays."""
         self.cells.release()
         self._acknowledged.release()
         self.view.release()
-        self.memory.close()
+        if not self._lent:
+            self.memory.close()
 
     # -- reader
 

@@ -17,7 +17,7 @@ class OutcomeLog:
     def __init__(self, keep: int = 16_384) -> None:
         self._sent: deque[Outcome] = deque(maxlen=keep)
         self._new: list[Outcome] = []
-        self._promised = 0  # of the new ones, how many a next incarnation would know
+        self._promised = 0  # of the new ones, how many admissions a next incarnation would know
         self._recalled: set[int] = set()  # of an earlier one, what the source may send again
 
     def __len__(self) -> int:
@@ -33,20 +33,16 @@ class OutcomeLog:
         self._new.append((link_seq, 0, 0, why))
 
     def promise_admissions(self) -> list[Outcome]:
-        """The admissions that a next incarnation has to know, from where this ended last time up to the first refusal,
-        which is not on record yet: it is decided anew there, and so is what comes after it."""
-        found = []
-        for outcome in self._new[self._promised :]:
-            if outcome[3] is not None:
-                break
-            found.append(outcome)
-        self._promised += len(found)
+        """The admissions that a next incarnation has to know, from where this ended last time. A refusal may not be on
+        record: it is decided anew there."""
+        found = [outcome for outcome in self._new[self._promised :] if outcome[3] is None]
+        self._promised = len(self._new)
         return found
 
     @property
     def promised(self) -> bool:
-        """Whether every outcome that `take` would give is."""
-        return self._promised >= len(self._new)
+        """Whether a next incarnation would know every outcome that `take` would give."""
+        return self._promised >= len(self._new) and not self.refuses
 
     @property
     def refuses(self) -> bool:

@@ -6,7 +6,7 @@ against a bounded memory. `Inbox` holds the receivers of one listening process a
 lives, and the others are refused (fence.py).
 """
 
-from collections import OrderedDict
+from collections import OrderedDict, deque
 from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import NamedTuple
@@ -18,6 +18,7 @@ Lineage = tuple[int, int, int, int, int, int]
 """source, epoch, seq, ordinal, origin_lo_ns, origin_hi_ns"""
 
 Key = tuple[int, int, int, int, int, int]  # source, epoch, seq, ordinal, stream, plan
+REFUSED_KEPT = 256  # stretches of refused numbers
 
 
 class Arrived(NamedTuple):
@@ -30,7 +31,7 @@ class Arrived(NamedTuple):
     absent: bool
     at_ns: int  # to sinks only: the instant of delivery, else 0
     mark: int = 0  # of what is absent: FILTERED, REMOVED, EXACT or QUIET (wire/frames.py)
-    first: int = 0  # the lowest number that a mark is about
+    first: int = 0  # the lowest number that punctuation is about
 
 
 class Memory:
@@ -92,6 +93,9 @@ class Receiver:
         self.superseded = False
         self.began_anew = False
         """Whether this incarnation took the place of a later one that had gone: its count of starts began anew."""
+        self.refused: deque[range] = deque(maxlen=REFUSED_KEPT)
+        """Numbers that were taken over and refused, the latest ones. What told the sender may have been lost with its
+        connection, and the acknowledgement that covers them comes again as it connects: so does this, before it."""
 
     def on_hello(self, credit_bytes: int) -> Acknowledgement:
         """A connection begins: resume_after and credit_bytes for the Hello that goes to the sender."""
@@ -121,10 +125,21 @@ class Receiver:
         memory = self._memory
         if memory is None:
             return tuples
-        # A mark of a range, or a heartbeat, has the lineage of a number that is another tuple's; twice told is no harm.
+        # Punctuation of a range and a heartbeat have the lineage of another tuple's number; twice told is no harm.
         fresh = [item for item in tuples if item[6] or memory.is_fresh((*item[0][:4], item[1], item[2]))]
         self.duplicates += len(tuples) - len(fresh)
         return fresh
+
+    def refuse(self, link_seqs: Sequence[int]) -> list[range]:
+        """These numbers are refused, in order: the stretches to tell the sender."""
+        found: list[range] = []
+        for link_seq in link_seqs:
+            if found and found[-1].stop == link_seq:
+                found[-1] = range(found[-1].start, link_seq + 1)
+            else:
+                found.append(range(link_seq, link_seq + 1))
+        self.refused.extend(found)
+        return found
 
     def ack(self, credit_bytes: int, drained: bool) -> Acknowledgement | None:
         """The Ack to write now, or None. `drained`: the socket has nothing more to read.
@@ -144,10 +159,13 @@ class Receiver:
         return Acknowledgement(self.last, credit_bytes)
 
 
-def share_credit(free_bytes: int, senders: int, most: int = 1 << 20, least: int = 4096) -> int:
-    """Credit for one sender: its share of the free queue bytes; 0 below `least`: credit comes in useful pieces."""
-    share = free_bytes // max(1, senders)
-    return 0 if share < least else min(share, most)
+def share_credit(free_bytes: int, all_bytes: int, senders: int, most: int = 1 << 20, least: int = 4096) -> int:
+    """Credit for one sender: its share of the free queue bytes. It comes in useful pieces: 0 below `least`, or below
+    half of its share of `all_bytes`, what may be queued, where that is less. Where all is free it has some."""
+    share, useful = free_bytes // max(1, senders), all_bytes // max(2, 2 * senders)
+    if free_bytes >= all_bytes:
+        return max(1, min(share, most))
+    return 0 if share < max(1, min(least, useful)) else min(share, most)
 
 
 @dataclass(slots=True)

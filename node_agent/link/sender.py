@@ -11,7 +11,7 @@ the first transmission, so tuples that never leave take no number.
 
 from collections import deque
 from collections.abc import Sequence
-from typing import Any, NamedTuple, Protocol
+from typing import Generic, NamedTuple, Protocol, TypeVar
 
 from node_agent.link.backoff import Backoff
 from node_agent.link.limits import (
@@ -22,19 +22,22 @@ from node_agent.link.limits import (
     LinkError,
 )
 
+Tag_contra = TypeVar("Tag_contra", contravariant=True)
+Tag = TypeVar("Tag")  # what a driver gives with a tuple, and gets with what is told of it
+
 SWEEP_NS_PER_TUPLE = 1_000  # a sweep over n waiting tuples at most every n microseconds: it costs a few per cent
 
 
-class SenderFacts(Protocol):
+class SenderFacts(Protocol[Tag_contra]):
     """What the link tells its driver, at the instant it happens. `tag` is what the driver gave with the offer."""
 
-    def sent(self, at_ns: int, link_seq: int, tag: Any) -> None:
+    def sent(self, at_ns: int, link_seq: int, tag: Tag_contra) -> None:
         """The tuple goes into a batch for the first time (once per tuple): SENT."""
 
     def acked(self, at_ns: int, upto: int) -> None:
         """The peer has taken over every tuple up to this link_seq: ACKED."""
 
-    def gave_up(self, at_ns: int, link_seq: int, tag: Any) -> None:
+    def gave_up(self, at_ns: int, link_seq: int, tag: Tag_contra) -> None:
         """No longer in time. link_seq 0: it never left (LOST with FLAG); else the peer may have it (GAVE_UP)."""
 
 
@@ -46,7 +49,7 @@ class Outgoing(NamedTuple):
     tuples: Sequence[bytes]
 
 
-class Sender:
+class Sender(Generic[Tag]):
     """All that is sent to one peer. See the module's head for the rules.
 
     max_bytes, max_tuples: what the link holds at most (waiting and in flight); beyond it `offer` returns False.
@@ -56,7 +59,7 @@ class Sender:
 
     def __init__(
         self,
-        facts: SenderFacts,
+        facts: SenderFacts[Tag],
         *,
         max_bytes: int = 4 << 20,
         max_tuples: int = 16_384,
@@ -68,9 +71,9 @@ class Sender:
         self._max_tuples = max_tuples
         self._stall_ns = stall_ns
         self._backoff = backoff or Backoff()
-        self._waiting: deque[tuple[bytes, int, Any]] = deque()  # never sent: data, give_up_ns, tag
-        self._again: deque[tuple[int, bytes, int, Any]] = deque()  # sent over an earlier connection: link_seq, ...
-        self._flight: deque[tuple[int, bytes, int, Any]] = deque()  # sent over this connection
+        self._waiting: deque[tuple[bytes, int, Tag]] = deque()  # never sent: data, give_up_ns, tag
+        self._again: deque[tuple[int, bytes, int, Tag]] = deque()  # sent over an earlier connection: link_seq, ...
+        self._flight: deque[tuple[int, bytes, int, Tag]] = deque()  # sent over this connection
         self._flight_bytes = 0
         self._next_seq = 1
         self._soonest_ns: int | None = None  # no tuple outside the flight is to be given up before this instant
@@ -103,7 +106,7 @@ class Sender:
         """When to try to connect next; None while connected."""
         return None if self.connected else self._backoff.next_ns
 
-    def offer(self, at_ns: int, data: bytes, give_up_ns: int, tag: Any = None) -> bool:
+    def offer(self, at_ns: int, data: bytes, give_up_ns: int, tag: Tag) -> bool:
         """Queue one encoded tuple (`frames.encode_tuple`). False: not kept, the link is full or it fits no frame.
 
         give_up_ns: the last instant at which sending it is worth anything (its latest origin plus the last deadline).
@@ -286,9 +289,9 @@ class Sender:
     def sweep(self, at_ns: int) -> None:
         """Give up everything outside the flight whose time is over. `poll` does it when `due_ns` has come."""
         soonest: int | None = None
-        again: deque[tuple[int, bytes, int, Any]] = deque()
-        waiting: deque[tuple[bytes, int, Any]] = deque()
-        gone: list[tuple[int, Any]] = []
+        again: deque[tuple[int, bytes, int, Tag]] = deque()
+        waiting: deque[tuple[bytes, int, Tag]] = deque()
+        gone: list[tuple[int, Tag]] = []
         for entry in self._again:
             if entry[2] < at_ns:
                 self.held_bytes -= len(entry[1])

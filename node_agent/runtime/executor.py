@@ -5,11 +5,11 @@ what it triggers are the engine's.
 """
 
 from collections.abc import Callable
-from typing import Any
+from typing import Protocol
 
 from node_agent.core.engine.engine import Engine
 from node_agent.core.lineage import Lineage
-from node_agent.core.model import Job, Step, Unit
+from node_agent.core.model import Exit, Job, Step, Unit
 from node_agent.host.trace_ring import HANG, HANG_AT, WRITTEN, RingFacts
 from node_agent.operators.api import At, Many
 from node_agent.operators.hop import UnencodableError
@@ -21,8 +21,8 @@ ORDINAL_LIMIT = 1 << 32
 NEVER = 1 << 62
 RAISED = (Exception, SystemExit)  # what an operator may do to its tuple; an operator's exit() ends no node
 
-Item = tuple[int, Lineage, Any]  # slot in the batch, lineage, payload
-Operate = Callable[[Step, Lineage, Any, int, int], list[tuple[Lineage, Any]]]  # as `apply`
+Item = tuple[int, Lineage, object]  # slot in the batch, lineage, payload
+Operate = Callable[[Step, Lineage, object, int, int], list[tuple[Lineage, object]]]  # as `apply`
 
 pack_hang = HANG.pack_into
 
@@ -42,7 +42,7 @@ class Rest(list[Item]):
     """Payload of an instance that yielded at an operator's boundary: what its next operator gets."""
 
 
-def results(lineage: Lineage, result: Any) -> list[tuple[Lineage, Any]]:
+def results(lineage: Lineage, result: object) -> list[tuple[Lineage, object]]:
     """What an operator returned (None, a value, or Many), each with its lineage. Raises OutputsError."""
     if result is None:
         return []
@@ -58,16 +58,17 @@ def results(lineage: Lineage, result: Any) -> list[tuple[Lineage, Any]]:
     return [((source, epoch, seq, first + i, lo_ns, hi_ns), value) for i, value in enumerate(values)]
 
 
-def call(step: Step, lineage: Lineage, payload: Any, now_ns: int, deadline_ns: int) -> Any:
+def call(step: Step, lineage: Lineage, payload: object, now_ns: int, deadline_ns: int) -> object:
     """Call an operator that reads more than its one input: joined inputs, side inputs, the time, lineage."""
     if step.collects is not None:
-        return step.collects.present(now_ns, lineage, payload)
+        step.collects.present(now_ns, lineage, payload)
+        return None
     inputs = payload if step.join else (payload,)
     sides = {side.port: side.value for side in step.sides}
     return step.call(inputs, sides, At(now_ns, (lineage[4], lineage[5]), lineage[4] + deadline_ns))
 
 
-def ask(step: Step, lineage: Lineage, payload: Any, now_ns: int, deadline_ns: int) -> Any:
+def ask(step: Step, lineage: Lineage, payload: object, now_ns: int, deadline_ns: int) -> object:
     """`call`, unless the tuple is late for the operator. Raises LateError."""
     late = step.late
     if late is not None:
@@ -78,7 +79,7 @@ def ask(step: Step, lineage: Lineage, payload: Any, now_ns: int, deadline_ns: in
     return call(step, lineage, payload, now_ns, deadline_ns)
 
 
-def apply(step: Step, lineage: Lineage, payload: Any, now_ns: int, deadline_ns: int) -> list[tuple[Lineage, Any]]:
+def apply(step: Step, lineage: Lineage, payload: object, now_ns: int, deadline_ns: int) -> list[tuple[Lineage, object]]:
     """Run one operator on one tuple, late or not. Raises OutputsError, and what the operator raises."""
     result = step.call(payload) if step.bare else call(step, lineage, payload, now_ns, deadline_ns)
     return results(lineage, result)
@@ -95,16 +96,24 @@ def _nothing(at_ns: int) -> None:
     """No sockets to drain."""
 
 
+class Barrier(Protocol):
+    """Takes an operator's results in the executor's place."""
+
+    def emit(self, exit_: Exit, items: list[Item]) -> None:
+        """An operator has run on all its items; what it gave on that exit."""
+
+
 class Executor:
     """Runs task instances on the calling thread, one at a time.
 
     now: the node's clock in ns. spend(step, lineage, raised): called after each run of an operator, whose cost it
     measures, fills up or simulates. failed(step, error): told of every operator that raised; the tuple is lost, nothing
     else happens. drain(at_ns): called at the end of the first instance that ends at `due_ns` or later, before the next
-    one is chosen, so that what has arrived by then takes part in the choice; it sets the next `due_ns`.
+    one is chosen, so that what has arrived by then takes part in the choice; it sets the next `due_ns`. stepwise: every
+    instance runs operator by operator, with `operate` and through the barrier, if there is one.
     """
 
-    __slots__ = ("drain", "due_ns", "engine", "failed", "now", "operate", "spend")
+    __slots__ = ("barrier", "drain", "due_ns", "engine", "failed", "now", "operate", "spend", "stepwise")
 
     def __init__(
         self,
@@ -117,6 +126,8 @@ class Executor:
         self.due_ns = NEVER
         self.operate: Operate = apply  # of an operator that runs on several tuples, one after the other
         self.drain: Callable[[int], None] = _nothing
+        self.stepwise = False
+        self.barrier: Barrier | None = None
 
     def run(self, job: Job, facts: RingFacts | None = None) -> Job | None:  # noqa: PLR0912 - the hot path: no calls
         """Run the instance to its end; returns the next one that the engine chose.
@@ -125,7 +136,7 @@ class Executor:
         on with the next one until `drain` was called, an instance did not end normally, or nothing is ready.
         """
         engine, now, spend = self.engine, self.now, self.spend
-        if not engine.simple:
+        if self.stepwise or not engine.simple:
             return self._run_items(job.unit, self._items(job), job.unit.chain, now())
         due_ns = self.due_ns
         while True:
@@ -182,7 +193,7 @@ class Executor:
     # -- several tuples at once: batches, Many, instances that yield
 
     def _raised(
-        self, unit: Unit, step: Step, lineage: Lineage, payload: Any, start_ns: int, error: BaseException
+        self, unit: Unit, step: Step, lineage: Lineage, payload: object, start_ns: int, error: BaseException
     ) -> Job | None:
         """An operator has not returned: it raised, or it was not to start on that tuple."""
         if error.__class__ is LateError:
@@ -196,7 +207,7 @@ class Executor:
             return job.payload
         return [(slot, each.lineage, each.payload) for slot, each in enumerate(self.engine.jobs)]
 
-    def _run_many(self, unit: Unit, lineage: Lineage, result: Many, step: Step, start_ns: int) -> Job | None:
+    def _run_many(self, unit: Unit, lineage: Lineage, result: object, step: Step, start_ns: int) -> Job | None:
         """The rest of the chain, after one of its operators has returned several values."""
         try:
             got = results(lineage, result)
@@ -250,7 +261,7 @@ class Executor:
         if self.spend is not None:
             self.spend(step, lineage, raised)
 
-    def _policed(self, unit: Unit, step: Step, lineage: Lineage, payload: Any) -> Any:
+    def _policed(self, unit: Unit, step: Step, lineage: Lineage, payload: object) -> object:
         """What passes of the one result of an operator, or of none."""
         if payload is None:
             self._within(unit, step, [])
@@ -259,18 +270,23 @@ class Executor:
         return payload
 
     def _within(
-        self, unit: Unit, step: Step, got: list[tuple[Lineage, Any]], slot: int = 0
-    ) -> list[tuple[Lineage, Any]]:
+        self, unit: Unit, step: Step, got: list[tuple[Lineage, object]], slot: int = 0
+    ) -> list[tuple[Lineage, object]]:
         """What passes of the results of one input; the surplus is shed."""
         if step.police is None:
             return got
         return got[: self.engine.police(self.now(), unit, step, [lineage for lineage, _ in got], slot)]
 
     def _emit(self, step: Step, items: list[Item]) -> None:
-        if step.exit is not None and items:
+        exit_ = step.exit
+        if exit_ is None:
+            return
+        if self.barrier is not None:
+            self.barrier.emit(exit_, items)
+        elif items:
             at_ns = self.now()
             for slot, lineage, payload in items:
-                self.engine.emit(at_ns, step.exit, lineage, payload, slot)
+                self.engine.emit(at_ns, exit_, lineage, payload, slot)
 
     def _finish(self, unit: Unit, items: list[Item], failed: dict[int, int], start_ns: int) -> Job | None:
         engine, end_ns = self.engine, self._ended()

@@ -8,7 +8,6 @@ import socket
 from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
-from typing import Any
 
 from node_agent.core import plan as core
 from node_agent.host.clock import clock_domain, new_boot, now_ns
@@ -58,7 +57,7 @@ def in_process(
         path.unlink()
 
 
-def queue(runtime: Runtime, tuples: int, payload: Any = 0) -> None:
+def queue(runtime: Runtime, tuples: int, payload: object = 0) -> None:
     """Admit that many tuples at the first source of the committed plan. The ring is emptied first, as control would."""
     cells = runtime.facts.ring.cells
     runtime.facts.publish()
@@ -73,7 +72,7 @@ def queue(runtime: Runtime, tuples: int, payload: Any = 0) -> None:
         engine.admit(at_ns, deployed.loaded, source.id, (source.id, 1, seq, 0, at_ns, at_ns), payload, 0)
 
 
-def run_queued(runtime: Runtime, tuples: int, payload: Any = 0) -> tuple[int, int]:
+def run_queued(runtime: Runtime, tuples: int, payload: object = 0) -> tuple[int, int]:
     """`queue`, then run until the queues are empty. Returns (task instances, ns from the first to the last)."""
     queue(runtime, tuples, payload)
     deployed = runtime.plans.committed

@@ -259,7 +259,7 @@ class Runtime:
         if self.acceptor is not None:
             self.acceptor.flush(at_ns)
         if at_ns >= self._tick_ns:
-            self._tick(at_ns)
+            self.tick(at_ns)
         if refusals.held:
             self._tick_ns = min(self._tick_ns, refusals.due_ns)
         self.backpressure.overhead_ns += self._now() - at_ns
@@ -327,8 +327,8 @@ class Runtime:
         if self.acceptor is not None:
             self.acceptor.suspended(found.until_ns)
 
-    def _tick(self, at_ns: int) -> None:
-        """Timers."""
+    def tick(self, at_ns: int) -> None:
+        """Look at the timers: what is due by then happens, and the next look is planned."""
         self._tick_ns, self._ticked_ns = at_ns + self._most_tick_ns, at_ns
         self.facts.cells[BEAT] = at_ns + DUE_NS
         due_ns = self.outbox.tick(at_ns)

@@ -105,21 +105,22 @@ class Process:
         self.shared.network.add(supervisor.fileno(), _Requests(lambda: self._read(self.supervisor), self.runtime))
         self._listen_to_control()
         self.calls: dict[type[ipc.Message], Callable[..., Answer]] = {
-            ipc.Commit: lambda ask: self.runtime.plans.commit(ask.hash),
+            ipc.Commit: lambda ask: self.runtime.plans.commit(ask.hash, ask.epoch),
             ipc.Abort: lambda ask: self._unload(self.runtime.plans.abort, ask.hash),
             ipc.Drain: self._drain,
         }
 
     def run(self) -> None:
         """Load what is on disk, serve, end."""
-        self._resume()
+        self.resume()
         self.ring.cells[BEAT] = self.shared.now_ns() + DUE_NS
         self.supervisor.send(ipc.RuntimeReady(self.rt, len(self.runtime.plans.by_hash)))
         self.runtime.run()
         self.runtime.end()
         sys.stderr.flush()
 
-    def _resume(self) -> None:
+    def resume(self) -> None:
+        """Load what the incarnation before had committed or was draining."""
         try:
             stored = plan_files.read_state(self.settings.state.plans, self.settings.state.disk)
         except ValueError as error:
@@ -130,6 +131,10 @@ class Process:
             why = self._resume_one(each)
             if why:
                 self.shared.note("plans_not_resumed", f"plan {each.hash[:8]} is not resumed: {why}")
+        # Plans share their peers, and the last one to be routed says where these are: not one that only drains.
+        for each in sorted(stored.plans, key=lambda each: (each.state != plan_files.DRAINING, each.epoch)):
+            if each.hash in self.routes:
+                self.runtime.add_plan(self.runtime.plans.by_hash[each.hash], self.routes[each.hash])
 
     def _resume_one(self, stored: plan_files.StoredPlan) -> str:
         """Load it and put it into the state that it had; returns why it cannot be."""
@@ -142,9 +147,9 @@ class Process:
         if why := plan_files.damage(settings.state.plans, stored, settings.core, settings.state.disk):
             self.shared.counters["plans_damaged"] += 1
             return why
-        accepted, why = finish(self._prepare(stored.hash, stored.epoch, stored.routes))
+        accepted, why = finish(self.prepare(stored.hash, stored.epoch, stored.routes))
         if accepted and stored.state == plan_files.COMMITTED:
-            accepted, why = self.runtime.plans.commit(stored.hash)
+            accepted, why = self.runtime.plans.commit(stored.hash, stored.latest)
         elif accepted and stored.state == plan_files.DRAINING:  # never the one that admits, not for an instant
             accepted, why = self.runtime.plans.drain(stored.hash)
         if accepted and stored.state != plan_files.PREPARED:
@@ -153,7 +158,8 @@ class Process:
 
     # -- what the others ask
 
-    def _prepare(self, plan_hash: str, epoch: int, routes: plan_files.Routes) -> Incremental[Answer]:
+    def prepare(self, plan_hash: str, epoch: int, routes: plan_files.Routes) -> Incremental[Answer]:
+        """Load a plan beside those that run, a slice at a time. Whether it is prepared, else why not."""
         plans, routes = self.runtime.plans, self.settings.own_routes(routes)
         known = plans.by_hash.get(plan_hash)
         if known is not None and known.state == PREPARED and known.plan.epoch != epoch:
@@ -253,7 +259,7 @@ class Process:
         """Do it, and answer the process that asked, if it is still there."""
         try:
             if isinstance(message, ipc.Prepare):
-                accepted, why = yield from self._prepare(message.hash, message.epoch, message.routes)
+                accepted, why = yield from self.prepare(message.hash, message.epoch, message.routes)
             else:
                 accepted, why = self.calls[type(message)](message)
         except Exception as error:  # an operator's constructor, or a fault of the agent: no reason to end other plans

@@ -2,9 +2,10 @@
 message are left out, and counted."""
 
 from collections.abc import Iterable, Iterator, Mapping
-from typing import Any, NamedTuple
+from typing import NamedTuple, TypeVar
 
 from node_agent.core.model import Unit
+from node_agent.host.ipc import OutputRow, SourceRow, UnitRow
 from node_agent.runtime.deployments.deployed_plan import Deployed
 from node_agent.runtime.deployments.lifecycle import Plans
 from node_agent.runtime.links.delivery_counts import DeliveryCounts
@@ -12,15 +13,15 @@ from node_agent.runtime.links.delivery_counts import DeliveryCounts
 MOST_CHARACTERS = 48 * 1024  # of all rows, about half of what a message may have
 FRAME = 60  # characters of a row's punctuation and small numbers, about
 
-Row = tuple[Any, ...]
+Row = TypeVar("Row", bound=tuple[object, ...])
 
 
 class StatusRows(NamedTuple):
     """left_out: rows of any kind."""
 
-    outputs: tuple[Row, ...]
-    units: tuple[Row, ...]
-    sources: tuple[Row, ...]
+    outputs: tuple[OutputRow, ...]
+    units: tuple[UnitRow, ...]
+    sources: tuple[SourceRow, ...]
     left_out: int
 
 
@@ -48,7 +49,7 @@ def _within(budget: list[int], found: Iterable[Row]) -> tuple[tuple[Row, ...], i
     return tuple(fit), left_out
 
 
-def _outputs(plans: Plans, delivery_counts: Mapping[str, DeliveryCounts]) -> Iterator[Row]:
+def _outputs(plans: Plans, delivery_counts: Mapping[str, DeliveryCounts]) -> Iterator[OutputRow]:
     for name, counts in delivery_counts.items():
         found = plans.output(name)
         if found is not None:
@@ -58,14 +59,14 @@ def _outputs(plans: Plans, delivery_counts: Mapping[str, DeliveryCounts]) -> Ite
             )  # fmt: skip
 
 
-def _sources(deployed: Deployed) -> Iterator[Row]:
+def _sources(deployed: Deployed) -> Iterator[SourceRow]:
     for source in deployed.plan.sources:
         if not source.window:  # windows have counters of their own
             route = deployed.loaded.source_routes[source.id]
             yield deployed.hash, source.name, route.admitted, route.shed, route.lost, route.refused, route.policed
 
 
-def _units(at_ns: int, deployed: Deployed) -> Iterator[Row]:
+def _units(at_ns: int, deployed: Deployed) -> Iterator[UnitRow]:
     """One row per unit, also where the policy has it run in pieces: a tuple counts when the first of them has ended,
     what is queued or gone in any of them."""
     names = deployed.plan.operator_by_id

@@ -117,19 +117,13 @@ def reads(value: Any, side: Any) -> Any:
     return value
 
 
-class _Operators(Registry):
-    def __init__(self) -> None:
-        super().__init__()
-        self._add(reads)
-
-
 def measure(
     seconds: float, codec: str = "json", value: Any = TYPICAL, rt: bool = True, cpu: int = -1, burst: int = 1,
     tls: Path | None = None,
 ) -> Charges:  # fmt: skip
     """Takes a little longer than that. `burst`: tuples that come in one write. tls: a node's identity, which both ends
     use. Raises ChargesError, UnknownCodecError, CodecError, TlsError."""
-    registry = _Operators()
+    registry = Registry(operators=[reads])
     payload = registry.codecs.get(codec)
     encoded = payload.encode(payload.from_json(value))
     node = "charges" if tls is None else _node(tls)

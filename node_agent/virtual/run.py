@@ -47,8 +47,8 @@ class Trace:
 
 @dataclass(frozen=True)
 class Simulation:
-    """The results. refused: tuples of sources that the plan of the moment did not have, or too old for its windows.
-    failures: one sentence per operator that raised. windows: by operator. shed: tuples, windows, results, by policy."""
+    """The results. refused_by_trial: tuples of sources that the plan of the moment did not have, or too old. failures:
+    one sentence per operator that raised. windows: by operator. shed: tuples, windows, results, by policy."""
 
     schedule: ChangeSchedule
     scenario: Scenario
@@ -57,9 +57,14 @@ class Simulation:
     admitted: int
     instances: int
     failures: tuple[str, ...]
-    refused: int = 0
+    refused_by_trial: tuple[int, ...] = ()
     windows: Mapping[str, WindowSummary] = field(default_factory=dict)
     shed: Mapping[str, int] = field(default_factory=dict)
+
+    @property
+    def refused(self) -> int:
+        """In all trials."""
+        return sum(self.refused_by_trial)
 
     @property
     def plan(self) -> VirtualPlan:
@@ -108,15 +113,18 @@ def simulate(
     inner = Stub(schedule, scenario.ages_ns, registry.codecs, scenario.tuples) if world is None else world
     counted = Counted(inner, {output.name: output.deadline_ns for output in schedule.outputs})
     cluster = cluster_of(schedule, scenario, registry, counted, trace, policies=policies)
+    refused = []
     for trial in range(1, scenario.trials + 1):
+        before = cluster.rejected
         cluster.run(trial)
+        refused.append(cluster.rejected - before)
         if progress is not None:
             progress()
     cluster.end()
     counted.settle()
     return Simulation(
         schedule, scenario, counted.outputs, _traces(schedule, scenario, cluster) if trace else (), cluster.taken,
-        cluster.instances, tuple(_failures(cluster)), cluster.rejected, cluster.windows, cluster.shed,
+        cluster.instances, tuple(_failures(cluster)), tuple(refused), cluster.windows, cluster.shed,
     )  # fmt: skip
 
 

@@ -163,7 +163,7 @@ def check(plan: core.Plan) -> None:
     ]
     if len(set(shed_units)) < len(shed_units):
         raise PlanError(
-            "two_sheddings", f"plan of {plan.query}: two sheddings stand at the door of one unit", subject=plan.query
+            "two_sheddings", f"plan of {plan.query}: two entry shedders stand before one unit", subject=plan.query
         )
 
 

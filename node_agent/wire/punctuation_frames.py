@@ -1,4 +1,4 @@
-"""Marks on the wire: what an absent tuple says of its source's numbers, written and read."""
+"""Punctuation on the wire: what an absent tuple says of its source's numbers, written and read."""
 
 from collections.abc import Mapping
 
@@ -8,7 +8,7 @@ from node_agent.link.limits import LinkError
 from node_agent.link.receiver import Arrived, Lineage
 from node_agent.wire import frames
 
-MOST_REMOVED = 1 << 32  # numbers of one mark
+MOST_REMOVED = 1 << 32  # numbers of one range
 MOST_NUMBER = 1 << 46  # of a counted tuple: windows by count add those of incarnations, and records have 63 bits
 
 Punctuation = Absence | Removal | Progress

@@ -37,14 +37,12 @@ class Replayed(NamedTuple):
 class CrossingWorld:
     """The vehicles around a virtual cluster; instant 0 of a trial is `start_ns` of the recording.
 
-    loops: one per trial so far, in order. make: the closed loop of trial 1, 2, ... Tuples that are too old on arrival
-    for their source's max_age are refused by their node, as by an agent.
+    loops: one per trial so far, in order. make: the closed loop of trial 1, 2, ...
     """
 
     def __init__(self, make: Callable[[int], ClosedLoop], sources: Mapping[str, Source]) -> None:
         self._make = make
         self._ids = {name: source.id for name, source in sources.items()}
-        self._oldest_ns = {name: source.max_age_ns or None for name, source in sources.items()}
         self.loops: list[ClosedLoop] = []
         self._trial = 0
 
@@ -75,14 +73,6 @@ class CrossingWorld:
             offers = tuple(Offer(value, burst.age_ns) for value in burst.values)
             found.append(Admission(burst.at_ns - start_ns, burst.source, offers))
         return found
-
-    def refused(self, loop: ClosedLoop) -> int:
-        """How many tuples of this loop were not admitted."""
-        return sum(len(burst.values) for burst in loop.bursts if self._too_old(burst))
-
-    def _too_old(self, burst: Burst) -> bool:
-        oldest_ns = self._oldest_ns.get(burst.source)
-        return oldest_ns is not None and burst.age_ns > oldest_ns
 
 
 def replay_virtual(
@@ -130,10 +120,8 @@ def replay_virtual(
     done = simulate(plan, conditions, registry, world, trace=out is not None, progress=progress)
     why = "; ".join([*misfits(plan, scenario.scene), *done.failures]) or None
     found = [
-        replace(
-            _lap(loop, only or (number % phases, phases), shifts_ns[number % phases], why), refused=world.refused(loop)
-        )
-        for number, loop in enumerate(world.loops)
+        replace(_lap(loop, only or (number % phases, phases), shifts_ns[number % phases], why), refused=refused)
+        for number, (loop, refused) in enumerate(zip(world.loops, done.refused_by_trial, strict=True))
     ]
     if out is not None:
         write_run(done, out, {"laps": [_summary(number, lap) for number, lap in enumerate(found)]})

@@ -7,8 +7,8 @@
     the west: these three have a radio. C has crossed southwards, G and F drive ahead of A: seen by others, no radio,
     not in danger, and no nearer to A when A brakes (who follows A closes in on it then: more messages to work on).
 
-The bend decides when X can first be perceived by anyone. It is laid so that A is then D300 + WAIT_S v before the
-conflict zone: D300 is the distance from which a latency of 300 ms just suffices (7 m/s2 after 0.2 s), and WAIT_S is two
+The bend decides when X can first be perceived by anyone. It is laid so that A is then D300 + v/3 before the
+conflict zone: D300 is the distance from which a latency of 300 ms just suffices (7 m/s2 after 0.2 s), and 1/3 s is two
 thirds of the V2V bursts' period of 0.5 s. What is measured up to two thirds of a period later still suffices with a
 latency of 300 ms, up to about a third with 480 ms: of the phases of the bursts, two in three against one in three.
 """
@@ -32,7 +32,6 @@ BEND_RAD = pi * 70 / 180
 X_BEHIND_M = (
     4.5  # X is this far behind A on its way to the conflict: a late or half-hearted braking does not save A by luck
 )
-WAIT_S = 1 / 3
 STRAIGHT_M = {30: 5.2, 50: 5.7, 70: 8.5}  # of the east arm, before the bend
 
 
@@ -83,12 +82,6 @@ class Intersection:
     def radius_m(self) -> float:
         """Of the bend's axis: 3.5 m/s2 of lateral acceleration, an ordinary upper value for a car in a bend."""
         return max(22.0, self.speed_mps**2 / 3.5)
-
-    @property
-    def seen_first_m(self) -> float:
-        """How far A's front should be from the conflict zone when X can first be perceived: see the head."""
-        v = self.speed_mps
-        return v * (0.3 + 0.2) + v * v / (2 * 7.0) + v * WAIT_S
 
     def arc(self, offset_m: float) -> list[Point]:
         """The east arm's bend, to the north, from the crossing outwards; offset to the left of that direction."""

@@ -40,9 +40,13 @@ def register(app: typer.Typer) -> None:
         from coordinator.plan import plan_file
 
         longest_ns = changing.loading_ns(loading)
-        if not dry_run:
-            changing.settle(plan, addresses)
+        ended = frozenset[str]() if dry_run else changing.settle(plan, addresses)
         made = plan_file.read(plan)
+        ended = ended.difference(made.queries)
+        if ended.issuperset(names):
+            changing.removed_already(names, as_json)
+            return
+        names = [each for each in names if each not in ended]
         with changing.untold():
             changing.check_running(made, plan, addresses, dry_run)
             change = next_plan.removed(made, plan, names, longest_ns)

@@ -18,7 +18,7 @@ class WindowView:
     """The windows of one operator. Ids are the plan's, times ns.
 
     source: what its windows are admitted as. operators: what WINDOW records may name it by: the part that collects
-    and the part that closes. path: the units that a tuple runs through, from the door at which it may be shed to the
+    and the part that closes. path: the units that a tuple runs through, from the entry at which it may be shed to the
     one that collects. first: deadlines count from a window's oldest tuple, not from its end. useful_ns: how long from
     then on a result is of use to some output; 0: for ever. feeds: the sources of its tuples. definition: windows of an
     operator go on from plan to plan where it is the same.

@@ -91,7 +91,7 @@ def ecdf(output: str, runs: Sequence[tuple[str, Report]]) -> Figure | None:
          "line": {"color": "#d64550", "width": 2, "dash": "dash"}}
         for ns in sorted(deadlines)
     ]  # fmt: skip
-    marks = [
+    names = [
         {"x": ns / MS, "y": 1, "yref": "paper", "yanchor": "bottom", "showarrow": False,
          "text": f"deadline {ns / MS:g} ms", "font": {"color": "#d64550", "size": 12}}
         for ns in sorted(deadlines)
@@ -101,7 +101,7 @@ def ecdf(output: str, runs: Sequence[tuple[str, Report]]) -> Figure | None:
         "layout": layout(
             300,
             shapes=lines,
-            annotations=marks,
+            annotations=names,
             xaxis={"title": {"text": "latency, upper bound [ms]"}, "rangemode": "tozero"},
             yaxis={"title": {"text": "delivered results [%]"}, "range": [0, 101]},
         ),

@@ -104,18 +104,18 @@ class Overload:
         )
 
     def load(self, views: Sequence[WindowView]) -> Fraction | None:
-        """How busy the tuples of these windows would keep their node: running per tuple that was let in at the door,
+        """How busy the tuples of these windows would keep their node: running per tuple that was let in at the entry,
         all the way, times tuples per time that came there. None: fewer than two came, or none ran."""
         came = span_ns = ran = busy_ns = 0
         for view in views:
-            for at_door in self._at_door(view.path[0]).values() if view.path else ():
-                came += sum(count.n for count in at_door) - 1
-                span_ns += max(count.last_ns for count in at_door) - min(count.first_ns for count in at_door)
+            for at_entry in self._at_entry(view.path[0]).values() if view.path else ():
+                came += sum(count.n for count in at_entry) - 1
+                span_ns += max(count.last_ns for count in at_entry) - min(count.first_ns for count in at_entry)
             ran += sum(each.summed.n for unit in view.path[:1] for each in self._of(rec.RAN, unit))
             busy_ns += sum(each.summed.extent for unit in view.path for each in self._of(rec.RAN, unit))
         return Fraction(busy_ns, ran) * Fraction(came, span_ns) if ran and span_ns > 0 else None
 
-    def _at_door(self, unit: int) -> Mapping[int, Sequence[AggregatedCount]]:
+    def _at_entry(self, unit: int) -> Mapping[int, Sequence[AggregatedCount]]:
         """By incarnation: the tuples that came to a unit, by how they ended there."""
         found: dict[int, list[AggregatedCount]] = defaultdict(list)
         for kind in (rec.RAN, rec.SHED, rec.LOST):
@@ -148,7 +148,7 @@ class Overload:
         for unit in sorted(self._plan.units):
             view = self._plan.units[unit]
             name = f"{view.label} at {self._plan.nodes[view.node]}"
-            came[name] += sum(count.n for tallies in self._at_door(unit).values() for count in tallies)
+            came[name] += sum(count.n for tallies in self._at_entry(unit).values() for count in tallies)
             for each in self._of(rec.SHED, unit):
                 shed[name][_name(SHED_POLICIES, each.word)] += each.summed.n
         return {name: ShedAtUnit(came[name], _rates(found, came[name])) for name, found in shed.items()}

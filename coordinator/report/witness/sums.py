@@ -2,7 +2,7 @@
 the counts that it kept of those admitted and refused.
 
 Of results that came in the middle of an instance, or straight from a link, no other record has the exact instant. Of
-tuples that were refused, or shed at the door, no other node may know.
+tuples that were refused, or shed at the entry, no other node may know.
 """
 
 from __future__ import annotations

@@ -136,8 +136,8 @@ def _queues(plan: Plan, local: plan_pb2.LocalPlan) -> list[str]:
 
 
 def _shedding(plan: Plan, node: str, local: plan_pb2.LocalPlan) -> list[str]:
-    """Every window of the node that has a shedder is behind the doors of one; windows without are behind none. All
-    that goes through a door leads to these windows."""
+    """Every window of the node that has a shedder is behind the entry units of one; windows without are behind
+    none. All that enters there leads to these windows."""
     graph, found = plan.graph, []
     here = {one.add: one for one in graph.windows.values() if one.at == node}
     units = {unit.id: unit for unit in local.units}
@@ -147,7 +147,9 @@ def _shedding(plan: Plan, node: str, local: plan_pb2.LocalPlan) -> list[str]:
         collecting = [names.get(one, "") for one in each.windows]
         behind += collecting
         if not {*each.units, *each.path} <= set(units) or not set(each.units) <= set(each.path):
-            found.append(f"shedding {each.policy} names units that node {node} does not have, or doors off its path")
+            found.append(
+                f"shedding {each.policy} names units that node {node} does not have, or entry units off its path"
+            )
             continue
         if any(name not in here or here[name].shed != each.policy for name in collecting):
             found.append(f"shedding {each.policy} is of windows that are not on node {node}, or have another shedder")
@@ -155,8 +157,8 @@ def _shedding(plan: Plan, node: str, local: plan_pb2.LocalPlan) -> list[str]:
         if each.most != min(here[name].most for name in collecting):
             found.append(f"shedding {each.policy} lets more or fewer tuples wait than its windows say")
         reached: set[str] = set()
-        for door in each.units:
-            head = names[units[door].operators[0]]
+        for entry in each.units:
+            head = names[units[entry].operators[0]]
             reached |= {head} | onward(plan, head)
         passed = {names[one] for number in each.path for one in units[number].operators}
         ends = [one.origin for one in graph.outputs.values()]

@@ -47,7 +47,6 @@ class Master:
     elastic: bool = False
     infeasible: bool = False
     steering: list[Any] = field(default_factory=list)  # cuts that prove nothing, oldest first
-    ruled_out: int = 0
     slacks: list[tuple[Any, str]] = field(default_factory=list)
 
     def __post_init__(self) -> None:
@@ -75,9 +74,7 @@ class Master:
         free = [i for i in range(len(self.problem.items)) if sum((i, n) in self.model.z for n in place.values()) > 0]
         terms = [self.model.z[i, place[i]] for i in free]
         cut = self.model.programme.add_linear_constraint(self.model.total(terms) <= len(terms) - 1)
-        if proven:
-            self.ruled_out += 1
-        else:
+        if not proven:
             self.steering.append(cut)
 
     def cut(self, node: int, work_ns: Mapping[int, int], room_ns: int) -> None:

@@ -131,8 +131,8 @@ def local_plan(setting: Setting, shedder: str, policy_name: str = "edf") -> plan
 
 
 class PrintedRule:
-    """Windows by [S]'s algorithm with the mark only: a survivor behind a shed range abandons what is open *when it
-    comes*, after what has ended was closed. {window: count, sum} of what it gives."""
+    """Windows by [S]'s algorithm with its punctuation only: a survivor behind a shed range abandons what is open
+    *when it comes*, after what has ended was closed. {window: count, sum} of what it gives."""
 
     def __init__(self, grid: Grid) -> None:
         self.grid = grid

@@ -38,7 +38,7 @@ FAMILIES = (
     Family("link_full_tuples_total", COUNTER, "Lost because a link held as much as it may.", PLACE),
     Family("unit_queued_jobs", GAUGE, "Waiting now.", UNIT),
     Family("unit_runs_total", COUNTER, "Tuples that have run to their end.", UNIT),
-    Family("unit_shed_tuples_total", COUNTER, "At the unit's door, in its queue or within it.", UNIT),
+    Family("unit_shed_tuples_total", COUNTER, "At the unit's entry, in its queue or within it.", UNIT),
     Family("unit_lost_tuples_total", COUNTER, "Lost at the unit.", UNIT),
     Family("unit_response_seconds", SUMMARY, "From release to end, of a sample of instances.", UNIT),
     Family("unit_worst_response_seconds", GAUGE, "The longest of that sample within the last 5 to 10 s.", UNIT),

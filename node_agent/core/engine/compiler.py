@@ -1,21 +1,18 @@
 """Compiles a plan for the engine: units with their chains, and for every stream the route of what it triggers."""
 
-from collections.abc import Callable, Mapping
-from typing import Any
+from typing import cast
 
 from node_agent.core import expiry
 from node_agent.core import plan as plans
 from node_agent.core.incremental import Incremental, finish
-from node_agent.core.model import ALWAYS_NS, CompiledPlan, Exit, Join, Route, Step, Unit
+from node_agent.core.model import ALWAYS_NS, Calls, CompiledPlan, Exit, Join, Route, Step, Unit
 from node_agent.core.policies.policy_parts import Policy
 from node_agent.core.shedding import install, source_admission
 from node_agent.core.shedding.memory_limit import FRONT, QueueLimit
 from node_agent.core.shedding.policing import selectivity_police
+from node_agent.core.windows.results import Collecting
 from node_agent.core.windows.window_operator import WindowOperator
 from protos.records import PLAN_EPOCH_MASK
-
-Calls = Mapping[int, tuple[Callable[..., Any], bool]]
-"""By operator id: the call, and whether it is plain. What runs in an operator's place for what is late: by - id."""
 
 
 def compile_plan(plan: plans.Plan, calls: Calls, policy: Policy) -> CompiledPlan:
@@ -33,7 +30,8 @@ def compiling(plan: plans.Plan, calls: Calls, policy: Policy) -> Incremental[Com
             call, plain = calls[operator_id]
             steps[operator_id] = step = Step(plan.operator_by_id[operator_id], call, plain)
             if plan.operator_by_id[operator_id].window is not None:
-                step.collects = WindowOperator(loaded, plan.operator_by_id[operator_id], call())
+                collecting = cast(Collecting, call())
+                step.collects = WindowOperator(loaded, plan.operator_by_id[operator_id], collecting)
                 loaded.windows.append(step.collects)
             police = selectivity_police(plan.operator_by_id[operator_id])
             if police is not None:

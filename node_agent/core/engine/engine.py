@@ -16,7 +16,7 @@ from typing import Protocol
 
 from node_agent.core import plan as plans
 from node_agent.core.engine import joins
-from node_agent.core.engine.compiler import Calls, compile_plan
+from node_agent.core.engine.compiler import compile_plan
 from node_agent.core.engine.joins import GONE, JoinEnd
 from node_agent.core.engine.ledger import Ledger
 from node_agent.core.engine.ready_queue import ReadyQueue
@@ -25,6 +25,7 @@ from node_agent.core.expiry import is_late
 from node_agent.core.facts import HEADED, Facts
 from node_agent.core.lineage import Lineage, merged
 from node_agent.core.model import (
+    Calls,
     CompiledPlan,
     Displaced,
     Effect,
@@ -464,7 +465,7 @@ class Engine:
         unit, ready, ledger, ruled = job.unit, self.ready, self.ledger, self.policy.rule is not None
         jobs = ready.batch if self._batching else (job,)
         made = self._batch_made if self._batching else (self._made,)
-        meter, has_end_hooks, surpluses = unit.meter, unit.has_end_hooks, self._surplus
+        has_end_hooks, surpluses = unit.has_end_hooks, self._surplus
         flags = unit.flags | FLAG if self._resumed else unit.flags
         decided_ns, missed = start_ns - self.ended_ns, 0
         share_ns = (end_ns - self.ended_ns) // max(1, len(jobs))
@@ -476,8 +477,6 @@ class Engine:
             ledger.ran(flags, unit.id, each.lineage, each.release_ns, start_ns, end_ns, due_ns, decision, counts)
             if has_end_hooks:
                 self._run_end_hooks(end_ns, each, counts, share_ns, removal_of(each.lineage) if surplus else ABSENCE)
-            if meter is not None:
-                meter.made(counts)
         if self._measures:
             ready.ended(unit, len(jobs), missed, end_ns - start_ns, decided_ns)
         unit.runs += len(jobs)

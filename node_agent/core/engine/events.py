@@ -6,15 +6,13 @@ four times the scheduling. Nothing here decides anything.
 
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
-from typing import Any
 
 from node_agent.core import plan as plans
-from node_agent.core.engine.compiler import Calls
 from node_agent.core.engine.engine import Engine
 from node_agent.core.engine.handover import inherit_state
 from node_agent.core.facts import MemoryFacts
 from node_agent.core.lineage import Lineage
-from node_agent.core.model import CompiledPlan, Job, Step
+from node_agent.core.model import Calls, CompiledPlan, Job, Step
 from node_agent.core.policies.policy_parts import Policy
 
 
@@ -368,7 +366,7 @@ def _failed(runner: ScenarioRunner, event: Failed) -> Job | None:
     return runner.engine.fail(event.start_ns, event.at_ns, event.cause, event.slot)
 
 
-TABLE: Mapping[type, Callable[[ScenarioRunner, Any], Job | None]] = {
+TABLE: Mapping[type, Callable[..., Job | None]] = {
     Admitted: _admitted,
     Received: _received,
     Lost: _lost,

@@ -96,7 +96,7 @@ def _measured(new: CompiledPlan, old: CompiledPlan) -> None:
         if other is None:
             continue
         if unit.meter is not None and other.meter is not None:
-            unit.meter.inherit(other.meter, _exits(unit) == _exits(other))
+            unit.meter.inherit(other.meter)
         same = (unit.spec.service, unit.sub_deadline_ns) == (other.spec.service, other.sub_deadline_ns)
         if unit.rule is not None and other.rule is not None and same:
             unit.rule = other.rule  # one memory: deadlines do not decrease from plan to plan either
@@ -125,9 +125,3 @@ def _names(unit: Unit) -> tuple[tuple[str, str, str], ...]:
     known = unit.loaded.plan.operator_by_id
     chain = [known[step.operator_id] for step in unit.chain]
     return tuple((operator.name, operator.run, operator.with_json) for operator in chain)
-
-
-def _exits(unit: Unit) -> list[str]:
-    """Each exit by the operator that it is the output of."""
-    known = unit.loaded.plan.operator_by_id
-    return [known[step.operator_id].name for step in unit.chain if step.exit is not None]

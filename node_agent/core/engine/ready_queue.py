@@ -10,7 +10,6 @@ what is shed beside what runs; then `begin` is due.
 
 from collections.abc import Callable, Collection, Container, Iterable, Iterator
 from heapq import heapify, heappop, heappush, heapreplace
-from typing import Any
 
 from node_agent.core import queues
 from node_agent.core.expiry import Expiry, expiry, is_late
@@ -80,7 +79,7 @@ class ReadyQueue:
         self.decided = True
         self.released = self.dispatched = 0
         ordered, measured = policy.key is not None, policy.measured
-        self.release: Callable[[int, Unit, Lineage, Any], None] = (
+        self.release: Callable[[int, Unit, Lineage, object], None] = (
             self._release_measured if measured else self._release_by_key if ordered else self._release
         )
         self.direct = not (ordered or measured)

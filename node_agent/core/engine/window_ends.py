@@ -70,10 +70,10 @@ class WindowEnds:
             if state.newest is not windowed:
                 continue
             state.stopped = True
-            for number, window in state.intake.live.open.items():
+            for number, window in state.store.live.open.items():
                 state.count("abandoned", "stopped")
                 yield windowed, _event(windowed, number, WINDOW_ABANDONED, STOPPED, window)
-            state.intake.live.open.clear()
+            state.store.live.open.clear()
 
     def forget(self, loaded: CompiledPlan) -> None:
         """The plan has been unloaded: nothing is in flight to its windows."""
@@ -127,10 +127,10 @@ class WindowEnds:
             state.gaps = Gaps()  # they are of one source
 
     def _closed(self, at_ns: int, windowed: WindowOperator, window: Window) -> WindowEvent:
-        intake = windowed.state.intake
+        store = windowed.state.store
         windowed.state.closed(window)
         lineage = self._lineage(windowed, window.number, windowed.origin_ns(at_ns, window.number, window))
-        result = lineage, Complete(window, intake.aggregate, intake.by_time)
+        result = lineage, Complete(window, store.aggregate, store.by_time)
         return _event(windowed, window.number, WINDOW_CLOSED, NO_CAUSE, window, result=result)
 
     def _abandoned(self, at_ns: int, windowed: WindowOperator, command: Abandoned) -> WindowEvent:

@@ -72,8 +72,8 @@ class _Stage:
 
 
 class Backlog:
-    """Of one shedder. doors: for each stream that it sheds of, the units that a tuple of it enters. span_ns: the time
-    over which gaps between arrivals are averaged."""
+    """Of one shedder. entry_units: for each stream that it sheds of, the units that a tuple of it enters. span_ns: the
+    time over which gaps between arrivals are averaged."""
 
     def __init__(self, entry_units: Sequence[Sequence[Unit]], path: Sequence[Unit], span_ns: int) -> None:
         units = list(dict.fromkeys([unit for each in entry_units for unit in each] + list(path)))
@@ -202,8 +202,8 @@ def _chains(entry_units: Sequence[Sequence[_Stage]]) -> list[list[list[Unit]]]:
     chains = []
     for each in entry_units:
         row = []
-        for door in each:
-            chain, waiting = [], [door]
+        for entry in each:
+            chain, waiting = [], [entry]
             while waiting:
                 stage = waiting.pop()
                 if stage not in seen:

@@ -33,7 +33,7 @@ def install_shedders(loaded: CompiledPlan) -> None:
         for unit in dict.fromkeys([*shed_units, *path] if spec.policy == "front" else shed_units):
             if unit in taken:
                 raise UnusableValueError(
-                    "two_sheddings", f"unit {unit.id}: two sheddings stand at its door", subject=f"unit {unit.id}"
+                    "two_sheddings", f"unit {unit.id}: two entry shedders stand before it", subject=f"unit {unit.id}"
                 )
             taken.add(unit)
             entries[unit] = UnitEntry(unit, shedder, late_ns, _meets_join(unit))

@@ -7,9 +7,8 @@ arrival number of its job, so that nothing has to be done as jobs leave.
 
 from bisect import bisect_left
 from collections import deque
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from sys import getsizeof
-from typing import Any
 
 from node_agent.core.model import Job, Queue
 from node_agent.core.queues import in_order
@@ -28,14 +27,14 @@ def size_estimate(payload: object) -> int:
     return 0 if payload is None else _size_estimate(payload, DEEPEST)
 
 
-def _size_estimate(value: Any, depth: int) -> int:
+def _size_estimate(value: object, depth: int) -> int:
     kind = value.__class__
     fixed = FIXED.get(kind)
     if fixed is not None:
         return fixed
     if kind is str or kind is bytes:
         return getsizeof(value) + 15 & ~15  # as they are allocated
-    if kind is dict and len(value) <= LOOKED_AT and depth:
+    if value.__class__ is dict and len(value) <= LOOKED_AT and depth:
         total = getsizeof(value)
         for key, each in value.items():
             total += getsizeof(key) if key.__class__ is str else _size_estimate(key, depth - 1)
@@ -47,7 +46,7 @@ def _size_estimate(value: Any, depth: int) -> int:
     return _size_estimate_of_rare(value, depth)
 
 
-def _size_estimate_of_rare(value: Any, depth: int) -> int:
+def _size_estimate_of_rare(value: object, depth: int) -> int:
     if isinstance(value, list | tuple | set | frozenset | deque):
         return getsizeof(value) + _several(value if isinstance(value, list | tuple) else list(value), depth)
     if isinstance(value, Mapping):
@@ -60,7 +59,7 @@ def _size_estimate_of_rare(value: Any, depth: int) -> int:
     return getsizeof(value) + (_size_estimate(inside, depth - 1) if inside else 0) + _several(slots, depth)
 
 
-def _several(values: list[Any] | tuple[Any, ...], depth: int) -> int:
+def _several(values: Sequence[object], depth: int) -> int:
     count = len(values)
     if count <= LOOKED_AT:
         return sum(_size_estimate(each, depth - 1) for each in values)

@@ -20,6 +20,7 @@ from bisect import bisect_left, bisect_right, insort
 from collections import deque
 from collections.abc import Callable
 from heapq import heapify, heappop, heappush
+from typing import Protocol
 
 from node_agent.core.shedding.utility import LEAST
 from node_agent.problems import UnusableValueError
@@ -38,7 +39,7 @@ def _always(number: int) -> bool:
     return True
 
 
-class _BestValues:
+class _Places:
     """At most `most` instants per span, in the order of time."""
 
     __slots__ = ("instants", "most", "span_ns")
@@ -58,7 +59,7 @@ class _BestValues:
         return True
 
 
-class _Threshold:
+class Threshold:
     """Whether a value is among the best of what came lately, as many as there are places for."""
 
     __slots__ = ("_credit", "_latest", "_now", "_sorted", "_span", "_then", "most", "span_ns")
@@ -108,16 +109,56 @@ class _Threshold:
         return known[first] if first < len(known) else 0.0
 
 
-class RateLimiter:
-    """Of one source. `decide` is asked for each tuple in the order of admission, before policing; `taken` is told when
-    one that passed is no longer to be had back."""
+class FreePlaces(Protocol):
+    """Whether a tuple should have a place that is free."""
 
-    __slots__ = (
-        "_admissions", "_at_ns", "_came", "_first_served", "_heap", "_held", "_lead", "_picked", "_span", "_threshold",
-        "_waiting", "displaced", "most", "passed", "shed", "span_ns", "unjudged",
-    )  # fmt: skip
+    def wanted(self, at_ns: int, value: float, waiting: int) -> bool:
+        """Asked for every tuple. waiting: how many that passed can still be displaced."""
+
+
+class LearntPlaces:
+    """By a threshold, where that keeps more than first come first served."""
+
+    __slots__ = ("_came", "_first_served", "_lead", "_picked", "_span", "_threshold", "most", "span_ns")
 
     def __init__(self, most: int, span_ns: int) -> None:
+        self.most, self.span_ns = most, span_ns
+        self._threshold = Threshold(most, span_ns)
+        self._picked, self._first_served = _Places(most, span_ns), _Places(most, span_ns)
+        self._came: deque[int] = deque(maxlen=most)  # instants, whether or not they passed
+        self._lead = 0.0  # of the threshold over first come first served, in value
+        self._span = 0
+
+    def wanted(self, at_ns: int, value: float, waiting: int) -> bool:
+        """Whether the tuple should have a free place."""
+        good = self._threshold.passes(at_ns, value)
+        span = at_ns // self.span_ns
+        if span != self._span:
+            self._lead *= (1 - 1 / FORGETS) ** min(span - self._span, 1000)
+            self._span = span
+        came = self._came
+        below = len(came) < self.most or came[0] <= at_ns - self.span_ns
+        came.append(at_ns)
+        wanted = below or good or self._lead < 0 or self.most <= MANY_WAIT * waiting
+        picked = good and self._picked.take(at_ns)
+        if picked != self._first_served.take(at_ns) and value != LEAST:
+            worth = value - self._threshold.lowest
+            self._lead += worth if picked else -worth
+            if self._lead - self._lead != 0:  # values near the largest number there is
+                self._lead = 0.0
+        return wanted
+
+
+class RateLimiter:
+    """Of one source. `decide` is asked for each tuple in the order of admission, before policing; `taken` is told when
+    one that passed is no longer to be had back. free: which tuples should have a place that is free."""
+
+    __slots__ = (
+        "_admissions", "_at_ns", "_free", "_heap", "_held", "_waiting", "displaced", "most", "passed", "shed",
+        "span_ns", "unjudged",
+    )  # fmt: skip
+
+    def __init__(self, most: int, span_ns: int, free: FreePlaces | None = None) -> None:
         if not 1 <= most <= MOST or span_ns < 1:
             raise UnusableValueError(
                 "out_of_range", f"a load shedder of {most} tuples per {span_ns} ns; 1 to {MOST} per 1 ns or more"
@@ -127,11 +168,8 @@ class RateLimiter:
         self._held: set[int] = set()  # numbers of survivors within the span
         self._waiting: dict[int, float] = {}  # of them, what may be displaced, and its value
         self._heap: list[tuple[float, int, int]] = []  # value, - instant, number
-        self._threshold = _Threshold(most, span_ns)
-        self._picked, self._first_served = _BestValues(most, span_ns), _BestValues(most, span_ns)
-        self._came: deque[int] = deque(maxlen=most)  # instants, whether or not they passed
-        self._lead = 0.0  # of the threshold over first come first served, in value
-        self._at_ns = self._span = 0
+        self._free = free or LearntPlaces(most, span_ns)
+        self._at_ns = 0
         self.passed = self.shed = self.displaced = self.unjudged = 0
 
     def decide(self, at_ns: int, value: float, number: int, waits: Callable[[int], bool] = _always) -> int:
@@ -143,7 +181,7 @@ class RateLimiter:
             value = LEAST
             self.unjudged += 1
         self._expire(at_ns)
-        wanted = self._wanted(at_ns, value)
+        wanted = self._free.wanted(at_ns, value, len(self._waiting))
         if wanted and len(self._held) < self.most:
             self._admit(at_ns, value, number)
             return PASS
@@ -173,27 +211,7 @@ class RateLimiter:
         )
         self._at_ns = other._at_ns
         if (self.most, self.span_ns) == (other.most, other.span_ns):
-            self._threshold, self._picked, self._first_served = other._threshold, other._picked, other._first_served
-            self._lead, self._span, self._came = other._lead, other._span, other._came
-
-    def _wanted(self, at_ns: int, value: float) -> bool:
-        """Whether the tuple should have a free place."""
-        good = self._threshold.passes(at_ns, value)
-        span = at_ns // self.span_ns
-        if span != self._span:
-            self._lead *= (1 - 1 / FORGETS) ** min(span - self._span, 1000)
-            self._span = span
-        came = self._came
-        below = len(came) < self.most or came[0] <= at_ns - self.span_ns
-        came.append(at_ns)
-        wanted = below or good or self._lead < 0 or self.most <= MANY_WAIT * len(self._waiting)
-        picked = good and self._picked.take(at_ns)
-        if picked != self._first_served.take(at_ns) and value != LEAST:
-            worth = value - self._threshold.lowest
-            self._lead += worth if picked else -worth
-            if self._lead - self._lead != 0:  # values near the largest number there is
-                self._lead = 0.0
-        return wanted
+            self._free = other._free
 
     def _expire(self, at_ns: int) -> None:
         places, ended = self._admissions, at_ns - self.span_ns
@@ -227,4 +245,4 @@ class RateLimiter:
         return None
 
 
-__all__ = ["PASS", "SHED", "RateLimiter"]
+__all__ = ["PASS", "SHED", "FreePlaces", "RateLimiter", "Threshold"]

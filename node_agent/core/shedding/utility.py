@@ -34,8 +34,9 @@ from protos.expressions import (
 LEAST = float("-inf")  # of a tuple that cannot be judged; no other value is as little
 KNOWN_CLASSES = 64  # message classes remembered at once
 
-Value = Callable[[Any], float]
-Part = Callable[[Any], Any]
+Checked = Any  # of a payload: what is needed of a part is looked at when it runs, and arithmetic needs no other type
+Value = Callable[[object], float]
+Part = Callable[[object], Checked]
 _NAME = re.compile(NAME)
 _NUMBER, _CONDITION, _ANY = "number", "condition", "any"  # what is needed of a part
 
@@ -135,7 +136,7 @@ def _constant(value: object, needed: str) -> Part:
             "other_type", f"a {kind.__name__} where a value expression needs a {needed}, or one that is too large"
         )
 
-    def constant(payload: object) -> Any:
+    def constant(payload: object) -> Checked:
         return value
 
     return constant
@@ -164,7 +165,7 @@ def _field_of_payload(names: list[str]) -> Part:
     """The value of a field as it stands in the payload."""
     fields: dict[type, frozenset[str]] = {}
 
-    def of_message(message: Any, name: str) -> Any:
+    def of_message(message: Checked, name: str) -> Checked:
         kind = message.__class__
         known = fields.get(kind)
         if known is None:
@@ -178,12 +179,12 @@ def _field_of_payload(names: list[str]) -> Part:
     if len(names) == 1:
         (only,) = names
 
-        def field(payload: object) -> Any:
+        def field(payload: object) -> Checked:
             return payload[only] if payload.__class__ is dict else of_message(payload, only)
 
         return field
 
-    def path(payload: object) -> Any:
+    def path(payload: object) -> Checked:
         for name in names:
             payload = payload[name] if payload.__class__ is dict else of_message(payload, name)
         return payload
@@ -194,7 +195,7 @@ def _field_of_payload(names: list[str]) -> Part:
 def _checked(field: Part, needed: str) -> Part:
     """What is needed, or an exception: numbers are finite and within 64 bits, so no sum of them grows without end."""
 
-    def number(payload: object) -> Any:
+    def number(payload: object) -> Checked:
         value = field(payload)
         kind = value.__class__
         if (
@@ -205,13 +206,13 @@ def _checked(field: Part, needed: str) -> Part:
             return value
         raise _UnjudgedError
 
-    def condition(payload: object) -> Any:
+    def condition(payload: object) -> Checked:
         value = field(payload)
         if value.__class__ is bool:
             return value
         raise _UnjudgedError
 
-    def anything(payload: object) -> Any:
+    def anything(payload: object) -> Checked:
         value = field(payload)
         kind = value.__class__
         if kind is str or value is None or kind is bool:
@@ -234,7 +235,7 @@ def _arithmetic(operation: str, parts: list[Part]) -> Part:
         return lambda payload: _bounded(sum([part(payload) for part in parts]))
     if operation == "*" and len(parts) > 2:
 
-        def product(payload: object) -> Any:
+        def product(payload: object) -> Checked:
             found = first(payload)
             for part in rest:
                 found *= part(payload)
@@ -253,7 +254,7 @@ def _arithmetic(operation: str, parts: list[Part]) -> Part:
     }[operation]
 
 
-def _bounded(value: Any) -> Any:
+def _bounded(value: Checked) -> Checked:
     """No infinity goes on: 1 / infinity would be a number again."""
     if value - value == 0:
         return value
@@ -266,7 +267,7 @@ def _logic(operation: str, parts: list[Part]) -> Part:
         return lambda payload: not first(payload)
     stop = operation == "or"
 
-    def row(payload: object) -> Any:
+    def row(payload: object) -> Checked:
         for part in parts:
             if part(payload) is stop:
                 return stop

@@ -34,18 +34,18 @@ class _Report:
 
 
 class Sink(Protocol):
-    """Receives what was settled, at once and in order."""
+    """Receives what was settled of a source, at once and in order."""
 
-    def add(self, source: int, number: int, origin_ns: int, payload: object) -> None:
+    def add(self, sequence: "Sequence", number: int, origin_ns: int, payload: object) -> None:
         """A tuple that is not late."""
 
-    def span(self, source: int, first: int, last: int, least_ns: int, greatest_ns: int) -> None:
+    def span(self, sequence: "Sequence", first: int, last: int, least_ns: int, greatest_ns: int) -> None:
         """Numbers first..last are removed; what of them is not late has an origin in least..greatest."""
 
-    def advanced(self, source: int) -> None:
+    def advanced(self, sequence: "Sequence") -> None:
         """The watermark or the next number may have moved."""
 
-    def restarted(self, source: int, least_ns: int, greatest_ns: int) -> None:
+    def restarted(self, sequence: "Sequence", least_ns: int, greatest_ns: int) -> None:
         """A new incarnation; what the one before admitted and did not report has an origin in least..greatest."""
 
 
@@ -168,7 +168,7 @@ class Sequence:
         while self._heap:
             self._give_up()
             self._settle()
-        self.sink.restarted(self.source, self.watermark_ns, at_ns)
+        self.sink.restarted(self, self.watermark_ns, at_ns)
         self.possible_ns = max(self.possible_ns, at_ns)
         self.epoch, self.next, self.first = epoch, self.first, self._usual_first
         return True
@@ -181,7 +181,7 @@ class Sequence:
             return
         if number == self.next and not self._heap:  # the usual case
             self._one(number, report)
-            self.sink.advanced(self.source)
+            self.sink.advanced(self)
             return
         self._hear(number, at_ns)
         self._singles.add(number)
@@ -189,9 +189,9 @@ class Sequence:
         self._run(at_ns)
 
     def _hear(self, number: int, at_ns: int) -> None:
-        on_punctuation = self._heard
-        if number > self.next and (not on_punctuation or on_punctuation[-1][0] < number):
-            on_punctuation.append((number, at_ns))
+        heard = self._heard
+        if number > self.next and (not heard or heard[-1][0] < number):
+            heard.append((number, at_ns))
 
     def _hold(self, number: int, kind: int, report: _Report) -> None:
         self._reports[self._order] = report
@@ -219,13 +219,13 @@ class Sequence:
         if self.lateness_ns is not None:
             least_ns = max(least_ns, self.watermark_ns)  # what is older is late, and in no window
         if self.lateness_ns is None or least_ns <= greatest_ns:
-            self.sink.span(self.source, first, last, least_ns, greatest_ns)
+            self.sink.span(self, first, last, least_ns, greatest_ns)
         self._forget()
 
     def _forget(self) -> None:
-        on_punctuation = self._heard
-        while on_punctuation and on_punctuation[0][0] <= self.next:
-            on_punctuation.popleft()
+        heard = self._heard
+        while heard and heard[0][0] <= self.next:
+            heard.popleft()
 
     def _settle(self) -> None:
         """All reports that wait for no lower number."""
@@ -243,7 +243,7 @@ class Sequence:
                 self._progress_reports.pop(number, None)
                 self.progress_ns = max(self.progress_ns, report.least_ns)
             self._forget()
-            self.sink.advanced(self.source)
+            self.sink.advanced(self)
 
     def _one(self, number: int, report: _Report) -> None:
         origin_ns, lateness_ns = report.least_ns, self.lateness_ns
@@ -260,9 +260,9 @@ class Sequence:
         self.possible_ns = max(self.possible_ns, origin_ns)
         if doubtful and report.passes:
             self.doubtful += 1
-            self.sink.span(self.source, number, number, origin_ns, origin_ns)
+            self.sink.span(self, number, number, origin_ns, origin_ns)
         elif report.passes:
-            self.sink.add(self.source, number, origin_ns, report.payload)
+            self.sink.add(self, number, origin_ns, report.payload)
 
     def _range(self, report: _Report) -> None:
         """As far as no other report is held; the rest of it waits."""

@@ -54,7 +54,7 @@ class RemovedRanges:
         return len(ranges) >= self.most
 
     def take(self) -> list[RemovedRange]:
-        """With the next survivor, before it: the marks that travel, by number."""
+        """With the next survivor, before it: the punctuation that travels, by number."""
         ranges, self._ranges = self._ranges, []
         return sorted(ranges, key=lambda each: each.first)
 

@@ -21,7 +21,7 @@ class Load:
     """Measured: tuples queued, cost per tuple and mean time between arrivals in ns (0: not known yet).
 
     work_ns: what is queued costs; None: each the same. number_ns: mean time between admitted numbers, where filters are
-    before the door; 0: as between arrivals.
+    before the entry; 0: as between arrivals.
     """
 
     queued: int
@@ -98,8 +98,8 @@ class _Row:
         return grid.length < 2 * grid.hop or 4 * load.backlog_ns <= self.kind.span_ns(load, grid.hop)
 
     def forget(self, position: int) -> None:
-        """Windows that end at or before it, which no mark to come can meet; the older half where there are too many
-        (windows that no tuple came in): a mark may then cost one of them."""
+        """Windows that end at or before it, which no punctuation to come can meet; the older half where there are too
+        many (windows that no tuple came in): punctuation may then cost one of them."""
         grid = self.kind.grid
         first = grid.first(position)
         if len(self.admitted) > 2 * max(0, self.next - first) + 8:

@@ -18,11 +18,12 @@ from node_agent.core.model import CompiledPlan
 from node_agent.core.punctuation import Progress, Punctuation, Removal
 from node_agent.core.windows.allocator import Grid
 from node_agent.core.windows.gaps import Gaps
-from node_agent.core.windows.intake import Deadline, Intake, Limits
+from node_agent.core.windows.intake import Intake, Limits
 from node_agent.core.windows.open_windows import Command, Window
 from node_agent.core.windows.results import Collecting
 from node_agent.core.windows.sequence import NEVER
-from node_agent.core.windows.window_kinds import CountWindows, SizedWindows, TimeWindows
+from node_agent.core.windows.window_kinds import count_windows, sized_windows, time_windows
+from node_agent.core.windows.window_store import Deadline
 
 AGELESS_NS = NEVER // 2  # no lower bound was known, on some node that the tuple came by
 FAR_NS = 1 << 62  # after any instant
@@ -68,14 +69,15 @@ class WindowState:
 
     __slots__ = (
         "at_ns", "base", "counts", "gaps", "intake", "members", "missing", "newest", "origin_bounds", "source",
-        "stopped", "why",
+        "stopped", "store", "why",
     )  # fmt: skip
 
     def __init__(self, newest: "WindowOperator", collecting: Collecting) -> None:
         self.newest, self.members = newest, [newest]
         self.intake = _intake(newest.window, collecting)
-        if self.intake.by_time:
-            self.intake.live.next = IDLE
+        self.store = self.intake.store
+        if self.store.by_time:
+            self.store.live.next = IDLE
         self.missing = set(range(len(newest.window.feeds)))  # sources that were not heard of yet
         self.origin_bounds = [OriginBounds() for _ in newest.window.feeds]
         for index, sequence in enumerate(self.intake.sources):
@@ -118,7 +120,7 @@ class WindowState:
     @property
     def lowest(self) -> int:
         """No window that has not ended has a lower number."""
-        return min((*self.intake.live.open, self.intake.live.next))
+        return min((*self.store.live.open, self.store.live.next))
 
 
 class WindowOwner(Protocol):
@@ -225,8 +227,8 @@ class WindowOperator:
 
     def _begin(self, at_ns: int, next_number: int) -> tuple[int, int] | None:
         """All sources were heard of: the first window is the next one. Returns those that are on the way."""
-        live, grid = self.state.intake.live, self.state.intake.grid
-        if self.state.intake.by_time:
+        live, grid = self.state.store.live, self.state.store.grid
+        if self.state.store.by_time:
             live.next = grid.from_(at_ns + 1)
             first = grid.first(at_ns)
         else:
@@ -237,7 +239,7 @@ class WindowOperator:
     def news(self) -> "WindowOperator | None":
         """Of whose windows something has happened: the newest one. None: nothing has."""
         state = self.state
-        if not state.intake.live.commands and self.begun is None:
+        if not state.store.live.commands and self.begun is None:
             return None
         if state.newest is not self:
             state.newest.begun, self.begun = self.begun, None
@@ -254,7 +256,7 @@ class WindowOperator:
         self.state = state = old.state
         state.newest = self
         state.members.append(self)
-        state.intake.deadline = _deadline(self.window)
+        state.store.deadline = _deadline(self.window)
         for sequence in state.intake.sources:
             sequence.wait_ns = self.window.wait_ns
 
@@ -263,23 +265,23 @@ class WindowOperator:
         when all has been heard of that they need, or end with the plan; no later one is expected, so none is given up
         for want of heartbeats."""
         if self.state.newest is self:
-            self.state.intake.deadline = None
-            self.state.intake.live.wait()
+            self.state.store.deadline = None
+            self.state.store.live.wait()
 
     def origin_ns(self, at_ns: int, number: int, window: Window | None) -> int:
         """Of the tuple that the window ends as; not in the future."""
-        by_time, first, intake = self.state.intake.by_time, self.window.first, self.state.intake
+        by_time, first, grid = self.state.store.by_time, self.window.first, self.state.store.grid
         if window is not None and window.count and (first or not by_time):
             return min(at_ns, window.oldest_ns if first else window.youngest_ns)
         if not by_time:
             return at_ns
-        return min(at_ns, intake.grid.end(number) if window is None else window.end)
+        return min(at_ns, grid.end(number) if window is None else window.end)
 
     def bounds(self, number: int, window: Window | None) -> tuple[int, int]:
         """Where it begins and ends: instants, or numbers of its source."""
         if window is not None:
             return window.start - window.base, window.end - window.base
-        grid = self.state.intake.grid
+        grid = self.state.store.grid
         return grid.begin(number), grid.end(number)
 
 
@@ -297,11 +299,11 @@ def _intake(window: plans.Window, collecting: Collecting) -> Intake:
     most = max(LEAST_OPEN, 4 * -(-window.length // window.hop))
     limits, deadline = Limits(window.lateness_ns, window.wait_ns, most, number=FIRST), _deadline(window)
     if window.kind == "count":
-        return CountWindows(grid, collecting.aggregate, limits, deadline)
+        return count_windows(grid, collecting.aggregate, limits, deadline)
     if window.kind == "sized":
         assert collecting.size is not None
-        return SizedWindows(grid, collecting.size, collecting.aggregate, limits, deadline)
-    return TimeWindows(grid, collecting.aggregate, limits, len(window.feeds), deadline)
+        return sized_windows(grid, collecting.size, collecting.aggregate, limits, deadline)
+    return time_windows(grid, collecting.aggregate, limits, len(window.feeds), deadline)
 
 
 __all__ = ["WindowOperator", "WindowOwner", "WindowState", "grid_of"]

@@ -27,13 +27,14 @@ Routes = tuple[tuple[int, str, str], ...]  # node number, name, host:port of its
 
 @dataclass(frozen=True, slots=True)
 class StoredPlan:
-    """One entry of state.json. state: PREPARED, COMMITTED or DRAINING."""
+    """One entry of state.json. state: PREPARED, COMMITTED or DRAINING; latest: the epoch of the last decision."""
 
     hash: str  # 64 hex digits
     epoch: int
     state: int
     routes: Routes
     locals: Mapping[int, str] = field(default_factory=dict)  # core: SHA-256 of its .local file, 64 hex digits
+    latest: int = 0
 
 
 @dataclass(frozen=True, slots=True)
@@ -73,7 +74,7 @@ def read_state(directory: Path, disk: Disk = SYSTEM_DISK) -> StoredState:
             StoredPlan(
                 each["hash"], int(each["epoch"]), int(each["state"]),
                 tuple((int(index), str(node), str(address)) for index, node, address in each["routes"]),
-                read_locals(each),
+                read_locals(each), max(int(each["epoch"]), int(each.get("again", 0))),
             )
             for each in values["plans"]
         )  # fmt: skip

@@ -39,12 +39,19 @@ class Deployed:
     base: "Deployed | None" = None  # the plan that was committed when this one was loaded
     inherits: Pairs = ()  # operators of this one and of `base` that have one instance
     state: int = PREPARED
+    again: int = 0  # the last epoch in which it was committed once more while it admitted
     held: int = 0  # tuples in links, waiting or unacknowledged
     superseded: bool = False  # another plan was committed in its place
     arrived_ns: int = 0  # when a peer last sent a tuple of this plan
     policed: dict[str, int] = field(default_factory=dict)  # shed by policing, as counted so far
     counted: frozenset[int] = frozenset()  # streams that lead to a window: each number of their sources is reported
     feeders: dict[int, frozenset[int]] = field(default_factory=dict)  # sources by stream from peers, as from `feeders`
+
+    @property
+    def decided(self) -> tuple[int, bool]:
+        """Which of two committed plans is later, as control has it (`deployment.py`)."""
+        latest = max(self.plan.epoch, self.again)
+        return latest, self.plan.epoch == latest
 
     @property
     def ready(self) -> int:

@@ -17,6 +17,7 @@ from node_agent.core.incremental import Incremental, finish
 from node_agent.core.model import CompiledPlan, Job, Step
 from node_agent.core.policies import Policy, policy
 from node_agent.core.shedding.memory_limit import JOB_BYTES
+from node_agent.core.shedding.source_admission import inherit_admission
 from node_agent.host.system_disk import SYSTEM_DISK
 from node_agent.operators.hop import UnencodableError
 from node_agent.operators.registry import Registry
@@ -136,21 +137,25 @@ class Plans:
             self.shared.machine.settle()
         return deployed
 
-    def commit(self, plan_hash: str, why: str = "") -> tuple[bool, str]:
-        """Admit under it from now on. why: where the runtime decided it by itself."""
+    def commit(self, plan_hash: str, epoch: int = 0, why: str = "") -> tuple[bool, str]:
+        """Admit under it from now on. epoch: of the last decision for it, if not its own; why: where the runtime
+        decided it by itself."""
         deployed = self.by_hash.get(plan_hash)
         if deployed is None:
             return False, f"plan {plan_hash[:8]} is not prepared on {self.shared.name}"
+        deployed.again = max(deployed.again, epoch)
         if deployed.state != PREPARED:
             return True, ""
         before = self.committed
-        if before is not None and before.plan.epoch > deployed.plan.epoch:
+        if before is not None and before.decided > deployed.decided:
             return self._too_late(deployed, before, why)
         if before is not None:
             inherit_state(deployed.loaded, before.loaded, deployed.inherits if deployed.base is before else None)
             before.superseded = True
             self._set(before, DRAINING)
             self.changed(before, f"plan {plan_hash[:8]} was committed")
+        elif (stopped := self._draining()) is not None:  # its tuples are still under way, and count
+            inherit_admission(deployed.loaded, stopped.loaded)
         if deployed.plan.cpu >= 0 and not self.shared.machine.pin(deployed.plan.cpu):
             self.shared.note(
                 "cpu_not_pinned", f"core {deployed.plan.cpu} does not exist here: the runtime is not pinned"
@@ -207,6 +212,11 @@ class Plans:
         """The plan that admits."""
         return next((each for each in self.by_hash.values() if each.state == COMMITTED), None)
 
+    def _draining(self) -> Deployed | None:
+        """The latest plan that drains."""
+        found = [each for each in self.by_hash.values() if each.state == DRAINING]
+        return max(found, key=lambda each: each.plan.epoch, default=None)
+
     @property
     def carries_tuples(self) -> bool:
         """Whether tuples may be on their way under some plan."""
@@ -235,7 +245,7 @@ class Plans:
     def proven(self, deployed: Deployed) -> None:
         """A peer that may send under this plan has sent: the decision is made, a plan that is prepared is committed."""
         if deployed.state == PREPARED:
-            self.commit(deployed.hash, "a tuple stamped with it came from a peer")
+            self.commit(deployed.hash, why="a tuple stamped with it came from a peer")
 
     # -- the end of plans
 

@@ -8,17 +8,15 @@ a large model is not in memory twice, and the parameters need no check, for they
 committed in between, the commit hands over that one's instances; what only the earlier one had goes on from there.
 """
 
-from collections.abc import Callable
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import Any
 
 from google.protobuf.message import DecodeError
 
 from node_agent.core import plan as core
 from node_agent.core.engine.handover import comparing
 from node_agent.core.incremental import Incremental
-from node_agent.core.model import CompiledPlan
+from node_agent.core.model import Call, CompiledPlan
 from node_agent.host.files import plan_files
 from node_agent.operators.codecs import Codec, UnknownCodecError
 from node_agent.operators.registry import Registry
@@ -35,7 +33,7 @@ class LoadedCode:
     """What a plan is made of before it is compiled."""
 
     codecs: dict[int, Codec] = field(default_factory=dict)  # by stream
-    calls: dict[int, tuple[Callable[..., Any], bool]] = field(default_factory=dict)  # by operator
+    calls: dict[int, tuple[Call, bool]] = field(default_factory=dict)  # by operator
     inherits: dict[int, int] = field(default_factory=dict)  # operators: here, in the plan whose instances these are
 
 

@@ -44,6 +44,7 @@ class Acceptor:
         self._strangers: dict[Accepted, None] = {}  # of them, those that have not said hello, the oldest first
         self.sinks: dict[str, list[SinkRole]] = {}  # by output
         self.touched: dict[Accepted, None] = {}  # to acknowledge
+        self._closed: list[Role] = []  # of connections that closed when tuples had come: these are to be promised
         self.waiting: dict[Accepted, None] = {}  # whose tuples this drain has no more room for
         self.room = DRAIN_TUPLES
         context.shared.network.add(listener.fileno(), self)
@@ -156,12 +157,14 @@ class Acceptor:
             return
         del self._accepted[accepted]
         self._strangers.pop(accepted, None)
-        self.touched.pop(accepted, None)
         self.waiting.pop(accepted, None)
         accepted.rest = None
         if accepted.counted:
             self.context.senders -= 1
         role = accepted.role
+        if role is not None and accepted in self.touched:
+            self._closed.append(role)
+        self.touched.pop(accepted, None)
         if isinstance(role, SinkRole):
             sinks = self.sinks[role.output_name]
             sinks.remove(role)
@@ -191,6 +194,9 @@ class Acceptor:
         """
         taken: list[TakenOver] = []
         promised = True
+        for role in self._closed:
+            taken += role.taken_over()
+        self._closed.clear()
         for accepted in self.touched:
             if accepted.role is not None:
                 taken += accepted.role.taken_over()

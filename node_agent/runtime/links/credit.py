@@ -57,8 +57,10 @@ class Backpressure:
         self._left -= 1
         if not self._left:
             self._left, each = WEIGHED_EVERY, size_estimate(payload)
-            self._weight_16 += each - (self._weight_16 >> 4) if self._weighed else 16 * each - self._weight_16
-            self._weighed = True
+            if self._weighed:
+                self._weight_16 += each - (self._weight_16 >> 4)
+            else:  # the first one tells more than a guess
+                self._encoded_16, self._weight_16, self._weighed = 16 * size, 16 * each, True
 
     @property
     def ready(self) -> int:
@@ -106,13 +108,19 @@ class Backpressure:
 
     @property
     def room(self) -> int:
-        """How many more tuples may be taken in."""
-        return max(0, self.plans.limit_bytes - self.queue_bytes) // self.job_bytes
+        """How many more tuples may be taken in: one at least, where nothing waits."""
+        queued = self.queue_bytes
+        return max(0, self.plans.limit_bytes - queued) // self.job_bytes if queued else self._most_jobs
+
+    @property
+    def _most_jobs(self) -> int:
+        return max(1, self.plans.limit_bytes // self.job_bytes)
 
     def credit(self, senders: int, sheds: bool = False) -> int:
         """Encoded bytes that one of so many senders may have unacknowledged. sheds: what is too much of its tuples is
         shed here, so that it is never kept from sending."""
-        granted = share_credit(self.room * (FIELDS_BYTES + (self._encoded_16 >> 4)), senders)
+        encoded = FIELDS_BYTES + (self._encoded_16 >> 4)
+        granted = share_credit(self.room * encoded, self._most_jobs * encoded, senders)
         return max(granted, LEAST_CREDIT) if sheds else granted
 
     def measure(self, at_ns: int) -> None:

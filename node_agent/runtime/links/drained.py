@@ -4,16 +4,14 @@ Everything in one drain has the same instant. A side input of that instant is ap
 feeds a side input goes first; otherwise the order of arrival stays.
 """
 
-from typing import Any
-
 from node_agent.core.engine.engine import Engine
 from node_agent.core.lineage import Lineage
 from node_agent.core.model import CompiledPlan
 from node_agent.core.punctuation import PUNCTUATION
 from node_agent.runtime.links.credit import Backpressure
 
-Arrival = tuple[CompiledPlan, int, int, Lineage, Any, int, int]
-"""plan, source or 0, stream, lineage, payload or mark, bytes, the client's stamp"""
+Arrival = tuple[CompiledPlan, int, int, Lineage, object, int, int]
+"""plan, source or 0, stream, lineage, payload or punctuation, bytes, the client's stamp"""
 _PUNCTUATION = frozenset(PUNCTUATION)
 
 
@@ -31,7 +29,7 @@ class Arrivals:
         source: int,
         stream: int,
         lineage: Lineage,
-        payload: Any,
+        payload: object,
         size: int,
         sent_ns: int = 0,
     ) -> None:

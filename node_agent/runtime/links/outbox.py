@@ -4,7 +4,7 @@ A tuple is encoded once, however many peers and sinks it goes to. A link is made
 """
 
 from itertools import islice
-from typing import Any
+from typing import cast
 
 from node_agent.core import plan as core
 from node_agent.core.lineage import Lineage
@@ -41,7 +41,7 @@ class Outbox:
         self.acceptor: Acceptor | None = None
         self.delivery_counts: dict[str, DeliveryCounts] = {}  # by output, as long as a plan with it is loaded
         self._counts_of: dict[tuple[CompiledPlan, int], DeliveryCounts] = {}
-        self._last: tuple[CompiledPlan, int, Lineage, Any] | None = None
+        self._last: tuple[CompiledPlan, int, Lineage, object] | None = None
         self._data = b""
 
     def add(self, deployed: Deployed, routes: tuple[tuple[int, str, str], ...], backpressure: Backpressure) -> str:
@@ -85,11 +85,11 @@ class Outbox:
         self.delivery_counts = {name: counts for name, counts in self.delivery_counts.items() if name in named}
         self._last = None
 
-    def send(self, at_ns: int, loaded: CompiledPlan, peer: int, stream: int, lineage: Lineage, payload: Any) -> None:
+    def send(self, at_ns: int, loaded: CompiledPlan, peer: int, stream: int, lineage: Lineage, payload: object) -> None:
         """Offer it to the peer's link; it leaves after this instance."""
         link = self._routes[loaded, peer]
         kind: type = payload.__class__
-        punctuation: Punctuation | None = payload if kind in _PUNCTUATION else None
+        punctuation = cast(Punctuation, payload) if kind in _PUNCTUATION else None
         tag = (self.by_loaded[loaded], lineage, stream, peer, punctuation)
         try:
             data = self._encoded(loaded, stream, lineage, payload, punctuation)
@@ -105,7 +105,7 @@ class Outbox:
             link.offer(at_ns, data, max(due_ns, at_ns + LEAST_NS), tag)
         self.dirty[link] = None
 
-    def deliver(self, at_ns: int, loaded: CompiledPlan, output: core.Output, lineage: Lineage, payload: Any) -> None:
+    def deliver(self, at_ns: int, loaded: CompiledPlan, output: core.Output, lineage: Lineage, payload: object) -> None:
         """Count it, and give it to every sink that listens."""
         assert self.acceptor is not None
         counts = self._counts_of[loaded, output.id]
@@ -127,7 +127,7 @@ class Outbox:
                 self.shared.counters["sink_tuples_dropped"] += 1
 
     def _encoded(
-        self, loaded: CompiledPlan, stream: int, lineage: Lineage, payload: Any, punctuation: Punctuation | None
+        self, loaded: CompiledPlan, stream: int, lineage: Lineage, payload: object, punctuation: Punctuation | None
     ) -> bytes:
         last = self._last
         if last is not None and last[2] is lineage and last[3] is payload and last[1] == stream and last[0] is loaded:

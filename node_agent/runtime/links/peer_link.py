@@ -1,6 +1,5 @@
 """The link to one peer: its connection, what it owes, and the facts about what it sends."""
 
-from node_agent.core.lineage import Lineage
 from node_agent.core.punctuation import Progress, Removal
 from node_agent.host.log import WARNING
 from node_agent.link.clock_offset import FAR_NS
@@ -8,13 +7,12 @@ from node_agent.link.limits import LinkError
 from node_agent.link.sender import Sender
 from node_agent.ports import GONE, READABLE, WRITABLE, Stream
 from node_agent.runtime.context import Shared
-from node_agent.runtime.deployments.deployed_plan import Deployed
 from node_agent.runtime.links.credit import Backpressure
-from node_agent.runtime.links.pending_punctuation import Heartbeat, Key, PendingPunctuation
+from node_agent.runtime.links.pending_punctuation import Heartbeat, Key, PendingPunctuation, Tag
 from node_agent.runtime.links.roles import answer
 from node_agent.runtime.links.socket_connection import Connection, Security
 from node_agent.wire import frames
-from node_agent.wire.punctuation_frames import Punctuation, encode_punctuation
+from node_agent.wire.punctuation_frames import encode_punctuation
 from protos.records import ACKED, CAUSE_LINK_FULL, CAUSE_NO_ROUTE, FLAG, GAVE_UP, LOST, SENT
 
 CONNECT_NS = 2_000_000_000  # until the peer's hello
@@ -23,9 +21,6 @@ TUPLE_BYTES = 430  # what is kept of a tuple in a link beside its encoding: meas
 UNREACHABLE_NS = 3_000_000_000  # without a connection, until that is said
 PROBED_NS = 2_000_000_000  # after a suspension: until the peer has asked for the clock, that nothing is sent
 LEAST_NS = 200_000_000  # a tuple that is late already is sent all the same: its lateness is a result, too
-Tag = tuple[
-    Deployed, Lineage, int, int, Punctuation | None
-]  # plan, lineage, stream, the peer's number in that plan, a mark
 
 
 class PeerLink:
@@ -74,7 +69,7 @@ class PeerLink:
         """GAVE_UP, or LOST for what never left."""
         self._flight.pop(link_seq, None)
         tag[0].held -= 1
-        self.shared.counters["tuples_given_up"] += tag[4] is None  # a mark is no tuple, and no record tells of it
+        self.shared.counters["tuples_given_up"] += tag[4] is None  # punctuation is no tuple, and no record tells of it
         if not link_seq:
             self.lost(at_ns, tag, CAUSE_LINK_FULL if self.sender.connected else CAUSE_NO_ROUTE)
             return
@@ -105,7 +100,7 @@ class PeerLink:
     # -- what the runtime tells
 
     def offer(self, at_ns: int, data: bytes, give_up_ns: int, tag: Tag) -> None:
-        """Queue a tuple, or a mark; a link that is full loses it."""
+        """Queue a tuple, or punctuation; a link that is full loses it."""
         if self.sender.offer(at_ns, data, give_up_ns, tag):
             tag[0].held += 1
         else:

@@ -10,13 +10,16 @@ are not theirs.
 """
 
 from collections.abc import Iterator
-from typing import Any, NamedTuple
+from typing import NamedTuple
 
 from node_agent.core.lineage import Lineage
 from node_agent.runtime.deployments.deployed_plan import Deployed
+from node_agent.wire.punctuation_frames import Punctuation
 
 MOST_RANGES = 64  # per source and stream; what is older is noticed as a gap
 
+Tag = tuple[Deployed, Lineage, int, int, Punctuation | None]
+"""plan, lineage, stream, the peer's number in that plan, punctuation: of what a link is given"""
 Key = tuple[Deployed, int, int, int, int]  # plan, stream, the peer's number in that plan, source, epoch
 
 
@@ -25,7 +28,7 @@ class Heartbeat(NamedTuple):
 
     data: bytes
     give_up_ns: int
-    tag: Any
+    tag: Tag
 
 
 class PendingPunctuation:

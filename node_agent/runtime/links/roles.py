@@ -1,6 +1,7 @@
 """Roles of an accepted connection: a peer node or a source here, or a sink (sink_role.py)."""
 
 from collections import OrderedDict
+from collections.abc import Iterable
 from typing import Protocol
 
 from node_agent.core import plan as core
@@ -103,6 +104,7 @@ class NodeRole:
         self._unknown: list[int] = []  # numbers of this batch whose plan is not here
         self._promised = 0  # link_seq
         granted = receiver.on_hello(context.backpressure.credit(context.senders))
+        self._tell_refused(receiver.refused)
         connection.write(answer(context.shared, resume_after=granted.upto, credit_bytes=granted.credit_bytes))
 
     def on_batch(self, at_ns: int, batch: frames.Batch) -> None:
@@ -158,14 +160,12 @@ class NodeRole:
     def _refuse_unknown(self) -> None:
         """Told before the acknowledgement that covers them, so that the sender writes that it gave them up."""
         unknown, self._unknown = self._unknown, []
+        self._tell_refused(self.receiver.refuse(unknown))
+
+    def _tell_refused(self, stretches: Iterable[range]) -> None:
         why = f"their plan is not on {self.context.shared.name}"
-        first, last = unknown[0], unknown[0]
-        for link_seq in [*unknown[1:], 0]:
-            if link_seq == last + 1:
-                last = link_seq
-                continue
-            self.connection.write(frames.encode_refused(why, first, "plan_unknown", last - first + 1))
-            first = last = link_seq
+        for each in stretches:
+            self.connection.write(frames.encode_refused(why, each.start, "plan_unknown", len(each)))
 
     def _producer(self, deployed: Deployed, stream: int) -> int:
         """The peer's number in that plan, if it may send that stream."""

@@ -90,10 +90,10 @@ class Connection:
         self.shared.note(error.counter, f"a connection was closed: {error}")
         self.shared.counters["connections_refused"] += 1
         self.write(frames.encode_refused(str(error), code=error.counter))
-        self._finish()
+        self.finish()
         self.close()
 
-    def _finish(self) -> None:
+    def finish(self) -> None:
         """Nothing more is written: what has not been read would make the kernel discard what was written last."""
         if not self.closed:
             with contextlib.suppress(OSError):

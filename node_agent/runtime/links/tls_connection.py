@@ -190,7 +190,7 @@ class TlsConnection(Connection):
         self.shared.counters["connections_refused"] += 1
         why = NO_TLS if isinstance(error, PlainError) and self.connecting else str(error)
         self.shared.note(error.counter, f"no connection with {self.whom}: {why}")
-        self._finish()
+        self.finish()
         self._fail("")
 
     def _fail(self, why: str) -> None:

@@ -22,7 +22,7 @@ from node_agent.runtime.deployments.lifecycle import Policies
 from node_agent.runtime.executor import Operate
 from node_agent.runtime.links.acceptor import Acceptor
 from node_agent.runtime.loop import Pace, Runtime
-from node_agent.virtual.cluster.hooked_executors import HookedExecutor
+from node_agent.virtual.cluster.burst_barrier import BurstBarrier
 from node_agent.virtual.cluster.ideal_network import IdealListener, IdealNetwork, Reach, Traffic
 from node_agent.virtual.cluster.loop_stack import LoopStack
 from node_agent.virtual.cost_model import Costs
@@ -211,10 +211,12 @@ class VirtualNode:
         self._stack.wake()
 
     def _hook(self, deployed: Deployed) -> None:
-        settings, slot = self._settings, deployed.engine_slot
-        if (settings.operate is not None or settings.barrier) and not isinstance(slot.executor, HookedExecutor):
-            slot.executor = HookedExecutor(slot.engine, slot.executor.now, settings.operate, settings.barrier)
-        slot.executor.failed = self._failed
+        settings, executor = self._settings, deployed.engine_slot.executor
+        if settings.operate is not None:
+            executor.operate, executor.stepwise = settings.operate, True
+        if settings.barrier and executor.barrier is None:
+            executor.barrier, executor.stepwise = BurstBarrier(executor.engine, executor.now), True
+        executor.failed = self._failed
 
     def _failed(self, step: Step, error: BaseException) -> None:
         self._observer.failed(self.name, self._meter.costs[step].name, error)

@@ -83,7 +83,7 @@ class SourceClient:
     def flush(self) -> None:
         """Send what may be sent."""
         now, sender, backlog = self._traffic.events.now_ns, self._sender, self._backlog
-        while backlog and sender.offer(now, backlog[0][0], NEVER_NS):
+        while backlog and sender.offer(now, backlog[0][0], NEVER_NS, None):
             backlog.popleft()
         while (batch := sender.poll(now)) is not None:
             assert self._end is not None
@@ -135,13 +135,13 @@ class SourceClient:
 
     # -- the Sender's facts
 
-    def sent(self, at_ns: int, link_seq: int, tag: Any) -> None:
+    def sent(self, at_ns: int, link_seq: int, tag: None) -> None:
         """A tuple has its number on the link."""
 
     def acked(self, at_ns: int, upto: int) -> None:
         """Outcomes say more."""
 
-    def gave_up(self, at_ns: int, link_seq: int, tag: Any) -> None:
+    def gave_up(self, at_ns: int, link_seq: int, tag: None) -> None:
         """A client gives up nothing."""
 
 

@@ -162,14 +162,16 @@ class SimulatedMachine:
         self.time.after(AGAIN_NS, self.start)
         return True
 
-    def at_step(self, number: int, do: Callable[[], object]) -> None:
+    def at_step(self, number: int, do: Callable[[], object], which: str = "") -> None:
         """Do it in the middle of what a process of the agent does on the disk: before its step of that number from now
         on, 0 for the next one; that a write has been done is a step as well. It has to kill that process, which does
-        nothing more until then."""
+        nothing more until then. which: the runtime's or control's steps alone."""
         left = number
 
         def look(step: str, path: Path) -> None:
             nonlocal left
+            if which and not self._runs(which):
+                return
             left -= 1
             if left >= 0 or self.agent is None:
                 return
@@ -178,6 +180,10 @@ class SimulatedMachine:
             self.agent.park()
 
         self.disk.before_step, self.disk.after_write = look, lambda path: look("written", path)
+
+    def _runs(self, which: str) -> bool:
+        child = None if self.agent is None else getattr(self.agent, which)
+        return child is not None and child.process.current
 
     def forget_step(self) -> None:
         """What was to be done at a step, and was not, is not done."""

@@ -380,7 +380,7 @@ class SimulatedStream:
 
 
 class _Knock:
-    """Where a connection is asked for: at the door of a host, until somebody there opens."""
+    """Where a connection is asked for: at a port of a host, until a process there accepts."""
 
     def __init__(self, caller: SimulatedStream, port: int) -> None:
         self._caller, self._port = caller, port

@@ -12,16 +12,6 @@ from protos.records import STATE_CRASHED, Header, pack_header
 MEMORY = Path("/memory")
 
 
-class SharedRing(Ring):
-    """A ring that other processes have as well."""
-
-    def close(self) -> None:
-        """Give up this process's view; the memory stays."""
-        self.cells.release()
-        self._acknowledged.release()
-        self.view.release()
-
-
 class SimulatedRings:
     """`ports.Rings` of one simulated machine with one agent. full: there is no memory for another ring."""
 
@@ -52,13 +42,13 @@ class SimulatedRings:
         memory = self._memory[path] = mmap.mmap(-1, Ring.size_bytes(self.capacity_records))
         packed = pack_header(header)
         memory[: len(packed)] = packed
-        return SharedRing(path, memory)
+        return Ring(path, memory, lent=True)
 
     def open(self, path: Path) -> Ring:
         """A ring that is there. Raises FileNotFoundError."""
         if path not in self._memory:
             raise OSError(errno.ENOENT, "No such file or directory", str(path))
-        return SharedRing(path, self._memory[path])
+        return Ring(path, self._memory[path], lent=True)
 
     def remove(self, path: Path) -> None:
         """It is not found any more; a process that has it open keeps it."""

@@ -37,16 +37,16 @@ def stages(story: Story) -> Figure:
             "hovertemplate": f"{name}: {ns / MS:.1f} ms<extra></extra>",
         })  # fmt: skip
     latency_ns = sum(each.ns for each in story.traced.stages if each.stage != "actuation")
-    marks = [(latency_ns, "delivered", "var(--good)")]
+    instants = [(latency_ns, "delivered", "var(--good)")]
     if story.traced.deadline_ns:
-        marks.append((story.traced.deadline_ns, "deadline", "var(--bad)"))
+        instants.append((story.traced.deadline_ns, "deadline", "var(--bad)"))
     return {
         "data": data,
         "layout": layout(
             150,
             barmode="stack",
-            shapes=edges(marks),
-            annotations=edge_names(marks),
+            shapes=edges(instants),
+            annotations=edge_names(instants),
             uniformtext={"minsize": 11, "mode": "hide"},
             xaxis={"title": {"text": "time since the measurement [ms]"}, "rangemode": "tozero"},
             yaxis={"showticklabels": False},
@@ -86,10 +86,10 @@ def gantt(shown: Gantt, deadline_ns: int | None) -> Figure:
                 "customdata": [escape("/".join(map(str, row.lineage[:3])) + f".{row.lineage[3]}") for row in bars],
                 "hovertemplate": "%{customdata}: from %{base:.1f} ms for %{x:.1f} ms<extra></extra>",
             })  # fmt: skip
-    marks = [(shown.admitted_ns, "admitted", "var(--radio)"), (shown.delivered_ns, "delivered", "var(--good)")]
+    instants = [(shown.admitted_ns, "admitted", "var(--radio)"), (shown.delivered_ns, "delivered", "var(--good)")]
     last_ns = max([row.end_ns for row in shown.rows] + [shown.delivered_ns])
     if deadline_ns and deadline_ns < last_ns + 20 * MS:
-        marks.append((deadline_ns, "deadline", "var(--bad)"))
+        instants.append((deadline_ns, "deadline", "var(--bad)"))
     return {
         "data": data,
         "layout": layout(
@@ -97,8 +97,8 @@ def gantt(shown: Gantt, deadline_ns: int | None) -> Figure:
             barmode="overlay",
             bargap=0.3,
             margin={"l": 60, "r": 16, "t": 34, "b": 44},
-            shapes=edges(marks),
-            annotations=edge_names(marks),
+            shapes=edges(instants),
+            annotations=edge_names(instants),
             xaxis={"title": {"text": "time since the measurement [ms]"}},
             yaxis={"automargin": True, "categoryorder": "array", "categoryarray": [labels[shown.nodes[n], u]
                                                                                   for n, _, u in rows]},

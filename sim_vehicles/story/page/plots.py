@@ -154,7 +154,7 @@ def impact(story: Story) -> Figure:
         name = f"this measurement: {form.left_m:.1f} m left at {story.speed_mps * KMH:.0f} km/h"
         data.append(_curve(steps, story.speed_mps, form.left_m, brake, name, "var(--ego)", 3, "solid"))
     data += _laps(story)
-    marks = [] if not story.traced.deadline_ns else [(story.traced.deadline_ns, "deadline", "var(--bad)")]
+    instants = [] if not story.traced.deadline_ns else [(story.traced.deadline_ns, "deadline", "var(--bad)")]
     notes = [
         {"x": MOST_LATENCY_MS, "y": _at(kmh / KMH, brake) * KMH, "text": f"{kmh} km/h", "showarrow": False,
          "xanchor": "right", "yanchor": "bottom", "font": {"size": 12, "color": "var(--soft)"}}
@@ -165,8 +165,8 @@ def impact(story: Story) -> Figure:
         "data": data,
         "layout": layout(
             340,
-            shapes=edges(marks),
-            annotations=notes + edge_names(marks),
+            shapes=edges(instants),
+            annotations=notes + edge_names(instants),
             margin={"l": 60, "r": 16, "t": 30, "b": 44},
             xaxis={"title": {"text": "latency, measurement to delivery [ms]"}, "range": [0, MOST_LATENCY_MS + 10]},
             yaxis={"title": {"text": "impact speed [km/h]"}, "range": [-2.5, top * 1.1], "zeroline": True},
@@ -220,19 +220,19 @@ def _laps(story: Story) -> list[dict[str, Any]]:
     ]  # fmt: skip
 
 
-def edges(marks: Sequence[tuple[int, str, str]]) -> list[dict[str, Any]]:
+def edges(instants: Sequence[tuple[int, str, str]]) -> list[dict[str, Any]]:
     """Dashed verticals at (ns, name, colour)."""
     return [
         {"type": "line", "x0": ns / MS, "x1": ns / MS, "y0": 0, "y1": 1, "yref": "paper",
          "line": {"color": colour, "width": 2, "dash": "dash"}}
-        for ns, _, colour in marks
+        for ns, _, colour in instants
     ]  # fmt: skip
 
 
-def edge_names(marks: Sequence[tuple[int, str, str]]) -> list[dict[str, Any]]:
-    """The names of edges above a plot. marks: instant in ns, name, colour."""
+def edge_names(instants: Sequence[tuple[int, str, str]]) -> list[dict[str, Any]]:
+    """The names of edges above a plot. instants: instant in ns, name, colour."""
     return [
         {"x": ns / MS, "y": 1, "yref": "paper", "yanchor": "bottom", "showarrow": False, "text": text,
          "font": {"color": colour, "size": 12}}
-        for ns, text, colour in marks
+        for ns, text, colour in instants
     ]  # fmt: skip

@@ -9,7 +9,6 @@ import pytest
 from coordinator.calculus.curves import Bursts, Curve, Jcp, RateBurst, Recorded, Spanned, Staircase, recorded_spans
 from coordinator.calculus.flow import Jittered, Known, Selected, Spaced, jittered, least, selected, total
 from coordinator.calculus.selectivity import ONE, Selectivity, UndeclaredError, contradicting, contradiction, declared
-from coordinator.calculus.window_tasks import CountWindows, TimeWindows
 from coordinator.errors import MistakeError
 from tests.seeds import seeds
 from tests.sentences import refused
@@ -20,10 +19,7 @@ SPANNED: list[Spanned] = [
     Jcp(7, 2, 0),
     Bursts(4, 9),
     RateBurst(3, Fraction(2, 7)),
-    TimeWindows(6),
     Recorded((1, 2, 3, 5), (0, 1, 4, 11)),
-    CountWindows(Jcp(10, 3, 25), 3),
-    CountWindows(Bursts(4, 9), 6),
 ]
 
 
@@ -40,9 +36,8 @@ def test_count_is_the_inverse_of_span_and_steps_at_its_points_only(curve: Spanne
 
 
 def test_jcp_is_theorem_1() -> None:
-    """alpha(t) = min(ceil(t/D), ceil((t+J)/T)); the run at the least gap is K + 1 long, K = floor(J/(T-D))."""
+    """alpha(t) = min(ceil(t/D), ceil((t+J)/T))."""
     stream = Jcp(Fraction(4), Fraction(5, 4), Fraction(10))
-    assert stream.longest_run == 4
     for i in range(1, 400):
         t = Fraction(i, 8)
         assert stream.alpha(t) == min(-(-t // stream.gap), -(-(t + stream.jitter) // stream.period))
@@ -62,20 +57,12 @@ def test_a_jcp_stream_that_contradicts_itself_is_refused(given: tuple[int, int, 
     [
         (lambda: Bursts(0, 1), "not_above_zero"), (lambda: Bursts(1, 0), "not_above_zero"),
         (lambda: RateBurst(0, Fraction(1)), "not_above_zero"), (lambda: RateBurst(1, Fraction(0)), "not_above_zero"),
-        (lambda: TimeWindows(0), "not_above_zero"), (lambda: CountWindows(Bursts(1, 1), 0), "not_above_zero"),
         (lambda: Recorded((1, 2), (0, 0)), "unusable_recording"),
     ],
 )  # fmt: skip
 def test_what_is_no_stream_is_refused(make: object, code: str) -> None:
     with refused(code, MistakeError):
         make()  # type: ignore[operator]
-
-
-def test_windows_round_up() -> None:
-    """The printed alpha/H and t/H are violated: of 4 tuples windows of 3 may end with the first and the last."""
-    by_count = CountWindows(Bursts(4, 10), 3)
-    assert by_count.count(0) == 2 > Fraction(4, 3)
-    assert TimeWindows(5).alpha(1) == 1 > Fraction(1, 5)
 
 
 def test_a_recording_bounds_itself_and_is_tight_for_short_stretches() -> None:
@@ -154,7 +141,6 @@ def test_compositions_step_at_their_points_only_and_are_written_out_exactly() ->
         selected(base, [ONE, Selectivity(((1, 2), (2, 2)))]),
         least([Jittered(Bursts(5, 30), 8), Spaced(2, 3)]),
         total([base, Bursts(2, 7), Jittered(Bursts(1, 9), 2)]),
-        CountWindows(base, 2),
     ]
     for curve in curves:
         stairs, points = Staircase.of(curve, 90), set(curve.points(90))

@@ -11,37 +11,16 @@ from coordinator.calculus.demand import UnboundedError, task
 from coordinator.calculus.response import responses
 from coordinator.calculus.service import (
     DelayBound,
-    FirstWithin,
-    QueueBound,
     RateLatency,
     composite,
     deadlines,
-    fluid_backlog,
-    fluid_delay,
 )
 from coordinator.calculus.theorems import QosQuery, sharper, theorem4, theorem5
 from coordinator.errors import MistakeError
+from tests.coordinator.calculus.service_rules import FirstWithin, QueueBound
 from tests.sentences import refused
 
 EPSILON = Fraction(1, 10**9)
-
-
-@pytest.mark.parametrize(
-    ("burst", "rate", "service", "expected"),
-    [
-        (4, 3, RateLatency(Fraction(4), 3), 4),
-        (4, 5, RateLatency(Fraction(4), 3), None),
-        (2, 0, RateLatency(Fraction(2), 2), 3),
-        (25, 5, RateLatency(Fraction(10), 10), Fraction(25, 2)),
-    ],
-)
-def test_horizontal_deviations(burst: int, rate: int, service: RateLatency, expected: Fraction | None) -> None:
-    assert fluid_delay(burst, rate, service) == expected
-
-
-def test_backlog_of_one_server() -> None:
-    assert fluid_backlog(25, 5, RateLatency(Fraction(10), 10)) == 75
-    assert fluid_backlog(25, 11, RateLatency(Fraction(10), 10)) is None
 
 
 # -- deadlines, theorem 2

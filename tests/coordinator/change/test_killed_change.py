@@ -84,6 +84,23 @@ def test_the_next_command_goes_on_whenever_one_was_killed(lane: Lane, monkeypatc
         assert not intention.file_of(lane.plan).exists()
 
 
+@pytest.mark.parametrize("form", ["text", "json"])
+def test_a_removal_that_was_killed_when_it_was_decided_is_done_when_it_is_asked_for_again(
+    lane: Lane, form: str
+) -> None:
+    if "visits" not in plan_file.read(lane.plan).queries:
+        assert lane.command("add", str(lane.root / "visits.yaml"))[0] == 0
+    _killed(lane, STEPS["the files are put in step"][0], "remove", "visits")
+    code, said = lane.command("remove", "visits", *(["--json"] if form == "json" else []))
+    assert code == 0, said
+    assert ('"removed": ["visits"]' if form == "json" else "visits: removed already") in said
+    runs = plan_file.read(lane.plan)
+    assert "visits" not in runs.queries and not intention.file_of(lane.plan).exists()
+    assert {hash_ for plans in lane.committed().values() for hash_, _ in plans} >= {bytes.fromhex(runs.hash)}
+    code, said = lane.command("remove", "visits")
+    assert code == 2 and "has no query 'visits'" in said, "nothing was broken off this time"
+
+
 def test_a_change_that_is_under_way_is_left_to_its_command(tmp_path: Path) -> None:
     path = tmp_path / "plan.json"
     meant = intention.Intention(str(path), str(path), "ab" * 32, "cd" * 32)

@@ -170,9 +170,9 @@ def found(name: str, control: str, places: int = 1, **changes: Any) -> Found:
 def test_a_name_that_leads_to_this_machine_itself_is_no_address_for_others() -> None:
     here, there = found("a", "127.0.1.1:7700"), found("b", "10.0.0.2:7700")
     with pytest.raises(AgentsError, check=has(("own_loopback", "a"))):
-        discovery._refuse_own_loopback({"a": here, "b": there})
-    discovery._refuse_own_loopback({"a": here})
-    discovery._refuse_own_loopback({"b": there})
+        discovery.refuse_own_loopback({"a": here, "b": there})
+    discovery.refuse_own_loopback({"a": here})
+    discovery.refuse_own_loopback({"b": there})
 
 
 def test_what_will_be_missed_later_is_said(tmp_path: Path) -> None:

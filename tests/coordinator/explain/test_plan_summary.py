@@ -56,14 +56,14 @@ def test_what_a_colleague_would_tell_comes_first(files: Files) -> None:
 def test_what_breaks_it_first_breaks_it_and_less_does_not(files: Files) -> None:
     plan = made(files)
     names = list(plan.graph.operators)
-    now = plan_summary._holding(plan, {})
+    now = plan_summary.outputs_that_hold(plan, {})
     assert now == {"gate", "log", "sum"}
-    percent = plan_summary._least(plan, now, names, 1000)
+    percent = plan_summary.least_percent(plan, now, names, 1000)
     assert percent is not None
-    assert plan_summary._holding(plan, dict.fromkeys(names, percent - 1)) == now
-    assert plan_summary._holding(plan, dict.fromkeys(names, percent)) == now - {"gate"}
+    assert plan_summary.outputs_that_hold(plan, dict.fromkeys(names, percent - 1)) == now
+    assert plan_summary.outputs_that_hold(plan, dict.fromkeys(names, percent)) == now - {"gate"}
     told = re.search(r"so it is with (\w+) alone at", plan_summary.lines(plan)[4])
-    alone = {name: plan_summary._least(plan, now, [name], 1000) for name in names}
+    alone = {name: plan_summary.least_percent(plan, now, [name], 1000) for name in names}
     assert told is not None and alone[told[1]] == min(found for found in alone.values() if found is not None)
 
 

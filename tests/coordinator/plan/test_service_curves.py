@@ -14,7 +14,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from coordinator.calculus.curves import Jcp
-from coordinator.calculus.service import DelayBound, QueueBound, RateLatency, composite
+from coordinator.calculus.service import DelayBound, RateLatency, composite
 from coordinator.explain import explanation
 from coordinator.guarantee.bounds import bounds
 from coordinator.plan import deadline_breakdown, reopen
@@ -28,6 +28,7 @@ from node_agent.virtual.run import simulate
 from node_agent.virtual.scenario import Scenario, virtual_plan
 from protos import records
 from protos.plan_document import BurstArrival, Plan, TraceArrival
+from tests.coordinator.calculus.service_rules import QueueBound
 from tests.coordinator.guarantee.written_plans import MS, written
 from tests.sampling import examples
 from tests.whole_plans import altered

@@ -157,7 +157,7 @@ class Agent:
     def deliver(self, item: Arrived, lineage: tuple[int, int, int, int, int, int]) -> None:
         data = frames.encode_tuple(lineage, 3, 0, item.payload, at_ns=now_ns() + self.offset_ns)
         for sender in self.sinks.values():
-            sender.offer(now_ns(), data, FOREVER)
+            sender.offer(now_ns(), data, FOREVER, None)
 
     def serve_sink(self, sock: socket.socket, reader: frames.FrameReader, hello: frames.Hello) -> None:
         with self.lock:

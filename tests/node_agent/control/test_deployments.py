@@ -2,6 +2,7 @@
 
 from dataclasses import replace
 
+import pytest
 from hypothesis import settings
 from hypothesis import strategies as st
 from hypothesis.stateful import RuleBasedStateMachine, invariant, precondition, rule
@@ -186,7 +187,10 @@ def test_the_same_deploy_twice_changes_nothing_that_runs() -> None:
     disk, told = driver.disk, list(driver.told)
     assert driver.ask("prepare", plan(A, 2)) == AnswerRequest(3, True, "", State.COMMITTED)
     assert driver.ask("commit", A, 2) == AnswerRequest(4, True, "", State.COMMITTED)
-    assert driver.disk == disk.with_seen(2) and driver.told == told
+    known = disk.get(A)
+    assert known and driver.disk == disk.put(replace(known, again=2)).with_seen(2)
+    assert driver.told == [*told, CommitInRuntime(A, 2)], "it admits already, and is the later one from now on"
+    assert driver.ask("commit", A, 2).accepted and driver.told == [*told, CommitInRuntime(A, 2)]
 
 
 def test_a_plan_that_is_deployed_again_is_not_followed_by_an_older_deployment() -> None:
@@ -199,6 +203,54 @@ def test_a_plan_that_is_deployed_again_is_not_followed_by_an_older_deployment() 
     refused = driver.ask("prepare", plan(B, 2))
     assert not refused.accepted and "epoch 2 is older than 3" in refused.why
     assert [(each.hash, each.state) for each in driver.disk.deployments] == [(A, State.COMMITTED)]
+
+
+def deployed_again() -> Driver:
+    """A runs, B was prepared, and A was deployed once more then."""
+    driver = Driver()
+    driver.ask("prepare", plan(A, 1))
+    driver.ask("commit", A, 1)
+    driver.ask("prepare", plan(B, 2))
+    driver.ask("prepare", plan(A, 3))
+    driver.ask("commit", A, 3)
+    return driver
+
+
+@pytest.mark.parametrize("restarted", [False, True])
+@pytest.mark.parametrize("proven", [False, True])
+def test_what_was_prepared_before_a_plan_was_deployed_again_does_not_end_it(restarted: bool, proven: bool) -> None:
+    driver = deployed_again()
+    if restarted:
+        driver = Driver(driver.disk)
+    if proven:
+        driver.do(driver.machine.proven(B))
+    else:
+        assert driver.ask("commit", B, 2).state is State.DRAINING
+    assert {each.hash: each.state for each in driver.disk.deployments} == {A: State.COMMITTED, B: State.DRAINING}
+    assert driver.told[-1] == DrainInRuntime(B)
+    known = driver.disk.get(A)
+    assert known and known.epoch == 1, "its records have that epoch"
+
+
+@pytest.mark.parametrize("restarted", [False, True])
+def test_of_one_epoch_what_is_new_is_later_than_what_is_deployed_again(restarted: bool) -> None:
+    """Two coordinators that know nothing of each other took the same epoch."""
+    driver = Driver()
+    driver.ask("prepare", plan(A, 1))
+    driver.ask("commit", A, 1)
+    driver.ask("prepare", plan(A, 2))
+    driver.ask("prepare", plan(B, 2))
+    driver.ask("commit", A, 2)
+    driver.ask("commit", B, 2)
+    if restarted:
+        driver = Driver(driver.disk)
+    assert {each.hash: each.state for each in driver.disk.deployments} == {A: State.DRAINING, B: State.COMMITTED}
+
+
+def test_a_decision_that_stands_cannot_be_aborted() -> None:
+    driver = deployed_again()
+    assert "epoch 3" in driver.ask("abort", A, 3).why
+    assert driver.ask("abort", A, 4).accepted
 
 
 def test_new_routes_of_a_committed_plan_reach_the_runtime_and_the_disk() -> None:
@@ -415,6 +467,7 @@ class Crashes(RuleBasedStateMachine):
         self.token = 0
         self.asked: dict[int, tuple[str, str, int]] = {}
         self.aborted: dict[str, int] = {}  # plan: highest epoch of which an abort was asked
+        self.decided: dict[str, int] = {}  # plan: highest epoch in which it was committed, as was answered
 
     def do(self, commands: Commands) -> None:
         for command in commands:
@@ -447,6 +500,7 @@ class Crashes(RuleBasedStateMachine):
             assert state in (State.PREPARED, State.COMMITTED) and epoch > self.disk.fence
         if event == "commit":
             assert state in (State.COMMITTED, State.DRAINING)
+            self.decided[hash_] = max(epoch, self.decided.get(hash_, 0))
         if event == "stop":
             assert state in (State.DRAINING, State.NONE)
 
@@ -462,6 +516,11 @@ class Crashes(RuleBasedStateMachine):
                 assert self.aborted.get(hash_, 0) >= old.epoch
             if old and new:
                 assert new.epoch >= old.epoch
+        admitted, admits = (next((each for each in durable.deployments if each.state is State.COMMITTED), None)
+                            for durable in (before, self.disk))  # fmt: skip
+        if admitted and admits and admits.hash != admitted.hash:
+            later = max(admits.epoch, self.decided.get(admits.hash, 0))
+            assert later >= self.decided.get(admitted.hash, 0), "an older deployment has ended a later one"
 
     def request(self, event: str, hash_: str, epoch: int) -> int:
         self.token += 1

@@ -181,12 +181,12 @@ def test_zero_credit_holds_everything_back_and_blocks_nothing() -> None:
 def test_credit_limits_what_is_unacknowledged_but_one_tuple_always_goes() -> None:
     sender, _ = connected(credit=25)
     for _ in range(4):
-        sender.offer(0, b"0123456789", FOREVER)
+        sender.offer(0, b"0123456789", FOREVER, None)
     assert [len(out.tuples) for out in polled(sender, 1)] == [2]
     sender.on_ack(2, 1, 25)
     assert [len(out.tuples) for out in polled(sender, 3)] == [1]
     small, _ = connected(credit=1)
-    small.offer(0, b"0123456789", FOREVER)
+    small.offer(0, b"0123456789", FOREVER, None)
     assert len(polled(small, 1)) == 1
 
 
@@ -241,30 +241,30 @@ def test_what_the_peer_took_over_before_the_connection_broke_is_not_resent() -> 
 
 def test_a_full_link_says_so_and_has_room_again_once_tuples_are_too_late() -> None:
     sender = Sender(Facts(), max_bytes=10, max_tuples=5)
-    assert sender.offer(0, b"12345678", 100)
-    assert not sender.offer(1, b"123", 100)
-    assert sender.offer(101, b"123", 200)
+    assert sender.offer(0, b"12345678", 100, None)
+    assert not sender.offer(1, b"123", 100, None)
+    assert sender.offer(101, b"123", 200, None)
     for _ in range(4):
-        assert sender.offer(101, b"", 200)
-    assert not sender.offer(101, b"", 200)
+        assert sender.offer(101, b"", 200, None)
+    assert not sender.offer(101, b"", 200, None)
 
 
 def test_batches_keep_the_limits_of_the_wire() -> None:
     sender, _ = connected(max_bytes=64 << 20, max_tuples=10_000, credit=64 << 20)
     for _ in range(5000):
-        sender.offer(0, b"x", FOREVER)
+        sender.offer(0, b"x", FOREVER, None)
     assert [len(out.tuples) for out in polled(sender, 1)] == [MAX_BATCH_TUPLES, 5000 - MAX_BATCH_TUPLES]
     sender.on_ack(2, 5000, 64 << 20)
     for _ in range(3):
-        sender.offer(0, bytes(MAX_FRAME_BYTES // 2 - 100), FOREVER)
+        sender.offer(0, bytes(MAX_FRAME_BYTES // 2 - 100), FOREVER, None)
     assert [len(out.tuples) for out in polled(sender, 3)] == [2, 1]
 
 
 def test_a_tuple_that_no_frame_can_hold_does_not_stop_the_others() -> None:
     sender, _ = connected()
-    assert not sender.offer(0, bytes(MAX_FRAME_BYTES), FOREVER)
+    assert not sender.offer(0, bytes(MAX_FRAME_BYTES), FOREVER, None)
     largest = bytes(MAX_FRAME_BYTES - BATCH_OVERHEAD_BYTES - TUPLE_OVERHEAD_BYTES)
-    assert sender.offer(0, largest, FOREVER) and sender.poll(1) == (1, 1, [largest])
+    assert sender.offer(0, largest, FOREVER, None) and sender.poll(1) == (1, 1, [largest])
 
 
 def test_a_peer_that_claims_what_was_never_sent_breaks_the_rules() -> None:
@@ -280,7 +280,7 @@ def test_a_peer_that_stops_acknowledging_is_noticed() -> None:
     sender, _ = connected(stall_ns=100)
     sender.poll(1000)
     assert not sender.stalled(1000)
-    sender.offer(1000, b"x", FOREVER)
+    sender.offer(1000, b"x", FOREVER, None)
     sender.poll(1000)
     assert not sender.stalled(1100) and sender.stalled(1101)
     sender.on_ack(1102, 1, 10)
@@ -291,7 +291,7 @@ def test_a_peer_that_grants_no_credit_and_says_nothing_is_noticed() -> None:
     sender = Sender(Facts(), stall_ns=100)
     sender.on_connected(0, 1, 0, 0, asks=True)
     assert not sender.stalled(1000), "nothing waits"
-    sender.offer(1000, b"x", FOREVER)
+    sender.offer(1000, b"x", FOREVER, None)
     assert sender.poll(1000) is None and not sender.stalled(1100) and sender.stalled(1101)
     sender.heard(1101)
     assert not sender.stalled(1201) and sender.stalled(1202)
@@ -341,10 +341,22 @@ def test_resent_tuples_are_recognised_within_a_batch() -> None:
 
 
 def test_credit_is_a_share_in_useful_pieces() -> None:
-    assert share_credit(100_000, 4) == 25_000
-    assert share_credit(100_000, 40) == 0
-    assert share_credit(1 << 30, 1) == 1 << 20
-    assert share_credit(0, 0) == 0
+    assert share_credit(100_000, 1 << 30, 4) == 25_000
+    assert share_credit(100_000, 1 << 30, 40) == 0
+    assert share_credit(1 << 30, 1 << 30, 1) == 1 << 20
+    assert share_credit(0, 1 << 30, 0) == 0
+
+
+def test_where_all_the_room_is_less_than_useful_pieces_its_half_is_useful() -> None:
+    assert share_credit(3800, 3800, 1) == 3800
+    assert share_credit(1900, 3800, 1) == 1900
+    assert share_credit(1899, 3800, 1) == 0
+    assert share_credit(0, 3800, 1) == 0
+
+
+@pytest.mark.parametrize("senders", [1, 40, 5000])
+def test_where_nothing_waits_every_sender_may_send(senders: int) -> None:
+    assert share_credit(3800, 3800, senders) >= 1
 
 
 def test_a_new_incarnation_of_a_node_does_not_repeat_what_the_old_one_sent() -> None:

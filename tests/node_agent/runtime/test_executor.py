@@ -6,11 +6,10 @@ from typing import Any
 import pytest
 
 from node_agent.core import plan as plans
-from node_agent.core.engine.compiler import Calls
 from node_agent.core.engine.engine import Engine
 from node_agent.core.facts import MemoryFacts
 from node_agent.core.lineage import Lineage
-from node_agent.core.model import CompiledPlan
+from node_agent.core.model import Calls, CompiledPlan
 from node_agent.core.policies import policy
 from node_agent.runtime.executor import Executor, OutputsError, results
 from node_agent.sdk import At, Many

@@ -67,9 +67,7 @@ def large(value: Any) -> Any:
 
 
 def registry() -> Registry:
-    made = Registry()
-    made._add(large)
-    return made
+    return Registry(operators=[large])
 
 
 def kinds(runtime: Runtime) -> Counter[int]:
@@ -148,6 +146,15 @@ def test_results_of_operators_count_as_what_they_are(tmp_path: Path) -> None:
         assert not runtime.backpressure.full and len(runtime.plans.engine_slots[0].engine.loaded[0].units[1].queue) == 0
 
 
+def test_the_first_arrival_tells_how_much_credit_is_for_what_the_queues_may_hold(tmp_path: Path) -> None:
+    """Else a burst that comes soon after is more than they hold, and is shed."""
+    with in_process(plan(memory_bytes=64 << 10), tmp_path) as runtime:
+        runtime.backpressure.arrived(8, {"n": 1})
+        encoded = 8 + loads.FIELDS_BYTES
+        assert runtime.backpressure.credit(1) == runtime.backpressure.room * encoded
+        assert runtime.backpressure.room == (64 << 10) // (JOB_BYTES + size_estimate({"n": 1}))
+
+
 # -- the process's own memory
 
 
@@ -202,6 +209,22 @@ def test_it_is_looked_at_seldom(tmp_path: Path, monkeypatch: pytest.MonkeyPatch)
 
 
 # -- at the limit
+
+
+@pytest.mark.parametrize("memory_bytes", [32 << 10, JOB_BYTES, 1])
+def test_a_node_with_little_memory_grants_credit_and_has_room_when_nothing_waits(
+    memory_bytes: int, tmp_path: Path
+) -> None:
+    """Also once it is known how small tuples are: else a link to it stands still for ever."""
+    with in_process(plan(memory_bytes=memory_bytes), tmp_path) as runtime:
+        for _ in range(200):
+            runtime.backpressure.arrived(8, {"v": 1})
+        assert runtime.backpressure.credit(1) > 0 and runtime.backpressure.credit(40) > 0
+        assert runtime.backpressure.room > 0
+        queue(runtime, 100, {"v": 1})
+        assert runtime.backpressure.credit(1) == 0 == runtime.backpressure.room
+        at_rest(runtime)
+        assert runtime.backpressure.credit(1) > 0 and runtime.backpressure.room > 0
 
 
 @pytest.mark.parametrize(("on_full", "oldest"), [("drop-tail", 1), ("front", 1000)])
@@ -328,8 +351,7 @@ def test_what_runs_in_an_operators_place_goes_on_with_it(tmp_path: Path) -> None
         def __call__(self, value: Any) -> Any:
             return value
 
-    known = Registry()
-    known._add(Counting)
+    known = Registry(operators=[Counting])
 
     def degrading(late_ns: int, **with_: Any) -> core.Plan:
         late = {"late_ns": late_ns, "run": "test.counting", **with_}

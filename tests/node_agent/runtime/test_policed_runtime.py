@@ -8,6 +8,7 @@ from node_agent.core import plan as core
 from node_agent.runtime.in_process import in_process
 from node_agent.wire.plan_message import core_plan
 from protos import plan_pb2
+from protos.records import STATE_ENDED
 from tests.node_agent.live import chain_plan
 from tests.sentences import Wording
 
@@ -79,3 +80,28 @@ def test_what_was_shed_is_counted_and_said_once_a_minute(tmp_path: Path, capsys:
     assert [line.partition(": ")[2] for line in told] == [
         f"beyond what was declared, and shed: {n} tuples of source in" for n in (3, 5)
     ]
+
+
+@pytest.mark.parametrize("drained", [False, True], ids=["while the one before drains", "when it has drained"])
+def test_a_source_is_held_to_its_curve_across_a_stop(drained: bool, tmp_path: Path) -> None:
+    """What a stopped plan has admitted is still under way, so that the next plan counts it; not when it is gone."""
+    plan, later = (core_plan(with_source(paces=[PACE]), number, number) for number in (1, 2))
+    with in_process(plan, tmp_path) as runtime:
+        plans = runtime.plans
+        (deployed,) = plans.by_hash.values()
+
+        def send(at_ns: int, seq: int) -> None:
+            engine = deployed.engine_slot.engine
+            engine.admit(at_ns, deployed.loaded, 1, (1, 0, seq, 0, at_ns, at_ns), {}, 0)
+
+        for seq in range(2):
+            send(0, seq)
+        plans.drain(deployed.hash)
+        if drained:
+            plans.unload(deployed, 1, STATE_ENDED)
+        deployed = plans.load(later, f"{later.hash:016x}".ljust(64, "0"))
+        runtime.add_plan(deployed, ())
+        plans.commit(deployed.hash)
+        for seq in range(2, 4):
+            send(1, seq)
+        assert deployed.loaded.policed() == ({} if drained else {"arrivals.in": 2})

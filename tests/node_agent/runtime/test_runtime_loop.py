@@ -62,7 +62,7 @@ def test_a_new_plan_drains_the_old_one_whatever_its_queries_are_called(tmp_path:
         assert found is not None and found[0].hash == new
         while runtime.step(wait=False):
             pass
-        runtime._tick(10**15)
+        runtime.tick(10**15)
         assert list(runtime.plans.by_hash) == [new]
         states = [
             (records.STATES[each.state], each.plan_epoch)

@@ -26,7 +26,9 @@ from node_agent.wire import frames
 from protos import plan_pb2, records
 from tests.node_agent.live import chain_plan
 
+Route = tuple[int, str, str]
 A, B = (0, "a", "127.0.0.1:1"), (1, "b", "127.0.0.1:2")
+MOVED = (1, "b", "127.0.0.1:3")
 
 
 def _sending_plan(**changes: Any) -> plan_pb2.LocalPlan:
@@ -60,13 +62,15 @@ def processes(tmp_path: Path) -> Iterator[Any]:
         listener.close()
 
 
-def _store(state: Path, *wanted: tuple[plan_pb2.LocalPlan, int, State]) -> list[str]:
+def _store(state: Path, *wanted: tuple[plan_pb2.LocalPlan, int, State], routes: Sequence[Route] = ()) -> list[str]:
+    """routes: to b, a plan each."""
     plans, deployments = PlanStore(StateDir(state).plans), []
     for plan, epoch, condition in wanted:
         whole = f"plan {epoch}".encode()
         plan_hash = hashlib.sha256(whole).hexdigest()
         plans.put_plan(plan_hash, whole, {0: plan.SerializeToString()})
-        deployments.append(Deployment(plan_hash, epoch, condition, plan.query, (A, B)))
+        to_b = routes[len(deployments)] if routes else B
+        deployments.append(Deployment(plan_hash, epoch, condition, plan.query, (A, to_b)))
     plans.write(Durable(9, 0, tuple(deployments)))
     return [each.hash for each in deployments]
 
@@ -83,10 +87,24 @@ def test_a_draining_plan_never_admits_when_it_is_resumed(processes: Any, tmp_pat
     values["plans"].reverse()  # the one that admits stands first
     (tmp_path / "s/plans/state.json").write_bytes(with_check(values))
     process = processes()
-    process._resume()
+    process.resume()
     plans = process.runtime.plans
     assert (plans.state(old), plans.state(new)) == (State.COMMITTED, State.DRAINING)
     assert _plan_states(process) == [("prepared", 1), ("committed", 1), ("prepared", 2), ("draining", 2)]
+
+
+@pytest.mark.parametrize("drains", [0, 1], ids=["the older one", "the younger one"])
+def test_a_plan_that_drains_does_not_say_where_peers_are_when_it_is_resumed(
+    drains: int, processes: Any, tmp_path: Path
+) -> None:
+    states = [State.COMMITTED, State.COMMITTED]
+    states[drains] = State.DRAINING
+    routes = [MOVED, MOVED]
+    routes[drains] = B
+    _store(tmp_path / "s", (_sending_plan(), 1, states[0]), (_sending_plan(), 2, states[1]), routes=routes)
+    process = processes()
+    process.resume()
+    assert process.runtime.outbox.links["b"].address == MOVED[2]
 
 
 def test_a_damaged_plan_file_is_not_resumed_and_the_others_are(processes: Any, tmp_path: Path) -> None:
@@ -97,7 +115,7 @@ def test_a_damaged_plan_file_is_not_resumed_and_the_others_are(processes: Any, t
     changed.operators[0].hang_ns += 1  # a plan that could run
     (tmp_path / "s/plans" / f"{bad}.local").write_bytes(changed.SerializeToString())
     process = processes()
-    process._resume()
+    process.resume()
     assert list(process.runtime.plans.by_hash) == [good]
     assert process.shared.counters["plans_damaged"] == process.shared.counters["plans_not_resumed"] == 1
 
@@ -105,14 +123,14 @@ def test_a_damaged_plan_file_is_not_resumed_and_the_others_are(processes: Any, t
 def test_a_peer_that_moved_is_reached_after_the_plan_was_deployed_again(processes: Any, tmp_path: Path) -> None:
     (plan_hash,) = _store(tmp_path / "s", (_sending_plan(), 1, State.COMMITTED))
     process = processes()
-    process._resume()
+    process.resume()
     link = process.runtime.outbox.links["b"]
     with socket.create_server(("127.0.0.1", 0)) as first, socket.create_server(("127.0.0.1", 0)) as second:
         for server in (first, second):
             routes = (A, (1, "b", f"127.0.0.1:{server.getsockname()[1]}"))
-            assert finish(process._prepare(plan_hash, 1, routes)) == (True, "")
+            assert finish(process.prepare(plan_hash, 1, routes)) == (True, "")
             connection = link._connection
-            assert finish(process._prepare(plan_hash, 1, routes)) == (True, "") and link._connection is connection
+            assert finish(process.prepare(plan_hash, 1, routes)) == (True, "") and link._connection is connection
             server.settimeout(0.02)
             end = None
             while end is None:
@@ -128,8 +146,8 @@ def test_a_peer_that_moved_is_reached_after_the_plan_was_deployed_again(processe
 def test_a_route_that_is_missing_when_deployed_again_changes_nothing(processes: Any, tmp_path: Path) -> None:
     (plan_hash,) = _store(tmp_path / "s", (_sending_plan(), 1, State.COMMITTED))
     process = processes()
-    process._resume()
-    accepted, why = finish(process._prepare(plan_hash, 1, (A,)))
+    process.resume()
+    accepted, why = finish(process.prepare(plan_hash, 1, (A,)))
     assert not accepted and "no route to node b" in why
     assert process.runtime.outbox.links["b"].address == B[2]
 
@@ -154,7 +172,7 @@ def test_what_a_killed_incarnation_promised_is_not_taken_twice(processes: Any, t
     process = processes(
         [(7, TakenOver(node, 5, 40, 0)), (7, TakenOver(source, 6, 3, 11)), (7, TakenOver(source, 6, 4, 12))]
     )
-    process._resume()
+    process.resume()
     (hello,) = _say(process, frames.encode_hello(frames.Hello("node:b", "clock", 5)), 1)
     assert isinstance(hello, frames.Hello) and hello.resume_after == 40
     (hello,) = _say(process, frames.encode_hello(frames.Hello("node:b", "clock", 9)), 1)
@@ -171,7 +189,7 @@ def test_a_tuple_between_promised_ones_whose_refusal_was_not_told_is_decided_ane
     _store(tmp_path / "s", (chain_plan(), 1, State.COMMITTED))
     source = peer_key("source:in")
     process = processes([(7, TakenOver(source, 6, link_seq, link_seq + 8)) for link_seq in (3, 4, 6)])
-    process._resume()
+    process.resume()
     hello = frames.encode_hello(frames.Hello("source:in", clock_domain(), 6, 0, 3))
     at_ns = now_ns()
     three = [frames.encode_tuple((0, 0, 0, 0, at_ns, at_ns), 0, 0, b"1") for _ in range(3)]
@@ -185,7 +203,7 @@ def test_a_tuple_between_promised_ones_whose_refusal_was_not_told_is_decided_ane
 def test_a_connection_that_broke_is_forgotten_though_its_descriptor_is_reused(processes: Any, tmp_path: Path) -> None:
     _store(tmp_path / "s", (chain_plan(), 1, State.COMMITTED))
     process = processes()
-    process._resume()
+    process.resume()
     acceptor, runtime = process.runtime.acceptor, process.runtime
     assert acceptor is not None
     for round_ in range(3):
@@ -199,7 +217,7 @@ def test_a_connection_that_broke_is_forgotten_though_its_descriptor_is_reused(pr
                 runtime.step(wait=False)
         while acceptor._accepted:
             runtime.step(wait=False)
-            runtime._tick(now_ns())
+            runtime.tick(now_ns())
         assert acceptor.sinks == {}
 
 

@@ -160,7 +160,10 @@ def test_a_link_resends_and_a_node_drains_for_the_last_query(tmp_path: Path) -> 
         deployed.engine_slot.engine.admit(1, deployed.loaded, 1, (1, 1, 1, 0, origin_ns, origin_ns + 5), {}, 0)
         while runtime.step(wait=False):
             pass
-        assert [each[1] for each in runtime.outbox.links["b"].sender._waiting] == [origin_ns + 5 + far]
+        sender = runtime.outbox.links["b"].sender
+        assert (len(sender), sender.due_ns()) == (1, origin_ns + 5 + far + 1), (
+            "the first instant at which it is too late"
+        )
         assert deployed.quiet_ns() == far + 10**9
 
 

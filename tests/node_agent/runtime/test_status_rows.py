@@ -74,8 +74,7 @@ def run(runtime: Runtime, values: list[Any], age_ns: int = 0, width_ns: int = 0)
 
 
 def test_outputs_units_and_sources_are_as_in_the_trace(tmp_path: Path, capfd: pytest.CaptureFixture[str]) -> None:
-    registry = Registry()
-    registry._add(picky)
+    registry = Registry(operators=[picky])
     plan = core_plan(chain_plan(run="test.picky", memory_bytes=1 << 20), 1, 1)
     with in_process(plan, tmp_path, registry) as runtime:
         run(runtime, [0, 1, 2, 3])

@@ -17,10 +17,10 @@ from sim_vehicles.recordings import RECORDINGS
 from sim_vehicles.world.motion import Motion, State, Track
 from tests.sentences import Wording
 from tests.sim_vehicles.readers.test_bad_recordings import FORMATS, WRITERS, Record, written
+from tests.sim_vehicles.recorded_data import LANKERSHIM
 
 SAID = Wording("readers", "units")
 
-LANKERSHIM = Path(__file__).resolve().parents[4] / "shared" / "data" / "ngsim_lankershim"
 FACTORS = (3.6, 1 / 3.6, 0.3048, 57.3, 1000.0)
 
 

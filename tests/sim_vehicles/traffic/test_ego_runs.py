@@ -18,10 +18,10 @@ from sim_vehicles.traffic.ego_runs import EgoRun, FileRun, IssuedWarning, Option
 from sim_vehicles.traffic.truth import Conflict, Limits, conflicts
 from sim_vehicles.world.motion import Motion, State, Track, wrap
 from tests.sentences import Wording
+from tests.sim_vehicles.recorded_data import LANKERSHIM
 
 SAID = Wording("replay", "ego runs")
 
-LANKERSHIM = Path(__file__).resolve().parents[4] / "shared" / "data" / "ngsim_lankershim"
 LIMITS = Limits()
 Way = Callable[[float], tuple[float, float, float]]  # metres along -> x, y, heading
 

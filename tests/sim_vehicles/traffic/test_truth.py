@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from math import cos, degrees, hypot, inf, pi, sin
-from pathlib import Path
 
 import numpy as np
 import pytest
@@ -15,8 +14,8 @@ from sim_vehicles.readers.formats import read_motion
 from sim_vehicles.traffic import truth
 from sim_vehicles.traffic.truth import Conflict, Encounter, Limits
 from sim_vehicles.world.motion import Motion, State, Track
+from tests.sim_vehicles.recorded_data import LANKERSHIM
 
-LANKERSHIM = Path(__file__).resolve().parents[4] / "shared" / "data" / "ngsim_lankershim"
 LENGTH_M, WIDTH_M = 4.0, 2.0
 STEP_S = Limits().step_s
 COARSE_S = 2 * STEP_S + 1e-6  # one instant of each of the two

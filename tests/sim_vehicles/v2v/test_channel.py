@@ -8,11 +8,11 @@ import pytest
 from sim_vehicles.v2v.channel import IDEAL, Channel, parse_channel
 from sim_vehicles.v2v.loss_trace import read_trace
 from tests.sentences import Wording
+from tests.sim_vehicles.recorded_data import WYOMING
 
 SAID = Wording("replay", "channel")
 
 MS = 1_000_000
-DATA = Path(__file__).resolve().parents[4] / "shared" / "data" / "us_dot_bsm" / "wyoming_bsm_event.csv"
 
 
 def delays(channel: Channel, seed: int = 1, distance_m: float = 50.0, n: int = 4000) -> list[int | None]:
@@ -131,12 +131,12 @@ def test_the_counter_says_what_was_lost(tmp_path: Path) -> None:
     assert read_trace(path) == (True, True, False, False, True), "0 and 1 are missing; 127 came twice"
 
 
-@pytest.mark.skipif(not DATA.is_file(), reason="the recorded messages are not beside the project")
+@pytest.mark.skipif(not WYOMING.is_file(), reason="the recorded messages are not here")
 def test_recorded_loss() -> None:
-    trace = read_trace(DATA)
+    trace = read_trace(WYOMING)
     assert (sum(trace), len(trace)) == (93, 129)
     runs = [len(list(run)) for received, run in groupby(trace) if not received]
     assert max(runs) == 3, "the longest gap: 401 ms"
-    channel = parse_channel(f"trace={DATA}")
+    channel = parse_channel(f"trace={WYOMING}")
     got = sum(one is not None for one in delays(channel, n=1290))
     assert got == 930

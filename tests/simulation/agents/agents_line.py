@@ -18,6 +18,7 @@ from coordinator.fleet.agents import Agents
 from coordinator.fleet.collection import collect
 from coordinator.fleet.deployment import deploy
 from coordinator.plan import plan_file
+from node_agent.control.deploy_protocol import BEING_STOPPED
 from node_agent.core.lineage import Lineage
 from node_agent.core.plan import Identity
 from node_agent.host.files import plan_files
@@ -113,6 +114,7 @@ class AgentsLine:
         self.ledger = Ledger(NODES)
         self.ledger.on_answer.append(self._note_answer)
         self._answers: list[tuple[str, Asked, dict[str, int]]] = []  # and states of plans on the disk then
+        self._overtaken: list[str] = []  # commits in place of later ones
         self.disturbed: dict[str, int] = dict.fromkeys(NODES, 0)  # the last instant at which something happened to it
         self._clocks = 0
         self._coordinator_host = SimulatedHost(self.wires, COORDINATOR)
@@ -182,6 +184,9 @@ class AgentsLine:
             except CoordinatorError as error:
                 attempt.result, attempt.why = "failed", str(error)
                 process.sleep(SECOND)
+                if BEING_STOPPED in attempt.why:  # it runs on where a stop did not come through
+                    with suppress(CoordinatorError):
+                        deploy.stop(None, agents, 20)
 
     def finish(self) -> CoordinatorProcess:
         """A coordinator that stops what runs and collects what ran."""
@@ -272,13 +277,31 @@ class AgentsLine:
                         self.problems.append(f"{name}: has prepared epoch {one.epoch} after {other}")
 
     def _note_answer(self, name: str, one: Asked) -> None:
-        if one.accepted and self.ledger.alone(name, one):
+        if one.accepted:
             with suppress(ValueError):  # a disk that fails may have left no state, and this is not judged then
                 stored = plan_files.read_state(STATE / "plans", self.machines[name].disk).plans
-                self._answers.append((name, one, {each.hash: each.state for each in stored}))
+                states = {each.hash: each.state for each in stored}
+                if self.ledger.alone(name, one):
+                    self._answers.append((name, one, states))
+                if one.method == "Commit" and states.get(one.hash) == plan_files.COMMITTED:
+                    self._overtaken += [f"{name}: {one} has ended {each}" for each in self._standing(name, one)]
+
+    def _standing(self, name: str, one: Asked) -> Iterator[Asked]:
+        """That node has committed these in a later epoch, of another plan, and was not asked to stop them. Such a one
+        admits, whichever came first, since no plan is prepared while it drains."""
+        asked = self.ledger.asked[name]
+        if any(each.hash == one.hash and each.epoch > one.epoch for each in asked):
+            return
+        stopped = {each.hash for each in asked if each.method == "Stop"}
+        for each in asked:
+            later = each.epoch > one.epoch and each.hash != one.hash
+            if each.method == "Commit" and each.accepted and later and each.hash not in stopped:
+                yield each
 
     def _expect_answers(self) -> None:
-        """What a node has accepted is on its disk when it answers: an aborted plan is not prepared any more."""
+        """What a node has accepted is on its disk when it answers: an aborted plan is not prepared any more. A plan
+        does not admit in place of one that was committed in a later epoch."""
+        self.problems += self._overtaken
         for name, one, states in self._answers:
             state = states.get(one.hash, 0)
             prepared = state == plan_files.PREPARED

@@ -45,6 +45,23 @@ def _late_prepare(line: AgentsLine, fault: Fault, fired: Counter[str]) -> None:
     line.time.after(STATUS_NS, first.process.go_on)
 
 
+def _late_commit(line: AgentsLine, fault: Fault, fired: Counter[str]) -> None:
+    """A coordinator stands still when all nodes have prepared its plan. Another one deploys once more what runs, and
+    then the first one goes on."""
+    running, name = PLANS if line.deployments[-1].plan.endswith(PLANS[0]) else PLANS[::-1]
+    first, asked = line.deploy(name), list[Asked]()
+
+    def ask(_: str, one: Asked) -> None:
+        if one.method == "Commit" and first.process.current and not asked:
+            asked.append(one)
+            fired[fault.kind] += 1
+            first.process.pause()
+            line.time.after(SECOND // 10, lambda: line.deploy(running))
+            line.time.after((1000 + fault.size) * MS, first.process.go_on)
+
+    line.ledger.on_ask.append(ask)
+
+
 def _coordinator_paused(line: AgentsLine, fault: Fault, fired: Counter[str]) -> None:
     """In the middle of a deployment; another one deploys meanwhile, and then the first one goes on."""
     first = line.deploy(PLANS[fault.size % 2])
@@ -126,6 +143,28 @@ def _stop_cut(line: AgentsLine, fault: Fault, fired: Counter[str]) -> None:
     line.time.after(fault.for_ns, way.heal)
 
 
+def _stop_half_done(line: AgentsLine, fault: Fault, fired: Counter[str]) -> None:
+    """Control dies while it writes that a plan drains: its runtime, and in part of the cases the next one of it, hears
+    that from the control that follows."""
+    machine, asked = line.machines[fault.node], list[Asked]()
+
+    def crash() -> None:
+        fired[fault.kind] += machine.kill_control()
+        line.touch(fault.node)
+        if fault.size % 3 == 0:
+            machine.kill_runtime()
+
+    def ask(name: str, one: Asked) -> None:
+        late = line.time.now_ns > fault.at_ns + 2 * SECOND  # it is of the end
+        if name == fault.node and one.method == "Stop" and not asked and not late:
+            asked.append(one)
+            machine.at_step(fault.size % 8, crash, "control")
+            line.time.after(SECOND, machine.forget_step)
+
+    line.ledger.on_ask.append(ask)
+    line.stop_and_deploy(PLANS[fault.size % 2])
+
+
 def _collect(line: AgentsLine, fault: Fault, fired: Counter[str]) -> None:
     """A collection while the plan runs, and another one later, which tells the nodes what is held."""
 
@@ -188,6 +227,7 @@ def _moved(line: AgentsLine, fault: Fault, fired: Counter[str]) -> None:
 
 DEPLOY_KINDS: dict[str, Begin] = {
     "coordinator_paused": _coordinator_paused, "deploy_cut": _deploy_cut, "redeploy_slowly": _redeploy_slowly,
-    "stop_cut": _stop_cut, "collect": _collect, "collect_power_cut": _collect_power_cut, "moved": _moved,
-    "commit_cut": _commit_cut, "late_prepare": _late_prepare, "collects_power_cut": _collects_power_cut,
+    "stop_cut": _stop_cut, "stop_half_done": _stop_half_done, "collect": _collect, "moved": _moved,
+    "collect_power_cut": _collect_power_cut, "commit_cut": _commit_cut, "late_prepare": _late_prepare,
+    "late_commit": _late_commit, "collects_power_cut": _collects_power_cut,
 }  # fmt: skip

@@ -44,6 +44,36 @@ def _suspend_reset(line: AgentsLine, fault: Fault, fired: Counter[str]) -> None:
     line.time.after((1 + fault.size % 150) * MS, sleep)
 
 
+def _suspend_slow(line: AgentsLine, fault: Fault, fired: Counter[str]) -> None:
+    """What is asked of a machine comes slowly. It sleeps, so that its clock is known anew and less well, and sleeps
+    once more, for so short a while that no answer would contradict what is known."""
+    machine, more_ns = line.machines[fault.node], (100 + fault.size % 200) * MS
+    ways = [line.wires.way(name, machine.host.name) for name in NODES.values() if name != machine.host.name]
+    for way in ways:
+        way.latency_ns += more_ns
+
+    def sleep(slept_ns: int) -> None:
+        if machine.asleep or not machine.host.on:
+            return
+        fired[fault.kind] += 1
+        since_ns = line.time.now_ns
+        machine.suspend()
+        line.time.after(slept_ns, lambda: wake(since_ns))
+
+    def wake(since_ns: int) -> None:
+        line.touch(fault.node)
+        machine.go_on()
+        line.slept[fault.node].append((since_ns, line.time.now_ns))
+
+    def mend() -> None:
+        for way in ways:
+            way.latency_ns -= more_ns
+
+    sleep(SECOND)
+    line.time.after(3 * SECOND, lambda: sleep(more_ns * (1 + fault.size % 3) // 4))
+    line.time.after(5 * SECOND, mend)
+
+
 def _crash_unheard(line: AgentsLine, fault: Fault, fired: Counter[str]) -> None:
     """A runtime dies once or twice while nobody hears it: what it acknowledged is not known to those who sent it."""
     machine = line.machines[fault.node]
@@ -102,6 +132,6 @@ def _cut_peers(line: AgentsLine, fault: Fault, fired: Counter[str]) -> None:
 
 
 PAIRED_KINDS: dict[str, Begin] = {
-    "suspend_reset": _suspend_reset, "crash_unheard": _crash_unheard, "crash_power_cut": _crash_power_cut,
-    "forgotten": _forgotten, "cut_peers": _cut_peers,
+    "suspend_reset": _suspend_reset, "suspend_slow": _suspend_slow, "crash_unheard": _crash_unheard,
+    "crash_power_cut": _crash_power_cut, "forgotten": _forgotten, "cut_peers": _cut_peers,
 }  # fmt: skip

@@ -12,6 +12,7 @@ from node_agent.virtual.simulated.simulated_machine import STATE, SimulatedMachi
 from tests.simulation.agents.agents_line import AgentsLine
 from tests.simulation.agents.more_faults import ALL
 
+ENOUGH = 200  # seeds, in which all of it happens
 FAULTS = tuple("cut_one_way" if kind == "cut" else kind for kind in ALL)
 RECOVERIES: Mapping[str, str] = {
     "a tuple was sent again": "resent",
@@ -29,6 +30,7 @@ RECOVERIES: Mapping[str, str] = {
     "a trace was mended": "log trace_problem",
     "a damaged file was set aside": "set aside",
     "records were dropped and counted": "record GAP",
+    "the records after a gap were counted": "records that a GAP counts",
 }
 OF_THE_STREET: Mapping[str, str] = {
     "policing shed a tuple": "policed",

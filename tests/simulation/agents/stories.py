@@ -19,7 +19,7 @@ class Story:
     """One incarnation. clock: its domain; boot: its number; holed: records that it wrote may be missing; crashed: it
     did not end in order, so that tuples are gone which it had taken over; last: no later one of its node is known;
     sealed: the state that closed it, 0 where it still ran or lost its memory; whole: so many records are all that it
-    wrote until then, in their order."""
+    wrote until then, in their order; counted: the same, where records may be missing as many as a GAP says."""
 
     node: str
     starts: int
@@ -30,6 +30,7 @@ class Story:
     last: bool = False
     sealed: int = 0
     whole: int = 0
+    counted: int = 0
     records: list[rec.Record] = field(default_factory=list)
     by_key: dict[Key, list[rec.Record]] = field(default_factory=lambda: defaultdict(list))
 
@@ -106,17 +107,19 @@ def read(run: Path, known: Mapping[str, Plan]) -> Library:
 def _story(folder: Path) -> Story:
     files = [path.read_bytes() for path in sorted(folder.glob("*.trace"))]
     header = rec.unpack_header(files[0])
-    story, ended = Story(folder.parent.name, header.starts, header.clock, folder.name), 0
+    story, ended, uncounted = Story(folder.parent.name, header.starts, header.clock, folder.name), 0, False
     for data in files:
         for _, block in segments.scan(data):
             if isinstance(block, segments.Block) and block.flags & segments.SEAL:
                 ended = block.state
             elif not isinstance(block, segments.Block) or block.flags & segments.MISSING:
-                story.holed = True
+                story.holed = uncounted = True
         for record in rec.unpack_records(segments.records_in(data)):
             story.holed = story.holed or record.kind == rec.GAP
+            uncounted = uncounted or (isinstance(record, rec.Gap) and (record.damaged or not record.dropped))
             story.records.append(record)
             story.by_key[record.source, record.epoch, record.seq].append(record)
             story.whole += not story.holed
+            story.counted += not uncounted
     story.sealed = ended
     return story

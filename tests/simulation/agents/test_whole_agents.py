@@ -7,11 +7,11 @@ import pytest
 from tests.simulation.agents.agent_campaign import RING, Drawn, Outcome, play, run
 from tests.simulation.agents.agent_faults import BURST_PART, END_NS, KINDS
 from tests.simulation.agents.agents_line import MS
-from tests.simulation.agents.sometimes import missing
+from tests.simulation.agents.sometimes import ENOUGH, missing
 from tests.simulation.faults.draws import sent
 from tests.simulation.faults.fault import Fault
 
-SEEDS, SOAKED = 2, 200
+SEEDS = 2
 SEED_OF_PART = (13, 3, 13, 0)  # with which each kind of fault finds something to do
 
 NOWHERE = ("127.0.0.1", "127.0.0.2")  # of faults that happen to a node
@@ -57,7 +57,7 @@ def test_each_kind_of_fault_fires_and_what_mends_it_as_well() -> None:
 @pytest.mark.soak
 def test_everything_happens_in_some_seed() -> None:
     fired = Counter[str]()
-    for seed in range(1, 1 + SOAKED):
+    for seed in range(1, 1 + ENOUGH):
         outcome = run(seed)
         assert not outcome.problems, outcome.told
         fired.update(outcome.fired)

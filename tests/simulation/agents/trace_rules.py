@@ -2,7 +2,7 @@
 
 - A tuple is admitted under a plan that is committed here then, and one plan is at a time.
 - A tuple that came from a peer under a plan has committed it, and is taken over once.
-- What LOAD adds up is what the records before it say.
+- What LOAD adds up is what the records before it say, and where some are missing, no more than GAPs say.
 - Nothing is written of a tuple under a plan that has drained.
 - An operator that was killed since it hung has a record of its tuple.
 - An incarnation begins with a count of its own; where it ended in order, all its plans have.
@@ -56,6 +56,7 @@ class _Rules:
     def run(self) -> None:
         """In the order in which they were written."""
         self._each()
+        self._missing()
         open_ = {rec.STATE_PREPARED, rec.STATE_COMMITTED, rec.STATE_DRAINING}
         story = self.story
         if not story.holed and story.sealed == rec.STATE_ENDED and open_ & set(self.states.values()):
@@ -81,6 +82,17 @@ class _Rules:
                 self.refused += record.tuples
             elif isinstance(record, rec.Load) and record.flags & rec.FLAG:
                 self._load(index, record)
+
+    def _missing(self) -> None:
+        """A runtime that finds its ring full drops records and counts them not; what a spool drops it has counted."""
+        told = 0
+        for index, record in enumerate(self.story.records[: self.story.counted]):
+            if isinstance(record, rec.Gap):
+                told += record.dropped - 1
+                self.found.counts["records that a GAP counts"] += record.dropped
+            elif told and isinstance(record, rec.Load) and not index <= record.records_before <= index + told:
+                self._say(f"record {index} says that {record.records_before} were before it, GAPs that {told} lack")
+                return
 
     def _plan(self, record: rec.Plan) -> None:
         epoch = record.plan_epoch & rec.PLAN_EPOCH_MASK

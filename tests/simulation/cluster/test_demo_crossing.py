@@ -51,13 +51,13 @@ def test_every_kind_of_phase_and_the_live_one_are_in_the_sample() -> None:
     assert set(crashes[:: EVERY[0]]) == set(crashes) and demo.LIVE_PHASE % EVERY[0] == 0
 
 
-def test_the_readme_tells_crashes_and_speeds_as_they_are() -> None:
+def test_the_page_of_the_demo_tells_crashes_and_speeds_as_they_are() -> None:
     cells = []
     for way in demo.WAYS:
         hit = [speed for speed in kept(way) if speed is not None]
         cells.append(f"{len(hit)}, at {min(hit):.0f} to {max(hit):.0f} km/h" if hit else "0")
     row = f"| virtual time, all {demo.PHASES} burst phases: crashes | {' | '.join(cells)} |"
-    assert row in (demo.ROOT / "README.md").read_text(encoding="utf-8")
+    assert row in (demo.ROOT / "docs" / "explanation" / "demo.md").read_text(encoding="utf-8")
 
 
 def test_the_live_phase_is_one_in_which_the_plan_decides() -> None:

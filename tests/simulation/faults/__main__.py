@@ -8,12 +8,13 @@ from pathlib import Path
 
 from tests.simulation.faults.campaign import Journal, run, shrunk
 from tests.simulation.faults.faults import KINDS
+from tests.simulation.faults.happened import ENOUGH, never
 
 HOUR_NS = 3600 * 10**9
 
 
 def main() -> int:
-    """Exit code 1: some seed failed."""
+    """Exit code 1: some seed failed, or something never happened in many seeds."""
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("seed", type=int, nargs="?", help="this seed alone")
     parser.add_argument("--only", help=f"these kinds of faults: {', '.join(KINDS)}; or none")
@@ -40,6 +41,7 @@ def _campaign(first: int, seeds: int, journal: Journal) -> int:
     wanted = [seed for seed in range(first, first + seeds) if seed not in done]
     for count, seed in enumerate(wanted, 1):
         outcome = run(seed)
+        outcome.fired.update(outcome.counts)
         journal.add(outcome)
         fired.update(outcome.fired)
         simulated_ns += outcome.simulated_ns
@@ -51,8 +53,11 @@ def _campaign(first: int, seeds: int, journal: Journal) -> int:
             hours = simulated_ns / HOUR_NS
             print(f"{seeds - len(wanted) + count} of {seeds} seeds, {failed} failed, {hours:.1f} simulated hours, "
                   f"{took:.2f} s a seed", flush=True)  # fmt: skip
+    missed = never(fired)
+    for text in missed:
+        print(f"never: {text}")
     print("  ".join(f"{kind} {count}" for kind, count in sorted(fired.items())))
-    return bool(failed)
+    return bool(failed or (missed and seeds >= ENOUGH))
 
 
 if __name__ == "__main__":

@@ -22,7 +22,8 @@ HEALED_NS = END_NS + 8 * SECOND  # everything has ended by END_NS, and has been 
 PROBES = 10  # tuples of each source after that
 QUIET_NS = HEALED_NS + 5 * SECOND
 SMALL_RING, RING = 256, 4096  # records; the small one in one seed of three
-LOADS = (Load(), Load(), Load(work=40), Load(last_work=8, memory_bytes=1 << 16),
+SLOW_LAST = Load(last_work=8, memory_bytes=1 << 16)
+LOADS = (Load(), Load(), Load(work=40), SLOW_LAST,
          Load(limit=core.Limit(12, SECOND // 2)))  # fmt: skip
 WATCH_NS = SECOND // 4
 MOST_PAUSE_NS = SECOND + 10 * MS  # of a link, until it tries again
@@ -69,7 +70,7 @@ def kinds_drawn(seed: int) -> set[str]:
 def draw(seed: int, kinds: Sequence[str]) -> Drawn:
     """With these kinds of faults, each as it is in that seed with all the others."""
     faults = draws.faults_of(seed, kinds, ROOM)
-    load = draws.stream(seed, "load").choice(LOADS)
+    load = SLOW_LAST if "crowded" in kinds else draws.stream(seed, "load").choice(LOADS)
     small = draws.stream(seed, "ring").randrange(3) == 0
     return Drawn(load, SMALL_RING if small else RING, faults, fed(seed, faults))
 

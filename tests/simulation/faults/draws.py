@@ -7,6 +7,8 @@ from typing import NamedTuple
 
 from tests.simulation.faults.fault import Fault
 
+BURSTS = {"burst", "crowded"}
+
 
 class Room(NamedTuple):
     """Where faults may be. first_ns, last_ns: when they begin; longest_ns: how long they take."""
@@ -57,5 +59,5 @@ def steady(
 
 def sent(begin_ns: int, period_ns: int, end_ns: int, faults: Iterable[Fault], part: int) -> list[int]:
     """The instants."""
-    bursts = [fault.at_ns for fault in faults if fault.kind == "burst" for _ in range(fault.size // part)]
+    bursts = [fault.at_ns for fault in faults if fault.kind in BURSTS for _ in range(fault.size // part)]
     return sorted([*range(begin_ns, end_ns, period_ns), *bursts])

@@ -6,13 +6,14 @@ from node_agent.virtual.simulated.simulated_runtime import SimulatedNode
 from tests.simulation.faults.draws import Room, steady
 from tests.simulation.faults.fault import Begin, Fault
 from tests.simulation.faults.faulty_line import MS, NODES, SECOND, FaultyLine
-from tests.simulation.faults.wire_faults import WIRE_KINDS
+from tests.simulation.faults.stranger import Stranger
+from tests.simulation.faults.wire_faults import WIRE_KINDS, stranger_as
 
 FIRST_NS, LAST_NS = SECOND, 7 * SECOND  # when faults begin; all have ended by END_NS
 END_NS = 12 * SECOND
 LONGEST_NS = 4 * SECOND
 BURST_PART = 4
-MIDDLE = "b"  # a peer sends to it, and it sends on
+MIDDLE, LAST = "b", "c"  # a peer sends to it, and it sends on
 LOOK_NS = MS // 10  # how often a running operator is looked for
 
 
@@ -175,11 +176,47 @@ def _forgotten(line: FaultyLine, fault: Fault, fired: Counter[str]) -> None:
     fired["forgotten"] += line.wires.forget(*fault.way) > 0
 
 
+def _crowded(line: FaultyLine, fault: Fault, fired: Counter[str]) -> None:
+    """A burst is under way to the last node, and cut off, when others begin to send to it as well: there is credit for
+    a part only of what is to be sent again. Each time that this has begun the link is cut off again."""
+    way, sent, left = line.wires.way(MIDDLE, LAST), Counter[int](), [1 + fault.size % 4]
+    crowd: list[Stranger] = []
+    way.cut()
+
+    def reset() -> None:
+        line.wires.reset(MIDDLE, LAST)
+
+    def again(descriptor: int, data: bytes) -> bytes:
+        sent[descriptor] += 1
+        if sent[descriptor] == 2 and left[0]:  # the first is its hello
+            left[0] -= 1
+            fired["crowded"] += 1
+            line.time.after(0, reset)
+        return data
+
+    def come() -> None:
+        crowd.extend(Stranger(line, LAST, stranger_as(line, f"other-{number}", 1)) for number in range(3))
+        line.time.after(5 * MS, heal)
+
+    def heal() -> None:
+        way.heal()
+        way.passing = again
+        reset()
+
+    def mend() -> None:
+        way.passing = None
+        for each in crowd:
+            each.leave()
+
+    line.time.after((20 + fault.size % 130) * MS, come)
+    line.time.after(SECOND, mend)
+
+
 KINDS: dict[str, Begin] = {
     "crash": _crash, "crash_running": _crash_running, "power_cut": _power_cut, "pause": _pause, "suspend": _suspend,
     "cut": _cut, "reset": _reset, "lossy": _lossy, "slow": _slow, "burst": _burst, "deaf_control": _deaf_control,
     "crash_unheard": _crash_unheard, "down": _down, "forgotten": _forgotten,
-    "power_cut_unheard": _power_cut_unheard, **WIRE_KINDS,
+    "power_cut_unheard": _power_cut_unheard, "crowded": _crowded, **WIRE_KINDS,
 }  # fmt: skip
 
 

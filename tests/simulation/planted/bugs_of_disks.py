@@ -65,6 +65,12 @@ BUGS = (
         "        ring.cells[TAKEN] = min(incarnation.position * RECORD_BYTES, ring.cells[WRITTEN])\n", "",
     ),
     Bug(
+        "failures_not_summed", "Of several writes to the spool that failed, only the last one's records count as lost.",
+        "node_agent/control/spool/spool_protocol.py",
+        "        self.incarnations[boot].dropped += append.count\n",
+        "        self.incarnations[boot].dropped = append.count\n",
+    ),
+    Bug(
         "ring_not_checked", "The runtime overwrites records in the ring that nobody has read.",
         "node_agent/host/trace_ring.py",
         "        return self.ring.capacity - RESERVED * RECORD_BYTES - (written - self.cells[TAKEN])\n",

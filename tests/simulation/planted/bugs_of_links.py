@@ -85,6 +85,17 @@ BUGS = (
         "        self.held_bytes -= sum(len(entry[1]) for entry in self._flight)\n",
     ),
     Bug(
+        "resent_out_of_order", "What was under way when a link was cut a second time is sent after what is younger.",
+        "node_agent/link/sender.py",
+        "        self._again.extendleft(reversed(self._flight))\n", "        self._again.extend(self._flight)\n",
+    ),
+    Bug(
+        "resent_and_kept", "What is sent again counts as under way on the connection that ended as well.",
+        "node_agent/link/sender.py",
+        "        self._flight.clear()\n        self._flight_bytes = 0\n        self._backoff.failed(at_ns)\n",
+        "        self._flight_bytes = 0\n        self._backoff.failed(at_ns)\n",
+    ),
+    Bug(
         "credit_growth_untold", "A sender is not told that it has more credit.",
         "node_agent/link/receiver.py",
         "        moved = credit_bytes != granted and (\n", "        moved = credit_bytes < granted and (\n",

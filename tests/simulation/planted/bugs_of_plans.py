@@ -20,6 +20,11 @@ BUGS = (
         "        fenced = self.durable\n",
     ),
     Bug(
+        "older_deployment_wins", "What was prepared before a plan was deployed again can end it by a late commit.",
+        "node_agent/control/deploy_protocol.py",
+        "        if epoch <= known.latest:\n", "        if epoch <= known.latest or known.latest:\n",
+    ),
+    Bug(
         "prepared_admits", "A plan that is only prepared admits tuples.",
         "node_agent/runtime/deployments/lifecycle.py",
         "            if each.state == COMMITTED\n            for source in each.plan.sources\n",
@@ -28,8 +33,8 @@ BUGS = (
     Bug(
         "tuple_proves_nothing", "A tuple that is stamped with a prepared plan does not commit it.",
         "node_agent/runtime/deployments/lifecycle.py",
-        "        if deployed.state == PREPARED:\n            self.commit(deployed.hash, \"a tuple",
-        "        if deployed.state == ENDED:\n            self.commit(deployed.hash, \"a tuple",
+        "        if deployed.state == PREPARED:\n            self.commit(deployed.hash, why=\"a tuple",
+        "        if deployed.state == ENDED:\n            self.commit(deployed.hash, why=\"a tuple",
     ),
     Bug(
         "proof_not_durable", "What a tuple proved is forgotten with the process.",
@@ -62,6 +67,11 @@ BUGS = (
         "node_agent/runtime/deployments/deployed_plan.py",
         "        empty = not (self.ready or self.loaded.waiting or self.held)\n",
         "        empty = not (self.ready or self.loaded.waiting)\n",
+    ),
+    Bug(
+        "drain_untold", "A runtime that begins while a plan drains is not told so.",
+        "node_agent/control/deploy_protocol.py",
+        "    return [DrainInRuntime(known.hash, place)] if known.state is State.DRAINING else []\n", "    return []\n",
     ),
     Bug(
         "no_hand_over", "A plan begins without the state, windows and side values of the one before.",

@@ -261,7 +261,6 @@ def test_measurements_go_on_where_the_unit_is_the_same() -> None:
         assert mine is not None and its is not None
         assert mine.gap_ns == its.gap_ns > 0 and mine.cost.count == its.cost.count == 8
         assert mine.cost_ns == its.cost_ns == MS
-        assert mine.selectivity_ppm(0) == 1_000_000
     node.admit(2, 9)
     node.run()
     assert [mine.cost.count for mine, _ in meters if mine] == [9, 9]

@@ -252,7 +252,7 @@ def test_an_unloaded_plan_is_freed_without_the_garbage_collector(policy: str) ->
     node = Node(Setting((WINDOW,), policy, 10 * MS, filter_ns=MS, most=5))
     node.play(burst(20))
     loaded, windowed = node.run.loaded, node.run.loaded.windows[0]
-    seen = [weakref.ref(each) for each in (loaded.shedders[0], windowed.state.intake.aggregate)]
+    seen = [weakref.ref(each) for each in (loaded.shedders[0], windowed.state.store.aggregate)]
     node.engine.unload(loaded, node.now_ns)
     gc.disable()
     try:

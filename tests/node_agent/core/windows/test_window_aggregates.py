@@ -25,7 +25,7 @@ from node_agent.core.windows.allocator import Grid
 from node_agent.core.windows.intake import Limits
 from node_agent.core.windows.open_windows import Abandoned, Cause, Closed, UnfitError
 from node_agent.core.windows.window_join import Join
-from node_agent.core.windows.window_kinds import TimeWindows
+from node_agent.core.windows.window_kinds import time_windows
 from tests.sentences import Wording
 
 SAID = Wording("engine", "window aggregates")
@@ -130,13 +130,13 @@ def test_groups_and_pairs(tuples: list[tuple[int, Any, Any]]) -> None:
 
 @pytest.mark.parametrize("speed", [None, "1", True, float("nan"), float("inf"), [1]])
 def test_what_is_no_number_abandons_the_windows_it_is_in(speed: Any) -> None:
-    windows = TimeWindows(Grid(10, 10), Together({"v": (Mean(), VALUE)}), Limits(0, 10))
+    windows = time_windows(Grid(10, 10), Together({"v": (Mean(), VALUE)}), Limits(0, 10))
     windows.begin(0, 0, 0)
     for number, value in enumerate([1, speed, 2, 3, 4]):
         windows.present(0, 50, 0, number, 6 * number, {"speed": value})
     ends = [each for each in windows.take() if isinstance(each, Abandoned | Closed)]
     assert isinstance(ends[0], Abandoned) and ends[0].number == 0 and ends[0].cause == Cause.VALUE
-    assert isinstance(ends[1], Closed) and windows.aggregate.result(ends[1].window.state) == {"v": 2.5}
+    assert isinstance(ends[1], Closed) and windows.store.aggregate.result(ends[1].window.state) == {"v": 2.5}
 
 
 def test_a_missing_field_and_a_key_that_is_none() -> None:
@@ -170,7 +170,7 @@ def test_a_users_failure_ends_the_window_only() -> None:
         def add(self, state: list[Any], payload: Any) -> list[Any]:
             return [*state, 1 / payload]
 
-    windows = TimeWindows(Grid(10, 10), Users(Fails()), Limits(0, 10))
+    windows = time_windows(Grid(10, 10), Users(Fails()), Limits(0, 10))
     windows.begin(0, 0, 0)
     for number, value in enumerate([0, 2, 2]):
         windows.present(0, 50, 0, number, 10 * number, value)

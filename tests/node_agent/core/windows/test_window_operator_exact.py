@@ -213,7 +213,7 @@ class Play:
                 ended.append(number)
                 assert number in opened
         kept = self.node.engine.windows.operators[0].state
-        still = [number + max(0, kept.base) for number in kept.intake.live.open]
+        still = [number + max(0, kept.base) for number in kept.store.live.open]
         assert len(ended + still) == len(set(ended + still)) and len(opened) == len(set(opened))
         if ended:
             assert set(ended + still) == set(range(min(ended + still), max(ended + still) + 1))

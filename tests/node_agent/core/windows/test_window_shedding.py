@@ -24,7 +24,7 @@ from node_agent.core.windows.shedding_control import (
     excess,
 )
 from node_agent.core.windows.window_aware import Kind, Load, WindowAware, fit
-from node_agent.core.windows.window_kinds import TimeWindows
+from node_agent.core.windows.window_kinds import time_windows
 from tests.sampling import examples
 
 SECOND = 1_000_000_000
@@ -133,7 +133,7 @@ def test_what_window_aware_admits_is_delivered_and_exact(seed: int) -> None:
     random = Random(seed)
     grid, lateness = Grid(random.randint(5, 30), random.randint(3, 20)), random.choice((0, 4, 10))
     shedder, marks = WindowAware([Kind(grid, 40)], 50, lateness), RemovedRanges(lateness)
-    it = TimeWindows(grid, Together({"n": (Count(), None)}), Limits(lateness, 1000))
+    it = time_windows(grid, Together({"n": (Count(), None)}), Limits(lateness, 1000))
     it.begin(0, 0, 0)
     admitted: set[int] = set()
     exact: Counter[int] = Counter()
@@ -153,7 +153,7 @@ def test_what_window_aware_admits_is_delivered_and_exact(seed: int) -> None:
         it.present(0, at, 0, number, origin, None)
     closed = {each.window.number: each.window.count for each in it.take() if isinstance(each, Closed)}
     assert all(count == exact[window] for window, count in closed.items())
-    assert {window for window in admitted if grid.end(window) <= it.watermark_ns} <= set(closed)
+    assert {window for window in admitted if grid.end(window) <= it.sources[0].watermark_ns} <= set(closed)
 
 
 def test_marks_merge_when_the_survivor_goes_later() -> None:

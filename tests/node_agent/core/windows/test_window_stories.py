@@ -216,7 +216,7 @@ def test_marks_overtake_what_is_queued() -> None:
     node = Node(windowed()).beat(5, 1)
     node.admit(11, 1).admit(12, 2)
     node.beat(20, 3)  # both are still queued before the filter
-    assert node.loaded.windows[0].state.intake.live.open == {}
+    assert node.loaded.windows[0].state.store.live.open == {}
     node.run()
     assert boxes(node.results) == [(1, [1, 2])]
 

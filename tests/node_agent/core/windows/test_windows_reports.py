@@ -9,9 +9,10 @@ from hypothesis import strategies as st
 
 from node_agent.core.windows.aggregates import Count, Mean, Together, Users, field
 from node_agent.core.windows.allocator import Grid
-from node_agent.core.windows.intake import Deadline, Limits
+from node_agent.core.windows.intake import Limits
 from node_agent.core.windows.open_windows import Abandoned, Cause, Closed, Command, Opened, Skipped
-from node_agent.core.windows.window_kinds import CountWindows, SizedWindows, TimeWindows
+from node_agent.core.windows.window_kinds import count_windows, sized_windows, time_windows
+from node_agent.core.windows.window_store import Deadline
 from tests.node_agent.core.windows.window_world import Names, size
 from tests.sampling import examples
 from tests.sentences import Wording
@@ -43,7 +44,7 @@ def test_no_order_of_reports_within_the_wait_changes_a_result(seed: int) -> None
     results = []
     for turn in range(2):
         aggregate = Together({"v": (Mean(), field("v"))})
-        it = TimeWindows(Grid(12, 5), aggregate, Limits(6, 1000), 2)
+        it = time_windows(Grid(12, 5), aggregate, Limits(6, 1000), 2)
         commands: list[Command] = []
         for source in range(2):
             it.begin(source, 0, 0)
@@ -65,21 +66,21 @@ def test_no_order_of_reports_within_the_wait_changes_a_result(seed: int) -> None
 
 
 def test_empty_windows_are_closed_by_a_heartbeat() -> None:
-    it = TimeWindows(Grid(10, 10), COUNT, Limits(5, 10))
+    it = time_windows(Grid(10, 10), COUNT, Limits(5, 10))
     it.begin(0, 0, 0)
     it.progress(0, 60, 0, 0, 45)
     assert counted(it.take()) == [(0, 0), (1, 0), (2, 0), (3, 0)]
 
 
 def test_without_a_beginning_what_is_not_known_is_skipped() -> None:
-    it = TimeWindows(Grid(10, 10), COUNT, Limits(5, 10))
+    it = time_windows(Grid(10, 10), COUNT, Limits(5, 10))
     it.present(0, 25, 7, 0, 21, None)
     it.present(0, 70, 7, 1, 65, None)
     commands = it.take()
     skipped = [each for each in commands if isinstance(each, Skipped)]
     assert (skipped[0].first, skipped[-1].last, {each.cause for each in skipped}) == (0, 2, {Cause.REMOVED})
     assert counted(commands) == [(3, 0), (4, 0), (5, 0)]
-    it = TimeWindows(Grid(10, 10), COUNT, Limits(5, 10))
+    it = time_windows(Grid(10, 10), COUNT, Limits(5, 10))
     it.begin(0, 7, 500)
     it.present(0, 25, 7, 500, 21, None)
     it.present(0, 70, 7, 501, 65, None)
@@ -87,7 +88,7 @@ def test_without_a_beginning_what_is_not_known_is_skipped() -> None:
 
 
 def test_a_missing_number_is_given_up_when_the_wait_is_over() -> None:
-    it = TimeWindows(Grid(10, 10), COUNT, Limits(0, 10))
+    it = time_windows(Grid(10, 10), COUNT, Limits(0, 10))
     it.begin(0, 0, 0)
     it.present(0, 1, 0, 0, 1, None)
     it.present(0, 25, 0, 2, 24, None)
@@ -108,7 +109,7 @@ def test_a_missing_number_is_given_up_when_the_wait_is_over() -> None:
 def test_a_tuple_that_may_be_late_counts_as_removed() -> None:
     """By the mark the youngest removed one has origin 100, or anything from 16 on; after 100, 14 is late."""
     for exact, want in ((False, [Abandoned(1, Cause.REMOVED)]), (True, [])):
-        it = TimeWindows(Grid(5, 10), COUNT, Limits(10, 10))
+        it = time_windows(Grid(5, 10), COUNT, Limits(10, 10))
         it.begin(0, 0, 0)
         it.present(0, 5, 0, 0, 12, None)
         it.lost(0, 101, 0, (1, 1), (16, 100), exact)
@@ -119,7 +120,7 @@ def test_a_tuple_that_may_be_late_counts_as_removed() -> None:
 
 
 def test_a_broken_heartbeat_abandons_what_is_open() -> None:
-    it = TimeWindows(Grid(20, 10), COUNT, Limits(5, 10))
+    it = time_windows(Grid(20, 10), COUNT, Limits(5, 10))
     it.begin(0, 0, 0)
     it.progress(0, 50, 0, 0, 45)
     assert counted(it.take()) == [(0, 0), (1, 0), (2, 0)]
@@ -128,21 +129,21 @@ def test_a_broken_heartbeat_abandons_what_is_open() -> None:
 
 
 def test_a_dead_source_holds_no_more_than_most_windows_open_and_deadlines_end_them() -> None:
-    it = TimeWindows(Grid(10, 10), COUNT, Limits(0, 10, windows=4), 2, Deadline(50))
+    it = time_windows(Grid(10, 10), COUNT, Limits(0, 10, windows=4), 2, Deadline(50))
     it.begin(0, 0, 0)
     ends = 0
     for number in range(2000):
         at = 10 * number
         it.present(0, at, 0, number, at, None)
-        assert len(it.live.open) <= 4 and it.live.size <= 100
+        assert len(it.store.live.open) <= 4 and it.store.live.size <= 100
         for each in it.take():
             assert not isinstance(each, Closed)
             ends += isinstance(each, Abandoned) or (each.last + 1 - each.first if isinstance(each, Skipped) else 0)
-    assert ends + len(it.live.open) == it.live.next >= 2000
+    assert ends + len(it.store.live.open) == it.store.live.next >= 2000
 
 
 def test_a_leap_costs_no_more_than_most_windows() -> None:
-    it = TimeWindows(Grid(2, 1), COUNT, Limits(0, 10, windows=16))
+    it = time_windows(Grid(2, 1), COUNT, Limits(0, 10, windows=16))
     it.begin(0, 0, 0)
     it.present(0, 10**18, 0, 0, 10**18, None)
     commands = it.take()
@@ -156,7 +157,7 @@ def test_a_leap_costs_no_more_than_most_windows() -> None:
 
 
 def test_reports_that_wait_are_bounded() -> None:
-    it = TimeWindows(Grid(10, 10), COUNT, Limits(0, 10**9, ahead=8))
+    it = time_windows(Grid(10, 10), COUNT, Limits(0, 10**9, ahead=8))
     it.begin(0, 0, 0)
     for number in range(1, 2000, 2):
         it.present(0, number, 0, number, number, None)
@@ -166,7 +167,7 @@ def test_reports_that_wait_are_bounded() -> None:
 
 
 def test_a_deadline_from_the_oldest_tuple() -> None:
-    it = TimeWindows(Grid(100, 100), COUNT, Limits(50, 10), deadline=Deadline(150, oldest=True))
+    it = time_windows(Grid(100, 100), COUNT, Limits(50, 10), deadline=Deadline(150, oldest=True))
     it.begin(0, 0, 0)
     it.present(0, 60, 0, 0, 60, None)
     assert it.due_ns == 210
@@ -178,7 +179,7 @@ def test_a_deadline_from_the_oldest_tuple() -> None:
 
 @pytest.mark.parametrize("oldest", [True, False])
 def test_count_windows_stay_exact_after_a_gap_and_a_restart(oldest: bool) -> None:
-    it = CountWindows(Grid(3, 2), Users(Names()), Limits(0, 5), Deadline(1000, oldest))
+    it = count_windows(Grid(3, 2), Users(Names()), Limits(0, 5), Deadline(1000, oldest))
     it.begin(0, 1, 0)
     for number in (0, 1, 2, 4, 5, 6, 7):
         it.present(0, 10 + number, 1, number, number, ((0, 1, number), 0))
@@ -192,7 +193,7 @@ def test_count_windows_stay_exact_after_a_gap_and_a_restart(oldest: bool) -> Non
 
 
 def test_a_sized_window_is_as_long_as_its_first_tuple_says() -> None:
-    it = SizedWindows(Grid(20, 10), size, Users(Names()), Limits(0, 5))
+    it = sized_windows(Grid(20, 10), size, Users(Names()), Limits(0, 5))
     it.begin(0, 0, 0)
     for number, (origin, length) in enumerate([(2, 4), (3, 99), (4, 99), (12, 99), (29, 1), (60, 1)]):
         it.present(0, origin, 0, number, origin, ((0, 0, number), length))
@@ -207,11 +208,11 @@ def test_windows_that_are_none() -> None:
         with SAID.refuses("out_of_range", kind=ValueError):
             Grid(length, hop)
     with SAID.refuses("no_source", kind=ValueError):
-        TimeWindows(Grid(1, 1), COUNT, Limits(0, 0), 0)
+        time_windows(Grid(1, 1), COUNT, Limits(0, 0), 0)
     with SAID.refuses("out_of_range", kind=ValueError):
-        TimeWindows(Grid(1, 1), COUNT, Limits(0, 0), 1, Deadline(0))
+        time_windows(Grid(1, 1), COUNT, Limits(0, 0), 1, Deadline(0))
     with SAID.refuses("out_of_range", kind=ValueError):
-        TimeWindows(Grid(1, 1), COUNT, Limits(-1, 0))
+        time_windows(Grid(1, 1), COUNT, Limits(-1, 0))
 
 
 @given(st.integers(1, 30), st.integers(1, 30), st.integers(-50, 50), st.integers(-200, 200), st.integers(0, 50))

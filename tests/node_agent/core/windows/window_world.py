@@ -7,9 +7,10 @@ from typing import Any
 
 from node_agent.core.windows.aggregates import Users
 from node_agent.core.windows.allocator import Grid
-from node_agent.core.windows.intake import Deadline, Intake, Limits
+from node_agent.core.windows.intake import Intake, Limits
 from node_agent.core.windows.open_windows import Abandoned, Closed, Command, Opened, Skipped
-from node_agent.core.windows.window_kinds import CountWindows, SizedWindows, TimeWindows
+from node_agent.core.windows.window_kinds import count_windows, sized_windows, time_windows
+from node_agent.core.windows.window_store import Deadline
 
 KINDS = ("time", "count", "sized")
 FAR = 1 << 40
@@ -160,10 +161,10 @@ def operator(made: World) -> Intake:
     """The one under test."""
     aggregate = Users(Names(), made.sources)
     if made.kind == "time":
-        return TimeWindows(made.grid, aggregate, made.limits, made.sources, made.deadline)
+        return time_windows(made.grid, aggregate, made.limits, made.sources, made.deadline)
     if made.kind == "sized":
-        return SizedWindows(made.grid, size, aggregate, made.limits, made.deadline)
-    return CountWindows(made.grid, aggregate, made.limits, made.deadline)
+        return sized_windows(made.grid, size, aggregate, made.limits, made.deadline)
+    return count_windows(made.grid, aggregate, made.limits, made.deadline)
 
 
 def play(made: World, expiry: Random | None = None) -> list[Command]:
@@ -173,8 +174,8 @@ def play(made: World, expiry: Random | None = None) -> list[Command]:
         if at >= 0 and expiry is not None and expiry.random() < 0.5:
             it.expire(at)
         call(it, at)
-        assert len(it.live.open) <= made.limits.windows
-        assert it.live.size <= 12 * made.limits.windows + 64
+        assert len(it.store.live.open) <= made.limits.windows
+        assert it.store.live.size <= 12 * made.limits.windows + 64
         assert all(sequence.held <= made.limits.ahead for sequence in it.sources)
         commands += it.take()
     it.expire(made.end)

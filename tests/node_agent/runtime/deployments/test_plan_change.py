@@ -158,7 +158,7 @@ def test_a_counter_counts_on_and_no_tuple_is_lost(tmp_path: Path, registry: Regi
         assert [n for name, n in node.results if name == "out"] == list(range(1, 151))
         assert [n for name, n in node.results if name == "second"] == list(range(1, 51))
         assert _made(registry) == 2, "what is handed over is not made a second time"
-        node.runtime._tick(10**15)
+        node.runtime.tick(10**15)
         assert list(node.runtime.plans.by_hash) == [new], "the old plan has drained and is gone"
         queue(node.runtime, 1)
         node.run()
@@ -218,7 +218,7 @@ def test_instances_of_a_plan_that_was_stopped_meanwhile_go_on_where_they_were_pr
         node.run()
         new = node.prepare(_longer(), 2)
         node.runtime.plans.drain(FIRST)
-        node.runtime._tick(10**15)
+        node.runtime.tick(10**15)
         assert node.runtime.plans.state(FIRST) == NONE
         assert node.runtime.plans.commit(new) == (True, "")
         queue(node.runtime, 1)
@@ -268,7 +268,7 @@ def test_a_plan_with_nothing_for_this_node_ends_the_one_before(tmp_path: Path, r
         queue(node.runtime, 5)
         new = node.change(empty, 2)
         node.run()
-        node.runtime._tick(10**15)
+        node.runtime.tick(10**15)
         assert len(node.results) == 5 and list(node.runtime.plans.by_hash) == [new]
         assert node.runtime.plans.source("in") is None
 
@@ -385,7 +385,7 @@ def test_the_plan_before_may_drain_and_go_while_its_successor_is_loaded(tmp_path
             for _ in range(stop_after):
                 next(work, None)
             node.runtime.plans.drain(FIRST)
-            node.runtime._tick(10**15)
+            node.runtime.tick(10**15)
             finish(work)
             assert done == [(True, "")] and node.runtime.plans.commit(hash_) == (True, "")
             queue(node.runtime, 1)
@@ -520,7 +520,7 @@ def test_after_a_crash_a_draining_plan_counts_with_the_one_that_admits(
     deployments = (Deployment(old, 1, State.DRAINING, "q"), Deployment(new, 2, State.COMMITTED, "q+r"))
     store.write(Durable(2, 0, deployments))
     one = process()
-    one._resume()
+    one.resume()
     plans = one.runtime.plans
     assert (plans.state(old), plans.state(new)) == (DRAINING, COMMITTED)
     calls = [deployed.loaded.steps[0].call for deployed in plans.by_hash.values()]

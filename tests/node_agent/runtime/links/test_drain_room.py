@@ -55,3 +55,30 @@ def test_a_drain_takes_in_so_many_and_the_rest_comes_later(
         assert runtime.acceptor is not None and not runtime.acceptor.waiting
         for end in ends:
             end.close()
+
+
+def test_what_came_before_its_connection_closed_is_promised(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Also where one drain sees both: the next incarnation must not take it again."""
+    count = DRAIN_TUPLES + 44
+    with in_process(PLAN, tmp_path) as runtime:
+        acceptor, drains = runtime.acceptor, list[int]()
+        assert acceptor is not None
+        end, later = _source(runtime, 7), socket.create_connection(acceptor.address, 5)
+        for _ in range(3):
+            runtime.step(wait=False)
+        begin = acceptor.begin_drain
+
+        def begun() -> None:
+            drains.append(acceptor.context.seqs.get(1, 0))
+            if acceptor.waiting:  # the rest is taken in now, and the source is found to have connected anew
+                later.sendall(frames.encode_hello(frames.Hello("source:in", clock_domain(), 7)))
+            begin()
+
+        monkeypatch.setattr(acceptor, "begin_drain", begun)
+        end.sendall(frames.encode_batch(1, 0, [frames.encode_tuple((0, 0, 0, 0, 0, 0), 0, 0, b"1")] * count))
+        while runtime.context.seqs.get(1, 0) < count or not drains[-1]:
+            runtime.step(wait=False)
+        promised = {each.link_seq for each in runtime.facts.ring.promised() if each.boot == 7 and each.seq}
+        assert promised == set(range(1, count + 1))
+        end.close()
+        later.close()

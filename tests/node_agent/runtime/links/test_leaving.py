@@ -204,6 +204,19 @@ def test_only_an_instance_that_is_planned_to_take_long_waits_for_the_acknowledge
     assert watch.promised[0] == [1]
 
 
+def test_what_no_promise_can_say_is_acknowledged_before_any_instance(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """A promise says what was taken over. A refusal beside it cannot be promised, so both outcomes leave at once,
+    however short the instance is: killed in it, the runtime would be asked for the refused tuple again."""
+    with _watched(_plan(1), tmp_path, monkeypatch) as (runtime, watch), _connected(runtime, "source:in") as source:
+        _step_until(runtime, lambda: any(watch.of(frames.Hello)))
+        source.sendall(_batch(2 * MINUTE, 0))
+        _step_until(runtime, lambda: bool(watch.calls))
+    assert watch.acknowledged == [2]
+    assert {("REFUSED", 1, 0)} | _admitted([1]) <= watch.calls[0]
+
+
 @pytest.mark.parametrize("cost_ns", [1, LONG_NS], ids=["short", "long"])
 def test_whenever_a_runtime_is_killed_what_it_has_admitted_is_not_admitted_again(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, cost_ns: int

@@ -1,5 +1,6 @@
 """Marks in the runtime: what a link owes, what a peer may tell, how old a counted tuple may be, heartbeats."""
 
+import select
 import socket
 from collections.abc import Iterator
 from contextlib import contextmanager
@@ -74,7 +75,8 @@ class Peer:
 
     def greet(self, runtime: Runtime) -> None:
         """Until the hello has arrived there."""
-        while not runtime.outbox.links["b"]._connection:
+        runtime.step(wait=False)
+        while not select.select([self.listener], [], [], 0)[0]:
             runtime.step(wait=False)
         self.end, _ = self.listener.accept()
         self.end.setblocking(False)
@@ -330,14 +332,14 @@ def test_heartbeats_come_with_the_commit_and_once_more_after_the_plan(
     beaten = Beaten(monkeypatch)
     with in_process(_plan(), tmp_path) as runtime:
         seqs, told = runtime.context.seqs, beaten.told
-        runtime._tick(now_ns())
+        runtime.tick(now_ns())
         assert [each[:4] for each in told] == [(1, 1, 1, 1)]
         assert told[0][4] == told[0][5] - 100 * MS
         due_ns = runtime.heartbeats.due_ns
         assert due_ns == told[0][5] + 10 * MS
         seqs[1] = 5
-        runtime._tick(due_ns - 1)
-        runtime._tick(due_ns)
+        runtime.tick(due_ns - 1)
+        runtime.tick(due_ns)
         assert [each[:4] for each in told[1:]] == [(1, 1, 6, 1)]
         (old,) = runtime.plans.by_hash.values()
         new = _plan(2 << 60, 2)
@@ -346,11 +348,11 @@ def test_heartbeats_come_with_the_commit_and_once_more_after_the_plan(
         runtime.plans.commit("2" * 64)
         after_ns = now_ns()
         seqs[1] = 8  # under the new one
-        runtime._tick(due_ns + 1)
+        runtime.tick(due_ns + 1)
         assert [each[:4] for each in told[2:]] == [(1, 1, 6, 1), (1, 1, 9, 6)]
         assert before_ns <= told[2][4] + 100 * MS <= after_ns
         assert told[3][4] == due_ns + 1 - 100 * MS
-        runtime._tick(runtime.heartbeats.due_ns)
+        runtime.tick(runtime.heartbeats.due_ns)
         assert [each[:4] for each in told[4:]] == [(1, 1, 9, 6)]
 
 
@@ -373,13 +375,13 @@ def test_a_source_with_another_id_in_the_next_plan_goes_on_with_its_numbers(
     plan = _plan()
     one, other = plan.sources[0], replace(plan.sources[0], id=2, name="other")
     with in_process(replace(plan, sources=(one, other)), tmp_path) as runtime:
-        runtime._tick(now_ns())
+        runtime.tick(now_ns())
         runtime.context.seqs |= {1: 100, 2: 40}
         swapped = (replace(one, id=2), replace(other, id=1), replace(one, id=3, name="new"))
         runtime.plans.load(replace(plan, hash=2 << 60, epoch=2, sources=swapped), "2" * 64)
         runtime.plans.commit("2" * 64)
         del beaten.told[:]
-        runtime._tick(now_ns())
+        runtime.tick(now_ns())
         assert [each[:4] for each in beaten.told[:2]] == [
             (1, 1, 101, 1),
             (2, 1, 41, 1),
@@ -391,12 +393,12 @@ def test_a_promise_to_windows_holds_under_the_next_plan(tmp_path: Path, monkeypa
     """It allows a greater age, but windows that are kept may have closed."""
     beaten = Beaten(monkeypatch)
     with in_process(_plan(max_age_ns=20 * MS), tmp_path) as runtime:
-        runtime._tick(now_ns())
+        runtime.tick(now_ns())
         promised_ns = beaten.told[-1][4]
         deployed = runtime.plans.load(_plan(2 << 60, 2, max_age_ns=60 * SECOND), "2" * 64)
         runtime.add_plan(deployed, ((1, "b", "127.0.0.1:1"),))
         runtime.plans.commit("2" * 64)
-        runtime._tick(now_ns())
+        runtime.tick(now_ns())
         for origin_ns, kind in ((promised_ns - 1, frames.Refused), (now_ns() - MS, frames.Ack)):
             with _source(runtime, clock_domain(), 5 + (kind is frames.Ack)) as end:
                 outcome = _outcome(runtime, end, origin_ns)

@@ -1,4 +1,4 @@
-"""Windows against every trace's own windows; theorems 4 and 5 and the sharper test against their definitions, at every
+"""Theorems 4 and 5 and the sharper test against their definitions, at every
 instant and far beyond their horizon, and against a node that runs the tasks."""
 
 from __future__ import annotations
@@ -8,14 +8,9 @@ from collections.abc import Sequence
 from fractions import Fraction
 from random import Random
 
-import pytest
-
 from coordinator.calculus.curves import Bursts, Jcp, RateBurst, Spanned, Time
 from coordinator.calculus.service import DelayBound, RateLatency, Service
 from coordinator.calculus.theorems import Answer, QosQuery, sharper, theorem4, theorem5
-from coordinator.calculus.window_tasks import CountWindows, TimeWindows, WindowCost, windows_by_count, windows_by_time
-from coordinator.errors import MistakeError
-from tests.sentences import refused
 from tests.simulation.guarantees.edf_node import instants
 
 SETS = 150
@@ -36,69 +31,15 @@ def trace(curve: Spanned, draw: Random, dense: bool) -> list[int]:
     return instants(lambda n: int(curve.span(n)), 300, lambda: 0 if dense else draw.choice([0, 0, 1, 7]))
 
 
-def most(ends: Sequence[int], t: int) -> int:
-    """In any closed window of length t."""
-    return max((sum(first <= end <= first + t for end in ends) for first in ends), default=0)
-
-
-# -- windows
-
-
-def test_windows_by_count_are_ceil_alpha_by_h_of_every_trace_and_offset() -> None:
-    for seed in range(40):
-        draw = Random(seed)
-        tuples, hop = stream(draw), draw.randint(1, 7)
-        curve = CountWindows(tuples, hop)
-        for dense in (True, False):
-            arrivals = trace(tuples, draw, dense)
-            found = {t: max(most(arrivals[o::hop], t) for o in range(hop)) for t in range(0, 100, 3)}
-            for t, windows in found.items():
-                assert windows <= curve.count(t) == -(-tuples.count(t) // hop), f"seed {seed}"
-                assert not dense or windows == curve.count(t) or tuples.count(t) > len(arrivals), f"seed {seed}"
-
-
-def test_windows_by_time_are_ceil_t_by_h_and_hold_alpha_of_their_length() -> None:
-    for seed in range(20):
-        draw = Random(seed)
-        tuples, hop, length = stream(draw), draw.randint(1, 9), draw.randint(1, 40)
-        curve, arrivals = TimeWindows(hop), trace(tuples, draw, dense=True)
-        ends = range(0, 100, hop)
-        for t in range(0, 60, 2):
-            assert most(ends, t) == curve.count(t) and curve.alpha(t) == -(-t // hop)
-        held = max(sum(first <= at < first + length for at in arrivals) for first in arrivals)
-        assert held == tuples.alpha(length), f"seed {seed}"
-        query = windows_by_time("w", tuples, length, hop, WindowCost(5, 2), DelayBound(9))
-        assert query.cost == 5 + 2 * held and query.rate == Fraction(1, hop)
-
-
-def test_a_window_by_count_costs_what_its_tuples_cost() -> None:
-    query = windows_by_count("w", Bursts(4, 10), 6, 2, WindowCost(1, 3), DelayBound(9))
-    assert query.cost == 19 and query.rate == Fraction(1, 5) and query.arrivals.count(0) == 2
-
-
-@pytest.mark.parametrize(
-    ("make", "code"),
-    [
-        (lambda: WindowCost(-1, 2), "negative"),
-        (lambda: windows_by_time("w", Bursts(1, 5), 0, 1, WindowCost(1, 1), DelayBound(1)), "not_above_zero"),
-        (lambda: windows_by_count("w", Bursts(1, 5), 0, 1, WindowCost(1, 1), DelayBound(1)), "not_above_zero"),
-        (lambda: windows_by_count("w", Bursts(1, 5), 1, 1, WindowCost(0, 0), DelayBound(1)), "not_above_zero"),
-    ],
-)
-def test_windows_that_are_none_are_refused(make: object, code: str) -> None:
-    with refused(code, MistakeError):
-        make()  # type: ignore[operator]
-
-
 # -- theorems
 
 
 def queries_of(draw: Random, sharing: int) -> list[QosQuery]:
-    """The first `sharing` read one stream. Some are windows."""
+    """The first `sharing` read one stream."""
     common, found = stream(draw), []
     count = draw.randint(max(2, sharing), 4)
     for number in range(count):
-        arrivals = common if number < sharing else draw.choice([stream(draw), CountWindows(stream(draw), 2)])
+        arrivals = common if number < sharing else stream(draw)
         delay = DelayBound(draw.randint(2, 60))
         rated = RateLatency(Fraction(1, draw.randint(1, 12)), draw.randint(0, 20))
         room = Fraction(draw.randint(20, 120), 100 * count) / arrivals.rate
