@@ -39,9 +39,7 @@ MOST_DEPLOYMENTS = 8
 MOST_RAN = 64  # fewer than there are plan epochs in trace records, so that each names one plan
 MOST_RAN_BYTES = 64 << 20
 MOST_WAITING = 64
-BEING_STOPPED = (
-    "this plan is being stopped here; wait until it has drained; if it never does, 'coordinator stop' again"
-)
+BEING_STOPPED = "this plan is being stopped here; wait until it has drained; if it never does, 'coordinator stop' again"
 
 
 @dataclass(slots=True)

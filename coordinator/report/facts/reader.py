@@ -21,7 +21,7 @@ from coordinator.errors import CoordinatorError, Mistake
 from coordinator.report.facts.merged_plans import join
 from coordinator.report.facts.plan_view import PlanUnreadableError, PlanView, read_plan
 from coordinator.report.landing.record_array import SEQ_LIMIT
-from coordinator.report.landing.segment_files import SUFFIX, Stored, Told, follow, is_boot
+from coordinator.report.landing.segment_files import SUFFIX, SegmentSummary, Stored, follow, is_boot
 from protos import plan_document
 from protos.plan_document import Plan, PlanFileError
 from protos.records import KINDS, RECORD_BYTES, Record, unpack_records
@@ -123,7 +123,7 @@ def records_of(incarnation: Incarnation) -> Iterator[tuple[int, Record]]:
 class _Found:
     """What lies in the folder of an incarnation."""
 
-    told: Told = field(default_factory=Told)
+    summary: SegmentSummary = field(default_factory=SegmentSummary)
     chunks: tuple[bytes, ...] | Stored = ()
 
 
@@ -168,9 +168,9 @@ def _read_run(path: Path, document: dict[str, Any], damage: list[str]) -> Run:
             said = Declared(collected=not document.get("collecting", False))
             if said.collected:
                 damage.append(f"{plan.nodes[key[0]]}/{key[1]:016x}: a trace that run.json does not name")
-        if said.sealed and not trace.told.sealed:
+        if said.sealed and not trace.summary.sealed:
             damage.append(f"{plan.nodes[key[0]]}/{key[1]:016x}: its end is missing")
-        incarnations.append(Incarnation(number, *key, said, trace.chunks, trace.told.clock, trace.told.virtual))
+        incarnations.append(Incarnation(number, *key, said, trace.chunks, trace.summary.clock, trace.summary.virtual))
     name = str(document.get("run") or path.resolve().name)
     hashes = tuple(each.hash for each in earlier)
     going_on = _going_on(document)
@@ -290,14 +290,14 @@ def _segments(root: Path, plan: PlanView, firsts: Mapping[tuple[str, str], int],
             first = firsts.get((directory.parent.name, directory.name))
             trace = found[key] = _Found()
             held: list[bytes] = []
-            for body in follow(directory, first, trace.told):
-                if trace.told.places <= MOST_HELD:
+            for body in follow(directory, first, trace.summary):
+                if trace.summary.places <= MOST_HELD:
                     held.append(body)
                 else:
                     held.clear()
-            again = Stored(partial(follow, directory, first), trace.told.places)
-            trace.chunks = tuple(held) if trace.told.places <= MOST_HELD else again
-            damage.extend(trace.told.damage)
+            again = Stored(partial(follow, directory, first), trace.summary.places)
+            trace.chunks = tuple(held) if trace.summary.places <= MOST_HELD else again
+            damage.extend(trace.summary.damage)
     return found
 
 
@@ -310,7 +310,7 @@ def _sealed(path: Path, landed: Landed, plan: PlanView, damage: list[str]) -> _T
         key = _key(node, boot, plan, damage)
         if key is not None:
             each = traces[node, boot]
-            told = Told(each.clock, each.virtual, each.sealed, each.places, list(each.damage))
+            told = SegmentSummary(each.clock, each.virtual, each.sealed, each.places, list(each.damage))
             stored = Stored(partial(follow, raw / node / boot, each.first), each.places)
             found[key] = _Found(told, stored if raw.is_dir() else landed.stored(each))
             damage.extend(told.damage)

@@ -20,7 +20,6 @@ from dataclasses import dataclass
 from errno import ENOENT
 from functools import partial
 from pathlib import Path
-from typing import Any
 
 import numpy as np
 import numpy.typing as npt
@@ -31,15 +30,11 @@ from coordinator import durable_files
 from coordinator.report.landing import record_columns, seal
 from coordinator.report.landing.record_array import RECORD_DTYPE, Raw, usable_records
 from coordinator.report.landing.seal import Firsts, Seal, SealedFile, SealedTrace, file_of, left_out, trace_folders
-from coordinator.report.landing.segment_files import Stored, Told, follow, segments
+from coordinator.report.landing.segment_files import SegmentSummary, Stored, follow, segments
 from protos.records import RECORD_BYTES
 
 GROUP = 1 << 17  # records of a row group
 PART = 1 << 22  # records of a file, about
-WRITTEN: dict[str, Any] = {
-    "compression": "zstd", "compression_level": 1, "use_dictionary": record_columns.LISTED,
-    "column_encoding": record_columns.ENCODED,
-}  # fmt: skip
 LOCK = ".lock"
 SCRATCH = (".landing-", ".landed-")
 
@@ -130,7 +125,7 @@ def _turn(run: Path) -> Iterator[None]:
 def _trace(path: Path, number: int, new: Path, firsts: Firsts) -> SealedTrace:
     """Land one incarnation."""
     node, boot = path.parent.name, path.name
-    first, told = firsts.get((node, boot)), Told()
+    first, told = firsts.get((node, boot)), SegmentSummary()
     sealed = tuple(map(file_of, segments(path)))
     files = tuple(_files(new / f"node={node}" / f"boot={boot}", number, _groups(path, first, told)))
     return SealedTrace(
@@ -141,7 +136,7 @@ def _trace(path: Path, number: int, new: Path, firsts: Firsts) -> SealedTrace:
 Group = tuple[Raw, npt.NDArray[np.int64]]  # records, and their places
 
 
-def _groups(path: Path, first: int | None, told: Told) -> Iterator[Group]:
+def _groups(path: Path, first: int | None, told: SegmentSummary) -> Iterator[Group]:
     """Usable records in groups of one size, but for the last one."""
     held: list[Group] = []
     place = n = 0
@@ -170,7 +165,7 @@ def _files(folder: Path, number: int, groups: Iterator[Group]) -> Iterator[Seale
             if writer is None:
                 folder.mkdir(parents=True, exist_ok=True)
                 path = folder / f"part-{part:04d}.parquet"
-                writer = pq.ParquetWriter(path, record_columns.SCHEMA, **WRITTEN)
+                writer = _writer(path)
             writer.write_table(record_columns.table(raw, places, number), row_group_size=2 * GROUP)
             written += len(raw)
             if written >= PART:
@@ -186,6 +181,13 @@ def _files(folder: Path, number: int, groups: Iterator[Group]) -> Iterator[Seale
         if writer is not None:
             with suppress(OSError, pa.ArrowException):
                 writer.close()
+
+
+def _writer(path: Path) -> pq.ParquetWriter:
+    return pq.ParquetWriter(
+        path, record_columns.SCHEMA, compression="zstd", compression_level=1, use_dictionary=record_columns.LISTED,
+        column_encoding=record_columns.ENCODED,
+    )  # fmt: skip
 
 
 def _synced(path: Path, records: int) -> SealedFile:

@@ -35,7 +35,8 @@ class SealedFile:
 
 @dataclass(frozen=True, slots=True)
 class SealedTrace:
-    """One incarnation. first: as `follow` was told; places: all records that were there; the others as of `Told`."""
+    """One incarnation. first: as `follow` was told; places: all records that were there; the others:
+    `SegmentSummary`."""
 
     node: str
     boot: str

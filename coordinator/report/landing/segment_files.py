@@ -13,7 +13,7 @@ SUFFIX = ".trace"
 
 
 @dataclass
-class Told:
+class SegmentSummary:
     """What an incarnation's segments say beside its records. places: how many records there are, usable or not; sealed:
     the PLAN state that closed it; damage: one sentence per thing that could not be used."""
 
@@ -48,10 +48,10 @@ def segments(directory: Path) -> list[Path]:
     return sorted(directory.glob(f"*{SUFFIX}"))
 
 
-def follow(directory: Path, first: int | None, told: Told | None = None) -> Iterator[bytes]:
+def follow(directory: Path, first: int | None, told: SegmentSummary | None = None) -> Iterator[bytes]:
     """Whole records, a segment at a time; what cannot be used is left out. first: number of the first one, where it is
     known; told: filled on the way."""
-    told = Told() if told is None else told
+    told = SegmentSummary() if told is None else told
     node, boot = directory.parent.name, directory.name
     trail = Trail(int(boot, 16), end=first)
     before: int | None = None
@@ -66,7 +66,7 @@ def follow(directory: Path, first: int | None, told: Told | None = None) -> Iter
     told.sealed = trail.sealed
 
 
-def _followed(path: Path, node: str, trail: Trail, told: Told) -> bytes:
+def _followed(path: Path, node: str, trail: Trail, told: SegmentSummary) -> bytes:
     place = f"{node}/{trail.boot:016x}/{path.name}"
     try:
         data = path.read_bytes()

@@ -34,7 +34,7 @@ LARGE = 10_000_000
 
 
 @dataclass
-class Spent:
+class Usage:
     """Of one process and all that it started. cold_s: of Spark, until it answered at all."""
 
     wall_s: float = 0.0
@@ -43,9 +43,9 @@ class Spent:
     cold_s: float | None = None
 
 
-def spent(engine: str, run: Path) -> Spent:
+def measure(engine: str, run: Path) -> Usage:
     """One report, watched from outside."""
-    began, found = time.perf_counter(), Spent()
+    began, found = time.perf_counter(), Usage()
     cpu: dict[int, float] = {}
     command = [sys.executable, "-m", "infra.bench.report.engine_run", engine, str(run)]
     with subprocess.Popen(command, cwd=TOP, stdout=subprocess.PIPE, text=True) as process:
@@ -84,7 +84,7 @@ def _numbers(name: str, otherwise: str) -> list[int]:
     return [int(each) for each in os.environ.get(name, otherwise).split()]
 
 
-def _measured(key: str, how: str, found: dict[str, Spent], records: int) -> list[Figure]:
+def _measured(key: str, how: str, found: dict[str, Usage], records: int) -> list[Figure]:
     made = []
     for engine, each in found.items():
         name = f"{engine}_{key}"
@@ -112,12 +112,12 @@ def main() -> int:
             for wanted in _numbers("RECORDS", "1000000 10000000"):
                 run = Path(scratch) / "run"
                 records = tiled(short, run, wanted)
-                found: dict[str, Spent] = {}
+                found: dict[str, Usage] = {}
                 for engine in engines:
                     if engine == "python" and records > MOST_FOR_PYTHON:
                         continue
                     with console.status(f"{records:,} records of {nodes} nodes: {engine}"):
-                        each = found[engine] = spent(engine, run)
+                        each = found[engine] = measure(engine, run)
                     cold = "" if each.cold_s is None else f"{each.cold_s:.1f}"
                     columns = (f"{each.wall_s:.1f}", f"{each.cpu_s:.1f}", f"{each.peak_mb:.0f}", cold)
                     table.add_row(f"{records:,}", str(nodes), engine, *columns)

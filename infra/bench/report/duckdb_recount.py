@@ -82,7 +82,8 @@ class _Plan:
         self.inputs: dict[int, list[int]] = {}
         self.joins: set[int] = set()
         self.kept: list[tuple[int, int, int, int]] = []  # unit operator: bits of exits before, and with it
-        declared = {name: each.get("selectivity") for name, each in document["graph"]["operators"].items()}
+        operators = document.get("graph", {}).get("operators", {})
+        declared = {name: each.get("selectivity") for name, each in operators.items()}
         for name, local in document["nodes"].items():
             self._node(self.numbers[name], local, declared)
 
