@@ -132,7 +132,7 @@ class Process:
             if why:
                 self.shared.note("plans_not_resumed", f"plan {each.hash[:8]} is not resumed: {why}")
         # Plans share their peers, and the last one to be routed says where these are: not one that only drains.
-        for each in sorted(stored.plans, key=lambda each: (each.state != plan_files.DRAINING, each.epoch)):
+        for each in sorted(stored.plans, key=lambda each: (each.state != plan_files.DRAINING, each.latest)):
             if each.hash in self.routes:
                 self.runtime.add_plan(self.runtime.plans.by_hash[each.hash], self.routes[each.hash])
 

@@ -134,6 +134,7 @@ class SimulatedNode:
         self._resumes = False
         self._collect_due = False
         self.asleep = False
+        self.power_losses = 0
 
     @property
     def address(self) -> str:
@@ -169,6 +170,7 @@ class SimulatedNode:
 
     def power_off(self) -> None:
         """Everything that is not on the disk is gone: the ring, and what was promised in it."""
+        self.power_losses += 1
         self.host.power_off()
         if self.running is not None:
             self._end(0)

@@ -62,15 +62,18 @@ def processes(tmp_path: Path) -> Iterator[Any]:
         listener.close()
 
 
-def _store(state: Path, *wanted: tuple[plan_pb2.LocalPlan, int, State], routes: Sequence[Route] = ()) -> list[str]:
-    """routes: to b, a plan each."""
+def _store(
+    state: Path, *wanted: tuple[plan_pb2.LocalPlan, int, State], routes: Sequence[Route] = (), again: int = 0
+) -> list[str]:
+    """routes: to b, a plan each. again: the epoch in which the first one was deployed once more."""
     plans, deployments = PlanStore(StateDir(state).plans), []
     for plan, epoch, condition in wanted:
         whole = f"plan {epoch}".encode()
         plan_hash = hashlib.sha256(whole).hexdigest()
         plans.put_plan(plan_hash, whole, {0: plan.SerializeToString()})
         to_b = routes[len(deployments)] if routes else B
-        deployments.append(Deployment(plan_hash, epoch, condition, plan.query, (A, to_b)))
+        once_more = 0 if deployments else again
+        deployments.append(Deployment(plan_hash, epoch, condition, plan.query, (A, to_b), again=once_more))
     plans.write(Durable(9, 0, tuple(deployments)))
     return [each.hash for each in deployments]
 
@@ -102,6 +105,16 @@ def test_a_plan_that_drains_does_not_say_where_peers_are_when_it_is_resumed(
     routes = [MOVED, MOVED]
     routes[drains] = B
     _store(tmp_path / "s", (_sending_plan(), 1, states[0]), (_sending_plan(), 2, states[1]), routes=routes)
+    process = processes()
+    process.resume()
+    assert process.runtime.outbox.links["b"].address == MOVED[2]
+
+
+def test_the_last_decision_says_where_peers_are_and_not_what_was_prepared_before(
+    processes: Any, tmp_path: Path
+) -> None:
+    wanted = (_sending_plan(), 1, State.COMMITTED), (_sending_plan(), 2, State.PREPARED)
+    _store(tmp_path / "s", *wanted, routes=[MOVED, B], again=3)
     process = processes()
     process.resume()
     assert process.runtime.outbox.links["b"].address == MOVED[2]

@@ -358,6 +358,8 @@ class AgentsLine:
         def look() -> None:
             if self.disturbed[name] != booted_ns or not machine.host.on or _errors(machine) != errors:
                 return  # an agent that its disk does not let start is started again later, by its service manager
+            if any(each.method == "Stop" and each.began_ns >= booted_ns for each in self.ledger.asked[name]):
+                return  # somebody has ended it meanwhile
             agent = machine.agent
             runtime = agent.runtime.runtime if agent is not None and agent.runtime is not None else None
             runs = runtime is not None and runtime.plans.committed is not None

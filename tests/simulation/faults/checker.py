@@ -97,7 +97,7 @@ def _check_taken_over(line: FaultyLine, written: list[Written], found: Verdicts)
     tuple twice, from any sender."""
     for name, (stream, node) in FED.items():
         there = [each for each in written if each.node == node]
-        if all(each.incarnation.state for each in there):
+        if all(each.incarnation.state for each in there) and not line.nodes[node].power_losses:
             admitted = sum(
                 sum(record.kind == rec.ADMITTED for record in records)
                 for each in there for key, records in each.by_key.items() if key[0] == stream
