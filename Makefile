@@ -60,6 +60,10 @@ check: lint test ## all of it: lint and tests
 bench: setup ## measure against the floor; writes runs/bench.json
 	@$(BIN)/python -m infra.bench
 
+.PHONY: bench-report
+bench-report: setup ## measure reports: records, nodes, engines; an hour; writes runs/bench-report.json (RECORDS=1000000 NODES=2: less)
+	@$(if $(RECORDS),RECORDS='$(RECORDS)') $(if $(NODES),NODES='$(NODES)') $(if $(ENGINES),ENGINES='$(ENGINES)') $(BIN)/python -m infra.bench.report
+
 .PHONY: scale
 scale: setup ## the part of bench that measures the planner on growing clusters, a minute each
 	@$(BIN)/python -m infra.bench.placement

@@ -13,7 +13,6 @@ from coordinator.report.page.page import page
 from coordinator.report.report_document import Report
 from coordinator.report.summary.lost import with_logs
 from protos.json_shape import Json
-from protos.records import RECORD_BYTES
 
 Progress = Callable[[str], None]
 SPARK_FROM = 1_000_000  # records; below it plain Python is faster (at so many 24 s, where Spark took 89 s)
@@ -40,7 +39,7 @@ def judge(runs: Sequence[Run], engine: str, master: str | None, progress: Progre
 
 def _judged(runs: Sequence[Run], engine: str, master: str | None, progress: Progress) -> tuple[list[Report], str]:
     """The verdicts, and the engine that gave them."""
-    records = sum(len(chunk) for run in runs for each in run.incarnations for chunk in each.chunks) // RECORD_BYTES
+    records = sum(each.places for run in runs for each in run.incarnations)
     small = engine == "auto" and master is None and records < SPARK_FROM
     if small:
         progress(f"{records} records: in plain Python, which is faster below {SPARK_FROM}; --engine spark takes Spark")

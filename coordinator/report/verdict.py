@@ -23,7 +23,7 @@ from coordinator.report.ledger.seen import see
 from coordinator.report.ledger.witnesses import lacking_sources
 from coordinator.report.report_document import Report
 from coordinator.report.summary.assembly import assemble
-from protos.records import PLAN_EPOCH_MASK, RECORD_BYTES, STATE_CRASHED, STATE_DRAINING, Gap, Load, Plan, Record
+from protos.records import PLAN_EPOCH_MASK, STATE_CRASHED, STATE_DRAINING, Gap, Load, Plan, Record
 
 
 def verdict(run: Run) -> Report:
@@ -55,7 +55,7 @@ def verdict(run: Run) -> Report:
 def scan_trace(incarnation: Incarnation, records: Sequence[tuple[int, Record]], plan: PlanView) -> Scan:
     """What there is to know of a trace before any ledger is kept."""
     scan = Scan(found=len(records))
-    scan.unusable = sum(len(chunk) // RECORD_BYTES for chunk in incarnation.chunks) - len(records)
+    scan.unusable = incarnation.places - len(records)
     first = incarnation.declared.first
     named: dict[int, int] = {}  # the least of those that share a plan epoch, as in the other engine
     mine: dict[int, int] = {}

@@ -19,6 +19,7 @@ if TYPE_CHECKING:
     from collections.abc import Sequence
 
     from coordinator.fleet.addresses import Addresses, AgentAddress
+    from coordinator.fleet.collection.collect import Collected
     from coordinator.fleet.collection.run_plans import DeployedPlans, Ran
     from protos.plan_document import Plan
 
@@ -54,10 +55,18 @@ def register(app: typer.Typer) -> None:
             list[Path] | None,
             typer.Option(help="A plan that ran and that no agent has any more; may be repeated."),
         ] = None,
+        drop_raw: Annotated[
+            bool,
+            typer.Option(
+                help="Remove the raw segments once they are Parquet, which then is all there is of the traces; the run"
+                " cannot be gone on with. Only where all was collected."
+            ),
+        ] = False,
         as_json: Annotated[bool, typer.Option("--json", help="The result as JSON.")] = False,
     ) -> None:
         """Stop what runs, wait until it has drained, and pull every node's trace. Prints the run's directory.
 
+        The traces are there as the agents wrote them (trace/raw), and as Parquet with named columns (trace/parquet).
         All that ran since the last collection is one run, with every plan: the agents hand these over as well. While a
         plan goes on, they keep their traces for its run.
         What cannot be reached is named and the rest collected: exit code 1. Not drained in time: exit code 4.
@@ -69,8 +78,7 @@ def register(app: typer.Typer) -> None:
         from coordinator.fleet.collection import run_plans
 
         progress, file = LineProgress(), address_file.load(addresses)
-        if resume is None:
-            collection.check_out(output)
+        _check(output, resume)
         given = _given(plan, resume)
         wanted = _Wanted(given, given is not None and plan is not None, _files(plan, given, earlier or []))
         with Agents(file.nodes) as agents:
@@ -98,11 +106,8 @@ def register(app: typer.Typer) -> None:
                 tell(f"interrupted; the same command with --resume {run} goes on")
                 raise
         problems = done.problems + absent
-        if as_json:
-            values = {"run": str(done.run), "records": done.records, "traces": done.traces, "problems": problems}
-            typer.echo(json.dumps(values | {"drained": drain and not left}))
-        else:
-            typer.echo(str(done.run))
+        _land(done, drop_raw, over and not problems, progress)
+        _tell(done, problems, drain and not left, as_json)
         if not done.ran and not problems:
             why = "it has not run there, or another run has its trace, with which nodes free it"
             progress(f"no node has any record of plan {made.hash[:8]}: {why}")
@@ -110,6 +115,41 @@ def register(app: typer.Typer) -> None:
             raise CoordinatorError(*(Mistake("not_collected", text) for text in problems))
         if left:
             raise OutOfTimeError(Mistake("not_drained", f"not drained within {timeout:g} s"), details=left)
+
+
+def _check(output: Path, resume: Path | None) -> None:
+    """Raises BadInputError where nothing could be collected, before anything is stopped for it."""
+    from coordinator.errors import bad_file
+    from coordinator.fleet.collection import collect as collection
+
+    if resume is None:
+        collection.check_out(output)
+    elif (resume / "trace" / "parquet").is_dir() and not (resume / "trace" / "raw").is_dir():
+        text = "has no raw segments any more, so it cannot be gone on with"
+        raise bad_file(resume, "no_trace", text, "collect into a new directory")
+
+
+def _land(done: Collected, drop: bool, whole: bool, progress: LineProgress) -> None:
+    """The traces as Parquet; where there is no room, a report makes up for it. drop: raw ones go, if it is whole."""
+    from coordinator.report.landing import landed_run
+
+    firsts = {(str(each["node"]), str(each["boot"])): int(each["first"]) for each in done.traces}
+    progress("traces to Parquet")
+    try:
+        landed_run.land(done.run, firsts)
+        if drop and not (whole and landed_run.drop_raw(done.run, firsts)):
+            progress("the raw segments are kept: not all was collected, or not all of it is Parquet")
+    except OSError as error:
+        progress(f"the traces are not Parquet yet, a large report makes them so: {error.strerror or error}")
+
+
+def _tell(done: Collected, problems: list[str], drained: bool, as_json: bool) -> None:
+    """The result on stdout."""
+    if as_json:
+        values = {"run": str(done.run), "records": done.records, "traces": done.traces, "problems": problems}
+        typer.echo(json.dumps(values | {"drained": drained}))
+    else:
+        typer.echo(str(done.run))
 
 
 @dataclass(frozen=True)

@@ -7,24 +7,32 @@ Nothing in a trace can make this fail: what cannot be used is left out and said 
 complete follows from the counts in run.json. Layouts come from protos/records.py alone.
 """
 
+from __future__ import annotations
+
 import json
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field
+from functools import partial
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from coordinator.error_codes import Code
 from coordinator.errors import CoordinatorError, Mistake
 from coordinator.report.facts.merged_plans import join
 from coordinator.report.facts.plan_view import PlanUnreadableError, PlanView, read_plan
+from coordinator.report.landing.record_array import SEQ_LIMIT
+from coordinator.report.landing.segment_files import SUFFIX, SegmentSummary, Stored, follow, is_boot
 from protos import plan_document
 from protos.plan_document import Plan, PlanFileError
-from protos.records import KINDS, VIRTUAL, Record, unpack_records
+from protos.records import KINDS, RECORD_BYTES, Record, unpack_records
 from protos.run_document import RunDocument, unpacked
-from protos.segments import Trail, bodies
+
+if TYPE_CHECKING:
+    from coordinator.report.landing.landed_run import Landed
 
 MEND_DOCUMENT = "put a copy of it in its place"
-SEQ_LIMIT = 1 << 63  # a lineage's seq beyond it is damage; it also keeps within Spark's integers
+MOST_READ = 32 << 20  # bytes of raw segments; larger ones are not read where a seal tells of them
+MOST_HELD = 2_000_000  # records of an incarnation; more are read anew each time
 
 
 class NoRunError(CoordinatorError):
@@ -56,13 +64,14 @@ class Declared:
 
 @dataclass(frozen=True)
 class Incarnation:
-    """One runtime process's trace. chunks: whole records of its segments, in order, headers cut off."""
+    """One runtime process's trace. chunks: whole records of its segments, in order, headers cut off; of large runs they
+    are read anew each time."""
 
     number: int  # in the run, from 0, by node number and boot
     node: int
     boot: int
     declared: Declared
-    chunks: tuple[bytes, ...] = ()
+    chunks: tuple[bytes, ...] | Stored = ()
     clock: str = ""
     virtual: bool = False
 
@@ -70,6 +79,13 @@ class Incarnation:
     def boot_hex(self) -> str:
         """The boot number in 16 hexadecimal digits, as file names have it."""
         return f"{self.boot:016x}"
+
+    @property
+    def places(self) -> int:
+        """How many records there are, usable or not."""
+        if isinstance(self.chunks, Stored):
+            return self.chunks.places
+        return sum(map(len, self.chunks)) // RECORD_BYTES
 
 
 @dataclass(frozen=True)
@@ -85,6 +101,7 @@ class Run:
     damage: tuple[str, ...] = ()
     earlier: tuple[str, ...] = ()  # hashes of the plans before, in order
     going_on: frozenset[int] = frozenset()  # starts of hashes of plans that ran on and are another run's
+    firsts: Mapping[tuple[str, str], int] = field(default_factory=dict)  # as `first_records`
 
 
 def usable(record: Record) -> bool:
@@ -104,10 +121,13 @@ def records_of(incarnation: Incarnation) -> Iterator[tuple[int, Record]]:
 
 @dataclass
 class _Found:
-    trail: Trail | None = None
-    chunks: list[bytes] = field(default_factory=list)
-    clock: str = ""
-    virtual: bool = False
+    """What lies in the folder of an incarnation."""
+
+    summary: SegmentSummary = field(default_factory=SegmentSummary)
+    chunks: tuple[bytes, ...] | Stored = ()
+
+
+_Traces = dict[tuple[int, int], _Found]
 
 
 def read_run(path: Path) -> Run:
@@ -138,10 +158,8 @@ def _read_run(path: Path, document: dict[str, Any], damage: list[str]) -> Run:
         if not each.intact
     )
     declared = _declared(document, plan, damage)
-    raw = path / "trace" / "raw"
-    if not raw.is_dir() and any(each.records for each in declared.values()):
-        raise _no_run(raw, "no_trace", "is not there, so there is nothing to judge; give a copy of the run that has it")
-    found = _segments(raw, plan, declared, damage)
+    firsts = first_records(plan, declared)
+    found = _traces(path, plan, declared, firsts, damage)
     incarnations = []
     for number, key in enumerate(sorted({*declared, *found})):
         trace = found.get(key, _Found())
@@ -150,9 +168,9 @@ def _read_run(path: Path, document: dict[str, Any], damage: list[str]) -> Run:
             said = Declared(collected=not document.get("collecting", False))
             if said.collected:
                 damage.append(f"{plan.nodes[key[0]]}/{key[1]:016x}: a trace that run.json does not name")
-        if said.sealed and not (trace.trail and trace.trail.sealed):
+        if said.sealed and not trace.summary.sealed:
             damage.append(f"{plan.nodes[key[0]]}/{key[1]:016x}: its end is missing")
-        incarnations.append(Incarnation(number, *key, said, tuple(trace.chunks), trace.clock, trace.virtual))
+        incarnations.append(Incarnation(number, *key, said, trace.chunks, trace.summary.clock, trace.summary.virtual))
     name = str(document.get("run") or path.resolve().name)
     hashes = tuple(each.hash for each in earlier)
     going_on = _going_on(document)
@@ -168,6 +186,7 @@ def _read_run(path: Path, document: dict[str, Any], damage: list[str]) -> Run:
         damage=tuple(damage),
         earlier=hashes,
         going_on=going_on,
+        firsts=firsts,
     )
 
 
@@ -237,47 +256,70 @@ def _declared(document: Mapping[str, Any], plan: PlanView, damage: list[str]) ->
     return declared
 
 
-def _segments(
-    root: Path, plan: PlanView, declared: Mapping[tuple[int, int], Declared], damage: list[str]
-) -> dict[tuple[int, int], _Found]:
-    found: dict[tuple[int, int], _Found] = {}
+def _traces(
+    path: Path,
+    plan: PlanView,
+    declared: Mapping[tuple[int, int], Declared],
+    firsts: Mapping[tuple[str, str], int],
+    damage: list[str],
+) -> _Traces:
+    """From the raw segments, as far as they are read fast; else from what was landed of them."""
+    raw = path / "trace" / "raw"
+    if raw.is_dir() and sum(each.stat().st_size for each in raw.glob(f"*/*/*{SUFFIX}")) < MOST_READ:
+        return _segments(raw, plan, firsts, damage)
+    from coordinator.report.landing import landed_run
+
+    landed = landed_run.find(path, firsts)
+    if landed is not None:
+        return _sealed(path, landed, plan, damage)
+    if not raw.is_dir() and any(each.records for each in declared.values()):
+        raise _no_run(raw, "no_trace", "is not there, so there is nothing to judge; give a copy of the run that has it")
+    return _segments(raw, plan, firsts, damage)
+
+
+def first_records(plan: PlanView, declared: Mapping[tuple[int, int], Declared]) -> dict[tuple[str, str], int]:
+    """By the names of node and folder, the number of an incarnation's first record."""
+    return {(plan.nodes[node], f"{boot:016x}"): each.first for (node, boot), each in declared.items()}
+
+
+def _segments(root: Path, plan: PlanView, firsts: Mapping[tuple[str, str], int], damage: list[str]) -> _Traces:
+    found: _Traces = {}
     for directory in sorted(root.glob("*/*")):
-        node, boot = directory.parent.name, directory.name
-        place = f"{node}/{boot}"
-        if node not in plan.index or not _is_boot(boot):
-            damage.append(f"{place}: not a trace of a node of this plan; left out")
-            continue
-        key = plan.index[node], int(boot, 16)
-        trail = Trail(key[1], end=declared[key].first if key in declared else None)
-        trace = found.setdefault(key, _Found(trail))
-        before: int | None = None
-        for segment in sorted(directory.glob("*.trace")):
-            if segment.stem.isdigit():
-                if before is not None and int(segment.stem) != before + 1:
-                    damage.append(f"{place}: segments between {before:04d} and {segment.stem} are missing")
-                before = int(segment.stem)
-            _segment(segment, node, trail, trace, damage)
+        key = _key(directory.parent.name, directory.name, plan, damage)
+        if key is not None:
+            first = firsts.get((directory.parent.name, directory.name))
+            trace = found[key] = _Found()
+            held: list[bytes] = []
+            for body in follow(directory, first, trace.summary):
+                if trace.summary.places <= MOST_HELD:
+                    held.append(body)
+                else:
+                    held.clear()
+            again = Stored(partial(follow, directory, first), trace.summary.places)
+            trace.chunks = tuple(held) if trace.summary.places <= MOST_HELD else again
+            damage.extend(trace.summary.damage)
     return found
 
 
-def _is_boot(name: str) -> bool:
-    return len(name) == 16 and all(letter in "0123456789abcdef" for letter in name)
+def _sealed(path: Path, landed: Landed, plan: PlanView, damage: list[str]) -> _Traces:
+    """What the seal says; records are read when they are asked for."""
+    found: _Traces = {}
+    traces = {(each.node, each.boot): each for each in landed.seal.traces}
+    raw = path / "trace" / "raw"
+    for node, boot in sorted({*traces, *landed.seal.left_out}):
+        key = _key(node, boot, plan, damage)
+        if key is not None:
+            each = traces[node, boot]
+            told = SegmentSummary(each.clock, each.virtual, each.sealed, each.places, list(each.damage))
+            stored = Stored(partial(follow, raw / node / boot, each.first), each.places)
+            found[key] = _Found(told, stored if raw.is_dir() else landed.stored(each))
+            damage.extend(told.damage)
+    return found
 
 
-def _segment(path: Path, node: str, trail: Trail, trace: _Found, damage: list[str]) -> None:
-    place = f"{node}/{trail.boot:016x}/{path.name}"
-    try:
-        data = path.read_bytes()
-    except OSError as error:
-        damage.append(f"{place}: left out: {error}")
-        return
-    blocks = trail.follow(data)
-    damage.extend(f"{place}: {flaw.text}" for flaw in trail.flaws)
-    header = trail.header
-    if header is not None and header.node != node:
-        damage.append(f"{place}: left out: it belongs to {header.node}/{header.boot:016x}")
-        return
-    if header is not None:
-        trace.clock, trace.virtual = header.clock, trace.virtual or bool(header.flags & VIRTUAL)
-    if body := bodies(blocks):
-        trace.chunks.append(body)
+def _key(node: str, boot: str, plan: PlanView, damage: list[str]) -> tuple[int, int] | None:
+    """Node's number and boot, of a folder that is of an incarnation of this plan's."""
+    if node in plan.index and is_boot(boot):
+        return plan.index[node], int(boot, 16)
+    damage.append(f"{node}/{boot}: not a trace of a node of this plan; left out")
+    return None

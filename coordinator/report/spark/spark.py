@@ -1,7 +1,7 @@
 """The verdict as Spark columns: the same dict as verdict.py's for every trace, for several runs in one job.
 
-Raw segments become parquet first (columns.py). No row passes through Python: ledgers, results and latency breakdowns
-are joins, windows and aggregates keyed by `run`; Python turns the few rows of the aggregates into `Counts`.
+It reads what was landed (`landing`), and lands what was not. No row passes through Python: ledgers, results and latency
+breakdowns are joins, windows and aggregates keyed by `run`; Python turns the few rows of the aggregates into `Counts`.
 """
 
 from collections import Counter, defaultdict
@@ -47,7 +47,7 @@ from coordinator.report.spark.spark_tables import (  # fmt: skip
 )
 from coordinator.report.summary.assembly import assemble
 from protos import records as rec
-from protos.records import RECORD_BYTES, Gap, Load, Plan
+from protos.records import Gap, Load, Plan
 
 Progress = Callable[[str], None]
 WIDTH = 9  # integers per row that an aggregate brings back
@@ -64,8 +64,8 @@ def verdicts(spark: SparkSession, runs: Sequence[Run], progress: Progress = lamb
     try:
         progress("traces to parquet")
         tables = plans(spark, runs)
-        every = persist(traces(spark, runs))
-        mine = persist(spark_records.own(every, tables))
+        every = traces(spark, runs)
+        mine = persist(spark_records.own(every, tables).repartition(*LINEAGE))  # all that follows is by tuple
         rows = mine.where(is_(*LEDGER_KINDS))
         done = persist(spark_records.instances(rows))
         progress("completeness")
@@ -104,7 +104,6 @@ def scan(
     every: DataFrame, done: DataFrame, tables: Plans, runs: Sequence[Run]
 ) -> tuple[list[list[Trace]], dict[int, set[tuple[int, int]]]]:
     """Judge every incarnation, and find the exits that filtered."""
-    epoch = col("flags").bitwiseAND(rec.PLAN_EPOCH_MASK).cast("long")
     records_before, dropped = value(Load.records_before), value(Gap.dropped)
     misplaced = is_(rec.LOAD) & (records_before != col("place"))
     found = every.groupBy("run", "inc").agg(
@@ -126,7 +125,7 @@ def scan(
         )
         .distinct()
     )
-    epochs = every.where(is_(*LEDGER_KINDS)).groupBy("run", "inc", epoch.alias("plan_epoch")).count()
+    epochs = every.where(is_(*LEDGER_KINDS)).groupBy("run", "inc", value(Plan.plan_epoch).alias("plan_epoch")).count()
     given = F.expr("shiftright(outputs, cast(8 * exit as int))").bitwiseAND(lit(255))
     zero = (
         done.where((col("finals") > 0) & (col("lost") == 0) & (col("shed") == 0))
@@ -183,7 +182,7 @@ def scans(run: Run, rows: list[Row]) -> list[Scan]:
             else:
                 found[row.v0].unnamed += row.v2
     for incarnation, each in zip(run.incarnations, found, strict=True):
-        each.unusable = sum(len(chunk) // RECORD_BYTES for chunk in incarnation.chunks) - each.found
+        each.unusable = incarnation.places - each.found
         each.epochs, each.others = mine[incarnation.number], others[incarnation.number]
     return found
 

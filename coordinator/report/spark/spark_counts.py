@@ -4,7 +4,7 @@ from pyspark.sql import DataFrame
 from pyspark.sql import functions as F  # noqa: N812
 
 from coordinator.report.counts import ADMITTED, BEGUN, DURATION_LIMIT, TOLD, Rank
-from coordinator.report.spark.spark_records import LINEAGE, flagged, is_, of_result, of_unit, value
+from coordinator.report.spark.spark_records import LINEAGE, flagged, is_, named, of_result, of_unit, value
 from coordinator.report.spark.spark_results import duration, instant
 from coordinator.report.spark.spark_tables import Plans, col, lit
 from protos import records as rec
@@ -63,7 +63,7 @@ def refused(mine: DataFrame) -> DataFrame:
             col("kind").cast("long").alias("kind"),
             col("source").alias("ref"),
             value(Refused.reason).alias("word"),
-            col("flags").bitwiseAND(rec.PLAN_EPOCH_MASK).cast("long").alias("cause"),
+            named("plan_epoch").alias("cause"),
             count.alias("count"),
             (F.least(limit, value(Refused.refused_before)) + count).alias("upto"),
             instant(instant(value(Refused.first_at_ns)) - instant(value(Refused.age_hi_ns))).alias("low"),

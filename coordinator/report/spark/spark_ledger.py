@@ -16,7 +16,7 @@ from coordinator.report.counts import LOST_LINK, LOST_RESTART, POLICED, Outcome,
 from coordinator.report.facts.completeness import Status
 from coordinator.report.facts.plan_view import PEER, RESULT, UNIT
 from coordinator.report.facts.problems import Fault
-from coordinator.report.spark.spark_entries import arrivals, ends, links, settle
+from coordinator.report.spark.spark_entries import arrivals, ends, entries, links, nowhere, obligations, settle
 from coordinator.report.spark.spark_records import (
     BUCKET,
     LINK,
@@ -53,15 +53,17 @@ def keep(
 ) -> BalanceSheet:  # fmt: skip
     """Settle the ledger. rows: `own`; done: `instances`; statuses, nodes: spark_tables.status_tables; second:
     spark_tables.witnessed."""
-    arrived, nowhere = arrivals(rows, plans)
-    ended = ends(rows, plans)
-    settled = persist(settle(arrived.unionByName(ended.drop("kind", "why"))).join(statuses, ["run", "inc"]))
+    arrived = arrivals(rows, plans)
+    settled = persist(settle(entries(arrived, rows)).join(statuses, ["run", "inc"]))
     linked = persist(links(rows).join(nodes.withColumnRenamed("node", "to_node"), ["run", "to_node"], "left"))
     opened = settled.where(col("open") > 0)
-    problems = [nowhere, odd(rows, plans), open_problems(opened), excess(settled, plans), unsent(linked, nodes), second]
+    problems = [
+        nowhere(arrived), odd(rows, plans), open_problems(opened), excess(settled, plans), unsent(linked, nodes),
+        second,
+    ]  # fmt: skip
     return BalanceSheet(
-        obligations=arrived.groupBy("run").agg(F.count("*").alias("n")),
-        outcomes=outcomes(rows, ended, done, plans, opened, linked),
+        obligations=obligations(arrived, rows),
+        outcomes=outcomes(ends(rows, plans), done, plans, opened, linked),
         problems=persist(reduce(DataFrame.unionByName, problems)),
         misses=misses(rows, plans, done, opened, linked),
         linked=linked,
@@ -71,9 +73,7 @@ def keep(
 # -- what follows from it
 
 
-def outcomes(
-    rows: DataFrame, ended: DataFrame, done: DataFrame, plans: Plans, opened: DataFrame, linked: DataFrame
-) -> DataFrame:
+def outcomes(ended: DataFrame, done: DataFrame, plans: Plans, opened: DataFrame, linked: DataFrame) -> DataFrame:
     """run outcome cause n, unsummed."""
     units = plans.units.select("run", "ref", "exits")
     filtered = (col("outputs") == 0) & (col("shed") == 0) & (F.coalesce(col("exits"), lit(0)) > 0)

@@ -8,14 +8,13 @@ from pyspark.sql import functions as F  # noqa: N812
 
 from coordinator.report.facts.completeness import FACT_KINDS, LEDGER_KINDS
 from coordinator.report.facts.merged_plans import ID_BITS
-from coordinator.report.spark.spark_tables import Plans, col, lit
+from coordinator.report.spark.spark_tables import READ, Plans, col, lit
 from protos import records as rec
-from protos.record_layout import CLASSES, Field
-from protos.records import Absorbed, Degraded, Lost, Plan, Received, Sent, Shed
+from protos.record_layout import Field
+from protos.records import Plan, Shed
 
 LINEAGE = ["source", "epoch", "seq"]
 TUPLE = [*LINEAGE, "ordinal"]
-WORD_BITS = 64
 BUCKET = ["run", "inc", "consumer", *LINEAGE]
 INSTANCE = ["run", "inc", "at_node", "ref", *TUPLE]
 LINK = ["run", "from_node", "to_node", "stream", *TUPLE]
@@ -27,25 +26,13 @@ def is_(*kinds: int) -> Column:
 
 
 def value(field: Field) -> Column:
-    """A field of records that are all of its kind; the last word is signed here."""
-    if field.whole:
-        return col(field.column)
-    if field.shift and field.shift + field.bits == WORD_BITS:
-        return F.shiftrightunsigned(field.column, field.shift)
-    shifted = F.shiftright(field.column, field.shift) if field.shift else col(field.column)
-    return shifted.bitwiseAND(lit(field.mask))
+    """A field of records that are all of its kind; null of others, unless they have one of that name."""
+    return named(field.name)
 
 
-def named(name: str, *kinds: int) -> Column:
-    """The field of that name, of records of these kinds; null of others, unless it is in one place."""
-    places: dict[tuple[str, int, int], list[int]] = {}
-    for kind in kinds:
-        field = CLASSES[kind].fields[name]
-        places.setdefault((field.column, field.shift, field.bits), []).append(kind)
-    found = [(having, value(CLASSES[having[0]].fields[name])) for having in places.values()]
-    if len(found) == 1:
-        return found[0][1]
-    return F.coalesce(*(F.when(is_(*having), column) for having, column in found))
+def named(name: str) -> Column:
+    """The field of that name, of records of any kind that has it."""
+    return col(name if name in LINEAGE else READ + name)
 
 
 def consumer(kind: int, ref: Column, stream: Column | None = None) -> Column:
@@ -59,7 +46,7 @@ def consumer(kind: int, ref: Column, stream: Column | None = None) -> Column:
 
 def flagged() -> Column:
     """True for records with the flag of their kind."""
-    return col("flags") >= rec.FLAG
+    return col("flagged")
 
 
 def of_unit() -> Column:
@@ -78,24 +65,23 @@ def of_result() -> Column:
 
 def word() -> Column:
     """Outputs per exit, in RAN and LOST."""
-    return named("outputs", rec.RAN, rec.LOST)
+    return named("outputs")
 
 
 def instance_ordinal() -> Column:
     """The ordinal of the tuple that a RAN or LOST ended."""
-    return named("ordinal", rec.RAN, rec.LOST)
+    return named("ordinal")
 
 
 def surplus() -> Column:
     """Results that policing shed, in RAN and in LOST of a unit."""
-    return named("policed_results", rec.RAN, rec.LOST)
+    return named("policed_results")
 
 
 def own(traces: DataFrame, plans: Plans) -> DataFrame:
     """The records of each run's plans that are judged (the ledgers' and FACT_KINDS), with the ids of the joined view
     (`merged_plans.py`): their plan epoch is named by a PLAN record with the hash of one of them."""
-    epoch = col("flags").bitwiseAND(rec.PLAN_EPOCH_MASK).cast("long")
-    named = (
+    epochs = (
         traces.where(is_(rec.PLAN))
         .withColumn("hash", value(Plan.stamp))
         .join(plans.hashes, ["run", "hash"])
@@ -103,8 +89,9 @@ def own(traces: DataFrame, plans: Plans) -> DataFrame:
         .groupBy("run", "inc", "plan_epoch")
         .agg(F.min("number").alias("number"))
     )
-    judged = traces.where(is_(*LEDGER_KINDS, *FACT_KINDS)).withColumn("plan_epoch", epoch)
-    return moved(judged.join(F.broadcast(named), ["run", "inc", "plan_epoch"]).drop("plan_epoch"), plans)
+    judged = traces.where(is_(*LEDGER_KINDS, *FACT_KINDS)).withColumn("plan_epoch", value(Plan.plan_epoch))
+    found = judged.join(F.broadcast(epochs), ["run", "inc", "plan_epoch"]).drop("plan_epoch")
+    return moved(found, plans) if plans.moved else found.drop("number")
 
 
 def moved(rows: DataFrame, plans: Plans) -> DataFrame:
@@ -113,27 +100,17 @@ def moved(rows: DataFrame, plans: Plans) -> DataFrame:
     everywhere = is_(rec.SHED, rec.LOST) & (col("ref") == rec.NO_REF)
     to_peer = is_(rec.LOST) & flagged()
     has_ref = ~is_(rec.SENT, rec.RECEIVED) & ~everywhere & ~to_peer
-    ids = (
-        (Absorbed.stream, is_(rec.ABSORBED)),
-        (Degraded.operator, is_(rec.DEGRADED)),
-        (Sent.stream, is_(rec.SENT)),
-        (Received.stream, is_(rec.RECEIVED)),
-        (Shed.stream, is_(rec.SHED)),
-        (Shed.operator, is_(rec.SHED) & (value(Shed.operator) != 0)),
-        (Lost.stream, is_(rec.LOST) & (everywhere | to_peer)),
-    )
-    shifted: dict[str, Column] = {}
-    for field, has in ids:
-        shifted[field.column] = shifted[field.column] | has if field.column in shifted else has
+    named_operator = is_(rec.DEGRADED) | (is_(rec.SHED) & (value(Shed.operator) != 0))
 
     def where(has: Column, name: str) -> Column:
-        return F.when(has, col(name).cast("long").bitwiseXOR(shift)).otherwise(col(name).cast("long"))
+        return F.when(has, col(name).bitwiseXOR(shift)).otherwise(col(name))
 
     found = rows.withColumns(
         {
-            "source": col("source").cast("long").bitwiseXOR(shift),
+            "source": col("source").bitwiseXOR(shift),
             "ref": where(has_ref, "ref"),
-            **{name: where(has, name) for name, has in shifted.items()},
+            READ + "stream": named("stream").bitwiseXOR(shift),
+            READ + "operator": where(named_operator, READ + "operator"),
         }
     )
     to_node = is_(rec.SENT, rec.RECEIVED) | to_peer

@@ -23,6 +23,10 @@ if TYPE_CHECKING:
 LOCAL = "local[2]"
 KILLED_S = 10.0
 SMALL = 30_000  # records; below it compiling generated code costs more than it saves (measured: equal at 50 000)
+LARGE = 5_000_000  # records; at a million the JVM's second compiler takes more time than it saves (126 s for 102)
+OF_A_TASK = 500_000  # records of a partition, about
+RECORD_BYTES_HELD = 500  # of the heap, for each record of one partition in each thread, and for what is kept of all
+LEAST_HEAP, MOST_HEAP = 1 << 30, 0.5  # bytes; share of what is free
 _QUIET = """\
 rootLogger.level = error
 rootLogger.appenderRef.stderr.ref = console
@@ -89,7 +93,8 @@ def _start(scratch: Path, java: Java, master: str, records: int) -> "SparkSessio
 
     log4j = scratch / "log4j2.properties"
     log4j.write_text(_QUIET)
-    options = "-XX:+UseSerialGC -XX:TieredStopAtLevel=1 -XX:NewSize=256m"
+    large = records >= LARGE
+    options = "-XX:+UseParallelGC" if large else "-XX:+UseSerialGC -XX:TieredStopAtLevel=1 -XX:NewSize=256m"
     options += f" -Dlog4j2.configurationFile=file:{log4j} -Djava.io.tmpdir={scratch}"
     settings = {
         "spark.ui.enabled": "false",
@@ -99,6 +104,8 @@ def _start(scratch: Path, java: Java, master: str, records: int) -> "SparkSessio
         "spark.sql.warehouse.dir": str(scratch / "warehouse"),
         # Damaged records may hold any 64 bits: arithmetic on them wraps instead of ending the job.
         "spark.sql.ansi.enabled": "false",
+        # What lies together by tuple is joined by tuple and more where it lies.
+        "spark.sql.requireAllClusterKeysForCoPartition": "false",
         # Boots are 16 hex digits, some of which look like numbers.
         "spark.sql.sources.partitionColumnTypeInference.enabled": "false",
     }
@@ -107,10 +114,12 @@ def _start(scratch: Path, java: Java, master: str, records: int) -> "SparkSessio
         settings |= {
             "spark.driver.bindAddress": "127.0.0.1",
             "spark.driver.host": "127.0.0.1",
-            "spark.sql.shuffle.partitions": "2",
+            "spark.sql.shuffle.partitions": str(max(2, -(-records // OF_A_TASK))),
             "spark.default.parallelism": "2",
             "spark.local.dir": str(scratch),
+            # Adaptive plans do not see how what is kept is partitioned, and would move it again for each grouping.
             "spark.sql.adaptive.enabled": "false",
+            "spark.driver.memory": f"{_heap(records) >> 20}m",
         }
         if records < SMALL:  # a task costs more than what there is to do in it
             settings |= {"spark.sql.shuffle.partitions": "1", "spark.default.parallelism": "1"}
@@ -131,6 +140,12 @@ def _start(scratch: Path, java: Java, master: str, records: int) -> "SparkSessio
         raise SparkUnavailableError(
             Mistake("spark_does_not_start", text, "--engine python gives the same verdict without it", "Spark")
         ) from error
+
+
+def _heap(records: int) -> int:
+    """Bytes of the heap of a local session; what has no room in it goes to the disk."""
+    most = max(LEAST_HEAP, MOST_HEAP * psutil.virtual_memory().available)
+    return int(min(LEAST_HEAP + records * RECORD_BYTES_HELD, most))
 
 
 @contextmanager

@@ -1,6 +1,7 @@
 """Tables that the Spark verdict joins: the runs' traces as one, their plans as small ones. Keys begin with `run`."""
 
-from collections.abc import Iterable, Sequence
+from collections import defaultdict
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from functools import reduce
 from typing import Any
@@ -8,19 +9,25 @@ from typing import Any
 import pyarrow as pa
 from pyspark.sql import Column, DataFrame, SparkSession
 from pyspark.sql import functions as F  # noqa: N812
-from pyspark.sql.types import IntegerType, LongType, StringType, StructField, StructType
+from pyspark.sql.types import BooleanType, IntegerType, LongType, StringType, StructField, StructType
 
+from coordinator.errors import unwritable
 from coordinator.report.facts.completeness import Trace, incomplete_nodes, unknown_nodes
 from coordinator.report.facts.plan_view import OUTPUT, PEER, UNIT, PlanView, Reach, consumer_id
 from coordinator.report.facts.reader import Run
-from coordinator.report.spark.columns import COLUMNS, write_parquet
+from coordinator.report.landing import record_columns
+from coordinator.report.landing.landed_run import land
 from coordinator.report.witness.compare import compare
+from protos.records import NO_REF
 
-_TYPES = {"int32": IntegerType(), "int64": LongType()}
+READ = "r_"  # before the name of a field, as plans have columns of the same names
+_TYPES = {"int32": IntegerType(), "int64": LongType(), "bool": BooleanType()}
 PARQUET_SCHEMA = StructType(
-    [StructField(name, _TYPES[kind.__name__]) for name, kind in COLUMNS.items()]
-    + [StructField("inc", LongType()), StructField("at_node", LongType()), StructField("clock", StringType())]
+    [StructField(each.name, _TYPES.get(str(each.type), StringType())) for each in record_columns.SCHEMA]
 )
+COMMON = ("place", *record_columns.LINEAGE)
+BY_SOURCE, BY_STREAM, BY_UNIT = range(3)  # what a record says of where something came
+REFS = ("unit", "peer", "output", "source_id", "operator")  # whom a record is about: the first that it has
 
 
 def col(name: str) -> Column:
@@ -44,20 +51,38 @@ def small(spark: SparkSession, columns: str, rows: Iterable[Sequence[Any]]) -> D
 
 
 def traces(spark: SparkSession, runs: Sequence[Run]) -> DataFrame:
-    """Every usable record of all runs: records' fields, `place`, `run`, `inc` (incarnation), `at_node`, `clock`."""
-    frames = []
+    """Every usable record of all runs: `run`, `inc` (incarnation), `at_node`, `clock`, `kind` by its number, `ref`,
+    `flagged`, what all kinds have, and the fields of the kinds with READ before their names."""
+    frames, places = [], []
     for number, run in enumerate(runs):
-        root = write_parquet(run)
-        if root is not None:
-            frame = spark.read.schema(PARQUET_SCHEMA).parquet(str(root))
-            if any(run.path.resolve() == later.path.resolve() for later in runs[number + 1 :]):
-                frame = frame.localCheckpoint()  # read now: the later run of that directory takes its parquet's place
-            frames.append(frame.withColumn("run", lit(number)))
+        try:
+            landed = land(run.path, run.firsts)
+        except OSError as error:
+            raise unwritable(run.path / "trace" / "parquet", error) from error
+        known = {(run.plan.nodes[each.node], each.boot_hex): each for each in run.incarnations}
+        for trace, sealed in enumerate(landed.seal.traces):
+            if each := known.get((sealed.node, sealed.boot)):
+                places.append((number, trace, each.number, each.node, each.clock))
+        if paths := landed.paths():
+            frames.append(spark.read.schema(PARQUET_SCHEMA).parquet(*paths).withColumn("run", lit(number)))
     if not frames:
-        return spark.createDataFrame([], PARQUET_SCHEMA).withColumn("run", lit(0))
+        frames.append(spark.createDataFrame([], PARQUET_SCHEMA).withColumn("run", lit(0)))
     every = reduce(DataFrame.unionByName, frames)
-    # A partition for each file of each run would be a task for each in every stage that follows.
-    return every.coalesce(spark.sparkContext.defaultParallelism) if len(frames) > 1 else every
+    if len(frames) > 1:  # a partition for each file of each run would be a task for each in every stage that follows
+        every = every.coalesce(spark.sparkContext.defaultParallelism)
+    flags = F.coalesce(*map(col, record_columns.FLAGS), F.lit(False))
+    numbers = F.array_position(F.array(*map(F.lit, record_columns.NAMES)), col("kind"))
+    named = every.select(
+        "run",
+        "trace",
+        *COMMON,
+        numbers.alias("kind"),
+        flags.alias("flagged"),
+        F.coalesce(*map(col, REFS), lit(NO_REF)).alias("ref"),
+        *(col(name).alias(READ + name) for name in record_columns.WORDS if name not in record_columns.LINEAGE),
+    )
+    where = small(spark, "run trace inc at_node clock:string", places)
+    return named.join(where, ["run", "trace"]).drop("trace")
 
 
 @dataclass(frozen=True)
@@ -71,12 +96,14 @@ class Plans:
     units: DataFrame  # run ref unit_node exits
     exits: DataFrame  # run ref exit stream
     consumers: DataFrame  # run at_node stream consumer
+    takers: DataFrame  # run by key at_node exit consumer: key is a source, a stream or a unit with exits
     before: DataFrame  # run ref operator kept through: exits of the unit before that operator, and with its own
     outputs: DataFrame  # run ref out_node deadline
     bounds: DataFrame  # run output plan bound: plan is its number in the run
     lead_units: DataFrame  # run output unit: the unit leads to the output
     lead_streams: DataFrame  # run output at_node stream
     windows: DataFrame  # run source: of windows
+    moved: bool  # whether any run has ids of several plans
 
 
 def signed(value: int) -> int:
@@ -114,6 +141,7 @@ def plans(spark: SparkSession, runs: Sequence[Run]) -> Plans:
             "run at_node stream consumer",
             [(n, *where, c) for n, p in views for where, found in p.consumers.items() for c in found],
         ),
+        takers=small(spark, "run by key at_node exit consumer", [(n, *row) for n, p in views for row in takers(p)]),
         before=small(
             spark,
             "run ref operator kept through",
@@ -136,7 +164,24 @@ def plans(spark: SparkSession, runs: Sequence[Run]) -> Plans:
             [(n, o, *where) for n, p in views for where in p.consumers for o in reaches[n].stream(*where)],
         ),
         windows=small(spark, "run source", [(n, source) for n, p in views for source in p.windows]),
+        moved=any(len(p.numbers) > 1 or p.same or p.peers for _, p in views),
     )
+
+
+def takers(plan: PlanView) -> Iterator[tuple[int, int, int, int, int]]:
+    """Who consumes what comes by a source, on a stream, or from an exit of a unit, at each node."""
+    for source, (node, stream) in plan.sources.items():
+        for consumer in plan.consumers.get((node, stream), ()):
+            yield BY_SOURCE, source, node, 0, consumer
+    made: dict[int, list[tuple[int, int]]] = defaultdict(list)
+    for unit in plan.units.values():
+        for exit_, stream in enumerate(unit.exits):
+            made[stream].append((unit.id, exit_))
+    for (node, stream), consumers in plan.consumers.items():
+        for consumer in consumers:
+            yield BY_STREAM, stream, node, 0, consumer
+            for unit_id, exit_ in made[stream]:
+                yield BY_UNIT, unit_id, node, exit_, consumer
 
 
 def reach_rows(number: int, plan: PlanView, seen: Iterable[tuple[int, int]]) -> list[tuple[int, int, int, int, bool]]:

@@ -9,7 +9,8 @@ import numpy as np
 from coordinator.report.facts.completeness import Status, Trace
 from coordinator.report.facts.plan_view import PlanView
 from coordinator.report.facts.problems import Fault
-from coordinator.report.facts.raw import raw_records, usable_records
+from coordinator.report.facts.raw import raw_records
+from coordinator.report.landing.record_array import usable_records
 from coordinator.report.witness.instants import Found
 from coordinator.report.witness.keys import Ints, Pairs
 from coordinator.report.witness.rows import Rows, mapped

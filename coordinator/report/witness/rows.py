@@ -10,7 +10,8 @@ import numpy as np
 from coordinator.report.facts.completeness import LEDGER_KINDS, Trace
 from coordinator.report.facts.merged_plans import ID_BITS
 from coordinator.report.facts.plan_view import PlanView
-from coordinator.report.facts.raw import Raw, raw_records, usable_records, value
+from coordinator.report.facts.raw import raw_records
+from coordinator.report.landing.record_array import Raw, usable_records, value
 from coordinator.report.witness.keys import Bools, Ints, codes
 from protos import records as rec
 from protos.record_layout import CLASSES, COLUMNS, Field

@@ -13,7 +13,8 @@ import numpy as np
 
 from coordinator.report.facts.completeness import Trace
 from coordinator.report.facts.problems import Fault, Problem
-from coordinator.report.facts.raw import Raw, raw_records, usable_records, value
+from coordinator.report.facts.raw import raw_records
+from coordinator.report.landing.record_array import Raw, usable_records, value
 from coordinator.report.witness.instants import Found
 from coordinator.report.witness.keys import Bools, Ints
 from coordinator.report.witness.rows import Rows

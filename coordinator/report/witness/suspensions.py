@@ -7,7 +7,8 @@ from collections.abc import Iterator, Sequence
 import numpy as np
 
 from coordinator.report.facts.completeness import Trace
-from coordinator.report.facts.raw import raw_records, usable_records, value
+from coordinator.report.facts.raw import raw_records
+from coordinator.report.landing.record_array import usable_records, value
 from coordinator.report.witness.keys import Bools, Ints, Pairs
 from coordinator.report.witness.rows import Rows
 from protos import records as rec

@@ -1,12 +1,15 @@
 """A run of which one record was changed, taken out or doubled, with every count that tells of it put right again."""
 
 import dataclasses
+import json
 import random
+from pathlib import Path
 
-from coordinator.report.facts.reader import Incarnation, Run
+from coordinator.report.facts.reader import Incarnation, Run, read_run
 from protos import records as rec
 from protos.record_layout import COLUMNS
 from protos.records import RECORD_BYTES, Record
+from tests import traces
 
 MS = 1_000_000
 STEPS_NS = (1, 1000, MS // 10, MS, 5 * MS, 10 * MS, 100 * MS, 5000 * MS)
@@ -33,6 +36,26 @@ def rewritten(run: Run, number: int, found: list[Record]) -> Run:
     )
     incarnations = [new if each.number == number else each for each in run.incarnations]
     return dataclasses.replace(run, incarnations=tuple(incarnations))
+
+
+def saved(run: Run, path: Path) -> Run:
+    """The same in a directory of its own, its checksums and counts put right."""
+    path.mkdir(parents=True)
+    document = json.loads((run.path / "run.json").read_text())
+    for each in run.incarnations:
+        node = run.plan.nodes[each.node]
+        header, _ = traces.read(run.path / "trace" / "raw" / node / each.boot_hex)
+        traces.write(path / "trace" / "raw" / node / each.boot_hex, header, _packed(each), rec.STATE_ENDED)
+        for entry in document["traces"]:
+            if (entry["node"], entry["boot"]) == (node, each.boot_hex):
+                entry["records"] = each.declared.records
+    (path / "plan.json").write_bytes((run.path / "plan.json").read_bytes())
+    (path / "run.json").write_text(json.dumps(document))
+    return read_run(path)
+
+
+def _packed(incarnation: Incarnation) -> list[bytes]:
+    return [each.packed() for each in records(incarnation)]
 
 
 def replaced(run: Run, number: int, place: int, **fields: int) -> Run:

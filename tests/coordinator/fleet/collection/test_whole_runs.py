@@ -103,3 +103,16 @@ def test_a_run_of_which_no_agent_has_the_plan_any_more_is_named(bereft: Street) 
     assert done.returncode == 1 and "nothing has run" not in done.stderr
     assert f"plan {bereft.plan.hash[:8]} ran on a, b" in done.stderr and "--plan plan.json" in done.stderr
     assert verdict(collected(bereft, "--earlier", "plan.json")).document()["conservation"]["admitted"] == 20
+
+
+def test_a_collection_is_landed_and_may_drop_what_it_was_landed_from(street: Street) -> None:
+    with street.connect() as agents:
+        deploy.deploy(street.plan, agents)
+    assert street.send(20) == 20
+    run = collected(street, "--drop-raw")
+    assert not (run.path / "trace" / "raw").exists() and (run.path / "trace" / "parquet" / "seal.json").exists()
+    report = verdict(run).document()
+    assert report["completeness"]["complete"] and report["conservation"]["balanced"]
+    assert report["conservation"]["admitted"] == 20
+    again = cli("collect", "--addresses", "addresses.json", "--resume", str(run.path), cwd=street.root)
+    assert again.returncode == 2 and "has no raw segments any more" in again.stderr

@@ -15,7 +15,7 @@ from coordinator.report.facts.reader import Run, read_run
 from coordinator.report.verdict import verdict
 from protos import records as rec
 from tests import traces
-from tests.coordinator.report.alterations import altered
+from tests.coordinator.report.alterations import altered, saved
 from tests.coordinator.report.facts import test_report_lacking
 from tests.coordinator.report.ledger import test_report_missing_windows
 from tests.coordinator.report.ledger.test_report_ordinals import deepest
@@ -179,7 +179,8 @@ def spoil(run: Run, dice: random.Random) -> None:
 def alterations(root: Path) -> list[Run]:
     """Records that were changed, checksums and all."""
     run = whole(root / "whole")
-    return [moved_origins(run, 10 * MS), *(altered(run, random.Random(seed))[1] for seed in (1, 4))]
+    made = [moved_origins(run, 10 * MS), *(altered(run, random.Random(seed))[1] for seed in (1, 4))]
+    return [saved(each, root / str(number)) for number, each in enumerate(made)]
 
 
 FAMILIES: dict[str, Callable[[Path], Sequence[Run]]] = {

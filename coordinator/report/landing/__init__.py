@@ -1,0 +1,1 @@
+"""Traces as Parquet: landed once, with named columns, and sealed."""
