@@ -13,6 +13,7 @@ import pytest
 
 from coordinator.change import apply_change, intention
 from coordinator.cli import app
+from coordinator.fleet.deployment import deployed_plans
 from coordinator.fleet.local import local_agents
 from coordinator.plan import plan_file
 from tests.coordinator.change.test_change_live import Lane
