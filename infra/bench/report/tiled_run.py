@@ -40,8 +40,15 @@ INSTANTS: Mapping[int, tuple[Field, ...]] = {
     rec.OUTPUT: (rec.Output.origin_lo_ns, rec.Output.origin_hi_ns),
     rec.WINDOW: (rec.Window.start, rec.Window.end),
 }
-NUMBERED = {rec.SENT: "w1", rec.RECEIVED: "w1", rec.GAVE_UP: "w1", rec.ACKED: "w1"}  # numbers of a link
-ORIGINS = ("w1", "w2")  # of ADMITTED and OUTPUT
+NUMBERED = {  # numbers of a link
+    rec.SENT: rec.Sent.link_seq.column, rec.RECEIVED: rec.Received.link_seq.column,
+    rec.GAVE_UP: rec.GaveUp.link_seq.column, rec.ACKED: rec.Acked.acknowledged_through.column,
+}  # fmt: skip
+ORIGINS = (rec.Output.origin_lo_ns.column, rec.Output.origin_hi_ns.column)  # and of ADMITTED
+AT = rec.Record.at_ns.column
+FAILED = rec.Lost.start_ns.column
+PARENT = rec.Merged.parent_source.column
+STATE = rec.Window.state.column
 
 
 def tiled(template: Path, folder: Path, records: int) -> int:
@@ -74,7 +81,7 @@ class _Steps:
     @classmethod
     def of(cls, run: Run, nodes: list[_Node]) -> _Steps:
         hop_ns = max((view.hop_ns for view in run.plan.windows.values()), default=1)
-        span_ns = max(int(node.body["w0"].max()) for node in nodes) - min(int(node.body["w0"].min()) for node in nodes)
+        span_ns = max(int(node.body[AT].max()) for node in nodes) - min(int(node.body[AT].min()) for node in nodes)
         ns = (span_ns // hop_ns + 2) * hop_ns
         tuples = np.zeros(max(run.plan.sources) + 1, np.int64)
         links: dict[tuple[int, int], int] = {}
@@ -85,7 +92,7 @@ class _Steps:
                 tuples[source] += int((admitted["source"] == source).sum())
             numbered = body[np.isin(body["kind"], (rec.SENT, rec.ACKED))]
             for peer in np.unique(numbered["ref"]).tolist():
-                links[here, peer] = int(numbered["w1"][numbered["ref"] == peer].max())
+                links[here, peer] = int(numbered[NUMBERED[rec.SENT]][numbered["ref"] == peer].max())
         for source, view in run.plan.windows.items():
             tuples[source] = ns // view.hop_ns
         return cls(ns, tuples, links, frozenset(run.plan.windows))
@@ -132,25 +139,25 @@ class _Node:
             turn = np.arange(first, min(times, first + together), dtype=np.int64)
             yield self._counted(self._moved(np.tile(self.body, len(turn)), np.repeat(turn, len(self.body)), steps))
         tail = self.tail.copy()
-        tail["w0"] += (times - 1) * steps.ns
+        tail[AT] += (times - 1) * steps.ns
         yield self._counted(tail)
 
     def _moved(self, raw: Raw, turn: Longs, steps: _Steps) -> Raw:
         kind = raw["kind"]
-        raw["w0"] += turn * steps.ns
+        raw[AT] += turn * steps.ns
         for number, fields in INSTANTS.items():
             mine = kind == number
             for each in fields:
                 raw[each.column][mine] += turn[mine] * steps.ns
-        failed = (kind == rec.LOST) & (raw["flags"] < rec.FLAG) & (raw["ref"] != rec.NO_REF) & (raw["w4"] != 0)
-        raw["w4"][failed] += turn[failed] * steps.ns
+        failed = (kind == rec.LOST) & (raw["flags"] < rec.FLAG) & (raw["ref"] != rec.NO_REF) & (raw[FAILED] != 0)
+        raw[FAILED][failed] += turn[failed] * steps.ns
         later = turn * steps.tuples[np.minimum(raw["source"], len(steps.tuples) - 1)]
         traced = np.isin(kind, WITH_LINEAGE)
         raw["seq"][traced] += later[traced].astype(np.uint64)
         merged = kind == rec.MERGED
-        parents = steps.tuples[np.minimum(raw["w1"], len(steps.tuples) - 1)]
+        parents = steps.tuples[np.minimum(raw[PARENT], len(steps.tuples) - 1)]
         raw["last"][merged] += (turn * parents)[merged].astype(np.uint64)
-        skipped = (kind == rec.WINDOW) & (raw["w1"] == rec.WINDOW_SKIPPED)
+        skipped = (kind == rec.WINDOW) & (raw[STATE] == rec.WINDOW_SKIPPED)
         raw["last"][skipped] += later[skipped].astype(np.uint64)
         here = self.incarnation.node
         for number, column in NUMBERED.items():
@@ -172,7 +179,7 @@ class _Node:
         """With LOAD records that say what was before them."""
         load, output = raw["kind"] == rec.LOAD, raw["kind"] == rec.OUTPUT
         places = self._written + np.arange(len(raw), dtype=np.int64)
-        spent = np.where(output, 2 * raw["w0"] - raw["w1"] - raw["w2"], 0)
+        spent = np.where(output, 2 * raw[AT] - raw[ORIGINS[0]] - raw[ORIGINS[1]], 0)
         latencies = self._latencies + np.cumsum(spent)
         admitted = self._admitted + np.cumsum(raw["kind"] == rec.ADMITTED)
         raw["last"][load] = places[load].astype(np.uint64)

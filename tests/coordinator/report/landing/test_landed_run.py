@@ -74,7 +74,7 @@ def test_records_come_back_as_they_were(run: Run) -> None:
         again = np.frombuffer(b"".join(landed.stored(sealed)), raw.dtype)
         kept = usable_records(raw)
         assert len(again) == len(raw) == sealed.places
-        for name in ("kind", "w0"):
+        for name in ("kind", rec.Record.at_ns.column):
             assert (again[name] == raw[name])[kept].all()
 
 
