@@ -3,13 +3,16 @@
 import hashlib
 import json
 import signal
+import socket
 import subprocess
 import sys
 import time
 from collections import Counter
 from collections.abc import Sequence
+from contextlib import suppress
 from dataclasses import asdict
 from pathlib import Path
+from random import SystemRandom
 from typing import Any
 
 import psutil
@@ -25,6 +28,18 @@ from protos import plan_pb2, records, segments
 ROOT = Path(__file__).parents[2]
 WHOLE = b'{"stands for":"the whole plan"}'
 HASH = hashlib.sha256(WHOLE).hexdigest()
+
+
+def free_ports(count: int) -> list[int]:
+    """Ports that nobody has, below those that the kernel gives to connections: else one that is tried while nobody
+    listens there may be given to whoever tries it, or to another test."""
+    low = int(Path("/proc/sys/net/ipv4/ip_local_port_range").read_text().split()[0])
+    found: list[int] = []
+    while len(found) < count:
+        port = SystemRandom().randrange(min(10_000, low // 2), low)
+        with suppress(OSError), socket.create_server(("127.0.0.1", port)):
+            found += [port] if port not in found else []
+    return found
 
 
 def cut_power(pid: int) -> None:

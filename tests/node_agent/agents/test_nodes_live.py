@@ -3,7 +3,6 @@
 import os
 import shutil
 import signal
-import socket
 from pathlib import Path
 from typing import Any
 
@@ -11,7 +10,7 @@ import pytest
 
 from node_agent.client.client import Admitted, Sink, Source
 from protos import plan_pb2, records
-from tests.node_agent.live import Agent, kinds, spooled, store, until
+from tests.node_agent.live import Agent, free_ports, kinds, spooled, store, until
 
 SECOND = 10**9
 TOLD = "is already here as incarnation"
@@ -65,16 +64,11 @@ def _diamond() -> tuple[plan_pb2.LocalPlan, plan_pb2.LocalPlan]:
     return a, b
 
 
-def _free_port() -> int:
-    with socket.create_server(("127.0.0.1", 0)) as server:
-        port: int = server.getsockname()[1]
-        return port
-
-
 @pytest.fixture
 def two(tmp_path: Path):
     """Directories and data ports of a and b with the diamond committed."""
-    ports = _free_port(), _free_port()
+    a_port, b_port = free_ports(2)
+    ports = a_port, b_port
     routes = ((0, "a", f"127.0.0.1:{ports[0]}"), (1, "b", f"127.0.0.1:{ports[1]}"))
     for plan in _diamond():
         store(tmp_path / plan.node, plan, routes)

@@ -17,7 +17,7 @@ from node_agent.client.client import Admitted, NotAcceptedError, NotTrustedError
 from node_agent.wire import frames
 from protos import agent_pb2, agent_pb2_grpc, plan_pb2, trace_pb2
 from protos import tuple_pb2 as pb
-from tests.node_agent.live import Agent, chain_plan, kinds, spooled, store, store_places, until
+from tests.node_agent.live import Agent, chain_plan, free_ports, kinds, spooled, store, store_places, until
 from tests.sentences import fault, problem_of
 from tests.tls_identities import OTHERS, Authority
 
@@ -82,17 +82,9 @@ def _hop(node: str) -> plan_pb2.LocalPlan:
     return plan_pb2.LocalPlan(**values)
 
 
-def _free_ports(count: int) -> list[int]:
-    servers = [socket.create_server(("127.0.0.1", 0)) for _ in range(count)]
-    ports = [server.getsockname()[1] for server in servers]
-    for server in servers:
-        server.close()
-    return ports
-
-
 def _pair(where: Path) -> tuple[int, int]:
     """The hop in both state directories; data ports of a and b."""
-    a, b = _free_ports(2)
+    a, b = free_ports(2)
     routes = ((0, "a", f"127.0.0.1:{a}"), (1, "b", f"127.0.0.1:{b}"))
     for node in "ab":
         store(where / node, _hop(node), routes)
