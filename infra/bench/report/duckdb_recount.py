@@ -198,17 +198,18 @@ def _table(base: duckdb.DuckDBPyConnection, name: str, columns: str, rows: Itera
 
 
 IN_UNIT = f"(kind = {RAN} OR (kind = {LOST} AND flags < {FLAG} AND ref <> {NO_REF}))"
-ORDINAL = f"""CASE kind WHEN {RAN} THEN (last >> 32) & 4294967295 WHEN {SENT} THEN w3 WHEN {RECEIVED} THEN w4
-    WHEN {OUTPUT} THEN w4 WHEN {SHED} THEN w2 WHEN {LOST} THEN w2 WHEN {MERGED} THEN w3 WHEN {ABSORBED} THEN w2
-    ELSE 0 END"""
-SURPLUS = f"CASE WHEN kind = {RAN} THEN (w4 >> 48) & 65535 ELSE w3 & 65535 END"
-OF_RESULT = f"(kind = {SHED} AND ref <> {NO_REF} AND (w1 IN ({SELECTIVITY}, {OUTDATED}) OR w4 <> 0))"
+ORDINAL = f"""CASE kind WHEN {RAN} THEN (last >> 32) & 4294967295 WHEN {SENT} THEN word3 WHEN {RECEIVED} THEN word4
+    WHEN {OUTPUT} THEN word4 WHEN {SHED} THEN word2 WHEN {LOST} THEN word2 WHEN {MERGED} THEN word3
+    WHEN {ABSORBED} THEN word2 ELSE 0 END"""
+SURPLUS = f"CASE WHEN kind = {RAN} THEN (word4 >> 48) & 65535 ELSE word3 & 65535 END"
+OF_RESULT = f"(kind = {SHED} AND ref <> {NO_REF} AND (word1 IN ({SELECTIVITY}, {OUTDATED}) OR word4 <> 0))"
 NOBODY = f"((kind = {SHED} OR (kind = {LOST} AND flags < {FLAG})) AND ref = {NO_REF})"
 TUPLE = "source, epoch, seq"
 
 BOOKS = (
     f"""CREATE VIEW facts AS SELECT r.*, {ORDINAL} AS ordinal FROM records r SEMI JOIN
-        (SELECT DISTINCT inc, w1 & 127 AS epoch FROM records WHERE kind = {PLAN} AND last = (SELECT stamp FROM plan)) p
+        (SELECT DISTINCT inc, word1 & 127 AS epoch FROM records
+            WHERE kind = {PLAN} AND last = (SELECT stamp FROM plan)) p
         ON p.inc = r.inc AND p.epoch = (r.flags & 127)""",
     f"""CREATE TABLE instances AS
     SELECT inc, node, ref, {TUPLE}, ordinal, bit_or(last & 4294967295) AS outputs, sum({SURPLUS}) AS shed,
@@ -221,7 +222,7 @@ BOOKS = (
     f"""CREATE TABLE cells AS WITH arrivals AS (
         SELECT inc, node, {TUPLE}, s.stream, 0 AS ordinal, 1 AS fixed, 0 AS free
             FROM facts JOIN sources s USING (source) WHERE kind = {ADMITTED}
-        UNION ALL SELECT inc, node, {TUPLE}, w3, ordinal, 1, 0 FROM facts WHERE kind = {RECEIVED}
+        UNION ALL SELECT inc, node, {TUPLE}, word3, ordinal, 1, 0 FROM facts WHERE kind = {RECEIVED}
         UNION ALL SELECT inc, node, {TUPLE}, stream,
             unnest(CASE WHEN n = 1 THEN [parent] ELSE list_transform(range(1, n + 1), lambda i: parent * 256 + i) END),
             0, 1 FROM given
@@ -234,20 +235,20 @@ BOOKS = (
         UNION ALL SELECT inc,
             CASE WHEN kind = {ABSORBED} THEN {SIDE} WHEN kind = {OUTPUT} THEN {OUT} WHEN kind = {SENT} THEN {PEER}
                 WHEN kind = {LOST} AND flags >= {FLAG} THEN {PEER} WHEN {OF_RESULT} THEN {RESULT} ELSE {UNIT} END,
-            ref, CASE WHEN kind = {ABSORBED} THEN w1 WHEN kind = {SENT} THEN w2
-                WHEN kind = {LOST} AND flags >= {FLAG} THEN w3 ELSE 0 END, {TUPLE}, ordinal, 0, 0, 1
+            ref, CASE WHEN kind = {ABSORBED} THEN word1 WHEN kind = {SENT} THEN word2
+                WHEN kind = {LOST} AND flags >= {FLAG} THEN word3 ELSE 0 END, {TUPLE}, ordinal, 0, 0, 1
         FROM facts WHERE kind IN ({RAN}, {SENT}, {OUTPUT}, {SHED}, {LOST}, {MERGED}, {ABSORBED})
             AND NOT (kind = {RAN} AND flags >= {FLAG}) AND NOT {NOBODY}
         UNION ALL SELECT f.inc, c.what, c.whom, CASE WHEN c.what IN ({SIDE}, {PEER}) THEN c.stream ELSE 0 END,
             f.source, f.epoch, f.seq, f.ordinal, 0, 0, 1
-        FROM facts f JOIN consumers c ON c.node = f.node AND c.stream = f.w3 WHERE {NOBODY}
+        FROM facts f JOIN consumers c ON c.node = f.node AND c.stream = f.word3 WHERE {NOBODY}
     )
     SELECT inc, what, ref, stream, {TUPLE}, ordinal, sum(fixed) AS fixed, sum(free) AS free, sum(ends) AS ends
     FROM owed GROUP BY ALL""",
     f"""CREATE TABLE links AS WITH both_ends AS (
-        SELECT node AS here, ref AS there, w2 AS stream, {TUPLE}, ordinal, 1 AS sent, 0 AS came
+        SELECT node AS here, ref AS there, word2 AS stream, {TUPLE}, ordinal, 1 AS sent, 0 AS came
             FROM facts WHERE kind = {SENT}
-        UNION ALL SELECT ref, node, w3, {TUPLE}, ordinal, 0, 1 FROM facts WHERE kind = {RECEIVED}
+        UNION ALL SELECT ref, node, word3, {TUPLE}, ordinal, 0, 1 FROM facts WHERE kind = {RECEIVED}
     ) SELECT here, there, stream, {TUPLE}, ordinal, sum(sent) AS sent, greatest(sum(sent) - sum(came), 0) AS gone
     FROM both_ends GROUP BY ALL""",
 )
@@ -265,7 +266,7 @@ OUTCOMES = f"""
     UNION ALL SELECT 'sent', coalesce(sum(sent - gone), 0) FROM links
     UNION ALL SELECT CASE kind WHEN {SHED} THEN 'shed' ELSE 'lost' END, sum(n) FROM (
         SELECT kind, CASE WHEN {NOBODY} THEN (SELECT count(*) FROM consumers c
-            WHERE c.node = f.node AND c.stream = f.w3) ELSE 1 END AS n
+            WHERE c.node = f.node AND c.stream = f.word3) ELSE 1 END AS n
         FROM facts f WHERE kind IN ({SHED}, {LOST})
         UNION ALL SELECT {LOST}, gone FROM links) GROUP BY 1"""
 
@@ -273,22 +274,22 @@ FILTERING = """SELECT DISTINCT unit, nth FROM instances JOIN exits ON unit = ref
     WHERE finals > 0 AND lost = 0 AND shed = 0 AND (outputs >> (8 * nth)) & 255 = 0"""
 
 KEPT = " + ".join(f"(CASE WHEN (outputs >> {8 * at}) & 255 > 0 THEN {1 << at} ELSE 0 END)" for at in range(4))
-_CLAMPED = [f"greatest({-ENDLESS_NS}, least({ENDLESS_NS}, w{n}))" for n in range(3)]
-BY_POLICY = f"CASE WHEN w1 IN ({ARRIVALS}, {SELECTIVITY}) THEN 4 ELSE 3 END"
+_CLAMPED = [f"greatest({-ENDLESS_NS}, least({ENDLESS_NS}, word{n}))" for n in range(3)]
+BY_POLICY = f"CASE WHEN word1 IN ({ARRIVALS}, {SELECTIVITY}) THEN 4 ELSE 3 END"
 
 # rank: 0 delivered, 2 lost, 3 shed, 4 policed, and 3 more each where something on the way may have filtered it
 ANSWERS = f"""CREATE TABLE answers AS WITH missed AS (
         SELECT CASE kind WHEN {SHED} THEN {BY_POLICY} ELSE 2 END AS rank, {UNIT} AS what, ref, 0 AS stream, 0 AS kept,
             {TUPLE}, ordinal FROM facts WHERE kind = {SHED} AND NOT {OF_RESULT} AND ref <> {NO_REF}
-        UNION ALL SELECT 2, {PEER}, ref, w3, 0, {TUPLE}, ordinal FROM facts WHERE kind = {LOST} AND flags >= {FLAG}
+        UNION ALL SELECT 2, {PEER}, ref, word3, 0, {TUPLE}, ordinal FROM facts WHERE kind = {LOST} AND flags >= {FLAG}
         UNION ALL SELECT CASE kind WHEN {SHED} THEN {BY_POLICY} ELSE 2 END, c.what, c.whom,
             CASE WHEN c.what = {PEER} THEN c.stream ELSE 0 END, 0, {TUPLE}, ordinal
-        FROM facts f JOIN consumers c ON c.node = f.node AND c.stream = f.w3 WHERE {NOBODY}
+        FROM facts f JOIN consumers c ON c.node = f.node AND c.stream = f.word3 WHERE {NOBODY}
         UNION ALL SELECT 2, {UNIT}, ref, 0, {KEPT}, {TUPLE}, ordinal FROM instances WHERE lost > 0
         UNION ALL SELECT {BY_POLICY}, {UNIT}, ref, 0,
-            CASE WHEN w1 IN ({SELECTIVITY}, {OUTDATED}) THEN coalesce(k.before, 0) ELSE coalesce(k.through, 0) END,
+            CASE WHEN word1 IN ({SELECTIVITY}, {OUTDATED}) THEN coalesce(k.before, 0) ELSE coalesce(k.through, 0) END,
             {TUPLE}, ordinal
-        FROM facts f LEFT JOIN kept k ON k.unit = f.ref AND k.operator = f.w4 WHERE {OF_RESULT}
+        FROM facts f LEFT JOIN kept k ON k.unit = f.ref AND k.operator = f.word4 WHERE {OF_RESULT}
         UNION ALL SELECT 2, {PEER}, there, stream, 0, {TUPLE}, ordinal FROM links WHERE gone > 0
     ), every AS (
         SELECT ref AS output, {TUPLE}, ordinal, 0 AS rank, {_CLAMPED[0]} - {_CLAMPED[1]} AS upper,

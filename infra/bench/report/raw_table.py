@@ -20,7 +20,7 @@ HEAD = struct.Struct("<4sHHII5QQ")
 SEAL, MISSING, FREED = 1, 2, 4
 RECORD = np.dtype([
     ("kind", "<u1"), ("flags", "<u1"), ("ref", "<u2"), ("source", "<u2"), ("epoch", "<u2"), ("seq", "<i8"),
-    ("w0", "<i8"), ("w1", "<i8"), ("w2", "<i8"), ("w3", "<i8"), ("w4", "<i8"), ("last", "<i8"),
+    ("word0", "<i8"), ("word1", "<i8"), ("word2", "<i8"), ("word3", "<i8"), ("word4", "<i8"), ("last", "<i8"),
 ])  # fmt: skip
 
 

@@ -19,10 +19,7 @@ from protos.record_layout import CLASSES, COLUMNS
 ROOT = Path(__file__).resolve().parents[3]
 ROOMS = ("protos", "node_agent", "coordinator", "sim_vehicles", "infra", "tests")
 WORDS = re.compile(r"w[0-9]")
-BY_POSITION = {
-    ROOT / "protos/record_layout.py", ROOT / "node_agent/core/facts.py",
-    ROOT / "infra/bench/report/raw_table.py",  # a recount that shares no code has the layout once more
-}  # fmt: skip
+BY_POSITION = {ROOT / "protos/record_layout.py", ROOT / "node_agent/core/facts.py"}
 
 # What is written at the columns ref, w0 to w4 and last, by kind, as the writers of node_agent have it.
 WRITTEN: dict[type[rec.Record], tuple[str, ...]] = {
