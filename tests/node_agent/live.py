@@ -31,8 +31,8 @@ HASH = hashlib.sha256(WHOLE).hexdigest()
 
 
 def free_ports(count: int) -> list[int]:
-    """Ports that nobody has, below those that the kernel gives to connections: else one that is tried while nobody
-    listens there may be given to whoever tries it, or to another test."""
+    """Free ports below those that the kernel gives to connections. A port above that is tried while nobody listens
+    there may be given to the one that tries it, or to another test."""
     low = int(Path("/proc/sys/net/ipv4/ip_local_port_range").read_text().split()[0])
     found: list[int] = []
     while len(found) < count:
