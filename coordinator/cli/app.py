@@ -86,8 +86,8 @@ def _add(name: str) -> None:
 
 def asked(arguments: Sequence[str]) -> tuple[str, ...]:
     """The command that a command line is for; none where it is for no single one, or for one that shares a file."""
-    words = [each for each in arguments if not each.startswith("-")]
-    return tuple(words[:1]) if words and words[0] in COMMANDS else ()
+    words = [each for each in arguments if each != "--log-json"]
+    return tuple(words[:1]) if words and words[0] in COMMANDS else ()  # before a command, --help is of all
 
 
 def run() -> None:

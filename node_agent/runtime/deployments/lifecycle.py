@@ -215,7 +215,7 @@ class Plans:
     def _draining(self) -> Deployed | None:
         """The latest plan that drains."""
         found = [each for each in self.by_hash.values() if each.state == DRAINING]
-        return max(found, key=lambda each: each.plan.epoch, default=None)
+        return max(found, key=lambda each: each.decided, default=None)
 
     @property
     def carries_tuples(self) -> bool:
