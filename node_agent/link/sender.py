@@ -53,8 +53,8 @@ class Sender(Generic[Tag]):
     """All that is sent to one peer. See the module's head for the rules.
 
     max_bytes, max_tuples: what the link holds at most (waiting and in flight); beyond it `offer` returns False.
-    stall_ns: with tuples in flight and no acknowledgement for so long, or with tuples that wait for credit and nothing
-    heard for so long, `stalled` says so.
+    stall_ns: with tuples in flight and no acknowledgement for so long, or with nothing heard for so long from a peer
+    that asks, `stalled` says so.
     """
 
     def __init__(
@@ -199,14 +199,13 @@ class Sender(Generic[Tag]):
         self._backoff.failed(at_ns)
 
     def stalled(self, at_ns: int) -> bool:
-        """Close the connection: tuples are in flight and the peer has not acknowledged any for too long, or they wait
-        for credit and the peer says nothing at all. One without power would never grant any."""
-        since_ns = self._progress_ns
-        if not self._flight:
-            if not self.connected or self._heard_ns is None or not self.held_bytes:
-                return False
-            since_ns = max(since_ns, self._heard_ns)
-        return at_ns - since_ns > self._stall_ns
+        """Close the connection: tuples are in flight and the peer has not acknowledged any for too long, or the peer
+        says nothing at all, whether tuples wait or not. One without power would never grant any credit, and what a
+        firewall has forgotten would be found out only when tuples come again."""
+        if self._flight and at_ns - self._progress_ns > self._stall_ns:
+            return True
+        silent_since_ns = self._heard_ns if self.connected else None
+        return silent_since_ns is not None and at_ns - silent_since_ns > self._stall_ns
 
     def due_ns(self) -> int | None:
         """The instant at which `poll` has something to do although nothing happens; None: never."""

@@ -287,12 +287,14 @@ def test_a_peer_that_stops_acknowledging_is_noticed() -> None:
     assert not sender.stalled(5000)
 
 
-def test_a_peer_that_grants_no_credit_and_says_nothing_is_noticed() -> None:
+def test_a_peer_that_says_nothing_is_noticed_before_tuples_come() -> None:
     sender = Sender(Facts(), stall_ns=100)
     sender.on_connected(0, 1, 0, 0, asks=True)
-    assert not sender.stalled(1000), "nothing waits"
-    sender.offer(1000, b"x", FOREVER, None)
-    assert sender.poll(1000) is None and not sender.stalled(1100) and sender.stalled(1101)
+    assert not sender.stalled(100) and sender.stalled(101), "although nothing waits"
+    sender.heard(1000)
+    sender.offer(1050, b"x", FOREVER, None)
+    assert sender.poll(1050) is None, "no credit"
+    assert not sender.stalled(1100) and sender.stalled(1101)
     sender.heard(1101)
     assert not sender.stalled(1201) and sender.stalled(1202)
     sender.on_disconnected(1203)

@@ -113,14 +113,13 @@ BUGS = (
     Bug(
         "stall_not_seen", "A connection over which nothing is acknowledged is kept.",
         "node_agent/link/sender.py",
-        "        return at_ns - since_ns > self._stall_ns\n", "        return False\n",
+        "        if self._flight and at_ns - self._progress_ns > self._stall_ns:\n", "        if not self:\n",
     ),
     Bug(
-        "silence_not_seen", "A connection over which no credit comes is kept, though its peer is dead.",
+        "silence_not_seen", "A connection over which nothing comes is kept, though its peer is dead.",
         "node_agent/link/sender.py",
-        "            if not self.connected or self._heard_ns is None or not self.held_bytes:\n"
-        "                return False\n",
-        "            return False\n",
+        "        silent_since_ns = self._heard_ns if self.connected else None\n",
+        "        silent_since_ns = None\n",
     ),
     Bug(
         "outcomes_not_recalled", "A client that connects again is not told of outcomes that it may have missed.",

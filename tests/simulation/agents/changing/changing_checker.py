@@ -104,8 +104,15 @@ class ChangeCheck(Check):
                 since < command.ended_ns and until > command.began_ns - SETTLED_NS for _, since, until in self.line.away
             )
             drains = "is being stopped here" in command.why  # the same plan, which another has followed a moment ago
+            if command.other_plan and self._file_that_runs(command.began_ns) != command.file:
+                continue  # somebody has deployed that one meanwhile
             if alone and command.result == "failed" and not drains and (reached or command.kind == "fail_over"):
                 self.found.say(f"{command.kind} of {command.file} has failed: {command.why}")
+
+    def _file_that_runs(self, at_ns: int) -> str:
+        """The one of the last command that has committed by then."""
+        done = [each for each in self.line.commands if each.result == "committed" and each.ended_ns <= at_ns]
+        return max(done, key=lambda each: each.ended_ns).file if done else ""
 
     def _steady(self) -> None:
         """Every tuple of a time in which one plan runs gives all its results, in time."""

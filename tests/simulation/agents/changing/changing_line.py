@@ -64,11 +64,13 @@ LOOK_NS = 14 * SECOND  # after it was mended
 
 @dataclass
 class Command(Deployment):
-    """kind: deploy, fail_over, add or remove; file: of the plan; ended_ns: 0 as long as it is at it."""
+    """kind: deploy, fail_over, add or remove; file: of the plan; ended_ns: 0 while it is at it; other_plan: refused,
+    since the nodes run another one."""
 
     kind: str = "deploy"
     file: str = PLAN
     ended_ns: int = 0
+    other_plan: bool = False
 
 
 class Counted(NamedTuple):
@@ -212,7 +214,8 @@ class ChangingLine(AgentsLine):
                 return
             except CoordinatorError as error:
                 command.result, command.why = "failed", str(error)
-                self.happened["change refused"] += isinstance(error, deployed_plans.OtherPlanError)
+                command.other_plan = isinstance(error, deployed_plans.OtherPlanError)
+                self.happened["change refused"] += command.other_plan
             finally:
                 command.ended_ns = self.time.now_ns
             process.sleep(SECOND)
