@@ -10,6 +10,9 @@ from collections import deque
 from collections.abc import Iterable, Mapping, Sequence
 from operator import itemgetter
 
+import numpy as np
+import numpy.typing as npt
+
 from coordinator.report.facts.reader import Incarnation, Run
 from protos.records import Clock
 
@@ -46,6 +49,15 @@ class OneClock:
         """An instant of that clock domain, on the reference."""
         for knots, sign in self._conversions.get(clock, ()):
             at_ns += sign * _between(knots, at_ns)
+        return at_ns
+
+    def many(self, clock: str, at_ns: npt.NDArray[np.int64]) -> npt.NDArray[np.int64]:
+        """As `at`, of many instants of one clock domain, to some ns."""
+        for knots, sign in self._conversions.get(clock, ()):
+            instants, offsets = np.array(knots, np.int64).T
+            first = offsets[0]
+            between = np.interp(at_ns - instants[0], instants - instants[0], offsets - first)
+            at_ns = at_ns + sign * (first + between.astype(np.int64))
         return at_ns
 
 

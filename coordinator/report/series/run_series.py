@@ -1,0 +1,153 @@
+"""The second pass over a run: everything that its page draws over time, at once."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+
+import numpy as np
+
+from coordinator.report.facts.reader import Incarnation, Run
+from coordinator.report.series.incidents import Costs, Incident, Refusal, of_nodes, of_plans, of_refusals
+from coordinator.report.series.latency_series import LatencyBin, LatencySeries
+from coordinator.report.series.own_records import Ints, Own, own, pieces
+from coordinator.report.series.run_clock import RunClock
+from coordinator.report.series.slowest_results import SlowestResults, SlowResult
+from coordinator.report.series.utilisation_series import UnitUse, UtilisationSeries
+from protos import records as rec
+
+BINS = 200  # of what went wrong
+MOST_REFUSALS = 5_000  # records that are looked at
+ENDS: Mapping[int, str] = {rec.SHED: "shed", rec.LOST: "lost"}
+
+
+@dataclass(frozen=True, slots=True)
+class NodeTime:
+    """A node: (from, until) of each of its runtimes; shed, lost: tuples, by bin."""
+
+    node: str
+    present: tuple[tuple[int, int], ...]
+    shed: tuple[int, ...]
+    lost: tuple[int, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class RunSeries:
+    """Of one run. latencies: by output, which earlier plans may call the same; late: results of all outputs, by bin of
+    bin_ns; use_bin_ns: of `uses`, by unit."""
+
+    clock: RunClock
+    length_ns: int
+    latencies: Mapping[str, list[LatencyBin]]
+    uses: Mapping[int, UnitUse]
+    use_bin_ns: int
+    nodes: tuple[NodeTime, ...]
+    bin_ns: int
+    late: tuple[int, ...]
+    incidents: tuple[Incident, ...]
+    slowest: tuple[SlowResult, ...]
+
+
+def run_series(run: Run) -> RunSeries:
+    """Reads the run's records twice."""
+    clock = RunClock(run)
+    found = _Pass(run, clock)
+    for presence in clock.presences:
+        for raw in pieces(presence.incarnation):
+            found.add(presence.incarnation, own(raw, presence.epochs))
+    return found.series()
+
+
+class _Pass:
+    def __init__(self, run: Run, clock: RunClock) -> None:
+        self._run, self._clock, length_ns = run, clock, clock.length_ns
+        self._latency = LatencySeries(run.plan, length_ns)
+        self._use = UtilisationSeries(run.plan, length_ns)
+        self._slowest = SlowestResults(run.plan)
+        self._bin_ns = length_ns // BINS + 1
+        self._late = np.zeros(BINS, np.int64)
+        self._ends = {(kind, node): np.zeros(BINS, np.int64) for kind in ENDS for node in run.plan.nodes}
+        self._after_ns = max((output.deadline_ns for output in run.plan.outputs.values()), default=0)
+        refusals = [each for presence in clock.presences for each in self._refusals(presence.incarnation)]
+        incidents = [
+            *of_nodes(run, clock),
+            *of_plans(run, clock),
+            *of_refusals(refusals, max(self._bin_ns, self._after_ns)),
+        ]
+        self._costs = Costs(incidents, length_ns, self._after_ns)
+
+    def _refusals(self, incarnation: Incarnation) -> list[Refusal]:
+        found: list[Refusal] = []
+        names = {source.id: source.name for local in self._run.plan.made.nodes.values() for source in local.sources}
+        for raw in pieces(incarnation):
+            mine = Own(raw[raw["kind"] == rec.REFUSED], np.zeros(0, np.int64))
+            if not len(mine) or len(found) > MOST_REFUSALS:
+                continue
+            until_ns = self._clock.many(incarnation, mine[rec.Record.at_ns])
+            from_ns = np.minimum(self._clock.many(incarnation, mine[rec.Refused.first_at_ns]), until_ns)
+            for source, reason, since, until, tuples in zip(
+                mine[rec.Refused.source_id].tolist(), mine[rec.Refused.reason].tolist(), from_ns.tolist(),
+                until_ns.tolist(), mine[rec.Refused.tuples].tolist(), strict=True,
+            ):  # fmt: skip
+                why = rec.REASONS[reason] if 0 < reason < len(rec.REASONS) else f"reason {reason}"
+                if why != "stopped":
+                    name = names.get(source, str(source))
+                    found.append(
+                        Refusal(self._run.plan.nodes[incarnation.node], name, why, max(0, since), until, tuples)
+                    )
+        return found[:MOST_REFUSALS]
+
+    def add(self, incarnation: Incarnation, records: Own) -> None:
+        """Some records of one runtime."""
+        clock = self._clock
+        results = records.of(rec.OUTPUT)
+        at_ns = clock.many(incarnation, results[rec.Record.at_ns])
+        self._latency.add(results, at_ns)
+        self._slowest.add(incarnation, results)
+        least_ns = results[rec.Record.at_ns] - results[rec.Output.origin_hi_ns]
+        late_ns = at_ns[least_ns > results[rec.Output.deadline_ns]]
+        self._late += self._binned(late_ns)
+        self._costs.add("late", late_ns)
+        ran = records.of(rec.RAN)
+        start_ns, end_ns = (clock.many(incarnation, ran[each]) for each in (rec.Ran.start_ns, rec.Ran.end_ns))
+        self._use.add(ran, start_ns, end_ns)
+        for kind, what in ENDS.items():
+            ended_ns = clock.many(incarnation, records.of(kind)[rec.Record.at_ns])
+            self._ends[kind, incarnation.node] += self._binned(ended_ns)
+            self._costs.add("shed" if what == "shed" else "lost", ended_ns)
+        refused = records.of(rec.REFUSED)
+        self._costs.add("refused", clock.many(incarnation, refused[rec.Record.at_ns]), refused[rec.Refused.tuples])
+
+    def _binned(self, at_ns: Ints) -> Ints:
+        return np.bincount(np.clip(at_ns // self._bin_ns, 0, BINS - 1), minlength=BINS)
+
+    def series(self) -> RunSeries:
+        """When all have been added."""
+        plan = self._run.plan
+        present: dict[int, list[tuple[int, int]]] = {number: [] for number in plan.nodes}
+        for one in self._clock.presences:
+            present[one.incarnation.node].append((one.from_ns, one.until_ns))
+        nodes = (
+            NodeTime(
+                name,
+                tuple(sorted(present[number])),
+                tuple(self._ends[rec.SHED, number].tolist()),
+                tuple(self._ends[rec.LOST, number].tolist()),
+            )
+            for number, name in plan.nodes.items()
+        )
+        return RunSeries(
+            clock=self._clock,
+            length_ns=self._clock.length_ns,
+            latencies={view.name: self._latency.bins(id_) for id_, view in plan.outputs.items()},
+            uses=self._use.uses(),
+            use_bin_ns=self._use.width_ns,
+            nodes=tuple(nodes),
+            bin_ns=self._bin_ns,
+            late=tuple(self._late.tolist()),
+            incidents=tuple(self._costs.told()),
+            slowest=tuple(self._slowest.worst_first()),
+        )
+
+
+__all__ = ["NodeTime", "RunSeries", "run_series"]
