@@ -353,7 +353,9 @@
   function follow() {  // a link into what is folded opens it
     const target = location.hash.length > 1 && document.getElementById(decodeURIComponent(location.hash.slice(1)));
     if (!target) return;
-    for (let each = target; each; each = each.parentElement) if (each.tagName === 'DETAILS') each.open = true;
+    for (let each = target.querySelector(':scope > details'); each; each = each.parentElement) {
+      if (each.tagName === 'DETAILS') each.open = true;
+    }
     target.scrollIntoView();
   }
   addEventListener('hashchange', follow);

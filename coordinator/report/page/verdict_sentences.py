@@ -25,7 +25,7 @@ CAUSES: Mapping[str, str] = {  # by CauseKind
     "blocked": "they waited for other work",
     "batch": "they waited for their batch",
     "running": "operators took the time",
-    "link": "links took the time",
+    "link": "links took long, or lost them",
     "admission_age": "tuples were old when they were admitted",
     "clock": "clocks could not be compared",
     "pause": "a process stood still",
@@ -58,7 +58,7 @@ def sentence(report: Report, name: str) -> str:
     if state(found) == "met":
         return f"{_all(found.met)} met the deadline of {deadline}{_room(found)}"
     undecided, text = sum(found.between.values()), missed_share.text(share)
-    if not found.missed:
+    if not found.missed or not share[0]:
         return f"{undecided:,} results may have missed the deadline of {deadline} ({text}); {found.met:,} met it"
     whole = round(found.missed / share[0]) - undecided + found.between.get(missed_share.WINDOWS, 0)
     told = f"{found.missed:,} of {whole:,} {'result' if whole == 1 else 'results'} ({text})"
@@ -128,11 +128,11 @@ def overall(report: Report) -> str:
     if not total:
         return "The plan has no output."
     if counts["met"] == total:
-        return f"{'The output' if total == 1 else 'Both outputs' if total == 2 else f'All {total} outputs'} met every deadline."
+        return f"{_every(total)} met every deadline."
     if counts["nothing"] == total:
         return "Nothing was offered, so there is nothing to judge."
     if counts["missed"] == total > 1:
-        return f"{'Both' if total == 2 else f'All {total}'} outputs missed deadlines."
+        return f"{_every(total)} missed deadlines."
     parts = [f"{counts['missed']} of {total} outputs missed deadlines" if total > 1 else ""]
     if total == 1:
         parts = ["Deadlines were missed" if counts["missed"] else "Deadlines may have been missed"]
@@ -146,6 +146,10 @@ def overall(report: Report) -> str:
         parts.append(f"{counts['met']} met all of theirs")
     text = ", ".join(parts)
     return text[0].upper() + text[1:] + "."
+
+
+def _every(total: int) -> str:
+    return {1: "The output", 2: "Both outputs"}.get(total, f"All {total} outputs")
 
 
 __all__ = ["BADGES", "CAUSES", "ORDER", "because", "overall", "sentence", "state"]

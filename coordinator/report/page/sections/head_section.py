@@ -6,7 +6,7 @@ from collections.abc import Mapping, Sequence
 from html import escape
 
 from coordinator.report import missed_share
-from coordinator.report.page.elements import Shown, anchor, bullets, dot, folded
+from coordinator.report.page.elements import Shown, bullets, dot, folded
 from coordinator.report.page.run_labels import brief
 from coordinator.report.page.verdict_sentences import BADGES, ORDER, overall, sentence, state
 from coordinator.report.report_document import Query
@@ -33,7 +33,7 @@ def _about(shown: Shown) -> str:
     run = shown.run
     time = "virtual time" if run.virtual else "real time"
     after = f" after {', '.join(each[:8] for each in run.earlier)}" if run.earlier else ""
-    about = f"{run.name}, plan {run.plan.hash[:8]}{after}, {brief(shown.series.length_ns)} of {time}"
+    about = f"{run.name}, plan {run.plan.hash[:8]}{after}, {time}, {brief(shown.series.length_ns)}"
     text = f"{dot(shown.number)}<b>{escape(shown.name)}</b> <span class=soft>{escape(about)}</span>"
     scene = shown.report.verdict
     if isinstance(scene, Mapping) and "outcome" in scene:
@@ -78,7 +78,7 @@ def _list(shown: Shown, names: Sequence[str], linked: bool) -> str:
         css, word = BADGES[state(shown.report.outputs[name])]
         called = f"<code>{escape(name)}</code>"
         if linked:
-            called = f'<a href="#output-{anchor(name)}">{called}</a>'
+            called = f'<a href="#output-{list(shown.report.outputs).index(name)}">{called}</a>'
         told = escape(sentence(shown.report, name))
         items.append(f'<li><span class="badge {css}">{word}</span><span>{called}: {told}.</span></li>')
     return f'<ul class="verdicts">{"".join(items)}</ul>'

@@ -77,7 +77,13 @@ def _stories(shown: Shown) -> str:
     misses = shown.report.misses
     if misses is None or not misses.stories:
         return ""
-    return "<h3>The worst, told</h3>" + "".join(f"<p>{escape(story)}</p>" for story in misses.stories)
+    told = []
+    for n, story in enumerate(misses.stories):
+        first, _, rest = story.partition(". ")
+        told.append(
+            folded(f"{escape(first)}.", f"<p>{escape(rest)}</p>", opened=not n) if rest else f"<p>{escape(first)}</p>"
+        )
+    return f'<h3>The worst, told</h3><div class="misses">{"".join(told)}</div>'
 
 
 def _by_cause(shown: Shown) -> str:

@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from html import escape
 from itertools import pairwise
 
-from coordinator.report.page.elements import RUNS, Shown, anchor, behind, dot, folded, named, plot, row, section, table
+from coordinator.report.page.elements import RUNS, Shown, behind, dot, folded, named, plot, row, section, table
 from coordinator.report.page.run_labels import brief, milliseconds
 from coordinator.report.page.sections.hop_budgets import HopBudget, hop_budgets
 from coordinator.report.page.verdict_sentences import BADGES, ORDER, state
@@ -33,16 +33,12 @@ HOPS_NOTE = (
 def outputs_section(runs: Sequence[Shown]) -> str:
     """One fold per output, those that missed most first."""
     names = list(dict.fromkeys(name for shown in runs for name in shown.report.outputs))
-    names.sort(key=lambda name: _worst(runs, name))
-    folds = [
-        folded(_summary(runs, name), _output(runs, name), opened=len(names) <= OPENED or n < 1, css="card")
-        for n, name in enumerate(names)
-    ]
-    marked = (
-        fold.replace("<details", f'<details id="output-{anchor(name)}"', 1)
-        for name, fold in zip(names, folds, strict=True)
-    )
-    return section("Latency", "".join(marked), f"{NOTE} {HOPS_NOTE}")
+    folds = []
+    for n, name in enumerate(sorted(names, key=lambda name: _worst(runs, name))):
+        opened = len(names) <= OPENED or not n
+        folds.append(f'<div id="output-{names.index(name)}">')
+        folds.append(f"{folded(_summary(runs, name), _output(runs, name), opened=opened, css='card')}</div>")
+    return section("Latency", "".join(folds), f"{NOTE} {HOPS_NOTE}")
 
 
 def _found(runs: Sequence[Shown], name: str) -> list[tuple[Shown, Output]]:
