@@ -46,4 +46,8 @@ java() { .venv/bin/python -m coordinator.report.spark.java; }
 # shellcheck disable=SC2086  # names of packages, one a word
 if ! java >/dev/null 2>&1 && [ -z "${JAVA_HOME:-}" ] && may_install; then install $JAVA || true; fi
 if found=$(java 2>&1); then say "reports use Spark with $found"; else say "reports work in plain Python, without Spark: $found"; fi
+# Tests look at the report's page in a browser where there is one, and skip it where there is none.
+browser() { command -v chromedriver >/dev/null 2>&1; }
+if ! browser && may_install; then install chromium-driver || true; fi # it brings Chromium
+browser || say "the report's page is not tested in a browser: Chromium and its driver are not here (Debian: chromium-driver)"
 touch .venv/.ready

@@ -9,16 +9,29 @@ from bisect import bisect_right
 from collections import deque
 from collections.abc import Iterable, Mapping, Sequence
 from operator import itemgetter
+from typing import Protocol
 
 import numpy as np
 import numpy.typing as npt
 
 from coordinator.report.facts.reader import Incarnation, Run
-from protos.records import Clock
 
 FAR_NS = 1 << 61  # an offset beyond it is how an agent writes that it knows none
 Point = tuple[int, int]  # instant on the one clock, how far it is ahead of the other
 Knots = Sequence[Point]
+
+
+class Probe(Protocol):
+    """What a CLOCK record says of a peer's clock."""
+
+    @property
+    def at_ns(self) -> int: ...
+    @property
+    def peer(self) -> int: ...
+    @property
+    def offset_lo_ns(self) -> int: ...
+    @property
+    def offset_hi_ns(self) -> int: ...
 
 
 class OneClock:
@@ -27,7 +40,7 @@ class OneClock:
     alone: clock domains that no CLOCK record relates to it, each drawn from its own beginning.
     """
 
-    def __init__(self, run: Run, clocks: Iterable[tuple[Incarnation, Clock]], begins: Mapping[str, int]) -> None:
+    def __init__(self, run: Run, clocks: Iterable[tuple[Incarnation, Probe]], begins: Mapping[str, int]) -> None:
         """clocks: the CLOCK records. begins: the first instant seen in each clock domain."""
         domains = dict.fromkeys(incarnation.clock for incarnation in run.incarnations)
         self.reference = next(iter(domains), "")
@@ -61,7 +74,7 @@ class OneClock:
         return at_ns
 
 
-def _known(run: Run, clocks: Iterable[tuple[Incarnation, Clock]]) -> dict[tuple[str, str], tuple[Knots, int]]:
+def _known(run: Run, clocks: Iterable[tuple[Incarnation, Probe]]) -> dict[tuple[str, str], tuple[Knots, int]]:
     """(near, far) -> what to add to, or to take from, far's instants for near's. A node that had several clocks while
     it ran cannot be told from a record about it, so such records are left out."""
     had: dict[int, set[str]] = {}

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import numpy as np
 
-from coordinator.report.series.own_records import Ints
+from coordinator.report.series.record_rows import Ints
 
 PER_OCTAVE = 16  # a counter is 4.4 % wide, so its middle is off by 2.2 % at most
 LEAST_NS = 1 << 8  # shorter ones count as this

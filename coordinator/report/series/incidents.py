@@ -10,8 +10,9 @@ from typing import Literal
 import numpy as np
 
 from coordinator.report.facts.reader import Run
-from coordinator.report.series.own_records import Ints
-from coordinator.report.series.run_clock import Presence, RunClock
+from coordinator.report.series.record_rows import Ints
+from coordinator.report.series.run_clock import Presence, Refusal, RunClock
+from protos.records import REASON_STOPPED, REASONS
 
 MOST = 60  # of a run; the longest stay
 IncidentKind = Literal["away", "restarted", "asleep", "no_trace", "new_plan", "refused"]
@@ -37,18 +38,6 @@ class Incident:
     until_ns: int | None
     what: str
     cost: Cost = Cost()
-
-
-@dataclass(frozen=True, slots=True)
-class Refusal:
-    """Tuples that one record says were refused by a source of a node, for a reason."""
-
-    node: str
-    source: str
-    reason: str
-    from_ns: int
-    until_ns: int
-    tuples: int
 
 
 def of_nodes(run: Run, clock: RunClock) -> Iterator[Incident]:
@@ -91,21 +80,25 @@ def _between(node: str, before: Presence, after: Presence) -> Incident:
     return Incident("away" if before.crashed else "restarted", node, since_ns, until_ns, how)
 
 
-def of_refusals(refusals: Iterable[Refusal], apart_ns: int) -> Iterator[Incident]:
-    """Refusals of one source for one reason that follow one another within `apart_ns` are one."""
+def of_refusals(run: Run, node: int, refusals: Iterable[Refusal], apart_ns: int) -> Iterator[Incident]:
+    """Refusals of one source for one reason that follow one another within `apart_ns` are one. Those of a plan that was
+    told to end are none."""
+    names = {source.id: source.name for local in run.plan.made.nodes.values() for source in local.sources}
 
-    def same(one: Refusal) -> tuple[str, str, str]:
-        return one.node, one.source, one.reason
+    def same(one: Refusal) -> tuple[int, int]:
+        return one.source, one.reason
 
-    for (node, source, reason), found in groupby(sorted(refusals, key=lambda r: (same(r), r.from_ns)), key=same):
-        each = list(found)
+    refused = sorted((one for one in refusals if one.reason != REASON_STOPPED), key=lambda r: (same(r), r.from_ns))
+    for (id_, number), found in groupby(refused, key=same):
+        each, source = list(found), names.get(id_, str(id_))
+        reason = REASONS[number] if 0 < number < len(REASONS) else f"reason {number}"
         begin, end, tuples = each[0].from_ns, each[0].until_ns, each[0].tuples
         for one in each[1:]:
             if one.from_ns > end + apart_ns:
-                yield _refused(node, source, reason, begin, end, tuples)
+                yield _refused(run.plan.nodes[node], source, reason, begin, end, tuples)
                 begin, end, tuples = one.from_ns, one.until_ns, 0
             end, tuples = max(end, one.until_ns), tuples + one.tuples
-        yield _refused(node, source, reason, begin, end, tuples)
+        yield _refused(run.plan.nodes[node], source, reason, begin, end, tuples)
 
 
 def _refused(node: str, source: str, reason: str, begin: int, end: int, tuples: int) -> Incident:
@@ -144,4 +137,4 @@ def _length(one: Incident) -> tuple[bool, int]:
     return one.kind != "refused", (1 << 60) if one.until_ns is None else one.until_ns - one.from_ns
 
 
-__all__ = ["Cost", "Costs", "Incident", "IncidentKind", "Refusal", "of_nodes", "of_plans", "of_refusals"]
+__all__ = ["Cost", "Costs", "Incident", "IncidentKind", "of_nodes", "of_plans", "of_refusals"]

@@ -11,12 +11,13 @@ from dataclasses import dataclass
 import numpy as np
 
 from coordinator.report.facts.reader import Run
-from coordinator.report.series.own_records import Bools, Ints, Own, own, pieces
+from coordinator.report.series.record_rows import Bools, Ints, Own, RunRecords
 from coordinator.report.series.run_clock import RunClock
 from protos import records as rec
 
 SEEN = 1_500  # a gap below such a part of the window cannot be seen
 MOST_BARS = 600  # of a window, per unit
+WANTED = {rec.RAN: ("source", "epoch", "seq", "unit", "start_ns", "end_ns")}
 MARGIN = 10  # a window is widened by such a part of it on both sides
 
 
@@ -57,7 +58,9 @@ class UnitBars:
     left_out: int
 
 
-def instances_around(run: Run, clock: RunClock, focuses: Sequence[Focus], most: int) -> list[list[UnitBars]]:
+def instances_around(
+    run: Run, records: RunRecords, clock: RunClock, focuses: Sequence[Focus], most: int
+) -> list[list[UnitBars]]:
     """Per focus, by unit. most: bars of all together; focuses behind those that take them have none."""
     kept: list[dict[int, list[_Found]]] = [{} for _ in focuses]
     begins = np.array([focus.window[0] for focus in focuses], np.int64)
@@ -65,12 +68,10 @@ def instances_around(run: Run, clock: RunClock, focuses: Sequence[Focus], most: 
     for presence in clock.presences:
         if not focuses:
             break
-        for raw in pieces(presence.incarnation):
-            ran = own(raw[raw["kind"] == rec.RAN], presence.epochs)
+        for piece in records.pieces(presence.incarnation, WANTED):
+            ran = piece[rec.RAN].own(presence.epochs)
             if len(ran):
-                start_ns, end_ns = (
-                    clock.many(presence.incarnation, ran[each]) for each in (rec.Ran.start_ns, rec.Ran.end_ns)
-                )
+                start_ns, end_ns = (clock.many(presence.incarnation, ran[each]) for each in ("start_ns", "end_ns"))
                 touched = (begins < int(end_ns.max())) & (ends > int(start_ns.min()))
                 for n in np.flatnonzero(touched).tolist():
                     _collect(kept[n], focuses[n], ran, start_ns, end_ns)
@@ -95,8 +96,9 @@ def _collect(kept: dict[int, list[_Found]], focus: Focus, ran: Own, start_ns: In
     within = np.flatnonzero((start_ns < until_ns) & (end_ns > since_ns))
     if not len(within):
         return
-    raw, ids = ran.raw[within], ran.where(within).id(rec.Ran.unit)
-    mine = (raw["seq"] == focus.seq) & (raw["epoch"] == focus.epoch) & (raw["source"] == focus.source)
+    here = ran.where(within)
+    ids = here.id("unit")
+    mine = (here["seq"] == focus.seq) & (here["epoch"] == focus.epoch) & (here["source"] == focus.source)
     for unit in np.unique(ids).tolist():
         of = np.flatnonzero(ids == unit)
         starts, stops = np.maximum(start_ns[within][of], since_ns), np.minimum(end_ns[within][of], until_ns)

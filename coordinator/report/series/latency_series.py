@@ -8,8 +8,7 @@ import numpy as np
 
 from coordinator.report.facts.plan_view import PlanView
 from coordinator.report.series.durations import COUNTERS, counter, quantile_ns
-from coordinator.report.series.own_records import Ints, Own
-from protos.records import Output
+from coordinator.report.series.record_rows import Ints, Own
 
 MOST_BINS, ALL_BINS = 200, 8_000  # of an output, and of all together
 UNBOUNDED_NS = 1 << 50  # a latency of which nobody knows the most
@@ -42,8 +41,8 @@ class LatencySeries:
         """OUTPUT records, and their instants in the run."""
         if not len(results):
             return
-        ids, instants = results.outputs(Output.output, self._plan), results[Output.at_ns]
-        took_ns, least_ns = instants - results[Output.origin_lo_ns], instants - results[Output.origin_hi_ns]
+        ids, instants = results.outputs(self._plan), results["at_ns"]
+        took_ns, least_ns = instants - results["origin_lo_ns"], instants - results["origin_hi_ns"]
         for id_ in self._counts:
             bins = len(self._late[id_])
             mine = (ids == id_) & (took_ns >= 0) & (took_ns < UNBOUNDED_NS)

@@ -8,16 +8,22 @@ from dataclasses import dataclass
 import numpy as np
 
 from coordinator.report.facts.reader import Incarnation, Run
-from coordinator.report.series.incidents import Costs, Incident, Refusal, of_nodes, of_plans, of_refusals
+from coordinator.report.series.incidents import Costs, Incident, of_nodes, of_plans, of_refusals
 from coordinator.report.series.latency_series import LatencyBin, LatencySeries
-from coordinator.report.series.own_records import Ints, Own, own, pieces
+from coordinator.report.series.record_rows import Ints, Own, RunRecords, Wanted
 from coordinator.report.series.run_clock import RunClock
 from coordinator.report.series.slowest_results import SlowestResults, SlowResult
 from coordinator.report.series.utilisation_series import UnitUse, UtilisationSeries
 from protos import records as rec
 
 BINS = 200  # of what went wrong
-MOST_REFUSALS = 5_000  # records that are looked at
+WANTED: Wanted = {
+    rec.OUTPUT: ("at_ns", "output", "source", "epoch", "seq", "origin_lo_ns", "origin_hi_ns", "deadline_ns"),
+    rec.RAN: ("unit", "release_ns", "start_ns", "end_ns", "unfinished"),
+    rec.SHED: ("at_ns",),
+    rec.LOST: ("at_ns",),
+    rec.REFUSED: ("at_ns", "tuples"),
+}
 ENDS: Mapping[int, str] = {rec.SHED: "shed", rec.LOST: "lost"}
 
 
@@ -36,6 +42,7 @@ class RunSeries:
     """Of one run. latencies: by output, which earlier plans may call the same; late: results of all outputs, by bin of
     bin_ns; use_bin_ns: of `uses`, by unit."""
 
+    records: RunRecords
     clock: RunClock
     length_ns: int
     latencies: Mapping[str, list[LatencyBin]]
@@ -50,17 +57,18 @@ class RunSeries:
 
 def run_series(run: Run) -> RunSeries:
     """Reads the run's records twice."""
-    clock = RunClock(run)
-    found = _Pass(run, clock)
+    records = RunRecords(run)
+    clock = RunClock(run, records)
+    found = _Pass(run, records, clock)
     for presence in clock.presences:
-        for raw in pieces(presence.incarnation):
-            found.add(presence.incarnation, own(raw, presence.epochs))
+        for piece in records.pieces(presence.incarnation, WANTED):
+            found.add(presence.incarnation, {kind: rows.own(presence.epochs) for kind, rows in piece.items()})
     return found.series()
 
 
 class _Pass:
-    def __init__(self, run: Run, clock: RunClock) -> None:
-        self._run, self._clock, length_ns = run, clock, clock.length_ns
+    def __init__(self, run: Run, records: RunRecords, clock: RunClock) -> None:
+        self._run, self._records, self._clock, length_ns = run, records, clock, clock.length_ns
         self._latency = LatencySeries(run.plan, length_ns)
         self._use = UtilisationSeries(run.plan, length_ns)
         self._slowest = SlowestResults(run.plan)
@@ -68,55 +76,31 @@ class _Pass:
         self._late = np.zeros(BINS, np.int64)
         self._ends = {(kind, node): np.zeros(BINS, np.int64) for kind in ENDS for node in run.plan.nodes}
         self._after_ns = max((output.deadline_ns for output in run.plan.outputs.values()), default=0)
-        refusals = [each for presence in clock.presences for each in self._refusals(presence.incarnation)]
-        incidents = [
-            *of_nodes(run, clock),
-            *of_plans(run, clock),
-            *of_refusals(refusals, max(self._bin_ns, self._after_ns)),
-        ]
+        apart_ns, incidents = max(self._bin_ns, self._after_ns), [*of_nodes(run, clock), *of_plans(run, clock)]
+        for one in clock.presences:
+            incidents += of_refusals(run, one.incarnation.node, one.refused, apart_ns)
         self._costs = Costs(incidents, length_ns, self._after_ns)
 
-    def _refusals(self, incarnation: Incarnation) -> list[Refusal]:
-        found: list[Refusal] = []
-        names = {source.id: source.name for local in self._run.plan.made.nodes.values() for source in local.sources}
-        for raw in pieces(incarnation):
-            mine = Own(raw[raw["kind"] == rec.REFUSED], np.zeros(0, np.int64))
-            if not len(mine) or len(found) > MOST_REFUSALS:
-                continue
-            until_ns = self._clock.many(incarnation, mine[rec.Record.at_ns])
-            from_ns = np.minimum(self._clock.many(incarnation, mine[rec.Refused.first_at_ns]), until_ns)
-            for source, reason, since, until, tuples in zip(
-                mine[rec.Refused.source_id].tolist(), mine[rec.Refused.reason].tolist(), from_ns.tolist(),
-                until_ns.tolist(), mine[rec.Refused.tuples].tolist(), strict=True,
-            ):  # fmt: skip
-                why = rec.REASONS[reason] if 0 < reason < len(rec.REASONS) else f"reason {reason}"
-                if why != "stopped":
-                    name = names.get(source, str(source))
-                    found.append(
-                        Refusal(self._run.plan.nodes[incarnation.node], name, why, max(0, since), until, tuples)
-                    )
-        return found[:MOST_REFUSALS]
-
-    def add(self, incarnation: Incarnation, records: Own) -> None:
+    def add(self, incarnation: Incarnation, records: Mapping[int, Own]) -> None:
         """Some records of one runtime."""
         clock = self._clock
-        results = records.of(rec.OUTPUT)
-        at_ns = clock.many(incarnation, results[rec.Record.at_ns])
+        results = records[rec.OUTPUT]
+        at_ns = clock.many(incarnation, results["at_ns"])
         self._latency.add(results, at_ns)
         self._slowest.add(incarnation, results)
-        least_ns = results[rec.Record.at_ns] - results[rec.Output.origin_hi_ns]
-        late_ns = at_ns[least_ns > results[rec.Output.deadline_ns]]
+        least_ns = results["at_ns"] - results["origin_hi_ns"]
+        late_ns = at_ns[least_ns > results["deadline_ns"]]
         self._late += self._binned(late_ns)
         self._costs.add("late", late_ns)
-        ran = records.of(rec.RAN)
-        start_ns, end_ns = (clock.many(incarnation, ran[each]) for each in (rec.Ran.start_ns, rec.Ran.end_ns))
+        ran = records[rec.RAN]
+        start_ns, end_ns = (clock.many(incarnation, ran[each]) for each in ("start_ns", "end_ns"))
         self._use.add(ran, start_ns, end_ns)
         for kind, what in ENDS.items():
-            ended_ns = clock.many(incarnation, records.of(kind)[rec.Record.at_ns])
+            ended_ns = clock.many(incarnation, records[kind]["at_ns"])
             self._ends[kind, incarnation.node] += self._binned(ended_ns)
             self._costs.add("shed" if what == "shed" else "lost", ended_ns)
-        refused = records.of(rec.REFUSED)
-        self._costs.add("refused", clock.many(incarnation, refused[rec.Record.at_ns]), refused[rec.Refused.tuples])
+        refused = records[rec.REFUSED]
+        self._costs.add("refused", clock.many(incarnation, refused["at_ns"]), refused["tuples"])
 
     def _binned(self, at_ns: Ints) -> Ints:
         return np.bincount(np.clip(at_ns // self._bin_ns, 0, BINS - 1), minlength=BINS)
@@ -137,6 +121,7 @@ class _Pass:
             for number, name in plan.nodes.items()
         )
         return RunSeries(
+            records=self._records,
             clock=self._clock,
             length_ns=self._clock.length_ns,
             latencies={view.name: self._latency.bins(id_) for id_, view in plan.outputs.items()},

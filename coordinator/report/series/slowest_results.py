@@ -11,8 +11,7 @@ import numpy.typing as npt
 from coordinator.report.facts.plan_view import PlanView
 from coordinator.report.facts.reader import Incarnation
 from coordinator.report.series.latency_series import UNBOUNDED_NS
-from coordinator.report.series.own_records import Own
-from protos.records import Output, Record
+from coordinator.report.series.record_rows import Own
 
 KEPT = 20  # per run
 
@@ -44,8 +43,8 @@ class SlowestResults:
         """OUTPUT records."""
         if not len(results):
             return
-        ids, at_ns = results.outputs(Output.output, self._plan), results[Record.at_ns]
-        took_ns, least_ns = at_ns - results[Output.origin_lo_ns], at_ns - results[Output.origin_hi_ns]
+        ids, at_ns = results.outputs(self._plan), results["at_ns"]
+        took_ns, least_ns = at_ns - results["origin_lo_ns"], at_ns - results["origin_hi_ns"]
         deadlines = np.ones(len(results), np.int64) * UNBOUNDED_NS
         for id_, view in self._plan.outputs.items():
             deadlines[ids == id_] = max(1, view.deadline_ns)
@@ -55,9 +54,9 @@ class SlowestResults:
                 slow = SlowResult(
                     share=float(share[n]),
                     output=self._plan.outputs[int(ids[n])].name,
-                    source=int(results.raw["source"][n]),
-                    epoch=int(results.raw["epoch"][n]),
-                    seq=int(results.raw["seq"][n]),
+                    source=int(results["source"][n]),
+                    epoch=int(results["epoch"][n]),
+                    seq=int(results["seq"][n]),
                     at_ns=int(at_ns[n]),
                     took_ns=int(took_ns[n]),
                     least_ns=int(least_ns[n]),

@@ -10,8 +10,7 @@ import numpy.typing as npt
 
 from coordinator.report.facts.plan_view import PlanView
 from coordinator.report.series.durations import COUNTERS, counter, quantile_ns
-from coordinator.report.series.own_records import Ints, Own
-from protos.records import FLAG, Ran
+from coordinator.report.series.record_rows import Ints, Own
 
 MOST_BINS, ALL_BINS = 120, 24_000  # of a unit, and of all together
 
@@ -70,9 +69,9 @@ class UtilisationSeries:
 
     def add(self, ran: Own, start_ns: Ints, end_ns: Ints) -> None:
         """RAN records of one runtime, and when they began and ended in the run."""
-        ids = ran.id(Ran.unit)
-        response_ns = ran[Ran.end_ns] - ran[Ran.release_ns]
-        finished = ran.raw["flags"] < FLAG
+        ids = ran.id("unit")
+        response_ns = ran["end_ns"] - ran["release_ns"]
+        finished = ran["unfinished"] == 0
         for id_ in np.unique(ids).tolist():
             one = self._units.get(id_)
             if one is not None:

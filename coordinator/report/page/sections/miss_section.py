@@ -60,7 +60,8 @@ def _run(shown: Shown, runs: Sequence[Shown]) -> str:
         about = SLOWEST if late else f"No result is known to be missed. {SLOWEST}"
         if not entries:
             return f"{head}<p>Nothing was delivered, and no result is known to be missed.</p>"
-    bars = instances_around(shown.run, shown.series.clock, [one.focus for one in entries], MOST_BARS // len(runs))
+    focuses = [one.focus for one in entries]
+    bars = instances_around(shown.run, shown.series.records, shown.series.clock, focuses, MOST_BARS // len(runs))
     items = [_item(shown, one, found) for one, found in zip(entries, bars, strict=True)]
     told = _by_cause(shown) + _stories(shown) + (f"<p>{about}</p>" if about else _count(shown, len(entries)))
     more = "".join(items[AT_ONCE:])

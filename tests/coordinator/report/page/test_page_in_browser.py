@@ -1,4 +1,4 @@
-"""The page in headless Chromium, on a desk and on a phone: what is scrolled to is drawn, nothing overflows or is loaded.
+"""The page in headless Chromium, on a desk and on a phone: what is in sight is drawn, nothing overflows or is loaded.
 
 `make test` looks at one run and at two side by side; `make soak` more closely, and at large ones.
 """

@@ -1,4 +1,4 @@
-"""The page: what it says first, how hops are held against the plan, how sure a comparison is, and what it never does."""
+"""The page: what it says first, how hops are held against the plan, how sure a comparison is, what it never does."""
 
 import json
 import random

@@ -1,4 +1,4 @@
-"""What ran around a tuple: its own instances are there, no more bars than asked for, and gaps that nobody sees are none."""
+"""What ran around a tuple: its own instances, no more bars than asked for, and gaps that nobody sees are none."""
 
 from pathlib import Path
 
@@ -15,7 +15,7 @@ def test_the_tuple_itself_is_found_on_every_node(tmp_path: Path) -> None:
     slow = next(one for one in series.slowest if one.output == "far")
     at_ns = series.clock.at(run.incarnations[slow.trace], slow.at_ns)
     focus = Focus(slow.source, slow.epoch, slow.seq, at_ns - slow.took_ns, at_ns)
-    (found,) = instances_around(run, series.clock, [focus], 10_000)
+    (found,) = instances_around(run, series.records, series.clock, [focus], 10_000)
     mine = {each.node for each in found if any(bar.mine for bar in each.bars)}
     assert mine == {"a", "b"}
     length_ns = focus.window[1] - focus.window[0]
@@ -32,9 +32,9 @@ def test_bars_are_bounded_and_those_that_touch_are_one(tmp_path: Path) -> None:
     for n in range(many):
         node.write(rec.RAN, cluster.flags, unit, None, 0, (100 * many + n) * MS, (100 * many + n + 1) * MS)
     run = read_run(cluster.save(tmp_path / "run"))
-    clock = run_series(run).clock
+    series = run_series(run)
     focuses = [Focus(1, 1, 1, 0, 100 * many * MS), Focus(1, 1, 1, (100 * many + 3) * MS, (100 * many + 9) * MS)]
-    apart, together = instances_around(run, clock, focuses, 10_000)
+    apart, together = instances_around(run, series.records, series.clock, focuses, 10_000)
     assert len(apart[0].bars) == MOST_BARS and apart[0].left_out > 0
     assert [bar.instances for bar in together[0].bars] in ([8], [9], [7])
-    assert instances_around(run, clock, focuses, MOST_BARS)[1] == []
+    assert instances_around(run, series.records, series.clock, focuses, MOST_BARS)[1] == []

@@ -1,4 +1,4 @@
-"""What a page draws over time says the same as the records, one by one; and incidents are found, with what they cost."""
+"""What a page draws over time says the same as the records, one by one; incidents are found, with what they cost."""
 
 from collections import Counter
 from collections.abc import Iterator
@@ -9,12 +9,18 @@ import pytest
 
 from coordinator.report.facts.merged_plans import own
 from coordinator.report.facts.reader import Run, read_run, records_of
+from coordinator.report.landing.landed_run import land
+from coordinator.report.series import record_rows
 from coordinator.report.series.durations import COUNTERS, counter, quantile_ns
-from coordinator.report.series.incidents import Costs, Incident, Refusal, of_refusals
+from coordinator.report.series.incidents import Costs, Incident, of_refusals
+from coordinator.report.series.instances_around import Focus, instances_around
+from coordinator.report.series.run_clock import Refusal
 from coordinator.report.series.run_series import RunSeries, run_series
 from coordinator.report.verdict import scan_trace
 from protos import records as rec
 from tests.coordinator.report.synthetic import MS, everything, play
+
+DRAWN = ("length_ns", "latencies", "uses", "nodes", "late", "incidents", "slowest")
 
 
 def played(path: Path, seed: int = 3, mishaps: float = 0.05) -> tuple[Run, RunSeries]:
@@ -92,14 +98,34 @@ def test_a_node_of_which_there_is_nothing_is_said(tmp_path: Path) -> None:
     assert (gone.kind, gone.until_ns) == ("no_trace", None)
 
 
-def test_refusals_that_follow_one_another_are_one_incident() -> None:
-    each = [Refusal("a", "car", "full", at, at + 1, 2) for at in (0, 10, 20, 500)]
-    found = list(of_refusals([*each, Refusal("a", "ego", "too_old", 5, 6, 1)], apart_ns=50))
+def test_refusals_that_follow_one_another_are_one_incident(tmp_path: Path) -> None:
+    run, _ = played(tmp_path)
+    names = {source.name: source.id for local in run.plan.made.nodes.values() for source in local.sources}
+    car, ego = names["car"], names["ego"]
+    each = [Refusal(car, rec.REASON_FULL, at, at + 1, 2) for at in (0, 10, 20, 500)]
+    others = [Refusal(ego, rec.REASON_TOO_OLD, 5, 6, 1), Refusal(ego, rec.REASON_STOPPED, 5, 6, 1)]
+    found = sorted(of_refusals(run, 0, [*each, *others], apart_ns=50), key=lambda one: (one.what, one.from_ns))
     assert [(one.from_ns, one.until_ns, one.what) for one in found] == [
-        (0, 21, "source car refused 6 tuples: full"),
         (500, 501, "source car refused 2 tuples: full"),
+        (0, 21, "source car refused 6 tuples: full"),
         (5, 6, "source ego refused 1 tuple: too old"),
     ]
+
+
+@pytest.mark.parametrize("seed", [1, 2])
+def test_landed_parquet_says_the_same_as_segments(seed: int, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    path = play(everything(), seed, tuples=60, mishaps=0.2, policed=0.2).save(tmp_path / "run")
+    run = read_run(path)
+    segments = run_series(run)
+    land(path, run.firsts)
+    monkeypatch.setattr(record_rows, "LARGE", 1)
+    parquet = run_series(run)
+    assert all(getattr(segments, name) == getattr(parquet, name) for name in DRAWN)
+    slow = segments.slowest[0]
+    at_ns = segments.clock.at(run.incarnations[slow.trace], slow.at_ns)
+    focus = Focus(slow.source, slow.epoch, slow.seq, at_ns - slow.took_ns, at_ns)
+    around = [instances_around(run, each.records, each.clock, [focus], 1000) for each in (segments, parquet)]
+    assert around[0] == around[1] and around[0][0]
 
 
 def test_a_cost_counts_from_the_beginning_until_a_while_after_the_end() -> None:
