@@ -20,7 +20,7 @@ TEXT = frozenset((
 
 
 @dataclass(frozen=True, slots=True)
-class Shown:
+class PageRun:
     """A run on the page. name: among the others there."""
 
     number: int
@@ -66,9 +66,9 @@ def dot(number: int) -> str:
     return f'<span class="dot c{number % RUNS}"></span>'
 
 
-def named(shown: Shown, of: Sequence[Shown]) -> str:
+def named(page_run: PageRun, of: Sequence[PageRun]) -> str:
     """The run's name with its colour; nothing where it is alone."""
-    return f"{dot(shown.number)}{escape(shown.name)}" if len(of) > 1 else ""
+    return f"{dot(page_run.number)}{escape(page_run.name)}" if len(of) > 1 else ""
 
 
 def folded(summary: str, body: str, opened: bool = False, css: str = "") -> str:
@@ -95,27 +95,27 @@ def plot(kind: str, data: Json, about: str) -> str:
     )
 
 
-def said(runs: Sequence[Shown], css: str, of: Callable[[Report], Sequence[str]]) -> str:
+def said(runs: Sequence[PageRun], css: str, of: Callable[[Report], Sequence[str]]) -> str:
     """Sentences on each run, with its name where there are several; nothing where there is nothing to say."""
     parts = []
-    for shown in runs:
-        if lines := of(shown.report):
-            parts.append(f"<p>{named(shown, runs)}:</p>" if len(runs) > 1 else "")
+    for page_run in runs:
+        if lines := of(page_run.report):
+            parts.append(f"<p>{named(page_run, runs)}:</p>" if len(runs) > 1 else "")
             parts.append(f'<div class="{css}">{bullets(lines)}</div>')
     return "".join(parts)
 
 
-def run_row(runs: Sequence[Shown], cells: Sequence[str], at: int) -> str:
+def run_row(runs: Sequence[PageRun], cells: Sequence[str], at: int) -> str:
     """A row that begins with its run's name, which goes behind its cell number `at` where there are several runs."""
     run, *rest = map(escape, cells)
     rest[-1] = f'<span class="wrap">{rest[-1]}</span>'
     if len(runs) > 1:
-        number = next(shown.number for shown in runs if escape(shown.name) == run)
+        number = next(page_run.number for page_run in runs if escape(page_run.name) == run)
         rest[at - 1] += f" {dot(number)}{run}"
     return row(rest)
 
 
 __all__ = [
-    "RUNS", "Shown", "anchor", "behind", "bullets", "dot", "folded", "named", "plot", "row", "run_row", "said",
+    "RUNS", "PageRun", "anchor", "behind", "bullets", "dot", "folded", "named", "plot", "row", "run_row", "said",
     "section", "table",
 ]  # fmt: skip

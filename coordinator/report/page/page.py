@@ -12,7 +12,7 @@ from html import escape
 from importlib.resources import files
 
 from coordinator.report.facts.reader import Run
-from coordinator.report.page.elements import Shown, anchor
+from coordinator.report.page.elements import PageRun, anchor
 from coordinator.report.page.run_labels import labels
 from coordinator.report.page.sections.account_section import accounts
 from coordinator.report.page.sections.head_section import head
@@ -38,7 +38,7 @@ def page(entries: Sequence[tuple[Run, Report]]) -> str:
 def page_of(entries: Sequence[tuple[Run, Report, RunSeries]]) -> str:
     """The same, of runs whose records were gone through."""
     names = labels([run for run, _, _ in entries])
-    runs = [Shown(n, name, *entry) for n, (name, entry) in enumerate(zip(names, entries, strict=True))]
+    runs = [PageRun(n, name, *entry) for n, (name, entry) in enumerate(zip(names, entries, strict=True))]
     sections = "".join(
         (comparison_section(runs), incidents_section(runs), misses_section(runs), outputs_section(runs),
          nodes_section(runs), accounts(runs))

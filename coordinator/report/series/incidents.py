@@ -124,7 +124,7 @@ class Costs:
             within = (at_ns >= since_ns) & (at_ns <= until_ns)
             self._found[what][n] += int(within.sum() if tuples is None else tuples[within].sum())
 
-    def told(self) -> list[Incident]:
+    def with_costs(self) -> list[Incident]:
         """The incidents with their costs, in order."""
         costs = (
             Cost(**{what: int(found[n]) for what, found in self._found.items()}) for n in range(len(self.incidents))

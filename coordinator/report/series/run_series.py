@@ -130,7 +130,7 @@ class _Pass:
             nodes=tuple(nodes),
             bin_ns=self._bin_ns,
             late=tuple(self._late.tolist()),
-            incidents=tuple(self._costs.told()),
+            incidents=tuple(self._costs.with_costs()),
             slowest=tuple(self._slowest.worst_first()),
         )
 

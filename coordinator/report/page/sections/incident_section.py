@@ -6,7 +6,7 @@ from collections.abc import Iterable, Sequence
 from html import escape
 
 from coordinator.report.facts import began_anew
-from coordinator.report.page.elements import Shown, bullets, named, plot, row, section, table
+from coordinator.report.page.elements import PageRun, bullets, named, plot, row, section, table
 from coordinator.report.page.run_labels import brief
 from coordinator.report.report_document import BeganAnew
 from coordinator.report.series.incidents import Cost, Incident, IncidentKind
@@ -30,51 +30,51 @@ NOTE = (
 )
 
 
-def incidents_section(runs: Sequence[Shown]) -> str:
+def incidents_section(runs: Sequence[PageRun]) -> str:
     """A timeline per run, and a table of its incidents."""
-    return section("Incidents", "".join(_run(shown, runs) for shown in runs), NOTE)
+    return section("Incidents", "".join(_run(page_run, runs) for page_run in runs), NOTE)
 
 
-def _run(shown: Shown, runs: Sequence[Shown]) -> str:
-    series = shown.series
-    head = f"<h3>{named(shown, runs)}</h3>" if len(runs) > 1 else ""
-    anew: Sequence[BeganAnew] = shown.report.began_anew or ()
+def _run(page_run: PageRun, runs: Sequence[PageRun]) -> str:
+    series = page_run.series
+    head = f"<h3>{named(page_run, runs)}</h3>" if len(runs) > 1 else ""
+    anew: Sequence[BeganAnew] = page_run.report.began_anew or ()
     text = f'<p class="good">{QUIET}</p>' if not series.incidents else _table(series.incidents)
     if anew:
         text += f'<h3>Began anew</h3><div class="warn">{bullets(began_anew.sentences(anew))}</div>'
-    if lost := _with_runtimes(shown):
+    if lost := _with_runtimes(page_run):
         text += f'<p class="warn">{lost}</p>'
-    if quiet := len(series.nodes) - len(_eventful(shown)):
+    if quiet := len(series.nodes) - len(_eventful(page_run)):
         text += f"<p>Not drawn: {counted(quiet, 'node')} of {len(series.nodes)}, of which nothing is to be said.</p>"
-    data: Json = {"length": series.length_ns, "kinds": KINDS, "rows": _rows(shown)}
+    data: Json = {"length": series.length_ns, "kinds": KINDS, "rows": _rows(page_run)}
     if not data["rows"]:
         return head + text
     return head + text + plot("lanes", data, "When each node was there, and what went wrong when")
 
 
-def _with_runtimes(shown: Shown) -> str:
-    restart = shown.report.conservation.by_cause.get("lost(restart)", 0)
+def _with_runtimes(page_run: PageRun) -> str:
+    restart = page_run.report.conservation.by_cause.get("lost(restart)", 0)
     return f"{restart:,} tuples went with a runtime that crashed." if restart else ""
 
 
-def _rows(shown: Shown) -> list[Json]:
-    series, lanes = shown.series, list[Json]()
+def _rows(page_run: PageRun) -> list[Json]:
+    series, lanes = page_run.series, list[Json]()
     if any(series.late):
         ticks = [(n * series.bin_ns, series.bin_ns, late, LATE, "") for n, late in enumerate(series.late) if late]
         lanes.append(_lane("late results", ticks))
-    return [*lanes, *(_node(shown, node) for node in _eventful(shown))]
+    return [*lanes, *(_node(page_run, node) for node in _eventful(page_run))]
 
 
-def _eventful(shown: Shown) -> list[NodeTime]:
-    nodes = shown.series.nodes
+def _eventful(page_run: PageRun) -> list[NodeTime]:
+    nodes = page_run.series.nodes
     if len(nodes) <= MOST_LANES:
         return list(nodes)
-    named_ = {one.node for one in shown.series.incidents}
+    named_ = {one.node for one in page_run.series.incidents}
     return [node for node in nodes if node.node in named_ or any(node.shed) or any(node.lost)]
 
 
-def _node(shown: Shown, node: NodeTime) -> Json:
-    series = shown.series
+def _node(page_run: PageRun, node: NodeTime) -> Json:
+    series = page_run.series
     bars = [(since, until - since, 1, HERE, "") for since, until in node.present]
     for one in series.incidents:
         if one.node == node.node and one.kind != "new_plan":

@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from html import escape
 
 from coordinator.report.facts.reader import Incarnation
-from coordinator.report.page.elements import Shown, behind, bullets, folded, named, plot, row, section, table
+from coordinator.report.page.elements import PageRun, behind, bullets, folded, named, plot, row, section, table
 from coordinator.report.page.run_labels import brief
 from coordinator.report.page.verdict_sentences import CAUSES
 from coordinator.report.report_document import Miss, MissHop
@@ -43,39 +43,41 @@ class _Entry:
     hops: Sequence[tuple[MissHop, int, int]]
 
 
-def misses_section(runs: Sequence[Shown]) -> str:
+def misses_section(runs: Sequence[PageRun]) -> str:
     """Of each run: causes by output, the worst misses as stories, and a list to open."""
-    return section("Missed results", "".join(_run(shown, runs) for shown in runs), NOTE)
+    return section("Missed results", "".join(_run(page_run, runs) for page_run in runs), NOTE)
 
 
-def _run(shown: Shown, runs: Sequence[Shown]) -> str:
-    misses = shown.report.misses
+def _run(page_run: PageRun, runs: Sequence[PageRun]) -> str:
+    misses = page_run.report.misses
     worst = misses.worst[: MOST_MISSES // len(runs)] if misses is not None else ()
-    head = f"<h3>{named(shown, runs)}</h3>" if len(runs) > 1 else ""
-    entries = [_missed(shown, miss) for miss in worst]
+    head = f"<h3>{named(page_run, runs)}</h3>" if len(runs) > 1 else ""
+    entries = [_missed(page_run, miss) for miss in worst]
     about = ""
     if not entries:
-        entries = [_slow(shown, slow) for slow in shown.series.slowest]
+        entries = [_slow(page_run, slow) for slow in page_run.series.slowest]
         late = any(entry.outcome == "late" for entry in entries)
         about = SLOWEST if late else f"No result is known to be missed. {SLOWEST}"
         if not entries:
             return f"{head}<p>Nothing was delivered, and no result is known to be missed.</p>"
     focuses = [one.focus for one in entries]
-    bars = instances_around(shown.run, shown.series.records, shown.series.clock, focuses, MOST_BARS // len(runs))
-    items = [_item(shown, one, found) for one, found in zip(entries, bars, strict=True)]
-    told = _by_cause(shown) + _stories(shown) + (f"<p>{about}</p>" if about else _count(shown, len(entries)))
+    bars = instances_around(
+        page_run.run, page_run.series.records, page_run.series.clock, focuses, MOST_BARS // len(runs)
+    )
+    items = [_item(page_run, one, found) for one, found in zip(entries, bars, strict=True)]
+    told = _by_cause(page_run) + _stories(page_run) + (f"<p>{about}</p>" if about else _count(page_run, len(entries)))
     more = "".join(items[AT_ONCE:])
     rest = folded(f"{len(items) - AT_ONCE} more", f'<div class="misses">{more}</div>') if more else ""
     return f'{head}{told}<div class="misses">{"".join(items[:AT_ONCE])}</div>{rest}'
 
 
-def _count(shown: Shown, listed: int) -> str:
-    whole = sum(found.missed for found in shown.report.outputs.values())
+def _count(page_run: PageRun, listed: int) -> str:
+    whole = sum(found.missed for found in page_run.report.outputs.values())
     return f"<h3>{'The worst ' if whole > listed else ''}{listed:,} of {whole:,}</h3>"
 
 
-def _stories(shown: Shown) -> str:
-    misses = shown.report.misses
+def _stories(page_run: PageRun) -> str:
+    misses = page_run.report.misses
     if misses is None or not misses.stories:
         return ""
     told = []
@@ -87,8 +89,8 @@ def _stories(shown: Shown) -> str:
     return f'<h3>The worst, told</h3><div class="misses">{"".join(told)}</div>'
 
 
-def _by_cause(shown: Shown) -> str:
-    misses = shown.report.misses
+def _by_cause(page_run: PageRun) -> str:
+    misses = page_run.report.misses
     by_cause: Mapping[str, Mapping[str, int]] = misses.by_cause if misses is not None else {}
     if not any(by_cause.values()):
         return ""
@@ -116,11 +118,11 @@ def _sum(by_cause: Mapping[str, Mapping[str, int]], kind: str) -> int:
     return sum(found.get(kind, 0) for found in by_cause.values())
 
 
-def _missed(shown: Shown, miss: Miss) -> _Entry:
-    clock = shown.series.clock
-    ended = _incarnation(shown, miss.node, miss.boot)
-    until_ns = clock.at(ended, miss.at_ns) if ended is not None else shown.series.length_ns
-    hops = [(hop, *_span(shown, hop)) for hop in miss.hops]
+def _missed(page_run: PageRun, miss: Miss) -> _Entry:
+    clock = page_run.series.clock
+    ended = _incarnation(page_run, miss.node, miss.boot)
+    until_ns = clock.at(ended, miss.at_ns) if ended is not None else page_run.series.length_ns
+    hops = [(hop, *_span(page_run, hop)) for hop in miss.hops]
     begins = [since for _, since, _ in hops]
     if miss.latency_ns is not None:
         begins.append(until_ns - miss.latency_ns)
@@ -133,19 +135,19 @@ def _missed(shown: Shown, miss: Miss) -> _Entry:
         outcome=miss.outcome,
         ahead=over or miss.outcome,
         deadline_ns=miss.deadline_ns,
-        focus=Focus(_source(shown, miss.source), miss.epoch, miss.seq, from_ns, until_ns),
+        focus=Focus(_source(page_run, miss.source), miss.epoch, miss.seq, from_ns, until_ns),
         causes=[cause.text for cause in miss.causes],
         hops=hops,
     )
 
 
-def _slow(shown: Shown, slow: SlowResult) -> _Entry:
-    until_ns = shown.series.clock.at(shown.run.incarnations[slow.trace], slow.at_ns)
-    deadline_ns = next(one.deadline_ns for one in shown.run.plan.outputs.values() if one.name == slow.output)
+def _slow(page_run: PageRun, slow: SlowResult) -> _Entry:
+    until_ns = page_run.series.clock.at(page_run.run.incarnations[slow.trace], slow.at_ns)
+    deadline_ns = next(one.deadline_ns for one in page_run.run.plan.outputs.values() if one.name == slow.output)
     late = slow.least_ns > deadline_ns
     return _Entry(
         output=slow.output,
-        of=f"{_source_name(shown, slow.source)}/{slow.epoch}/{slow.seq}",
+        of=f"{_source_name(page_run, slow.source)}/{slow.epoch}/{slow.seq}",
         outcome="late" if late else "delivered",
         ahead=f"{brief(slow.least_ns - deadline_ns)} late"
         if late
@@ -157,17 +159,21 @@ def _slow(shown: Shown, slow: SlowResult) -> _Entry:
     )
 
 
-def _incarnation(shown: Shown, node: str, boot: str) -> Incarnation | None:
+def _incarnation(page_run: PageRun, node: str, boot: str) -> Incarnation | None:
     return next(
-        (one for one in shown.run.incarnations if one.boot_hex == boot and shown.run.plan.nodes[one.node] == node),
+        (
+            one
+            for one in page_run.run.incarnations
+            if one.boot_hex == boot and page_run.run.plan.nodes[one.node] == node
+        ),
         None,
     )
 
 
-def _span(shown: Shown, hop: MissHop) -> tuple[int, int]:
+def _span(page_run: PageRun, hop: MissHop) -> tuple[int, int]:
     """In the run: by the clock of that node's runtime that was there then."""
-    clock = shown.series.clock
-    mine = [one for one in clock.presences if shown.run.plan.nodes[one.incarnation.node] == hop.node]
+    clock = page_run.series.clock
+    mine = [one for one in clock.presences if page_run.run.plan.nodes[one.incarnation.node] == hop.node]
     for one in mine:
         since_ns, until_ns = clock.at(one.incarnation, hop.from_ns), clock.at(one.incarnation, hop.until_ns)
         if since_ns <= one.until_ns and until_ns >= one.from_ns:
@@ -176,20 +182,20 @@ def _span(shown: Shown, hop: MissHop) -> tuple[int, int]:
     return (0, length_ns) if not mine else (mine[-1].until_ns - length_ns, mine[-1].until_ns)
 
 
-def _source(shown: Shown, name: str) -> int:
-    graph = shown.run.plan.made.graph
+def _source(page_run: PageRun, name: str) -> int:
+    graph = page_run.run.plan.made.graph
     if name in graph.sources:
         return graph.sources[name].id
     return next((one.source for each, one in graph.windows.items() if name in (each, one.add)), -1)
 
 
-def _source_name(shown: Shown, id_: int) -> str:
-    graph = shown.run.plan.made.graph
+def _source_name(page_run: PageRun, id_: int) -> str:
+    graph = page_run.run.plan.made.graph
     named_ = {one.id: name for name, one in graph.sources.items()}
     return named_.get(id_) or next((name for name, one in graph.windows.items() if one.source == id_), str(id_))
 
 
-def _item(shown: Shown, entry: _Entry, found: Sequence[UnitBars]) -> str:
+def _item(page_run: PageRun, entry: _Entry, found: Sequence[UnitBars]) -> str:
     focus = entry.focus
     main = f": {escape(entry.causes[0])}" if entry.causes else ""
     summary = (
@@ -199,7 +205,7 @@ def _item(shown: Shown, entry: _Entry, found: Sequence[UnitBars]) -> str:
     body = bullets(entry.causes[1:]) if entry.causes[1:] else ""
     left_out = sum(each.left_out for each in found)
     more = f'<p class="soft">{left_out:,} more stretches are left out.</p>' if left_out else ""
-    rows: list[Json] = [*_way(shown, entry), *(_unit(shown, each) for each in found)]
+    rows: list[Json] = [*_way(page_run, entry), *(_unit(page_run, each) for each in found)]
     if not rows:
         return folded(summary, f'{body}<p class="soft">No instance of that time is kept on the page.</p>')
     since_ns, until_ns = focus.window
@@ -213,7 +219,7 @@ def _item(shown: Shown, entry: _Entry, found: Sequence[UnitBars]) -> str:
     return folded(summary, f"{body}{plot('lanes', data, f'What the nodes did around {entry.of}')}{more}")
 
 
-def _way(shown: Shown, entry: _Entry) -> Iterator[Json]:
+def _way(page_run: PageRun, entry: _Entry) -> Iterator[Json]:
     """The tuple's own way, in as many lanes as it has branches."""
     since_ns = entry.focus.window[0]
     lanes: list[list[tuple[MissHop, int, int]]] = []
@@ -257,13 +263,13 @@ def _hop_text(hop: MissHop) -> str:
     return "\n".join([*parts, *([f"ran {brief(hop.ran_ns)}"] if hop.ran_ns else [])])
 
 
-def _unit(shown: Shown, each: UnitBars) -> Json:
+def _unit(page_run: PageRun, each: UnitBars) -> Json:
     bars: list[int] = []
     last = 0
     for bar in each.bars:
         bars += [bar.from_ns - last, bar.run_ns, bar.instances, MINE if bar.mine else OTHER]
         last = bar.from_ns
-    return {"label": f"{each.node}: {shown.run.plan.units[each.unit].label}", "bars": bars}
+    return {"label": f"{each.node}: {page_run.run.plan.units[each.unit].label}", "bars": bars}
 
 
 __all__ = ["misses_section"]

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from html import escape
 
-from coordinator.report.page.elements import Shown, folded, named, plot, row, section, table
+from coordinator.report.page.elements import PageRun, folded, named, plot, row, section, table
 from coordinator.report.page.run_labels import milliseconds
 from coordinator.report.series.utilisation_series import UnitUse
 from protos.json_shape import Json
@@ -20,46 +20,46 @@ NOTE = (
 )
 
 
-def nodes_section(runs: Sequence[Shown]) -> str:
+def nodes_section(runs: Sequence[PageRun]) -> str:
     """Small drawings of all nodes, and a table of all units."""
-    return section("Nodes", "".join(_run(shown, runs) for shown in runs), NOTE)
+    return section("Nodes", "".join(_run(page_run, runs) for page_run in runs), NOTE)
 
 
-def _run(shown: Shown, runs: Sequence[Shown]) -> str:
+def _run(page_run: PageRun, runs: Sequence[PageRun]) -> str:
     by_node: dict[int, list[UnitUse]] = {}
-    for id_, use in shown.series.uses.items():
-        by_node.setdefault(shown.run.plan.units[id_].node, []).append(use)
-    head = f"<h3>{named(shown, runs)}</h3>" if len(runs) > 1 else ""
+    for id_, use in page_run.series.uses.items():
+        by_node.setdefault(page_run.run.plan.units[id_].node, []).append(use)
+    head = f"<h3>{named(page_run, runs)}</h3>" if len(runs) > 1 else ""
     if not by_node:
         return f"{head}<p>No instance ran.</p>"
-    busiest = sorted(by_node, key=lambda node: -_busy(shown, by_node[node]))
-    most = _most(shown, by_node)
-    drawn = [_node(shown, node, by_node[node], most) for node in busiest]
+    busiest = sorted(by_node, key=lambda node: -_busy(page_run, by_node[node]))
+    most = _most(page_run, by_node)
+    drawn = [_node(page_run, node, by_node[node], most) for node in busiest]
     text = f'<div class="many">{"".join(drawn[:AT_ONCE])}</div>'
     if drawn[AT_ONCE:]:
         more = f'<div class="many">{"".join(drawn[AT_ONCE:])}</div>'
         text += folded(f"{len(drawn) - AT_ONCE} more nodes, less busy", more)
-    rows = [_unit(shown, use) for node in busiest for use in sorted(by_node[node], key=lambda one: -one.run_ns)]
+    rows = [_unit(page_run, use) for node in busiest for use in sorted(by_node[node], key=lambda one: -one.run_ns)]
     return f"{head}{text}<h3>Units</h3>{table(HEAD, rows)}"
 
 
-def _most(shown: Shown, by_node: Mapping[int, Sequence[UnitUse]]) -> float:
+def _most(page_run: PageRun, by_node: Mapping[int, Sequence[UnitUse]]) -> float:
     """One scale for all nodes of a run, in %."""
     peaks = (100 * max(map(sum, zip(*(use.shares for use in uses), strict=True))) for uses in by_node.values())
-    planned = (100 * (each.utilisation or 0) for each in shown.run.plan.made.analysis.nodes.values())
+    planned = (100 * (each.utilisation or 0) for each in page_run.run.plan.made.analysis.nodes.values())
     return max(5.0, *peaks, *planned) * 1.1
 
 
-def _busy(shown: Shown, uses: Sequence[UnitUse]) -> float:
-    return sum(use.run_ns for use in uses) / shown.series.length_ns
+def _busy(page_run: PageRun, uses: Sequence[UnitUse]) -> float:
+    return sum(use.run_ns for use in uses) / page_run.series.length_ns
 
 
-def _node(shown: Shown, node: int, uses: Sequence[UnitUse], most: float) -> str:
-    name, plan = shown.run.plan.nodes[node], shown.run.plan
+def _node(page_run: PageRun, node: int, uses: Sequence[UnitUse], most: float) -> str:
+    name, plan = page_run.run.plan.nodes[node], page_run.run.plan
     planned = plan.made.analysis.nodes.get(name)
     utilisation = planned.utilisation if planned is not None else None
     ordered = sorted(uses, key=lambda use: -use.run_ns)
-    at = [round(n * shown.series.use_bin_ns / 1e9, 4) for n in range(len(ordered[0].shares))]
+    at = [round(n * page_run.series.use_bin_ns / 1e9, 4) for n in range(len(ordered[0].shares))]
     below, series = [0.0] * len(at), list[Json]()
     groups = [(plan.units[use.unit].label, f"u{n}", [use]) for n, use in enumerate(ordered[:COLOURS])]
     if ordered[COLOURS:]:
@@ -68,7 +68,7 @@ def _node(shown: Shown, node: int, uses: Sequence[UnitUse], most: float) -> str:
         mine = [100 * sum(values) for values in zip(*(use.shares for use in members), strict=True)]
         above = [round(low + own, 3) for low, own in zip(below, mine, strict=True)]
         series.append({"kind": "area", "name": label, "css": css, "x": at, "y": above, "lo": below,
-                       "width": shown.series.use_bin_ns / 1e9})  # fmt: skip
+                       "width": page_run.series.use_bin_ns / 1e9})  # fmt: skip
         below = above
     marks: list[Json] = []
     if utilisation is not None:
@@ -76,15 +76,15 @@ def _node(shown: Shown, node: int, uses: Sequence[UnitUse], most: float) -> str:
         marks.append({"axis": "y", "at": 100 * utilisation, "css": "plan", "text": text})
     data: Json = {
         "y": "busy [%]", "x": "time [s]", "series": series, "marks": marks, "height": 150, "most": most,
-        "to": shown.series.length_ns / 1e9,
+        "to": page_run.series.length_ns / 1e9,
     }  # fmt: skip
     peak = max(below, default=0.0)
-    told = f"{100 * _busy(shown, uses):.3g} % busy, at most {peak:.3g} %"
+    told = f"{100 * _busy(page_run, uses):.3g} % busy, at most {peak:.3g} %"
     return f"<div><h3>{escape(name)}: {told}</h3>{plot('lines', data, f'Use of {name} over time')}</div>"
 
 
-def _unit(shown: Shown, use: UnitUse) -> str:
-    view, made = shown.run.plan.units[use.unit], shown.run.plan.made
+def _unit(page_run: PageRun, use: UnitUse) -> str:
+    view, made = page_run.run.plan.units[use.unit], page_run.run.plan.made
     tasks = (task for tasks in made.tasks.values() for task in tasks)
     sub_deadline_ns = next((task.sub_deadline_ns for task in tasks if task.id == use.unit), None)
     bound_ns = made.analysis.units_ns.get(str(use.unit))
@@ -93,8 +93,8 @@ def _unit(shown: Shown, use: UnitUse) -> str:
         slowest = f'<b class="bad">{slowest}</b>'
     return row([
         f'<span title="{escape(", ".join(view.operators))}">{escape(view.label)}</span>',
-        escape(shown.run.plan.nodes[view.node]),
-        f"{100 * use.run_ns / shown.series.length_ns:.3g}",
+        escape(page_run.run.plan.nodes[view.node]),
+        f"{100 * use.run_ns / page_run.series.length_ns:.3g}",
         f"{use.instances:,}",
         milliseconds(use.run_ns // max(1, use.instances)),
         *map(milliseconds, (use.longest_ns, use.response_p50_ns, use.response_p99_ns)),

@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from html import escape
 from itertools import pairwise
 
-from coordinator.report.page.elements import RUNS, Shown, behind, dot, folded, named, plot, row, section, table
+from coordinator.report.page.elements import RUNS, PageRun, behind, dot, folded, named, plot, row, section, table
 from coordinator.report.page.run_labels import brief, milliseconds
 from coordinator.report.page.sections.hop_budgets import HopBudget, hop_budgets
 from coordinator.report.page.verdict_sentences import BADGES, ORDER, state
@@ -30,9 +30,9 @@ HOPS_NOTE = (
 )
 
 
-def outputs_section(runs: Sequence[Shown]) -> str:
+def outputs_section(runs: Sequence[PageRun]) -> str:
     """One fold per output, those that missed most first."""
-    names = list(dict.fromkeys(name for shown in runs for name in shown.report.outputs))
+    names = list(dict.fromkeys(name for page_run in runs for name in page_run.report.outputs))
     folds = []
     for n, name in enumerate(sorted(names, key=lambda name: _worst(runs, name))):
         opened = len(names) <= OPENED or not n
@@ -41,24 +41,24 @@ def outputs_section(runs: Sequence[Shown]) -> str:
     return section("Latency", "".join(folds), f"{NOTE} {HOPS_NOTE}")
 
 
-def _found(runs: Sequence[Shown], name: str) -> list[tuple[Shown, Output]]:
-    return [(shown, shown.report.outputs[name]) for shown in runs if name in shown.report.outputs]
+def _found(runs: Sequence[PageRun], name: str) -> list[tuple[PageRun, Output]]:
+    return [(page_run, page_run.report.outputs[name]) for page_run in runs if name in page_run.report.outputs]
 
 
-def _worst(runs: Sequence[Shown], name: str) -> tuple[int, float]:
+def _worst(runs: Sequence[PageRun], name: str) -> tuple[int, float]:
     found = [output for _, output in _found(runs, name)]
     shares = (one.missed_of_offered or (0.0, 0.0) for one in found)
     return min(ORDER.index(state(one)) for one in found), -max(upper for _, upper in shares)
 
 
-def _summary(runs: Sequence[Shown], name: str) -> str:
+def _summary(runs: Sequence[PageRun], name: str) -> str:
     found = _found(runs, name)
     css, word = BADGES[min((state(one) for _, one in found), key=ORDER.index)]
     deadlines = " / ".join(dict.fromkeys(f"{milliseconds(one.deadline_ns)} ms" for _, one in found))
     return f'{escape(name)} <span class="soft">deadline {deadlines}</span> <span class="badge {css}">{word}</span>'
 
 
-def _output(runs: Sequence[Shown], name: str) -> str:
+def _output(runs: Sequence[PageRun], name: str) -> str:
     found = _found(runs, name)
     if not any(output.delivered for _, output in found):
         return "<p>Nothing was delivered.</p>" + _budget(runs, name)
@@ -66,10 +66,10 @@ def _output(runs: Sequence[Shown], name: str) -> str:
     return f'{_figures(found, runs)}<div class="pair">{plots}</div>{_budget(runs, name)}'
 
 
-def _figures(found: Sequence[tuple[Shown, Output]], runs: Sequence[Shown]) -> str:
+def _figures(found: Sequence[tuple[PageRun, Output]], runs: Sequence[PageRun]) -> str:
     """In words: quantiles, and the plan's bound."""
     lines = []
-    for shown, output in found:
+    for page_run, output in found:
         took = output.latency_ns
         if took.max is None and took.p50 is None:
             continue
@@ -79,11 +79,11 @@ def _figures(found: Sequence[tuple[Shown, Output]], runs: Sequence[Shown]) -> st
             if ns is not None
         )
         bound = f"; the plan's bound is {brief(output.bound_ns)}" if output.bound_ns is not None else "; no bound"
-        lines.append(f"<p>{named(shown, runs)} {told}{bound}.</p>")
+        lines.append(f"<p>{named(page_run, runs)} {told}{bound}.</p>")
     return "".join(lines)
 
 
-def _marks(found: Sequence[tuple[Shown, Output]], axis: str, bounds: bool = True) -> list[Json]:
+def _limits(found: Sequence[tuple[PageRun, Output]], axis: str, bounds: bool = True) -> list[Json]:
     """Deadlines, and the bounds where they do not make the rest small."""
     marks: list[Json] = []
     deadlines = dict.fromkeys(output.deadline_ns for _, output in found)
@@ -98,14 +98,14 @@ def _marks(found: Sequence[tuple[Shown, Output]], axis: str, bounds: bool = True
     return marks
 
 
-def _over_time(found: Sequence[tuple[Shown, Output]], name: str) -> str:
+def _over_time(found: Sequence[tuple[PageRun, Output]], name: str) -> str:
     series: list[Json] = []
     several = len(found) > 1
-    for shown, _ in found:
-        bins = shown.series.latencies.get(name, [])
+    for page_run, _ in found:
+        bins = page_run.series.latencies.get(name, [])
         if not bins:
             continue
-        prefix, css = (f"{shown.name}: " if several else ""), f"c{shown.number % RUNS}"
+        prefix, css = (f"{page_run.name}: " if several else ""), f"c{page_run.number % RUNS}"
         lines = with_gaps(bins)
         at = [_seconds(one.from_ns) for one in lines]
         half, high = ([_ms(one.p50_ns) for one in lines], [_ms(one.p99_ns) for one in lines])
@@ -119,7 +119,7 @@ def _over_time(found: Sequence[tuple[Shown, Output]], name: str) -> str:
             series += _longest(bins, "longest, beyond the deadline", "bad", (deadline_ns, UNBOUNDED_NS))
     data: Json = {
         "x": "time in the run [s]", "y": "latency [ms]", "series": series, "marks": _shown_marks(found, series),
-        "to": max(shown.series.length_ns for shown, _ in found) / 1e9,
+        "to": max(page_run.series.length_ns for page_run, _ in found) / 1e9,
     }  # fmt: skip
     return f"<h3>Over time</h3>{plot('lines', data, f'Latency of {name} over time')}"
 
@@ -157,25 +157,25 @@ def _ms(ns: int | None) -> float | None:
     return None if ns is None else round(ns / MS, 4)
 
 
-def _near(found: Sequence[tuple[Shown, Output]], axis: str, most: float) -> list[Json]:
-    return [mark for mark in _marks(found, axis) if isinstance(mark, dict) and mark["at"] <= most]
+def _near(found: Sequence[tuple[PageRun, Output]], axis: str, most: float) -> list[Json]:
+    return [mark for mark in _limits(found, axis) if isinstance(mark, dict) and mark["at"] <= most]
 
 
-def _shown_marks(found: Sequence[tuple[Shown, Output]], series: Sequence[Json]) -> list[Json]:
+def _shown_marks(found: Sequence[tuple[PageRun, Output]], series: Sequence[Json]) -> list[Json]:
     """A deadline far above all results would press them flat: it is said instead."""
     most = max((y for one in series if isinstance(one, dict) for y in one["y"] if y is not None), default=0.0)
     return _near(found, "y", 6 * most)
 
 
-def _distribution(found: Sequence[tuple[Shown, Output]], name: str) -> str:
+def _distribution(found: Sequence[tuple[PageRun, Output]], name: str) -> str:
     series: list[Json] = []
-    for shown, output in found:
+    for page_run, output in found:
         known = [ns for ns in output.quantiles_ns if ns is not None]
         if known:
             steps = len(output.quantiles_ns)
             series.append({
-                "kind": "line", "css": f"c{shown.number % RUNS}",
-                "name": shown.name if len(found) > 1 else "share of results",
+                "kind": "line", "css": f"c{page_run.number % RUNS}",
+                "name": page_run.name if len(found) > 1 else "share of results",
                 "x": [round(ns / MS, 4) for ns in known],
                 "y": [round(100 * (k + 1) / steps, 2) for k in range(len(known))],
             })  # fmt: skip
@@ -189,9 +189,11 @@ def _distribution(found: Sequence[tuple[Shown, Output]], name: str) -> str:
     return f"<h3>Distribution</h3>{plot('lines', data, f'Share of the results of {name} within a latency')}"
 
 
-def _budget(runs: Sequence[Shown], name: str) -> str:
-    budgets = [(shown, hop_budgets(shown.run, name, shown.report.latency_breakdowns.get(name))) for shown in runs]
-    budgets = [(shown, list(filter(_values, hops))) for shown, hops in budgets if any(map(_values, hops))]
+def _budget(runs: Sequence[PageRun], name: str) -> str:
+    budgets = [
+        (page_run, hop_budgets(page_run.run, name, page_run.report.latency_breakdowns.get(name))) for page_run in runs
+    ]
+    budgets = [(page_run, list(filter(_values, hops))) for page_run, hops in budgets if any(map(_values, hops))]
     if not budgets:
         return ""
     order = list(dict.fromkeys(hop.hop for _, hops in budgets for hop in hops))
@@ -199,11 +201,11 @@ def _budget(runs: Sequence[Shown], name: str) -> str:
     items, rows = [], []
     for name_ in order:
         tracks = ""
-        for shown, hops in budgets:
+        for page_run, hops in budgets:
             hop = next((one for one in hops if one.hop == name_), None)
             if hop is not None:
-                tracks += _track(shown, hop, most, several=len(budgets) > 1)
-                rows.append(_hop_row(shown, hop, runs))
+                tracks += _track(page_run, hop, most, several=len(budgets) > 1)
+                rows.append(_hop_row(page_run, hop, runs))
         items.append(f"<li>{tracks}</li>")
     head = ["hop", "predicted [ms]", "sub-deadline [ms]", "mean [ms]", "of it queued", "slowest 1 % [ms]"]
     return f'<h3>Budget of each hop</h3><ul class="hops">{"".join(items)}</ul>{behind(table(head, rows))}'
@@ -213,7 +215,7 @@ def _values(hop: HopBudget) -> list[int]:
     return [ns for ns in (hop.predicted_ns, hop.mean_ns, hop.tail_ns) if ns]
 
 
-def _track(shown: Shown, hop: HopBudget, most: int, several: bool) -> str:
+def _track(page_run: PageRun, hop: HopBudget, most: int, several: bool) -> str:
     at = [
         f'<i class="{css}" style="{side}:{min(100, 100 * ns / most):.2f}%"></i>'
         for css, side, ns in (
@@ -227,13 +229,13 @@ def _track(shown: Shown, hop: HopBudget, most: int, several: bool) -> str:
     measured = "not measured" if hop.mean_ns is None else f"{brief(hop.mean_ns)}, slowest {brief(hop.tail_ns or 0)}"
     predicted = "" if hop.predicted_ns is None else f" of at most {brief(hop.predicted_ns)}"
     css = ' class="bad"' if hop.is_above else ""
-    label = f"{dot(shown.number)}{escape(hop.hop)}" if several else escape(hop.hop)
+    label = f"{dot(page_run.number)}{escape(hop.hop)}" if several else escape(hop.hop)
     what = f'<div class="what"><span>{label}</span><span{css}>{measured}{predicted}</span></div>'
-    return f'{what}<div class="track c{shown.number % RUNS}">{"".join(at)}</div>'
+    return f'{what}<div class="track c{page_run.number % RUNS}">{"".join(at)}</div>'
 
 
-def _hop_row(shown: Shown, hop: HopBudget, runs: Sequence[Shown]) -> str:
-    run = f" {named(shown, runs)}" if len(runs) > 1 else ""
+def _hop_row(page_run: PageRun, hop: HopBudget, runs: Sequence[PageRun]) -> str:
+    run = f" {named(page_run, runs)}" if len(runs) > 1 else ""
     queued = "–" if not hop.mean_ns else f"{100 * hop.queued_ns / hop.mean_ns:.0f} %"
     cells = [milliseconds(ns) for ns in (hop.predicted_ns, hop.sub_deadline_ns, hop.mean_ns)]
     return row([f"{escape(hop.hop)}{run}", *cells, queued, milliseconds(hop.tail_ns)])

@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from html import escape
 
 from coordinator.report import missed_share
-from coordinator.report.page.elements import RUNS, Shown, behind, dot, folded, row, section, table
+from coordinator.report.page.elements import RUNS, PageRun, behind, dot, folded, row, section, table
 from coordinator.report.page.run_labels import brief, milliseconds
 from coordinator.report.page.sections.latency_intervals import quantile_interval, share_interval
 from coordinator.report.report_document import Output
@@ -27,32 +27,32 @@ NOTE = (
 class Measured:
     """One figure of one run: as counted, lo to hi, and where it may be by chance."""
 
-    shown: Shown
+    page_run: PageRun
     lo: float
     hi: float
     least: float
     most: float
 
 
-def comparison_section(runs: Sequence[Shown]) -> str:
+def comparison_section(runs: Sequence[PageRun]) -> str:
     """Nothing where there is one run."""
     if len(runs) < 2:
         return ""
-    names = list(dict.fromkeys(name for shown in runs for name in shown.report.outputs))
+    names = list(dict.fromkeys(name for page_run in runs for name in page_run.report.outputs))
     parts = [_output(runs, name) for name in names]
     rest = "".join(parts[AT_ONCE:])
     more = folded(counted(len(parts) - AT_ONCE, "more output"), rest) if rest else ""
     return section("Side by side", "".join(parts[:AT_ONCE]) + more, NOTE)
 
 
-def _output(runs: Sequence[Shown], name: str) -> str:
-    found = [(shown, shown.report.outputs[name]) for shown in runs if name in shown.report.outputs]
-    missed = [_missed(shown, output) for shown, output in found if output.missed_of_offered is not None]
+def _output(runs: Sequence[PageRun], name: str) -> str:
+    found = [(page_run, page_run.report.outputs[name]) for page_run in runs if name in page_run.report.outputs]
+    missed = [_missed(page_run, output) for page_run, output in found if output.missed_of_offered is not None]
     parts = [f"<h3>{escape(name)}</h3>", f"<p>{escape(_sentence(missed, len(found)))}</p>"]
     rows = []
     items = [_bars("missed", missed, _percent)] if missed else []
     for label, share in QUANTILES:
-        took = [one for shown, output in found if (one := _quantile(shown, output, label, share)) is not None]
+        took = [one for page_run, output in found if (one := _quantile(page_run, output, label, share)) is not None]
         if took:
             items.append(_bars(label, took, brief))
             rows += [_row(label, one, _with_unit) for one in took]
@@ -62,20 +62,20 @@ def _output(runs: Sequence[Shown], name: str) -> str:
     return "".join(parts)
 
 
-def _missed(shown: Shown, output: Output) -> Measured:
+def _missed(page_run: PageRun, output: Output) -> Measured:
     share = output.missed_of_offered
     assert share is not None, "a run without one is left out"
     least, most = share_interval(share, output.met + output.missed + sum(output.between.values()))
-    return Measured(shown, share[0], share[1], least, most)
+    return Measured(page_run, share[0], share[1], least, most)
 
 
-def _quantile(shown: Shown, output: Output, label: str, share: float) -> Measured | None:
+def _quantile(page_run: PageRun, output: Output, label: str, share: float) -> Measured | None:
     took = output.latency_ns
     ns = {"median": took.p50, "p95": took.p95, "p99": took.p99}[label]
     if ns is None:
         return None
     by_chance = quantile_interval(output.quantiles_ns, output.delivered, share) or (ns, ns)
-    return Measured(shown, ns, ns, min(ns, by_chance[0]), max(ns, by_chance[1]))
+    return Measured(page_run, ns, ns, min(ns, by_chance[0]), max(ns, by_chance[1]))
 
 
 def _sentence(missed: Sequence[Measured], runs: int) -> str:
@@ -90,8 +90,8 @@ def _sentence(missed: Sequence[Measured], runs: int) -> str:
         return f"Cannot be told apart: {shares}."
     most = "the least" if runs > 2 else "less"
     if best.most < worst.least:
-        return f"{best.shown.name} missed {most}, {shares}; chance alone does not explain it."
-    return f"{best.shown.name} missed {most}, {shares}, which may be chance."
+        return f"{best.page_run.name} missed {most}, {shares}; chance alone does not explain it."
+    return f"{best.page_run.name} missed {most}, {shares}, which may be chance."
 
 
 def _bars(label: str, measured: Sequence[Measured], text: Text) -> str:
@@ -101,16 +101,18 @@ def _bars(label: str, measured: Sequence[Measured], text: Text) -> str:
         range_ = f'<i class="range" style="left:{100 * one.least / most:.2f}%;width:{100 * (one.most - one.least) / most:.2f}%"></i>'  # noqa: E501
         sure = f'<i class="sure" style="left:{min(99.4, 100 * one.lo / most):.2f}%;width:{100 * (one.hi - one.lo) / most:.2f}%"></i>'  # noqa: E501
         value = text(one.lo) if one.lo == one.hi else f"{text(one.lo)} to {text(one.hi)}"
-        what = f"<span>{dot(one.shown.number)}{escape(one.shown.name)}: {label}</span><span>{value}</span>"
+        what = f"<span>{dot(one.page_run.number)}{escape(one.page_run.name)}: {label}</span><span>{value}</span>"
         items.append(
-            f'<div class="what">{what}</div><div class="track c{one.shown.number % RUNS}">{range_}{sure}</div>'
+            f'<div class="what">{what}</div><div class="track c{one.page_run.number % RUNS}">{range_}{sure}</div>'
         )
     return f"<li>{''.join(items)}</li>"
 
 
 def _row(label: str, one: Measured, text: Text) -> str:
     counted = text(one.lo) if one.lo == one.hi else f"{text(one.lo)} to {text(one.hi)}"
-    return row([label, f"{dot(one.shown.number)}{escape(one.shown.name)}", counted, text(one.least), text(one.most)])
+    return row(
+        [label, f"{dot(one.page_run.number)}{escape(one.page_run.name)}", counted, text(one.least), text(one.most)]
+    )
 
 
 def _percent(share: float) -> str:

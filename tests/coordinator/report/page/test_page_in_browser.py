@@ -84,7 +84,7 @@ def overflow(browser: "Chrome") -> int:
 
 
 def complaints(browser: "Chrome") -> list[str]:
-    """Errors on the console, and whatever was loaded beside the page itself."""
+    """Errors on the console, and addresses that were loaded beside the page itself."""
     asked = [json.loads(each["message"])["message"] for each in browser.get_log("performance")]
     urls = [each["params"]["request"]["url"] for each in asked if each["method"] == "Network.requestWillBeSent"]
     loaded = [url for url in urls if not url.startswith(("file:", "data:"))]

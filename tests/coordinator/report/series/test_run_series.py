@@ -134,7 +134,7 @@ def test_a_cost_counts_from_the_beginning_until_a_while_after_the_end() -> None:
     )
     costs.add("late", np.array([99, 100, 250, 251, 950]))
     costs.add("refused", np.array([150, 999]), np.array([7, 3]))
-    first, second = costs.told()
+    first, second = costs.with_costs()
     assert (first.cost.late, first.cost.refused, second.cost.late, second.cost.refused) == (2, 7, 1, 3)
 
 
