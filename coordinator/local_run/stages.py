@@ -30,6 +30,7 @@ from coordinator.local_run.listening import Listening
 from coordinator.local_run.lost_tuples import Lost, lost
 from coordinator.plan import plan_file
 from coordinator.report.report_document import Report
+from coordinator.report.spark.spark_choice import SparkChoice
 from coordinator.spec.costs import waiting
 from coordinator.units import counted
 from protos import agent_pb2
@@ -250,7 +251,7 @@ def _report(wish: Wish, ran: Ran, tell: Tell) -> None:
 
     tell.begin("report")
     read = [read_run(ran.run)]
-    (ran.report,) = judge(read, wish.engine, None, tell.now)
+    (ran.report,) = judge(read, wish.engine, SparkChoice(), tell.now)
     ran.lost = lost(read[0])
     ran.page = write(read, [ran.report], None, tell.now)
     tell.done(str(ran.page))

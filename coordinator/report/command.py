@@ -12,6 +12,7 @@ from coordinator.report.facts.reader import Run
 from coordinator.report.page.page import page_of
 from coordinator.report.report_document import Report
 from coordinator.report.series.run_series import run_series
+from coordinator.report.spark.spark_choice import SparkChoice
 from coordinator.report.summary.lost import with_logs
 from protos.json_shape import Json
 
@@ -19,12 +20,12 @@ Progress = Callable[[str], None]
 SPARK_FROM = 1_000_000  # records; below it plain Python is faster (at so many 24 s, where Spark took 89 s)
 
 
-def judge(runs: Sequence[Run], engine: str, master: str | None, progress: Progress) -> list[Report]:
-    """One report per run. engine: auto (by size; spark where it runs), spark or python.
+def judge(runs: Sequence[Run], engine: str, choice: SparkChoice, progress: Progress) -> list[Report]:
+    """One report per run. engine: auto (by size, or Spark where `choice` says anything of it), spark or python.
 
     Raises SparkUnavailableError where spark itself is asked for.
     """
-    reports, engine = _judged(runs, engine, master, progress)
+    reports, engine = _judged(runs, engine, choice, progress)
     return [
         replace(
             report,
@@ -38,19 +39,19 @@ def judge(runs: Sequence[Run], engine: str, master: str | None, progress: Progre
     ]
 
 
-def _judged(runs: Sequence[Run], engine: str, master: str | None, progress: Progress) -> tuple[list[Report], str]:
+def _judged(runs: Sequence[Run], engine: str, choice: SparkChoice, progress: Progress) -> tuple[list[Report], str]:
     """The verdicts, and the engine that gave them."""
     records = sum(each.places for run in runs for each in run.incarnations)
-    small = engine == "auto" and master is None and records < SPARK_FROM
+    small = engine == "auto" and not choice.made and records < SPARK_FROM
     if small:
         progress(f"{records} records: in plain Python, which is faster below {SPARK_FROM}; --engine spark takes Spark")
     elif engine != "python":
         from coordinator.report.spark.java import SparkUnavailableError
 
         try:
-            return _with_spark(runs, master, records, progress), "spark"
+            return _with_spark(runs, choice, records, progress), "spark"
         except SparkUnavailableError as error:
-            if engine == "spark" or master is not None:
+            if engine == "spark" or choice.made:
                 raise
             progress(f"{error}. This report is made so")
     from coordinator.report.verdict import verdict
@@ -62,14 +63,14 @@ def _judged(runs: Sequence[Run], engine: str, master: str | None, progress: Prog
     return reports, "python"
 
 
-def _with_spark(runs: Sequence[Run], master: str | None, records: int, progress: Progress) -> list[Report]:
+def _with_spark(runs: Sequence[Run], choice: SparkChoice, records: int, progress: Progress) -> list[Report]:
     from coordinator.report.spark.spark_session import session
 
     progress(f"{records} records; Spark starts")
-    with session(master, records) as spark:
+    with session(choice, records) as spark:
         from coordinator.report.spark.spark import verdicts
 
-        return verdicts(spark, runs, lambda text: progress(f"Spark: {text}"))
+        return verdicts(spark, runs, choice, lambda text: progress(f"Spark: {text}"))
 
 
 def _replayed(run: Run, progress: Progress) -> Json:
