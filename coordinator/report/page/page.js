@@ -212,7 +212,6 @@
       rows.forEach((row, n) => {
         const y = top + n * tall + 15;
         make(svg, 'rect', {class: 'lane', x: 0, y, width, height: bar});
-        make(svg, 'text', {class: 'label', x: 2, y: y - 4}, row.label);
         for (const one of row.bars) {
           one.box = null;
           const left = Math.max(-2, px(one.from)), right = Math.min(width + 2, px(one.from + one.length));
@@ -229,6 +228,7 @@
         const late = px(mark.at) > width / 2;
         make(svg, 'text', {class: mark.css, x: px(mark.at) + (late ? -3 : 3), y: 10, 'text-anchor': late ? 'end' : 'start'}, mark.text);
       }
+      rows.forEach((row, n) => make(svg, 'text', {class: 'label', x: 2, y: top + n * tall + 11}, row.label));
       const shift = data.from || 0;
       for (const at of ticks((view.from + shift) / scale, (view.to + shift) / scale, width / 80)) {
         const x = px(at * scale - shift);

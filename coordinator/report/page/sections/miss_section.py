@@ -11,17 +11,19 @@ from coordinator.report.page.elements import PageRun, behind, bullets, folded, n
 from coordinator.report.page.run_labels import brief
 from coordinator.report.page.verdict_sentences import CAUSES
 from coordinator.report.report_document import Miss, MissHop
+from coordinator.report.series.incidents import Incident, IncidentKind
 from coordinator.report.series.instances_around import Focus, UnitBars, instances_around
 from coordinator.report.series.slowest_results import SlowResult
 from protos.json_shape import Json
 
 MOST_MISSES, MOST_BARS = 200, 20_000  # on the page, of all runs together
 AT_ONCE = 10  # listed; the others are folded
+ABSENT: frozenset[IncidentKind] = frozenset(("away", "restarted", "asleep", "no_trace"))
 KINDS = (
     ("k-mine", "this tuple runs"), ("k-wait", "it waits"), ("k-link", "it is on a link or elsewhere"),
-    ("k-other", "other tuples run"),
+    ("k-other", "other tuples run"), ("k-away", "the node is away"),
 )  # fmt: skip
-MINE, WAIT, LINK, OTHER = range(len(KINDS))
+MINE, WAIT, LINK, OTHER, AWAY = range(len(KINDS))
 SLOWEST = "The results that took most of their deadline:"
 NOTE = (
     "Each opens a timeline of the nodes from the tuple's origin to its end, on one clock. Zoom with the buttons, the "
@@ -205,7 +207,10 @@ def _item(page_run: PageRun, entry: _Entry, found: Sequence[UnitBars]) -> str:
     body = bullets(entry.causes[1:]) if entry.causes[1:] else ""
     left_out = sum(each.left_out for each in found)
     more = f'<p class="soft">{left_out:,} more stretches are left out.</p>' if left_out else ""
-    rows: list[Json] = [*_way(page_run, entry), *(_unit(page_run, each) for each in found)]
+    absent = _absences(page_run, focus)
+    if absent:
+        body += f"<p>Meanwhile: {escape('; '.join(f'{one.node}: {one.what}' for one, _, _ in absent))}.</p>"
+    rows: list[Json] = [*_way(page_run, entry), *map(_away, absent), *(_unit(page_run, each) for each in found)]
     if not rows:
         return folded(summary, f'{body}<p class="soft">No instance of that time is kept on the page.</p>')
     since_ns, until_ns = focus.window
@@ -217,6 +222,22 @@ def _item(page_run: PageRun, entry: _Entry, found: Sequence[UnitBars]) -> str:
         "from": -origin_ns, "length": until_ns - since_ns, "kinds": KINDS, "rows": rows, "marks": marks,
     }  # fmt: skip
     return folded(summary, f"{body}{plot('lanes', data, f'What the nodes did around {entry.of}')}{more}")
+
+
+def _absences(page_run: PageRun, focus: Focus) -> list[tuple[Incident, int, int]]:
+    """Of nodes, while it was under way: each with its beginning and its end in what is looked at."""
+    since_ns, until_ns = focus.window
+    found = []
+    for one in page_run.series.incidents:
+        end_ns = page_run.series.length_ns if one.until_ns is None else one.until_ns
+        if one.kind in ABSENT and one.from_ns < focus.until_ns and end_ns > focus.from_ns:
+            found.append((one, max(one.from_ns, since_ns) - since_ns, min(end_ns, until_ns) - since_ns))
+    return found
+
+
+def _away(absence: tuple[Incident, int, int]) -> Json:
+    one, from_ns, until_ns = absence
+    return {"label": one.node, "bars": [from_ns, until_ns - from_ns, 1, AWAY], "texts": {"0": one.what}}
 
 
 def _way(page_run: PageRun, entry: _Entry) -> Iterator[Json]:

@@ -149,6 +149,19 @@ def test_runs_side_by_side_say_whether_chance_explains_it(found: tuple[Run, Repo
     assert "All missed the same: 0 %." in same
 
 
+def test_a_miss_says_which_node_was_away_meanwhile(tmp_path: Path) -> None:
+    cluster = play(everything(), 3, tuples=30, mishaps=0, many=0)
+    cluster.crash(cluster.nodes[1])
+    cluster.nodes[1].now += 5 * MS
+    cluster.finish()
+    run = read_run(cluster.save(tmp_path / "run"))
+    found = misses(run)
+    long = replace(found.worst[0], at_ns=10**9, latency_ns=10**9)
+    shown = page([(run, replace(verdict(run), misses=replace(found, worst=(long,))))])
+    assert "Meanwhile: b: its runtime crashed and was started again." in shown
+    assert "Meanwhile" not in page([judged(tmp_path / "other", mishaps=0)])
+
+
 def test_names_and_sentences_cannot_become_markup(found: tuple[Run, Report]) -> None:
     run, report = found
     shown = page([(replace(run, name=EVIL), replace(report, misses=misses(run, EVIL), run=EVIL))])
