@@ -95,7 +95,7 @@ def write(runs: Sequence[Run], reports: Sequence[Report], output: Path | None, p
         text = json.dumps(report.document(), indent=1, ensure_ascii=False, allow_nan=False) + "\n"
         _replace(run.path / "report.json", text)
     progress("page")
-    entries = [(run, report, run_series(run)) for run, report in zip(runs, reports, strict=True)]
+    entries = [(run, report, run_series(run, len(runs))) for run, report in zip(runs, reports, strict=True)]
     pages = [_replace(entry[0].path / "report.html", page_of([entry])) for entry in entries]
     if len(runs) == 1 and output is None:
         return pages[0]

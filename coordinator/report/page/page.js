@@ -57,8 +57,22 @@
     }
   }
 
-  // -- lines: {x: label, y: label, height, most?, series: [{name, css, kind, x, y, lo?}], marks: [{axis, at, css, text}]}
-  // kind: line, step, band (between lo and y), area (the same, filled), pin (points); x of a step or area: where it begins
+  // -- lines: {x: label, y: label, height, most?, at?, series: [{name, css, kind, x?, y}], marks: [{axis, at, css, text}]}
+  // kind: line, step, band (between the series that `of` names), area (on those before it), pin (points). A step or an area
+  // begins at its x. Where a series has no x it is that of the series `same`, or `at`, of all.
+
+  function complete(data) {
+    let below = null;
+    for (const one of data.series) {
+      one.x ??= one.same === undefined ? data.at : data.series[one.same].x;
+      if (one.of) [one.lo, one.y] = one.of.map(n => data.series[n].y);
+      if (one.kind === 'area') {
+        one.lo = below || one.y.map(() => 0);
+        below = one.y = one.y.map((value, n) => value + one.lo[n]);
+      }
+    }
+    return data;
+  }
 
   function lines(figure, data, width) {
     const height = data.height || 230, left = 46, right = 10, top = 18, bottom = data.x ? 36 : 20;
@@ -312,7 +326,10 @@
   const drawn = new Map();
 
   function dataOf(figure) {
-    if (!drawn.has(figure)) drawn.set(figure, JSON.parse(figure.querySelector('script').textContent));
+    if (!drawn.has(figure)) {
+      const data = JSON.parse(figure.querySelector('script').textContent);
+      drawn.set(figure, data.series ? complete(data) : data);
+    }
     return drawn.get(figure);
   }
   function render(figure) {

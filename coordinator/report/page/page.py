@@ -32,7 +32,7 @@ TITLES = (
 
 def page(entries: Sequence[tuple[Run, Report]]) -> str:
     """The whole HTML document."""
-    return page_of([(run, report, run_series(run)) for run, report in entries])
+    return page_of([(run, report, run_series(run, len(entries))) for run, report in entries])
 
 
 def page_of(entries: Sequence[tuple[Run, Report, RunSeries]]) -> str:

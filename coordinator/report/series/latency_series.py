@@ -10,7 +10,7 @@ from coordinator.report.facts.plan_view import PlanView
 from coordinator.report.series.durations import COUNTERS, counter, quantile_ns
 from coordinator.report.series.record_rows import Ints, Own
 
-MOST_BINS, ALL_BINS = 200, 8_000  # of an output, and of all together
+MOST_BINS, ALL_BINS = 200, 8_000  # of an output, and of all runs and outputs of a page together
 UNBOUNDED_NS = 1 << 50  # a latency of which nobody knows the most
 
 
@@ -29,9 +29,9 @@ class LatencyBin:
 class LatencySeries:
     """Of all outputs of a run."""
 
-    def __init__(self, plan: PlanView, length_ns: int) -> None:
+    def __init__(self, plan: PlanView, length_ns: int, runs: int) -> None:
         self._plan = plan
-        bins = max(10, min(MOST_BINS, ALL_BINS // max(1, len(plan.outputs))))
+        bins = max(10, min(MOST_BINS, ALL_BINS // max(1, len(plan.outputs) * runs)))
         self._width_ns = length_ns // bins + 1
         self._counts = {id_: np.zeros((bins, COUNTERS), np.int64) for id_ in plan.outputs}
         self._late = {id_: np.zeros(bins, np.int64) for id_ in plan.outputs}

@@ -55,11 +55,11 @@ class RunSeries:
     slowest: tuple[SlowResult, ...]
 
 
-def run_series(run: Run) -> RunSeries:
-    """Reads the run's records twice."""
+def run_series(run: Run, runs: int = 1) -> RunSeries:
+    """Reads the run's records twice. runs: on a page, which all of their series have to fit on."""
     records = RunRecords(run)
     clock = RunClock(run, records)
-    found = _Pass(run, records, clock)
+    found = _Pass(run, records, clock, runs)
     for presence in clock.presences:
         for piece in records.pieces(presence.incarnation, WANTED):
             found.add(presence.incarnation, {kind: rows.own(presence.epochs) for kind, rows in piece.items()})
@@ -67,10 +67,10 @@ def run_series(run: Run) -> RunSeries:
 
 
 class _Pass:
-    def __init__(self, run: Run, records: RunRecords, clock: RunClock) -> None:
+    def __init__(self, run: Run, records: RunRecords, clock: RunClock, runs: int) -> None:
         self._run, self._records, self._clock, length_ns = run, records, clock, clock.length_ns
-        self._latency = LatencySeries(run.plan, length_ns)
-        self._use = UtilisationSeries(run.plan, length_ns)
+        self._latency = LatencySeries(run.plan, length_ns, runs)
+        self._use = UtilisationSeries(run.plan, length_ns, runs)
         self._slowest = SlowestResults(run.plan)
         self._bin_ns = length_ns // BINS + 1
         self._late = np.zeros(BINS, np.int64)

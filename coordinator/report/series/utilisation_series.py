@@ -12,7 +12,7 @@ from coordinator.report.facts.plan_view import PlanView
 from coordinator.report.series.durations import COUNTERS, counter, quantile_ns
 from coordinator.report.series.record_rows import Ints, Own
 
-MOST_BINS, ALL_BINS = 120, 24_000  # of a unit, and of all together
+MOST_BINS, ALL_BINS = 120, 24_000  # of a unit, and of all runs and units of a page together
 
 Floats = npt.NDArray[np.float64]
 
@@ -62,8 +62,8 @@ class _Unit:
 class UtilisationSeries:
     """Of all units of a run."""
 
-    def __init__(self, plan: PlanView, length_ns: int) -> None:
-        self.bins = max(10, min(MOST_BINS, ALL_BINS // max(1, len(plan.units))))
+    def __init__(self, plan: PlanView, length_ns: int, runs: int) -> None:
+        self.bins = max(10, min(MOST_BINS, ALL_BINS // max(1, len(plan.units) * runs)))
         self.width_ns = length_ns // self.bins + 1
         self._units = {id_: _Unit(self.bins, self.width_ns) for id_ in plan.units}
 

@@ -17,6 +17,7 @@ from coordinator.report.series.slowest_results import SlowResult
 from protos.json_shape import Json
 
 MOST_MISSES, MOST_BARS = 200, 20_000  # on the page, of all runs together
+MOST_WAITED_FOR = 3  # of a hop, in words
 AT_ONCE = 10  # listed; the others are folded
 ABSENT: frozenset[IncidentKind] = frozenset(("away", "restarted", "asleep", "no_trace"))
 KINDS = (
@@ -278,7 +279,7 @@ def _hop_text(hop: MissHop) -> str:
     place = " to ".join(hop.place) if hop.kind == "link" else f"{', '.join(hop.place)} on {hop.node}"
     waited = [
         f"for {one.instances:,} of {', '.join(one.operators)}{f' ({one.query})' if one.query else ''}: {brief(one.ns)}"
-        for one in hop.waited_for
+        for one in hop.waited_for[:MOST_WAITED_FOR]
     ]
     parts = [f"{hop.kind}: {place}", *([f"waited {brief(hop.waited_ns)}"] if hop.waited_ns else []), *waited]
     return "\n".join([*parts, *([f"ran {brief(hop.ran_ns)}"] if hop.ran_ns else [])])

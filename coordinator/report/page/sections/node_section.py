@@ -60,25 +60,26 @@ def _node(page_run: PageRun, node: int, uses: Sequence[UnitUse], most: float) ->
     utilisation = planned.utilisation if planned is not None else None
     ordered = sorted(uses, key=lambda use: -use.run_ns)
     at = [round(n * page_run.series.use_bin_ns / 1e9, 4) for n in range(len(ordered[0].shares))]
-    below, series = [0.0] * len(at), list[Json]()
+    whole, series = [0.0] * len(at), list[Json]()
     groups = [(plan.units[use.unit].label, f"u{n}", [use]) for n, use in enumerate(ordered[:COLOURS])]
     if ordered[COLOURS:]:
         groups.append((f"{len(ordered) - COLOURS} more units", "urest", ordered[COLOURS:]))
     for label, css, members in groups:
         mine = [100 * sum(values) for values in zip(*(use.shares for use in members), strict=True)]
-        above = [round(low + own, 3) for low, own in zip(below, mine, strict=True)]
-        series.append({"kind": "area", "name": label, "css": css, "x": at, "y": above, "lo": below,
-                       "width": page_run.series.use_bin_ns / 1e9})  # fmt: skip
-        below = above
+        whole = [low + own for low, own in zip(whole, mine, strict=True)]
+        width = page_run.series.use_bin_ns / 1e9
+        series.append(
+            {"kind": "area", "name": label, "css": css, "y": [round(each, 2) for each in mine], "width": width}
+        )
     marks: list[Json] = []
     if utilisation is not None:
         text = f"plan {100 * utilisation:.3g} %"
         marks.append({"axis": "y", "at": 100 * utilisation, "css": "plan", "text": text})
     data: Json = {
-        "y": "busy [%]", "x": "time [s]", "series": series, "marks": marks, "height": 150, "most": most,
+        "y": "busy [%]", "x": "time [s]", "at": at, "series": series, "marks": marks, "height": 150, "most": most,
         "to": page_run.series.length_ns / 1e9,
     }  # fmt: skip
-    peak = max(below, default=0.0)
+    peak = max(whole, default=0.0)
     told = f"{100 * _busy(page_run, uses):.3g} % busy, at most {peak:.3g} %"
     return f"<div><h3>{escape(name)}: {told}</h3>{plot('lines', data, f'Use of {name} over time')}</div>"
 

@@ -109,10 +109,11 @@ def _over_time(found: Sequence[tuple[PageRun, Output]], name: str) -> str:
         lines = with_gaps(bins)
         at = [_seconds(one.from_ns) for one in lines]
         half, high = ([_ms(one.p50_ns) for one in lines], [_ms(one.p99_ns) for one in lines])
-        if not several:
-            series.append({"kind": "band", "name": "", "css": css, "x": at, "y": high, "lo": half})
+        of = len(series)
         series.append({"kind": "line", "name": f"{prefix}median", "css": css, "x": at, "y": half, "thin": several})
-        series.append({"kind": "line", "name": f"{prefix}p99", "css": css, "x": at, "y": high, "thin": not several})
+        series.append({"kind": "line", "name": f"{prefix}p99", "css": css, "same": of, "y": high, "thin": not several})
+        if not several:
+            series.append({"kind": "band", "name": "", "css": css, "same": of, "of": [of, of + 1]})
         if not several:
             deadline_ns = found[0][1].deadline_ns
             series += _longest(bins, "longest", "urest", (0, deadline_ns))
@@ -163,7 +164,7 @@ def _near(found: Sequence[tuple[PageRun, Output]], axis: str, most: float) -> li
 
 def _shown_marks(found: Sequence[tuple[PageRun, Output]], series: Sequence[Json]) -> list[Json]:
     """A deadline far above all results would press them flat: it is said instead."""
-    most = max((y for one in series if isinstance(one, dict) for y in one["y"] if y is not None), default=0.0)
+    most = max((y for one in series if isinstance(one, dict) for y in one.get("y", ()) if y is not None), default=0.0)
     return _near(found, "y", 6 * most)
 
 

@@ -46,8 +46,10 @@ def browser(tmp_path_factory: pytest.TempPathFactory) -> "Iterator[Chrome]":
     for each in (*QUIET, f"--user-data-dir={tmp_path_factory.mktemp('chromium')}"):
         options.add_argument(each)
     options.set_capability("goog:loggingPrefs", {"browser": "ALL", "performance": "ALL"})
-    with webdriver.Chrome(options=options, service=webdriver.ChromeService(driver)) as started:
-        yield started
+    with pytest.MonkeyPatch.context() as environment:
+        environment.setenv("no_proxy", "localhost,127.0.0.1")  # the driver is here
+        with webdriver.Chrome(options=options, service=webdriver.ChromeService(driver)) as started:
+            yield started
 
 
 def open_page(browser: "Chrome", path: Path, width: int) -> None:

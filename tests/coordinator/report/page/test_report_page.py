@@ -162,6 +162,15 @@ def test_a_miss_says_which_node_was_away_meanwhile(tmp_path: Path) -> None:
     assert "Meanwhile" not in page([judged(tmp_path / "other", mishaps=0)])
 
 
+def test_two_hundred_misses_of_many_hops_fit(found: tuple[Run, Report]) -> None:
+    run, report = found
+    missed = misses(run)
+    late = missed.worst[0]
+    queued = replace(late.hops[1], waited_for=late.hops[1].waited_for * 5)
+    many = replace(missed, worst=(replace(late, hops=(queued,) * 12),) * 200)
+    assert len(page([(run, replace(report, misses=many))]).encode()) < 1_200_000
+
+
 def test_names_and_sentences_cannot_become_markup(found: tuple[Run, Report]) -> None:
     run, report = found
     shown = page([(replace(run, name=EVIL), replace(report, misses=misses(run, EVIL), run=EVIL))])
