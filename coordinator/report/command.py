@@ -6,6 +6,7 @@ from dataclasses import replace
 from pathlib import Path
 
 from coordinator.errors import unwritable
+from coordinator.report.blame.blame import misses
 from coordinator.report.cost_overrun import cost_overruns
 from coordinator.report.facts.began_anew import began_anew
 from coordinator.report.facts.reader import Run
@@ -30,6 +31,7 @@ def judge(runs: Sequence[Run], engine: str, master: str | None, progress: Progre
             engine=engine,
             cost_overruns=cost_overruns(run),
             began_anew=began_anew(run),
+            misses=misses(run, report),
             lost_in_units=with_logs(run, report.lost_in_units),
             verdict=_replayed(run, progress),
         )
