@@ -85,7 +85,7 @@ class Judge:
         unsure = [Found(each, ns) for each, ns in largest(shared.unsure)]
         if slept or unsure:
             found = [replace(each, ns=min(each.ns, max(0, width_ns))) for each in (*slept, *unsure)]
-            if 2 * sum(each.ns for each in found) < width_ns:  # more was unknown as it came
+            if not slept and 2 * sum(each.ns for each in found) < width_ns:  # more was unknown as it came
                 found[0] = replace(found[0], ns=width_ns)
             return found[:MOST_CAUSES]
         at = stretches[-1].at.node if stretches else -1

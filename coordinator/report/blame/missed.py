@@ -33,6 +33,7 @@ DTYPE = np.dtype(
     ]
 )  # fmt: skip
 Rows = Raw  # of DTYPE: why: SHED's policy or LOST's cause; unit, stream, operator, peer: -1 where it has none
+MOST_FILTERED = 10_000
 KINDS = (rec.ADMITTED, rec.OUTPUT, rec.SHED, rec.LOST, rec.RAN, rec.SENT, rec.RECEIVED, rec.MERGED, rec.ABSORBED)
 
 
@@ -69,7 +70,8 @@ class Stood:
 class Looked:
     """What one look at all records of a run gives. open: (incarnation, code) of lineages that owe ends in one that
     crashed; unreceived: codes of lineages that a peer never got; heard: of an incarnation and a peer, when the first and the
-    last tuple that it got had left there, on the peer's clock."""
+    last tuple that it got had left there, on the peer's clock; began: when incarnations
+    began that followed another one of their node."""
 
     epochs: Mapping[int, Mapping[int, int]]
     missed: Rows = field(default_factory=lambda: np.zeros(0, DTYPE))
@@ -79,6 +81,7 @@ class Looked:
     open: dict[int, Codes] = field(default_factory=dict)
     unreceived: Codes = field(default_factory=lambda: np.zeros(0, np.uint64))
     heard: dict[tuple[int, int], tuple[int, int]] = field(default_factory=dict)
+    began: dict[int, int] = field(default_factory=dict)
     filtering: frozenset[tuple[int, int]] = frozenset()
     delivered: Codes = field(default_factory=lambda: np.zeros(0, np.uint64))
 
@@ -93,7 +96,24 @@ def look(run: Run, epochs: Mapping[int, Mapping[int, int]], crashed: frozenset[i
             scan.take(incarnation, piece, incarnation.number in crashed)
         _clocks(run.plan, incarnation, found)
     scan.settle(whole)
+    found.began = dict(_begun_again(run, crashed))
     return found
+
+
+def _begun_again(run: Run, crashed: frozenset[int]) -> Iterator[tuple[int, int]]:
+    """When those incarnations began that another one of their node came before. Their numbers tell no order."""
+    began: dict[int, int] = {}
+    for each in run.incarnations:
+        first = next(unplanned(each, rec.PLAN), None)
+        if first is not None:
+            began[each.number] = int(value(first, rec.Plan.at_ns)[0])
+    for each in run.incarnations:
+        others = [other for other in run.incarnations if other.node == each.node and other is not each]
+        for other in others:
+            known = each.number in began and other.number in began
+            before = other.clock == each.clock and known and began[other.number] < began[each.number]
+            if before or (known and other.clock != each.clock and other.number in crashed):
+                yield each.number, began[each.number]
 
 
 def key_of(rows: Rows) -> Codes:
@@ -125,8 +145,8 @@ class _Scan:
         self._in_time: list[Codes] = []
         self._delivered: list[Codes] = []
         self._arrivals: dict[int, list[tuple[Ints, ...]]] = {}
-        self._filtering: set[tuple[int, int]] = set()
-        self._yielded: list[Codes] = []
+        self._nothing: dict[tuple[int, int], list[Codes]] = {}  # by unit and exit: instances that gave nothing there
+        self._told: list[Codes] = []  # those that had given something before they were switched away from
         self._owed: dict[int, list[tuple[Codes, Ints]]] = {}
         self._left: dict[int, list[tuple[Codes, Codes]]] = {}
         self._came: list[Codes] = []
@@ -145,7 +165,10 @@ class _Scan:
     def settle(self, whole: frozenset[int]) -> None:
         """All records were seen."""
         found = self._found
-        found.filtering = frozenset(self._filtering)
+        told = _joined(self._told)
+        found.filtering = frozenset(
+            each for each, keys in self._nothing.items() if not np.isin(_joined(keys), told).all()
+        )
         found.delivered = _joined(self._delivered)
         reach = Reach(self._plan, found.filtering)
         for incarnation, ends in self._candidates:
@@ -209,29 +232,29 @@ class _Scan:
                 self._arrivals.setdefault(each, []).append(tuple(column[mine] for column in columns))
 
     def _filters(self, ran: Piece) -> None:
-        """Exits that gave nothing of a tuple; not those of units that were switched away from, whose records share what
-        they gave."""
-        whole = ran.where(~ran.flagged)
-        if not len(whole):
-            return
-        units, outputs = whole.id(rec.Ran.unit), whole[rec.Ran.outputs]
-        for unit in np.unique(units).tolist():
+        """Exits that gave nothing of a tuple, none of whose results were policed. An instance that was switched away
+        from has said before what it gave, so it is told by its key; so many of an exit are looked at."""
+        units, outputs = ran.id(rec.Ran.unit), ran[rec.Ran.outputs]
+        keys = mixed(ran.lineage, units, ran[rec.Ran.ordinal])
+        told = ran.flagged & ((outputs > 0) | (ran[rec.Ran.policed_results] > 0))
+        if told.any():
+            self._told.append(keys[told])
+        whole = ~ran.flagged & (ran[rec.Ran.policed_results] == 0)
+        for unit in np.unique(units[whole]).tolist():
             view = self._plan.units.get(unit)
-            mine = outputs[units == unit]
+            mine = whole & (units == unit)
             for exit_ in range(0 if view is None else len(view.exits)):
-                if ((mine >> (8 * exit_) & 0xFF) == 0).any():
-                    self._filtering.add((unit, exit_))
+                nothing = keys[mine][(outputs[mine] >> (8 * exit_) & 0xFF) == 0]
+                seen = self._nothing.setdefault((unit, exit_), [])
+                if len(nothing) and sum(map(len, seen)) < MOST_FILTERED:
+                    seen.append(nothing[:MOST_FILTERED])
 
     def _links(self, incarnation: Incarnation, piece: Piece) -> None:
         came = piece.of(rec.RECEIVED)
         if len(came):
             peer, stream = _peer(self._plan, came, rec.Received.peer), came.id(rec.Received.stream)
             self._came.append(mixed(came.lineage, peer, incarnation.node, stream, came[rec.Received.ordinal]))
-            sent_ns = came.instant(rec.Received.sent_ns)
-            for each in np.unique(peer).tolist():
-                mine, key = sent_ns[peer == each], (incarnation.number, each)
-                first, last = self._found.heard.get(key, (BEYOND_NS, -BEYOND_NS))
-                self._found.heard[key] = min(first, int(mine.min())), max(last, int(mine.max()))
+            self._heard(incarnation.number, peer, came.instant(rec.Received.sent_ns))
         left = piece.of(rec.SENT)
         if len(left):
             peer, stream = _peer(self._plan, left, rec.Sent.peer), left.id(rec.Sent.stream)
@@ -239,6 +262,12 @@ class _Scan:
             for each in np.unique(peer).tolist():
                 mine = peer == each
                 self._left.setdefault(each, []).append((key[mine], lineage[mine]))
+
+    def _heard(self, incarnation: int, peer: Ints, sent_ns: Ints) -> None:
+        for each in np.unique(peer).tolist():
+            mine, heard = sent_ns[peer == each], self._found.heard
+            first, last = heard.get((incarnation, each), (BEYOND_NS, -BEYOND_NS))
+            heard[incarnation, each] = min(first, int(mine.min())), max(last, int(mine.max()))
 
 
 def _peer(plan: PlanView, piece: Piece, field_: Field) -> Ints:

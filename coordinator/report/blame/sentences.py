@@ -66,9 +66,13 @@ class Words:
             case "admission_age":
                 return f"it was {ns} old as {node} admitted it to source {of}"
             case "clock":
-                about = "the machine was suspended" if name == "suspended" else f"{name or node}"
+                about = (
+                    "the machine was suspended"
+                    if name == "suspended"
+                    else f"so much is known of clocks at {name or node}"
+                )
                 known = f"its latency is known within {ns} only" if found.ns < UNKNOWN_NS // 2 else UNBOUNDED
-                return f"{known}, for the clocks of {about}"
+                return f"{known}: {about}"
             case "pause":
                 what = "the machine was suspended" if name == "suspended" else "the process stood still"
                 return f"{what} on {node} for {ns}, as far as this result met it"
@@ -90,7 +94,8 @@ class Words:
             case "window":
                 return f"window {of} closed {show_ns(ns)} after its end" if ns else f"window {of} gave no result"
             case "restart":
-                return f"the runtime on {node} ended with the tuple in it"
+                gone = f"the runtime on {node} ended with the tuple in it"
+                return f"the runtime on {node} was away for {show_ns(ns)} of its time" if ns else gone
             case "stopped":
                 return f"the plan took nothing more on {node}"
             case _:

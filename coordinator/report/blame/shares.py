@@ -16,6 +16,7 @@ from coordinator.report.blame.missed import Looked
 from coordinator.report.blame.planned import Planned
 from coordinator.report.blame.timeline import STILL_NS, Span, Timeline
 from coordinator.report.blame.way import Stretch
+from coordinator.report.facts.merged_plans import ID_BITS
 from coordinator.report.facts.plan_view import PlanView
 from coordinator.report.facts.reader import Incarnation, Run
 from coordinator.report.report_document import CauseKind
@@ -23,6 +24,9 @@ from protos import records as rec
 
 READ_NS = 1_000_000  # a tuple that is read so soon after an instance had ended may have waited for its end
 SILENT_NS = 20_000_000  # for so long a node that is at work writes something
+
+
+ID_MASK = (1 << ID_BITS) - 1
 
 
 class Subject(NamedTuple):
@@ -168,7 +172,7 @@ class Evidence:
         subject = Subject("link", each.at.node, -1, self._link(each))
         planned_ns = min(each.ns, self.planned.link_ns(each.sender, each.at.node, payload))
         found.within[subject] += planned_ns
-        left_ns = self._unread(found, number, each, each.from_ns + planned_ns)
+        left_ns = self._unread(found, number, each, self._restarted(found, each, each.from_ns + planned_ns))
         left_ns = self._silent(found, each, each.until_ns - left_ns)
         if left_ns > 0:
             found.beyond[subject] += left_ns
@@ -188,12 +192,24 @@ class Evidence:
             usual_ns = min(each.ns, max(usual_ns, limit_ns))
         subject = Subject("admission_age", each.at.node, -1, name)
         found.within[subject] += usual_ns
-        left_ns = self._unread(found, number, each, each.from_ns + usual_ns)
+        left_ns = self._unread(found, number, each, self._restarted(found, each, each.from_ns + usual_ns))
         left_ns = self._silent(found, each, each.until_ns - left_ns)
         if left_ns > 0:
             found.beyond[subject] += left_ns
         if each.unsure_ns:
             found.unsure[Subject("clock", each.at.node, -1, name)] += each.unsure_ns
+
+    def _restarted(self, found: Shared, each: Stretch, since_ns: int) -> int:
+        """From when on a tuple could be read: not before the runtime was there again, and whoever sends to it too."""
+        began_ns = self.looked.began.get(each.at.number)
+        if began_ns is None or each.told is None:
+            return since_ns
+        heard = self._channels(each.at).get((each.told.kind, each.told.ref & ID_MASK))
+        back_ns = began_ns if heard is None or not len(heard) else max(began_ns, int(heard[0]))
+        if since_ns < back_ns <= each.until_ns:
+            found.beyond[Subject("restart", each.at.node)] += each.until_ns - since_ns
+            return each.until_ns
+        return since_ns
 
     def _unread(self, found: Shared, number: int, each: Stretch, since_ns: int) -> int:
         """What is left of a stretch at whose end a tuple was read, once the instance is counted that the node was busy
