@@ -6,7 +6,7 @@ from dataclasses import replace
 from pathlib import Path
 
 from coordinator.errors import unwritable
-from coordinator.report.blame.blame import misses
+from coordinator.report.blame.misses import misses
 from coordinator.report.cost_overrun import cost_overruns
 from coordinator.report.facts.began_anew import began_anew
 from coordinator.report.facts.reader import Run

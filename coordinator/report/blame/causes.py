@@ -15,7 +15,7 @@ import numpy as np
 
 from coordinator.report.blame import way
 from coordinator.report.blame.missed import LINK, RESTART, SHED, UNDECIDABLE
-from coordinator.report.blame.shares import Evidence, Shared, Shares, Subject, largest, total
+from coordinator.report.blame.shares import SUSPENDED, Evidence, Shared, Shares, Subject, largest, total
 from coordinator.report.blame.timeline import STILL_NS, Span
 from coordinator.report.blame.way import Stretch
 from coordinator.report.facts.reader import Incarnation
@@ -80,7 +80,7 @@ class Judge:
         slept = [
             Found(Subject("clock", each.node, -1, each.name), ns)
             for each, ns in shared.beyond.items()
-            if each.name == "suspended"
+            if each.name == SUSPENDED
         ]
         unsure = [Found(each, ns) for each, ns in largest(shared.unsure)]
         if slept or unsure:

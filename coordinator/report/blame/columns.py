@@ -107,24 +107,33 @@ def pieces(incarnation: Incarnation, epochs: Mapping[int, int], kinds: tuple[int
             yield Piece(raw[chosen], before + np.flatnonzero(chosen), number[chosen])
 
 
-def plan_epochs(incarnation: Incarnation, numbers: Mapping[int, int]) -> dict[int, int]:
-    """Which of the run's plans each plan epoch stands for, as PLAN records name them."""
-    found: dict[int, int] = {}
-    for _, raw in _raw(incarnation):
-        plans = raw[usable_records(raw) & (raw["kind"] == rec.PLAN)]
-        for epoch, stamp in zip(value(plans, rec.Plan.plan_epoch), value(plans, rec.Plan.stamp), strict=True):
-            if int(stamp) in numbers:
-                low = int(epoch) & rec.PLAN_EPOCH_MASK
-                found[low] = min(numbers[int(stamp)], found.get(low, MOST_PLANS))
-    return found
+@dataclass(frozen=True, slots=True)
+class Notes:
+    """What an incarnation tells beside tuples: its PLAN, CLOCK and LOAD records."""
 
+    plans: Raw
+    clocks: Raw
+    loads: Raw
 
-def unplanned(incarnation: Incarnation, kind: int) -> Iterator[Raw]:
-    """The records of a kind that is about the node, whatever runs there."""
-    for _, raw in _raw(incarnation):
-        found = raw[usable_records(raw) & (raw["kind"] == kind)]
-        if len(found):
-            yield found
+    @classmethod
+    def of(cls, incarnation: Incarnation) -> Notes:
+        """One look at all records."""
+        found: dict[int, list[Raw]] = {rec.PLAN: [], rec.CLOCK: [], rec.LOAD: []}
+        for _, raw in _raw(incarnation):
+            told = raw[usable_records(raw) & np.isin(raw["kind"], tuple(found))]
+            for kind, parts in found.items():
+                parts.append(told[told["kind"] == kind])
+        return cls(*(np.concatenate([np.zeros(0, RECORD_DTYPE), *parts]) for parts in found.values()))
+
+    def epochs(self, numbers: Mapping[int, int]) -> dict[int, int]:
+        """Which of the run's plans each plan epoch stands for."""
+        found: dict[int, int] = {}
+        stamps, epochs = value(self.plans, rec.Plan.stamp).tolist(), value(self.plans, rec.Plan.plan_epoch).tolist()
+        for epoch, stamp in zip(epochs, stamps, strict=True):
+            if stamp in numbers:
+                low = epoch & rec.PLAN_EPOCH_MASK
+                found[low] = min(numbers[stamp], found.get(low, MOST_PLANS))
+        return found
 
 
 def _raw(incarnation: Incarnation) -> Iterator[tuple[int, Raw]]:

@@ -2,7 +2,7 @@
 
 A result is late, or undecidable, as its OUTPUT record says; shed or lost as a SHED or LOST record keeps it away; lost
 with a runtime that crashed, or on a link, where records lack (`unended.py`). What was delivered was not missed,
-whatever else is told of it. Results that a filter on the way might have taken are left out, as in the sums of the report.
+whatever else is told of it. Results that a filter might have taken are left out, as in the sums of the report.
 """
 
 from __future__ import annotations
@@ -12,7 +12,7 @@ from dataclasses import dataclass, field
 
 import numpy as np
 
-from coordinator.report.blame.columns import BEYOND_NS, Codes, Ints, Piece, mixed, pieces, unplanned
+from coordinator.report.blame.columns import BEYOND_NS, Codes, Ints, Notes, Piece, mixed, pieces
 from coordinator.report.counts import POLICED
 from coordinator.report.facts.plan_view import UNIT, PlanView, Reach, consumer_id
 from coordinator.report.facts.reader import Incarnation, Run
@@ -69,10 +69,11 @@ class Stood:
 @dataclass
 class Looked:
     """What one look at all records of a run gives. open: (incarnation, code) of lineages that owe ends in one that
-    crashed; unreceived: codes of lineages that a peer never got; heard: of an incarnation and a peer, when the first and the
-    last tuple that it got had left there, on the peer's clock; began: when incarnations
-    began that followed another one of their node."""
+    crashed; unreceived: codes of lineages that a peer never got; heard: of an incarnation and a peer, when the first
+    and the last tuple that it got had left there, on the peer's clock; began: when incarnations began that followed
+    another one of their node."""
 
+    notes: Mapping[int, Notes]
     epochs: Mapping[int, Mapping[int, int]]
     missed: Rows = field(default_factory=lambda: np.zeros(0, DTYPE))
     arrivals: dict[int, Arrivals] = field(default_factory=dict)
@@ -86,27 +87,26 @@ class Looked:
     delivered: Codes = field(default_factory=lambda: np.zeros(0, np.uint64))
 
 
-def look(run: Run, epochs: Mapping[int, Mapping[int, int]], crashed: frozenset[int], whole: frozenset[int]) -> Looked:
-    """One look at all records. crashed: incarnations whose open tuples went with them; whole: nodes whose traces prove
+def look(run: Run, crashed: frozenset[int], whole: frozenset[int]) -> Looked:
+    """Two looks at all records. crashed: incarnations whose open tuples went with them; whole: nodes whose traces prove
     that a record is absent."""
-    found = Looked(epochs)
+    notes = {each.number: Notes.of(each) for each in run.incarnations}
+    epochs = {number: each.epochs(run.plan.numbers) for number, each in notes.items()}
+    found = Looked(notes, epochs)
     scan = _Scan(run.plan, found)
     for incarnation in run.incarnations:
         for piece in pieces(incarnation, epochs[incarnation.number], KINDS):
             scan.take(incarnation, piece, incarnation.number in crashed)
         _clocks(run.plan, incarnation, found)
+        _clocks(run.plan, incarnation, found)
     scan.settle(whole)
-    found.began = dict(_begun_again(run, crashed))
+    found.began = dict(_begun_again(run, notes, crashed))
     return found
 
 
-def _begun_again(run: Run, crashed: frozenset[int]) -> Iterator[tuple[int, int]]:
+def _begun_again(run: Run, notes: Mapping[int, Notes], crashed: frozenset[int]) -> Iterator[tuple[int, int]]:
     """When those incarnations began that another one of their node came before. Their numbers tell no order."""
-    began: dict[int, int] = {}
-    for each in run.incarnations:
-        first = next(unplanned(each, rec.PLAN), None)
-        if first is not None:
-            began[each.number] = int(value(first, rec.Plan.at_ns)[0])
+    began = {number: int(value(each.plans, rec.Plan.at_ns)[0]) for number, each in notes.items() if len(each.plans)}
     for each in run.incarnations:
         others = [other for other in run.incarnations if other.node == each.node and other is not each]
         for other in others:
@@ -378,20 +378,20 @@ def _joined(parts: list[Codes]) -> Codes:
 
 
 def _clocks(plan: PlanView, incarnation: Incarnation, found: Looked) -> None:
-    for raw in unplanned(incarnation, rec.CLOCK):
-        columns = [
-            np.clip(value(raw, each).astype(np.int64), -BEYOND_NS, BEYOND_NS).tolist()
-            for each in (rec.Clock.at_ns, rec.Clock.offset_lo_ns, rec.Clock.offset_hi_ns)
-        ]
-        numbers = _numbers(raw, found.epochs[incarnation.number])
-        for flagged, peer, number, at_ns, lo_ns, hi_ns in zip(
-            (raw["flags"] >= rec.FLAG).tolist(), raw["ref"].tolist(), numbers, *columns, strict=True
-        ):
-            if flagged:
-                found.stood.setdefault(incarnation.number, []).append(Stood(lo_ns, at_ns, hi_ns))
-            elif hi_ns - lo_ns < BEYOND_NS:
-                known = plan.peers.get((number, peer), peer)
-                found.clocks.setdefault(incarnation.number, []).append(ClockNews(known, at_ns, lo_ns, hi_ns))
+    raw = found.notes[incarnation.number].clocks
+    columns = [
+        np.clip(value(raw, each).astype(np.int64), -BEYOND_NS, BEYOND_NS).tolist()
+        for each in (rec.Clock.at_ns, rec.Clock.offset_lo_ns, rec.Clock.offset_hi_ns)
+    ]
+    numbers = _numbers(raw, found.epochs[incarnation.number])
+    for flagged, peer, number, at_ns, lo_ns, hi_ns in zip(
+        (raw["flags"] >= rec.FLAG).tolist(), raw["ref"].tolist(), numbers, *columns, strict=True
+    ):
+        if flagged:
+            found.stood.setdefault(incarnation.number, []).append(Stood(lo_ns, at_ns, hi_ns))
+        elif hi_ns - lo_ns < BEYOND_NS:
+            known = plan.peers.get((number, peer), peer)
+            found.clocks.setdefault(incarnation.number, []).append(ClockNews(known, at_ns, lo_ns, hi_ns))
 
 
 def _numbers(raw: Raw, epochs: Mapping[int, int]) -> list[int]:

@@ -8,7 +8,6 @@ from fractions import Fraction
 from functools import cached_property
 from math import ceil
 
-from coordinator.report.facts.merged_plans import number_of
 from coordinator.report.facts.most_results import most_results
 from coordinator.report.facts.plan_view import PlanView
 from protos.plan_document import Arrival, BurstArrival, JcpArrival, Plan, RateArrival, TraceArrival
@@ -67,7 +66,7 @@ class Planned:
         window = self.view.windows.get(source)
         if window is not None:
             return window.name
-        return self._sources.get(source & 0xFFFF, "") if number_of(source) == 0 else self._earlier(source)
+        return self.view.streams.get(self.view.sources.get(source, (0, 0))[1], "")
 
     def max_age_ns(self, source: int) -> int:
         """Beyond which a tuple is refused; 0: never."""
@@ -105,14 +104,6 @@ class Planned:
     def longest_period_ns(self) -> int:
         """Of all sources, as far as it tells of a core's load."""
         return min(LONGEST_NS, max((_period_ns(each.arrival) for each in self.made.graph.sources.values()), default=0))
-
-    @cached_property
-    def _sources(self) -> Mapping[int, str]:
-        return {source.id: name for name, source in self.made.graph.sources.items()}
-
-    def _earlier(self, source: int) -> str:
-        stream = self.view.sources.get(source, (0, 0))[1]
-        return self.view.streams.get(stream, "")
 
 
 def _units(made: Plan, name: str, local: LocalPlan) -> Iterator[tuple[tuple[str, ...], int]]:

@@ -10,7 +10,6 @@ from typing import NamedTuple
 import numpy as np
 
 from coordinator.report.blame import way
-from coordinator.report.blame.columns import Ints
 from coordinator.report.blame.excess import Excess
 from coordinator.report.blame.missed import Looked
 from coordinator.report.blame.planned import Planned
@@ -26,6 +25,7 @@ READ_NS = 1_000_000  # a tuple that is read so soon after an instance had ended 
 SILENT_NS = 20_000_000  # for so long a node that is at work writes something
 
 
+SUSPENDED = "suspended"  # in place of a name: the machine was
 ID_MASK = (1 << ID_BITS) - 1
 
 
@@ -62,14 +62,13 @@ class Evidence:
         self.plan: PlanView = run.plan
         self._timelines: dict[int, Timeline] = {}
         self._usual: dict[int, int] = {}
-        self._heard: dict[int, Mapping[tuple[int, int], Ints]] = {}
 
     def timeline(self, incarnation: Incarnation) -> Timeline:
         """Of an incarnation; kept."""
         found = self._timelines.get(incarnation.number)
         if found is None:
-            epochs = self.looked.epochs[incarnation.number]
-            found = Timeline(incarnation, epochs, self.planned.unit_ns, live=not incarnation.virtual)
+            number, looked = incarnation.number, self.looked
+            found = Timeline(incarnation, looked.epochs[number], looked.notes[number], self.planned.unit_ns)
             self._timelines[incarnation.number] = found
         return found
 
@@ -168,9 +167,8 @@ class Evidence:
         found.within[Subject("running", each.at.node, each.unit)] += max(0, each.ns - above - batch)
 
     def _linked(self, found: Shared, number: int, each: Stretch) -> None:
-        payload = self._payload(each)
         subject = Subject("link", each.at.node, -1, self._link(each))
-        planned_ns = min(each.ns, self.planned.link_ns(each.sender, each.at.node, payload))
+        planned_ns = min(each.ns, self.planned.link_ns(each.sender, each.at.node, each.payload_bytes))
         found.within[subject] += planned_ns
         left_ns = self._unread(found, number, each, self._restarted(found, each, each.from_ns + planned_ns))
         left_ns = self._silent(found, each, each.until_ns - left_ns)
@@ -204,7 +202,7 @@ class Evidence:
         began_ns = self.looked.began.get(each.at.number)
         if began_ns is None or each.told is None:
             return since_ns
-        heard = self._channels(each.at).get((each.told.kind, each.told.ref & ID_MASK))
+        heard = self.timeline(each.at).channels.get((each.told.kind, each.told.ref & ID_MASK))
         back_ns = began_ns if heard is None or not len(heard) else max(began_ns, int(heard[0]))
         if since_ns < back_ns <= each.until_ns:
             found.beyond[Subject("restart", each.at.node)] += each.until_ns - since_ns
@@ -243,28 +241,20 @@ class Evidence:
     def stood_still(self, at: Incarnation, from_ns: int, until_ns: int) -> bool:
         """Whether two at least of those that a node hears of regularly are missing in a span."""
         ns, missing = until_ns - from_ns, 0
-        for instants in self._channels(at).values():
+        for instants in self.timeline(at).channels.values():
             before = np.searchsorted(instants, from_ns, "right") - np.searchsorted(instants, from_ns - 2 * ns, "left")
             within = np.searchsorted(instants, until_ns, "left") - np.searchsorted(instants, from_ns, "right")
             missing += int(before) >= 4 and int(within) <= 0
         return missing >= 2
 
-    def _channels(self, at: Incarnation) -> Mapping[tuple[int, int], Ints]:
-        if at.number not in self._heard:
-            self._heard[at.number] = self.timeline(at).channels()
-        return self._heard[at.number]
-
     def _slept(self, found: Shared, each: Stretch) -> None:
         for stood in self.looked.stood.get(each.at.number, ()):
             if stood.since_ns < each.until_ns and each.from_ns < stood.at_ns:
-                subject = Subject("pause", each.at.node, -1, "suspended")
+                subject = Subject("pause", each.at.node, -1, SUSPENDED)
                 found.beyond[subject] = max(found.beyond[subject], stood.slept_ns)
 
     def _link(self, each: Stretch) -> str:
         return f"{self.plan.nodes.get(each.sender, '?')} -> {self.plan.nodes.get(each.at.node, '?')}"
-
-    def _payload(self, each: Stretch) -> int:
-        return 0
 
 
 def largest(shares: Mapping[Subject, int]) -> Iterator[tuple[Subject, int]]:

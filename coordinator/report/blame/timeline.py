@@ -11,9 +11,9 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from coordinator.report.blame.columns import BEYOND_NS, Bools, Codes, Ints, pieces, unplanned
+from coordinator.report.blame.columns import BEYOND_NS, Bools, Codes, Ints, Notes, Piece, pieces
 from coordinator.report.facts.reader import Incarnation
-from coordinator.report.landing.record_array import value
+from coordinator.report.landing.record_array import Raw, value
 from protos import records as rec
 
 ABOVE_NS = 100_000  # beyond a tenth more than its plan counts, and this, an instance is above it
@@ -43,13 +43,19 @@ class Span:
 
 
 class Timeline:
-    """Of one incarnation. live: a process may stand still there, in the middle of an instance or of a choice. An
-    instance that alone is above plan, while the others of its unit keep it, is such a pause and no cost."""
+    """Of one incarnation. A live process may stand still, in the middle of an instance or of a choice: an instance that
+    alone is above plan, while the others of its unit keep it, is such a pause and no cost. channels: when a live one
+    heard of each of its sources and peers, by kind of record and number."""
 
     def __init__(
-        self, incarnation: Incarnation, epochs: Mapping[int, int], planned: Mapping[int, int], live: bool
+        self, incarnation: Incarnation, epochs: Mapping[int, int], notes: Notes, planned: Mapping[int, int]
     ) -> None:
-        self.start, self.end, self.unit, self.code, self.tuples, self.deciding = _instances(incarnation, epochs)
+        live = not incarnation.virtual
+        self.channels: dict[tuple[int, int], Ints] = {}
+        ran = _Ran(live)
+        for piece in pieces(incarnation, epochs, _READ if live else _RAN):
+            ran.take(piece)
+        self.start, self.end, self.unit, self.code, self.tuples, self.deciding = ran.instances()
         one = _planned(self.unit, planned)
         ns = self.end - self.start
         above = (one > 0) & (ns * 10 > one * self.tuples * 11) & (ns > one * self.tuples + ABOVE_NS)
@@ -64,8 +70,9 @@ class Timeline:
             self._starts_spell[1:] = gaps > LULL_NS
         self._spells = np.flatnonzero(self._starts_spell)
         self._longest_decision_ns = STILL_NS if live else BEYOND_NS
-        self._activity: Ints | None = None
-        self._incarnation, self._epochs = incarnation, epochs
+        if live:
+            self.channels = ran.channels(notes)
+            self._activity = np.sort(np.concatenate([self.start, self.end, *ran.others, _instants(notes.loads)]))
 
     def _lone(self) -> Bools:
         """Instances above plan of units that otherwise keep it."""
@@ -126,7 +133,7 @@ class Timeline:
 
     def silence(self, from_ns: int, until_ns: int) -> tuple[int, int]:
         """The longest stretch that touches a span in which the incarnation wrote nothing at all."""
-        instants = self._instants()
+        instants = self._activity
         first = max(0, int(np.searchsorted(instants, from_ns, "right")) - 1)
         edges = instants[first : int(np.searchsorted(instants, until_ns, "left")) + 1]
         if len(edges) < 2:
@@ -134,61 +141,64 @@ class Timeline:
         longest = int(np.argmax(np.diff(edges)))
         return int(edges[longest]), int(edges[longest + 1])
 
-    def channels(self) -> dict[tuple[int, int], Ints]:
-        """When a node heard of each of its sources and peers, by kind of record and number."""
-        found: dict[tuple[int, int], list[Ints]] = {}
-        for piece in pieces(self._incarnation, self._epochs, (rec.ADMITTED, rec.RECEIVED)):
-            who, at_ns, kinds = piece.raw["ref"].astype(np.int64), piece.instant(rec.Record.at_ns), piece.raw["kind"]
-            for kind in (rec.ADMITTED, rec.RECEIVED):
-                for each in np.unique(who[kinds == kind]).tolist():
-                    found.setdefault((kind, each), []).append(at_ns[(kinds == kind) & (who == each)])
-        for raw in unplanned(self._incarnation, rec.CLOCK):
-            heard = np.clip(value(raw, rec.Clock.at_ns).astype(np.int64), -BEYOND_NS, BEYOND_NS)
-            for each in np.unique(raw["ref"]).tolist():
-                found.setdefault((rec.CLOCK, int(each)), []).append(heard[raw["ref"] == each])
-        return {channel: np.sort(np.concatenate(parts)) for channel, parts in found.items()}
 
-    def _instants(self) -> Ints:
-        if self._activity is None:
-            parts = [self.start, self.end]
-            for piece in pieces(self._incarnation, self._epochs, _ACTIVE):
-                parts.append(piece.instant(rec.Record.at_ns))
-            for raw in unplanned(self._incarnation, rec.LOAD):
-                parts.append(np.clip(value(raw, rec.Load.at_ns).astype(np.int64), -BEYOND_NS, BEYOND_NS))
-            self._activity = np.sort(np.concatenate(parts))
-        return self._activity
+_RAN = (rec.RAN, rec.LOST)
+_HEARD = (rec.ADMITTED, rec.RECEIVED)
+_READ = (*_RAN, *_HEARD, rec.SENT, rec.OUTPUT, rec.CLOCK, rec.SHED, rec.ACKED, rec.REFUSED)
 
 
-_ACTIVE = (rec.ADMITTED, rec.RECEIVED, rec.SENT, rec.OUTPUT, rec.CLOCK, rec.SHED, rec.ACKED, rec.REFUSED)
+class _Ran:
+    """Collects it. live: all that the incarnation wrote as well, since it may have stood still."""
 
+    def __init__(self, live: bool) -> None:
+        self._live = live
+        self._parts: list[tuple[Ints, ...]] = []
+        self._heard: dict[tuple[int, int], list[Ints]] = {}
+        self.others: list[Ints] = []
 
-def _instances(
-    incarnation: Incarnation, epochs: Mapping[int, int]
-) -> tuple[Ints, Ints, Ints, Codes, Ints, Ints]:  # fmt: skip
-    """start, end, unit, lineage of the first tuple, tuples, decision of all that ran, by start."""
-    parts: list[tuple[Ints, ...]] = []
-    for piece in pieces(incarnation, epochs, (rec.RAN, rec.LOST)):
-        ran = piece.raw["kind"] == rec.RAN
-        began = ~ran & ~piece.flagged & (piece.raw["ref"] != rec.NO_REF) & (piece[rec.Lost.start_ns] > 0)
-        mine = piece.where(ran | began)
+    def take(self, piece: Piece) -> None:
+        kind = piece.raw["kind"]
+        began = (kind == rec.LOST) & ~piece.flagged & (piece.raw["ref"] != rec.NO_REF) & (piece[rec.Lost.start_ns] > 0)
+        mine = piece.where((kind == rec.RAN) | began)
         ran = mine.raw["kind"] == rec.RAN
         start = np.where(ran, mine.instant(rec.Ran.start_ns), mine.instant(rec.Lost.start_ns))
         end = np.where(ran, mine.instant(rec.Ran.end_ns), mine.instant(rec.Lost.at_ns))
         deciding = np.where(ran, mine[rec.Ran.decision_ns], 0)
-        parts.append((start, np.maximum(end, start), mine.ref, mine.lineage.astype(np.int64), deciding))
-    if not parts:
-        none = np.zeros(0, np.int64)
-        return none, none, none, none.astype(np.uint64), none, none
-    start, end, unit, code, deciding = (np.concatenate(each) for each in zip(*parts, strict=True))
-    order = np.argsort(start, kind="stable")
-    start, end, unit, code, deciding = (each[order] for each in (start, end, unit, code, deciding))
-    first = np.ones(len(start), np.bool_)
-    first[1:] = (np.diff(start) != 0) | (np.diff(end) != 0) | (np.diff(unit) != 0)
-    at = np.flatnonzero(first)
-    tuples = np.diff(np.append(at, len(start)))
-    start, end = start[at], end[at]
-    end = np.maximum.accumulate(end)  # of damaged instants, so that both columns stay sorted
-    return start, end, unit[at], code[at].astype(np.uint64), tuples.astype(np.int64), deciding[at]
+        self._parts.append((start, np.maximum(end, start), mine.ref, mine.lineage.astype(np.int64), deciding))
+        if self._live:
+            self.others.append(piece.where(kind != rec.RAN).instant(rec.Record.at_ns))
+            self._hear(piece.of(*_HEARD))
+
+    def _hear(self, piece: Piece) -> None:
+        who, at_ns, kinds = piece.raw["ref"].astype(np.int64), piece.instant(rec.Record.at_ns), piece.raw["kind"]
+        for kind in _HEARD:
+            for each in np.unique(who[kinds == kind]).tolist():
+                self._heard.setdefault((kind, each), []).append(at_ns[(kinds == kind) & (who == each)])
+
+    def channels(self, notes: Notes) -> dict[tuple[int, int], Ints]:
+        clocks = notes.clocks
+        for each in np.unique(clocks["ref"]).tolist():
+            self._heard.setdefault((rec.CLOCK, each), []).append(_instants(clocks[clocks["ref"] == each]))
+        return {channel: np.sort(np.concatenate(parts)) for channel, parts in self._heard.items()}
+
+    def instances(self) -> tuple[Ints, Ints, Ints, Codes, Ints, Ints]:
+        """start, end, unit, lineage of the first tuple, tuples, decision of all that ran, by start."""
+        if not self._parts:
+            none = np.zeros(0, np.int64)
+            return none, none, none, none.astype(np.uint64), none, none
+        start, end, unit, code, deciding = (np.concatenate(each) for each in zip(*self._parts, strict=True))
+        order = np.argsort(start, kind="stable")
+        start, end, unit, code, deciding = (each[order] for each in (start, end, unit, code, deciding))
+        first = np.ones(len(start), np.bool_)
+        first[1:] = (np.diff(start) != 0) | (np.diff(end) != 0) | (np.diff(unit) != 0)
+        at = np.flatnonzero(first)
+        tuples = np.diff(np.append(at, len(start))).astype(np.int64)
+        end = np.maximum.accumulate(end[at]) if len(at) else end  # of damaged instants: both columns stay sorted
+        return start[at], end, unit[at], code[at].astype(np.uint64), tuples, deciding[at]
+
+
+def _instants(raw: Raw) -> Ints:
+    return np.clip(value(raw, rec.Record.at_ns).astype(np.int64), -BEYOND_NS, BEYOND_NS)
 
 
 def _planned(unit: Ints, planned: Mapping[int, int]) -> Ints:

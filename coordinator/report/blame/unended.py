@@ -107,7 +107,7 @@ def _ends(plan: PlanView, node: int, record: rec.Record) -> Iterator[tuple[int, 
 
 
 class Break(NamedTuple):
-    """A runtime had ended, and the next one did not listen yet: what a peer sent between these instants of its clock."""
+    """A runtime had ended, and the next one did not listen yet: between these instants of a sender's clock."""
 
     sender: int
     incarnation: Incarnation

@@ -27,7 +27,7 @@ ADMISSION, QUEUE, RUN, LINK, REST = "admission", "queue", "run", "link", "rest"
 class Stretch:
     """A part of the way, on the clock of `at`. unit: of QUEUE and RUN; sender: of LINK; unsure_ns: how much longer a
     LINK or an ADMISSION may be, for all that is known of the other clock; started_ns: of QUEUE and RUN: the instance;
-    told: of ADMISSION and LINK, the record of its end."""
+    told: of ADMISSION and LINK, the record of its end; payload_bytes: of LINK: as its source had it."""
 
     kind: str
     at: Incarnation
@@ -38,6 +38,7 @@ class Stretch:
     unsure_ns: int = 0
     started_ns: int = 0
     told: rec.Record | None = None
+    payload_bytes: int = 0
 
     @property
     def ns(self) -> int:
@@ -138,9 +139,11 @@ class Way:
             return until_ns, None
         lo_ns, hi_ns = self._offset(told.incarnation, left.incarnation, received.at_ns)
         since_ns, unsure_ns = min(until_ns, left.record.at_ns + hi_ns), max(0, hi_ns - lo_ns)
+        payload = max((r.payload_bytes for _, _, r in self._mine if isinstance(r, rec.Admitted)), default=0)
         link = Stretch(
-            LINK, told.incarnation, since_ns, until_ns, sender=received.peer, unsure_ns=unsure_ns, told=received
-        )
+            LINK, told.incarnation, since_ns, until_ns, sender=received.peer, unsure_ns=unsure_ns, told=received,
+            payload_bytes=payload,
+        )  # fmt: skip
         self._found.append(link)
         at_ns = left.record.at_ns
         unit = self._plan.producer.get(received.stream)
@@ -191,16 +194,13 @@ class Way:
                 yield Arrived(record.at_ns, told)
 
     def _ran(self, unit: int, node: int, by_ns: int, ordinal: int) -> Told | None:
-        line, found, began_ns = _line(ordinal), None, by_ns
+        line, found, began_ns = _line(ordinal), None, -BEYOND_NS
         for each in self._mine:
             record = each.record
-            if isinstance(record, rec.Ran) and each.incarnation.node == node and record.unit == unit:
-                if (
-                    record.ordinal in line
-                    and record.start_ns <= by_ns
-                    and (found is None or record.start_ns > began_ns)
-                ):
-                    found, began_ns = each, record.start_ns
+            if not isinstance(record, rec.Ran) or (each.incarnation.node, record.unit) != (node, unit):
+                continue
+            if record.ordinal in line and began_ns < record.start_ns <= by_ns:
+                found, began_ns = each, record.start_ns
         return found
 
 

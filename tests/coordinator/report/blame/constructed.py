@@ -58,8 +58,8 @@ outputs:
 """
 CALM = {
     "s_burst": 1, "s_period": 50, "s_more": "", "near": 300, "near_run": "pass", "near_more": "", "far": 300,
-    "deadline": 20, "n_burst": 2, "n_period": 100, "heavy": 1000, "done": 90, "split": "", "heavy_in": "n", "heavy_run": "pass",
-    "heavy_more": "", "n_more": "",
+    "deadline": 20, "n_burst": 2, "n_period": 100, "heavy": 1000, "done": 90, "split": "", "heavy_in": "n",
+    "heavy_run": "pass", "heavy_more": "", "n_more": "",
 }  # fmt: skip
 
 
@@ -145,8 +145,8 @@ def dearer(plan: Plan, factors: Mapping[str, float]) -> Plan:
     for name, local in plan.nodes.items():
         nodes[name] = type(local)()
         nodes[name].CopyFrom(local)
-        for operator in nodes[name].operators:
-            operator.cost_ns = round(operator.cost_ns * factors.get(operator.name, 1))
+        for each in nodes[name].operators:
+            each.cost_ns = round(each.cost_ns * factors.get(each.name, 1))
     return replace(plan, nodes=nodes)
 
 

@@ -1,4 +1,4 @@
-"""Scores what is named as the cause of constructed runs: named right, and nobody accused who has nothing to do with it."""
+"""Scores what is named as the cause of constructed runs: named right, and nobody accused without a reason."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ from pathlib import Path
 from random import Random
 from tempfile import TemporaryDirectory
 
-from coordinator.report.blame.blame import misses
+from coordinator.report.blame.misses import misses
 from coordinator.report.facts.reader import read_run
 from coordinator.report.report_document import Misses, Report
 from coordinator.report.verdict import verdict
@@ -66,10 +66,9 @@ def _scored(made: Constructed, seed: int, report: Report, found: Misses) -> Scor
     kinds = _kinds(report, found)
     missed = sum(kinds.values())
     right = sum(n for kind, n in kinds.items() if kind in expected.kinds)
-    subjects = Counter(
-        (each.causes[0].subject, each.causes[0].query) for each in found.worst if each.causes[0].kind in expected.kinds
-    )
     top = kinds.most_common(1)[0][0] if kinds else "nothing"
+    mains = (each.causes[0] for each in found.worst)
+    subjects = Counter((each.subject, each.query) for each in mains if each.kind == top and top in expected.kinds)
     subject, query = subjects.most_common(1)[0][0] if subjects else ("", "")
     fits = bool(subjects) and subject in expected.subjects and query == expected.query
     share = right / missed if missed else 0.0

@@ -7,28 +7,30 @@ looked at one by one, spread evenly over each output; those in between have the 
 from __future__ import annotations
 
 from collections import Counter, defaultdict
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
+from itertools import islice, zip_longest
 
 import numpy as np
 
 from coordinator.report.blame import way
 from coordinator.report.blame.causes import Found, Judge, told_outright
-from coordinator.report.blame.columns import Codes, Ints, mixed, plan_epochs
+from coordinator.report.blame.columns import Codes, Ints, mixed
 from coordinator.report.blame.excess import excess
 from coordinator.report.blame.missed import LATE, LOST, OUTCOMES, SHED, UNDECIDABLE, Rows, look, reduced
 from coordinator.report.blame.near import Near, near
 from coordinator.report.blame.planned import Planned
-from coordinator.report.blame.sentences import Words, story
+from coordinator.report.blame.sentences import Words
 from coordinator.report.blame.shares import Evidence, Shared, Subject
+from coordinator.report.blame.story import story
 from coordinator.report.blame.timeline import Span
 from coordinator.report.blame.unended import unended
 from coordinator.report.blame.way import Stretch, Way
 from coordinator.report.facts.completeness import NOT_OVER
 from coordinator.report.facts.reader import Run
-from coordinator.report.report_document import Miss, Misses, MissHop, Report, TraceState, WaitedFor
+from coordinator.report.report_document import CauseKind, Miss, Misses, MissHop, Report, TraceState, WaitedFor
 
-MOST_LOOKED_AT = 4096
+MOST_LOOKED_AT = 1024
 MOST_WORST, MOST_STORIES = 200, 3
 MOST_OPEN = 20_000  # lineages that went with a runtime or on a link, looked at one by one
 MOST_WAITED_FOR = 5
@@ -52,14 +54,13 @@ class _Looked:
 class _Blame:
     def __init__(self, run: Run, report: Report) -> None:
         self._run, self._plan, self._report = run, run.plan, report
-        epochs = {each.number: plan_epochs(each, run.plan.numbers) for each in run.incarnations}
         states = _states(run, report)
         self._unsound = frozenset(n for n, each in states.items() if not each.complete and each.why != (NOT_OVER,))
         crashed = frozenset(number for number, each in states.items() if each.status == "crashed")
         whole = _whole_nodes(run, states)
-        self._looked = look(run, epochs, crashed, whole)
+        self._looked = look(run, crashed, whole)
         codes = [self._looked.unreceived[:MOST_OPEN], *(each[:MOST_OPEN] for each in self._looked.open.values())]
-        gone = unended(run, self._looked, near(run, epochs, np.concatenate(codes)), crashed, whole)
+        gone = unended(run, self._looked, near(run, self._looked.epochs, np.concatenate(codes)), crashed, whole)
         self._rows = reduced(np.concatenate([self._looked.missed, gone]), self._looked.delivered)
         self._rows = self._rows[np.lexsort((self._rows["at_ns"], self._rows["output"]))]
         self._planned = Planned(run.plan)
@@ -69,21 +70,14 @@ class _Blame:
 
     def misses(self) -> Misses:
         """All of it."""
-        rows = self._rows
-        weight = self._weights()
-        by_time = np.array(
-            [told_outright(*each) is None for each in zip(rows["outcome"].tolist(), rows["why"].tolist(), strict=True)],
-            np.bool_,
-        )
-        chosen = _spread(np.flatnonzero(by_time), rows["output"], weight)
+        weight, outright = self._weights(), self._outright()
+        by_time = np.array([each is None for each in outright], np.bool_)
+        late = _spread(np.flatnonzero(by_time), self._rows["output"], weight)
+        chosen = np.concatenate([late, self._worst_outright(weight, outright)])
         told = near(self._run, self._looked.epochs, self._codes(chosen))
         found = {row: self._look_at(row, told) for row in chosen.tolist()}
-        kinds = self._kinds(by_time, found)
-        worst = self._worst(weight, kinds, found)
-        missing = [row for row in worst if row not in found]
-        told = near(self._run, self._looked.epochs, self._codes(np.array(missing, np.int64)))
-        found |= {row: self._look_at(row, told) for row in missing}
-        shown = tuple(self._miss(found[row]) for row in worst)
+        kinds = self._kinds(outright, found)
+        shown = tuple(self._miss(found[row]) for row in self._worst(weight, kinds, found))
         return Misses(self._by_cause(kinds), shown, tuple(story(each) for each in _told(shown)))
 
     # -- which ones
@@ -99,37 +93,37 @@ class _Blame:
         found: Ints = np.where(rows["outcome"] == LATE, rows["latency_ns"] - deadline, deadline)
         return np.where(rows["outcome"] == UNDECIDABLE, 0, found)
 
-    def _kinds(self, by_time: np.ndarray, found: Mapping[int, _Looked]) -> list[str]:
+    def _outright(self) -> list[CauseKind | None]:
+        """What the record of each miss says itself; None: time has to be looked at."""
+        pairs = zip(self._rows["outcome"].tolist(), self._rows["why"].tolist(), strict=True)
+        return [told_outright(outcome, why) for outcome, why in pairs]
+
+    def _worst_outright(self, weight: Ints, outright: Sequence[CauseKind | None]) -> Ints:
+        """Those of them that may be shown."""
+        groups: dict[tuple[int, str], list[int]] = defaultdict(list)
+        for row in np.argsort(-weight, kind="stable").tolist():
+            kind = outright[row]
+            if kind is not None:
+                groups[int(self._rows["output"][row]), kind].append(row)
+        return np.array(_in_turn(groups.values()), np.int64)
+
+    def _kinds(self, outright: Sequence[CauseKind | None], found: Mapping[int, _Looked]) -> list[str]:
         """The main cause's kind of every miss."""
-        rows, kinds = self._rows, []
+        kinds: list[str] = []
         last: dict[tuple[int, int], str] = {}
-        for row, (output, outcome, why) in enumerate(
-            zip(*(rows[name].tolist() for name in ("output", "outcome", "why")), strict=True)
-        ):
-            outright = None if by_time[row] else told_outright(outcome, why)
-            if row in found:
+        outputs, outcomes = self._rows["output"].tolist(), self._rows["outcome"].tolist()
+        for row, (output, outcome, told) in enumerate(zip(outputs, outcomes, outright, strict=True)):
+            if told is None and row in found:
                 last[output, outcome] = found[row].causes[0].subject.kind
-            kinds.append(outright or last.get((output, outcome), "unknown"))
+            kinds.append(told or last.get((output, outcome), "unknown"))
         return kinds
 
     def _worst(self, weight: Ints, kinds: Sequence[str], found: Mapping[int, _Looked]) -> list[int]:
-        """At most 200, of every output and cause in turn, the worst first."""
+        """At most 200 of those that were looked at, of every output and cause in turn, the worst first."""
         groups: dict[tuple[int, str], list[int]] = defaultdict(list)
-        outright = {row for row in range(len(kinds)) if row not in found}
-        for row in np.argsort(-weight, kind="stable").tolist():
-            if row in found or told_outright(int(self._rows["outcome"][row]), int(self._rows["why"][row])):
-                groups[int(self._rows["output"][row]), kinds[row]].append(row)
-        chosen: list[int] = []
-        lines = [iter(each) for each in groups.values()]
-        while lines and len(chosen) < MOST_WORST:
-            for line in list(lines):
-                row = next(line, None)
-                if row is None:
-                    lines.remove(line)
-                elif len(chosen) < MOST_WORST:
-                    chosen.append(row)
-        assert outright or chosen or not kinds
-        return sorted(chosen, key=lambda row: (-int(weight[row]), row))
+        for row in sorted(found, key=lambda row: (-int(weight[row]), row)):
+            groups[int(self._rows["output"][row]), kinds[row]].append(row)
+        return sorted(_in_turn(groups.values()), key=lambda row: (-int(weight[row]), row))
 
     def _by_cause(self, kinds: Sequence[str]) -> dict[str, dict[str, int]]:
         """Sums; what the verdict counts beyond them, as windows that nobody opened, has no record to tell why."""
@@ -236,6 +230,12 @@ class _Blame:
             if view is not None and took_ns > 0:
                 query, node = self._planned.query_of_operators(view.operators), self._plan.nodes[each.at.node]
                 yield WaitedFor(view.operators, query, node, int((span.unit == unit).sum()), took_ns)
+
+
+def _in_turn(groups: Iterable[Sequence[int]]) -> list[int]:
+    """One of each group after the other, as many as are shown."""
+    rounds = zip_longest(*groups)
+    return list(islice((row for each in rounds for row in each if row is not None), MOST_WORST))
 
 
 def _states(run: Run, report: Report) -> dict[int, TraceState]:
