@@ -14,9 +14,9 @@ from dataclasses import dataclass, replace
 import numpy as np
 
 from coordinator.report.blame import way
+from coordinator.report.blame.core_timeline import STILL_NS, Span
 from coordinator.report.blame.missed import LINK, RESTART, SHED, UNDECIDABLE
 from coordinator.report.blame.shares import SUSPENDED, Evidence, Shared, Shares, Subject, largest, total
-from coordinator.report.blame.timeline import STILL_NS, Span
 from coordinator.report.blame.way import Stretch
 from coordinator.report.facts.reader import Incarnation
 from coordinator.report.report_document import CauseKind
@@ -41,11 +41,13 @@ class Spell:
 
 @dataclass(frozen=True, slots=True)
 class Found:
-    """A cause as it is known here. spell: of an overloaded core."""
+    """A cause as it is known here. spell: of an overloaded core; detail: of a window without a result: the cause of its
+    WINDOW record."""
 
     subject: Subject
     ns: int
     spell: Spell | None = None
+    detail: int = 0
 
 
 LOST_AS: dict[int, CauseKind] = {
@@ -62,8 +64,16 @@ SHED_AS: dict[int, CauseKind] = {
 BY_TIME = (rec.POLICY_LATE, rec.POLICY_OUTDATED)  # shed because time had gone by: told like a late result
 
 
-def told_outright(outcome: int, why: int) -> CauseKind | None:
-    """The cause that a record says itself; None: time has to be looked at."""
+WINDOW_AS: dict[int, CauseKind] = {
+    rec.WINDOW_CAUSES.index("memory"): "queue_full", rec.WINDOW_CAUSES.index("error"): "operator_failed",
+    rec.WINDOW_CAUSES.index("stopped"): "stopped",
+}  # fmt: skip
+
+
+def told_outright(outcome: int, why: int, detail: int) -> CauseKind | None:
+    """The cause that a record says itself; None: time has to be looked at. detail: the cause of WINDOW."""
+    if outcome == SHED and why == rec.POLICY_WINDOW:
+        return WINDOW_AS.get(detail, "window")
     if outcome == SHED:
         return None if why in BY_TIME else SHED_AS.get(why, "unknown")
     return LOST_AS.get(why, "unknown") if outcome > UNDECIDABLE else None

@@ -2,7 +2,7 @@
 
 A result is late, or undecidable, as its OUTPUT record says; shed or lost as a SHED or LOST record keeps it away; lost
 with a runtime that crashed, or on a link, where records lack (`unended.py`). What was delivered was not missed,
-whatever else is told of it. Results that a filter might have taken are left out, as in the sums of the report.
+even if a copy of it was lost. Results that a filter might have taken are left out, as in the sums of the report.
 """
 
 from __future__ import annotations
@@ -20,6 +20,7 @@ from coordinator.report.landing.record_array import Raw, value
 from protos import records as rec
 from protos.record_layout import Field
 
+LINEAGE = ("source", "epoch", "seq")
 LATE, UNDECIDABLE, LOST, SHED = range(4)  # of several ends of one result the least counts, but for what was delivered
 OUTCOMES = ("late", "undecidable", "lost", "shed")
 RESTART, LINK = -1, -2  # causes of LOST that no record has
@@ -28,13 +29,25 @@ DTYPE = np.dtype(
         (name, np.int64)
         for name in (
             "output", "source", "epoch", "seq", "ordinal", "outcome", "why", "incarnation", "at_ns", "latency_ns",
-            "most_ns", "unit", "stream", "operator", "peer",
+            "most_ns", "unit", "stream", "operator", "peer", "detail",
         )
     ]
 )  # fmt: skip
-Rows = Raw  # of DTYPE: why: SHED's policy or LOST's cause; unit, stream, operator, peer: -1 where it has none
+Rows = Raw  # of DTYPE: why: SHED's policy or LOST's cause; unit, stream, operator, peer: -1 where it has none;
+# detail: of a window without a result, the cause of WINDOW
 MOST_FILTERED = 10_000
-KINDS = (rec.ADMITTED, rec.OUTPUT, rec.SHED, rec.LOST, rec.RAN, rec.SENT, rec.RECEIVED, rec.MERGED, rec.ABSORBED)
+KINDS = (
+    rec.ADMITTED,
+    rec.OUTPUT,
+    rec.SHED,
+    rec.LOST,
+    rec.RAN,
+    rec.SENT,
+    rec.RECEIVED,
+    rec.MERGED,
+    rec.ABSORBED,
+    rec.WINDOW,
+)
 
 
 @dataclass(frozen=True, slots=True)
@@ -150,12 +163,14 @@ class _Scan:
         self._owed: dict[int, list[tuple[Codes, Ints]]] = {}
         self._left: dict[int, list[tuple[Codes, Codes]]] = {}
         self._came: list[Codes] = []
+        self._without: list[tuple[Codes, Ints]] = []  # windows without a result, and why
 
     def take(self, incarnation: Incarnation, piece: Piece, crashed: bool) -> None:
         self._outputs(incarnation, piece.of(rec.OUTPUT))
         ends = piece.of(rec.SHED, rec.LOST)
         if len(ends):
             self._candidates.append((incarnation, ends))
+        self._windows(piece.of(rec.WINDOW))
         self._admitted(piece.of(rec.ADMITTED))
         self._filters(piece.of(rec.RAN))
         self._links(incarnation, piece)
@@ -174,6 +189,7 @@ class _Scan:
         for incarnation, ends in self._candidates:
             self._rows += _ends(self._plan, reach, incarnation, ends)
         rows = np.concatenate([np.zeros(0, DTYPE), *self._rows])
+        self._explain(rows)
         in_time = _joined(self._in_time)
         rows = reduced(rows, found.delivered)
         found.missed = rows[~np.isin(key_of(rows), in_time)] if len(rows) else rows
@@ -183,6 +199,18 @@ class _Scan:
         for number, owed in self._owed.items():
             found.open[number] = _open(owed)
         self._settle_links(whole)
+
+    def _explain(self, rows: Rows) -> None:
+        """Why windows gave no result, in `detail` of theirs."""
+        mine = np.flatnonzero((rows["outcome"] == SHED) & (rows["why"] == rec.POLICY_WINDOW))
+        if not len(mine) or not self._without:
+            return
+        codes, causes = (np.concatenate(each) for each in zip(*self._without, strict=True))
+        order = np.argsort(codes, kind="stable")
+        codes, causes = codes[order], causes[order]
+        asked = mixed(*(rows[name][mine] for name in LINEAGE))
+        at = np.minimum(np.searchsorted(codes, asked), len(codes) - 1)
+        rows["detail"][mine] = np.where(codes[at] == asked, causes[at], 0)
 
     def _settle_links(self, whole: frozenset[int]) -> None:
         came = _joined(self._came)
@@ -217,6 +245,12 @@ class _Scan:
         self._delivered.append(keys)
         self._in_time.append(keys[met])
         self._rows.append(rows[~met])
+
+    def _windows(self, windows: Piece) -> None:
+        """Why windows gave no result."""
+        without = windows.where(np.isin(windows[rec.Window.state], (rec.WINDOW_ABANDONED, rec.WINDOW_SKIPPED)))
+        if len(without):
+            self._without.append((without.lineage, without[rec.Window.cause]))
 
     def _admitted(self, admitted: Piece) -> None:
         if not len(admitted):

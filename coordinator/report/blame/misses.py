@@ -16,6 +16,7 @@ import numpy as np
 from coordinator.report.blame import way
 from coordinator.report.blame.causes import Found, Judge, told_outright
 from coordinator.report.blame.columns import Codes, Ints, mixed
+from coordinator.report.blame.core_timeline import Span
 from coordinator.report.blame.excess import excess
 from coordinator.report.blame.missed import LATE, LOST, OUTCOMES, SHED, UNDECIDABLE, Rows, look, reduced
 from coordinator.report.blame.near import Near, near
@@ -23,7 +24,6 @@ from coordinator.report.blame.planned import Planned
 from coordinator.report.blame.sentences import Words
 from coordinator.report.blame.shares import Evidence, Shared, Subject
 from coordinator.report.blame.story import story
-from coordinator.report.blame.timeline import Span
 from coordinator.report.blame.unended import unended
 from coordinator.report.blame.way import Stretch, Way
 from coordinator.report.facts.completeness import NOT_OVER
@@ -38,7 +38,7 @@ MOST_WAITED_FOR = 5
 
 def misses(run: Run, report: Report) -> Misses:
     """What was missed, and why. report: what an engine found out of the same run."""
-    return _Blame(run, report).misses()
+    return _MissAnalysis(run, report).misses()
 
 
 @dataclass(frozen=True, slots=True)
@@ -51,7 +51,7 @@ class _Looked:
     causes: tuple[Found, ...]
 
 
-class _Blame:
+class _MissAnalysis:
     def __init__(self, run: Run, report: Report) -> None:
         self._run, self._plan, self._report = run, run.plan, report
         states = _states(run, report)
@@ -78,7 +78,7 @@ class _Blame:
         found = {row: self._look_at(row, told) for row in chosen.tolist()}
         kinds = self._kinds(outright, found)
         shown = tuple(self._miss(found[row]) for row in self._worst(weight, kinds, found))
-        return Misses(self._by_cause(kinds), shown, tuple(story(each) for each in _told(shown)))
+        return Misses(self._by_cause(kinds), shown, tuple(story(each) for each in _for_stories(shown)))
 
     # -- which ones
 
@@ -95,8 +95,8 @@ class _Blame:
 
     def _outright(self) -> list[CauseKind | None]:
         """What the record of each miss says itself; None: time has to be looked at."""
-        pairs = zip(self._rows["outcome"].tolist(), self._rows["why"].tolist(), strict=True)
-        return [told_outright(outcome, why) for outcome, why in pairs]
+        columns = (self._rows[name].tolist() for name in ("outcome", "why", "detail"))
+        return [told_outright(*each) for each in zip(*columns, strict=True)]
 
     def _worst_outright(self, weight: Ints, outright: Sequence[CauseKind | None]) -> Ints:
         """Those of them that may be shown."""
@@ -157,9 +157,9 @@ class _Blame:
             stretches = path.to_unit(int(one["unit"]), incarnation, at_ns, ordinal)
         view = self._plan.outputs[output]
         shared = self._evidence.shares(stretches, view.name)
-        outright = told_outright(outcome, why)
+        outright = told_outright(outcome, why, int(one["detail"]))
         if outright is not None:
-            causes = [Found(self._subject(one, outright, incarnation.node), 0)]
+            causes = [Found(self._subject(one, outright, incarnation.node), 0, detail=int(one["detail"]))]
         elif outcome == UNDECIDABLE:
             causes = self._judge.undecidable(stretches, shared, int(one["most_ns"] - one["latency_ns"]))
         else:
@@ -170,7 +170,7 @@ class _Blame:
     def _subject(self, one: Rows, kind: str, node: int) -> Subject:
         """What a record that tells the cause itself names."""
         source, unit = self._planned.source_name(int(one["source"])), int(one["unit"])
-        name = source if kind in {"rate", "policed", "window"} and unit < 0 else ""
+        name = source if (kind in {"rate", "policed"} and unit < 0) or int(one["source"]) in self._plan.windows else ""
         if kind == "link":
             name = f"{self._plan.nodes.get(node, '?')} -> {self._plan.nodes.get(int(one['peer']), '?')}"
         if kind in {"restart", "stopped", "rate"}:
@@ -270,7 +270,7 @@ def _spread(rows: Ints, outputs: Ints, weight: Ints) -> Ints:
     return found
 
 
-def _told(worst: Sequence[Miss]) -> Iterator[Miss]:
+def _for_stories(worst: Sequence[Miss]) -> Iterator[Miss]:
     """The worst of three outputs and causes, if there are so many."""
     seen: set[tuple[str, str]] = set()
     first: list[Miss] = []

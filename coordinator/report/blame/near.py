@@ -15,7 +15,7 @@ from coordinator.report.facts.reader import Incarnation, Run
 from protos.records import RECORD_BYTES, Record, unpack_record
 
 
-class Told(NamedTuple):
+class NearRecord(NamedTuple):
     """A record with the ids of the joined view, and who wrote it."""
 
     incarnation: Incarnation
@@ -23,12 +23,12 @@ class Told(NamedTuple):
     record: Record
 
 
-Near = Mapping[int, list[Told]]  # by the code of a lineage, in the order of incarnations and places
+Near = Mapping[int, list[NearRecord]]  # by the code of a lineage, in the order of incarnations and places
 
 
 def near(run: Run, epochs: Mapping[int, Mapping[int, int]], codes: Codes) -> Near:
     """All records of these lineages."""
-    found: dict[int, list[Told]] = defaultdict(list)
+    found: dict[int, list[NearRecord]] = defaultdict(list)
     if not len(codes):
         return found
     wanted = np.unique(codes)
@@ -43,5 +43,7 @@ def near(run: Run, epochs: Mapping[int, Mapping[int, int]], codes: Codes) -> Nea
                 strict=True,
             ):  # fmt: skip
                 record = unpack_record(data, where)
-                found[code].append(Told(incarnation, place, moved(record, number, run.plan) if number else record))
+                found[code].append(
+                    NearRecord(incarnation, place, moved(record, number, run.plan) if number else record)
+                )
     return found

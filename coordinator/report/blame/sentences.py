@@ -11,6 +11,7 @@ from coordinator.report.blame.way import UNKNOWN_NS
 from coordinator.report.facts.plan_view import PlanView
 from coordinator.report.report_document import Cause, CauseKind
 from coordinator.units import show_ns
+from protos import records as rec
 
 MOST_USERS = 3
 OF_A_SOURCE = ("burst", "admission_age", "policed", "rate")
@@ -36,10 +37,17 @@ OUTRIGHT: Mapping[CauseKind, str] = {
     "overloaded_core": "{node} had more than it can do, and {of} was relieved of it",
     "operator_failed": "{of} on {node} failed",
     "link": "link {of} lost it",
-    "window": "window {of} gave no result",
+    "window": "window {of} gave no result{why}",
     "restart": "the runtime on {node} ended with the tuple in it",
     "stopped": "the plan took nothing more on {node}",
     "unknown": "the trace of {node} does not tell",
+}
+# Why a window gave no result, by the word of its WINDOW record.
+WINDOW_WORDS = {
+    "removed": ": a tuple of it was shed, lost or refused before",
+    "deadline": ": it would have been too late",
+    "crowded": ": more waited than may",
+    "value": ": others are worth more",
 }
 SHORT: Mapping[CauseKind, str] = {
     "cost_above_plan": "cost above plan", "burst": "a burst beyond what was declared",
@@ -56,6 +64,7 @@ class Words:
 
     def __init__(self, plan: PlanView, planned: Planned) -> None:
         self.plan, self.planned = plan, planned
+        self._several = len(plan.made.queries) > 1
 
     def cause(self, found: Found) -> Cause:
         """As the report has it. A batch names nobody: operators that run as one were not asked."""
@@ -66,7 +75,7 @@ class Words:
             name, query = unit.label, self.planned.query_of_operators(unit.operators)
         elif subject.kind in OF_A_SOURCE:
             query = self.planned.query_of_source(name)
-        of = f"{name} (query {query})" if query else name
+        of = f"{name} (query {query})" if query and self._several else name
         return Cause(subject.kind, node, name, query, found.ns, self._text(found, node, of))
 
     def _text(self, found: Found, node: str, of: str) -> str:
@@ -80,7 +89,9 @@ class Words:
         if subject.kind == "overloaded_core" and found.spell is not None:
             return self._overloaded(found.spell, node)
         words = WORDS if found.ns and subject.kind in WORDS else OUTRIGHT
-        return words[subject.kind].format(of=of or "what runs there", node=node or "a node", ns=show_ns(found.ns))
+        why = WINDOW_WORDS.get(rec.WINDOW_CAUSES[found.detail] if found.detail < len(rec.WINDOW_CAUSES) else "", "")
+        of, node = of or "what runs there", node or "a node"
+        return words[subject.kind].format(of=of, node=node, ns=show_ns(found.ns), why=why)
 
     def _clock(self, found: Found, node: str) -> str:
         subject = found.subject
@@ -105,7 +116,7 @@ class Words:
     def _user(self, subject: Subject) -> str:
         unit = self.plan.units[subject.unit]
         query = self.planned.query_of_operators(unit.operators)
-        return f"{unit.label} (query {query})" if query else unit.label
+        return f"{unit.label} (query {query})" if query and self._several else unit.label
 
 
 __all__ = ["SHORT", "Words"]

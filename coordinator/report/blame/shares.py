@@ -10,10 +10,10 @@ from typing import NamedTuple
 import numpy as np
 
 from coordinator.report.blame import way
+from coordinator.report.blame.core_timeline import STILL_NS, Span, Timeline
 from coordinator.report.blame.excess import Excess
 from coordinator.report.blame.missed import Looked
 from coordinator.report.blame.planned import Planned
-from coordinator.report.blame.timeline import STILL_NS, Span, Timeline
 from coordinator.report.blame.way import Stretch
 from coordinator.report.facts.merged_plans import ID_BITS
 from coordinator.report.facts.plan_view import PlanView
@@ -135,7 +135,7 @@ class Evidence:
         for unit in np.unique(span.unit).tolist():
             mine = span.unit == unit
             above = int(span.above[mine].sum())
-            if above and timeline.is_lone(unit, (each.from_ns, each.until_ns)):
+            if above and timeline.is_outlier(unit, (each.from_ns, each.until_ns)):
                 found.beyond[Subject("pause", node)] += above
             elif above:
                 found.beyond[Subject("cost_above_plan", node, unit)] += above
@@ -158,7 +158,7 @@ class Evidence:
         span = timeline.span(each.from_ns, each.until_ns)
         found.ran[number] = span
         above, batch = int(span.above.sum()), int(span.batch.sum())
-        if above and timeline.is_lone(each.unit, (each.from_ns, each.until_ns)):
+        if above and timeline.is_outlier(each.unit, (each.from_ns, each.until_ns)):
             found.beyond[Subject("pause", each.at.node)] += above
         elif above:
             found.beyond[Subject("cost_above_plan", each.at.node, each.unit)] += above
@@ -178,11 +178,11 @@ class Evidence:
             found.unsure[Subject("clock", each.at.node, -1, self._link(each))] += each.unsure_ns
 
     def _aged(self, found: Shared, number: int, each: Stretch, output: str) -> None:
-        record = each.told
+        record = each.record
         assert isinstance(record, rec.Admitted)
         name = self.planned.source_name(record.source)
         if record.source in self.plan.windows:
-            found.beyond[Subject("window", each.at.node, -1, name)] += each.ns
+            self._closed(found, number, each, name)
             return
         usual_ns = min(each.ns, self.usual_age_ns(record.source))
         limit_ns = self.planned.max_age_ns(record.source)
@@ -197,12 +197,22 @@ class Evidence:
         if each.unsure_ns:
             found.unsure[Subject("clock", each.at.node, -1, name)] += each.unsure_ns
 
+    def _closed(self, found: Shared, number: int, each: Stretch, name: str) -> None:
+        """A window ended, and closed later: its last tuples waited for the core, or it waited for them."""
+        span = self.timeline(each.at).span(each.from_ns, each.until_ns)
+        found.ran[number] = span
+        self._worked(found, each, span)
+        self._wait(found, each, span.busy_ns)
+        left_ns = self._silent(found, each, each.from_ns + min(each.ns, span.busy_ns + span.deciding_ns))
+        if left_ns > 0:
+            found.beyond[Subject("window", each.at.node, -1, name)] += left_ns
+
     def _restarted(self, found: Shared, each: Stretch, since_ns: int) -> int:
-        """From when on a tuple could be read: not before the runtime was there again, and whoever sends to it too."""
+        """From when on a tuple could be read: the runtime was there again, and its client or peer connected."""
         began_ns = self.looked.began.get(each.at.number)
-        if began_ns is None or each.told is None:
+        if began_ns is None or each.record is None:
             return since_ns
-        heard = self.timeline(each.at).channels.get((each.told.kind, each.told.ref & ID_MASK))
+        heard = self.timeline(each.at).channels.get((each.record.kind, each.record.ref & ID_MASK))
         back_ns = began_ns if heard is None or not len(heard) else max(began_ns, int(heard[0]))
         if since_ns < back_ns <= each.until_ns:
             found.beyond[Subject("restart", each.at.node)] += each.until_ns - since_ns

@@ -10,7 +10,7 @@ import numpy as np
 
 from coordinator.report.blame.columns import BEYOND_NS
 from coordinator.report.blame.missed import DTYPE, LINK, LOST, RESTART, Looked, Rows
-from coordinator.report.blame.near import Near, Told
+from coordinator.report.blame.near import Near, NearRecord
 from coordinator.report.facts.plan_view import (
     OUTPUT,
     PEER,
@@ -43,7 +43,7 @@ def unended(run: Run, looked: Looked, near: Near, crashed: frozenset[int], whole
     return np.array(found, DTYPE)
 
 
-def _restarted(plan: PlanView, reach: Reach, mine: list[Told]) -> Iterator[tuple[int, ...]]:
+def _restarted(plan: PlanView, reach: Reach, mine: list[NearRecord]) -> Iterator[tuple[int, ...]]:
     """What came to an incarnation that crashed, and did not end there."""
     if not mine:
         return
@@ -129,7 +129,7 @@ def _breaks(run: Run, looked: Looked, crashed: frozenset[int]) -> Iterator[Break
 
 
 def _on_links(
-    reach: Reach, mine: Iterable[Told], whole: frozenset[int], breaks: Sequence[Break]
+    reach: Reach, mine: Iterable[NearRecord], whole: frozenset[int], breaks: Sequence[Break]
 ) -> Iterator[tuple[int, ...]]:
     """What left, and never came: it was lost on the way, or with the runtime that it came to."""
     mine = list(mine)
@@ -146,11 +146,11 @@ def _on_links(
             for output, sure in reach.stream(record.peer, record.stream).items():
                 if sure:
                     broken = _broken(breaks, each, record)
-                    why, told = (LINK, each) if broken is None else (RESTART, Told(broken, 0, record))
+                    why, told = (LINK, each) if broken is None else (RESTART, NearRecord(broken, 0, record))
                     yield _row(told, output, record.ordinal, why, stream=record.stream, peer=record.peer)
 
 
-def _broken(breaks: Sequence[Break], told: Told, sent: rec.Sent) -> Incarnation | None:
+def _broken(breaks: Sequence[Break], told: NearRecord, sent: rec.Sent) -> Incarnation | None:
     """The runtime that it came to, if that ended then."""
     for each in breaks:
         here = each.sender == told.incarnation.node and each.incarnation.node == sent.peer
@@ -160,9 +160,9 @@ def _broken(breaks: Sequence[Break], told: Told, sent: rec.Sent) -> Incarnation 
 
 
 def _row(
-    told: Told, output: int, ordinal: int, why: int, unit: int = -1, stream: int = -1, peer: int = -1
+    told: NearRecord, output: int, ordinal: int, why: int, unit: int = -1, stream: int = -1, peer: int = -1
 ) -> tuple[int, ...]:
     record = told.record
     at_ns = record.end_ns if isinstance(record, rec.Ran) else record.at_ns
     head = (output, record.source, record.epoch, record.seq, ordinal, LOST, why, told.incarnation.number, at_ns)
-    return (*head, 0, 0, unit, stream, -1, peer)
+    return (*head, 0, 0, unit, stream, -1, peer, 0)

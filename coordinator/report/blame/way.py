@@ -13,7 +13,7 @@ from typing import NamedTuple
 
 from coordinator.report.blame.columns import BEYOND_NS
 from coordinator.report.blame.missed import ClockNews
-from coordinator.report.blame.near import Told
+from coordinator.report.blame.near import NearRecord
 from coordinator.report.facts.plan_view import OUTPUT, PlanView, consumer_id
 from coordinator.report.facts.reader import Incarnation
 from protos import records as rec
@@ -27,7 +27,7 @@ ADMISSION, QUEUE, RUN, LINK, REST = "admission", "queue", "run", "link", "rest"
 class Stretch:
     """A part of the way, on the clock of `at`. unit: of QUEUE and RUN; sender: of LINK; unsure_ns: how much longer a
     LINK or an ADMISSION may be, for all that is known of the other clock; started_ns: of QUEUE and RUN: the instance;
-    told: of ADMISSION and LINK, the record of its end; payload_bytes: of LINK: as its source had it."""
+    record: of ADMISSION and LINK, that of its end; payload_bytes: of LINK: as its source had it."""
 
     kind: str
     at: Incarnation
@@ -37,7 +37,7 @@ class Stretch:
     sender: int = -1
     unsure_ns: int = 0
     started_ns: int = 0
-    told: rec.Record | None = None
+    record: rec.Record | None = None
     payload_bytes: int = 0
 
     @property
@@ -50,13 +50,13 @@ class Arrived(NamedTuple):
     """Where a tuple came to a place: by an instance there, over a link, or from its client."""
 
     at_ns: int
-    told: Told
+    near: NearRecord
 
 
 class Way:
     """Finds it among the records of one lineage."""
 
-    def __init__(self, plan: PlanView, mine: Sequence[Told], clocks: Mapping[int, Sequence[ClockNews]]) -> None:
+    def __init__(self, plan: PlanView, mine: Sequence[NearRecord], clocks: Mapping[int, Sequence[ClockNews]]) -> None:
         self._plan, self._mine, self._clocks = plan, mine, clocks
         self._found: list[Stretch] = []
 
@@ -90,21 +90,21 @@ class Way:
         return tuple(reversed(self._found))
 
     def _step(self, came: Arrived, until_ns: int, ordinal: int) -> tuple[int, Arrived | None]:
-        incarnation, _, record = came.told
+        incarnation, _, record = came.near
         if came.at_ns < until_ns:
             self._found.append(Stretch(REST, incarnation, came.at_ns, until_ns))
             until_ns = came.at_ns
         if isinstance(record, rec.Ran):
-            return self._through(came.told, record, until_ns, ordinal)
+            return self._through(came.near, record, until_ns, ordinal)
         if isinstance(record, rec.Received):
-            return self._over(came.told, record, until_ns, ordinal)
+            return self._over(came.near, record, until_ns, ordinal)
         if isinstance(record, rec.Admitted):
             unsure_ns = max(0, record.origin_hi_ns - record.origin_lo_ns)
             since_ns = min(record.origin_hi_ns, until_ns)
-            self._found.append(Stretch(ADMISSION, incarnation, since_ns, until_ns, unsure_ns=unsure_ns, told=record))
+            self._found.append(Stretch(ADMISSION, incarnation, since_ns, until_ns, unsure_ns=unsure_ns, record=record))
         return until_ns, None
 
-    def _through(self, told: Told, last: rec.Ran, until_ns: int, ordinal: int) -> tuple[int, Arrived | None]:
+    def _through(self, told: NearRecord, last: rec.Ran, until_ns: int, ordinal: int) -> tuple[int, Arrived | None]:
         """Through an instance, or its stretches: what it ran, and what it waited before and in between."""
         every = (each.record for each in self._mine if each.incarnation is told.incarnation)
         same = (last.unit, last.ordinal, last.release_ns)
@@ -124,7 +124,9 @@ class Way:
         inputs = () if unit is None else unit.inputs
         return release_ns, self._arrived(told.incarnation.node, inputs, release_ns, ordinal)
 
-    def _over(self, told: Told, received: rec.Received, until_ns: int, ordinal: int) -> tuple[int, Arrived | None]:
+    def _over(
+        self, told: NearRecord, received: rec.Received, until_ns: int, ordinal: int
+    ) -> tuple[int, Arrived | None]:
         node = told.incarnation.node
         sent = [
             each
@@ -141,7 +143,7 @@ class Way:
         since_ns, unsure_ns = min(until_ns, left.record.at_ns + hi_ns), max(0, hi_ns - lo_ns)
         payload = max((r.payload_bytes for _, _, r in self._mine if isinstance(r, rec.Admitted)), default=0)
         link = Stretch(
-            LINK, told.incarnation, since_ns, until_ns, sender=received.peer, unsure_ns=unsure_ns, told=received,
+            LINK, told.incarnation, since_ns, until_ns, sender=received.peer, unsure_ns=unsure_ns, record=received,
             payload_bytes=payload,
         )  # fmt: skip
         self._found.append(link)
@@ -193,7 +195,7 @@ class Way:
             ):
                 yield Arrived(record.at_ns, told)
 
-    def _ran(self, unit: int, node: int, by_ns: int, ordinal: int) -> Told | None:
+    def _ran(self, unit: int, node: int, by_ns: int, ordinal: int) -> NearRecord | None:
         line, found, began_ns = _line(ordinal), None, -BEYOND_NS
         for each in self._mine:
             record = each.record

@@ -13,7 +13,7 @@ from coordinator.report.blame.misses import misses
 from coordinator.report.facts.reader import read_run
 from coordinator.report.report_document import Misses, Report
 from coordinator.report.verdict import verdict
-from tests.coordinator.report.blame import constructed, faulty, live
+from tests.coordinator.report.blame import constructed, faulty, struck_agents
 from tests.coordinator.report.blame.constructed import Constructed, Expected
 
 MOSTLY = 2 / 3  # of the misses of a run
@@ -21,9 +21,9 @@ Construct = Callable[[str, int, Path], Constructed]
 WORLDS: Mapping[str, Construct] = {
     **dict.fromkeys(constructed.VIRTUAL, constructed.construct),
     **dict.fromkeys(faulty.FAULTY, faulty.construct),
-    **dict.fromkeys(live.LIVE, live.construct),
+    **dict.fromkeys(struck_agents.LIVE, struck_agents.construct),
 }
-EACH = {constructed.construct: 2, faulty.construct: 3, live.construct: 1}
+EACH = {constructed.construct: 2, faulty.construct: 3, struck_agents.construct: 1}
 TWICE = ("live pause", "live burst")  # so that there are 48
 
 
@@ -46,7 +46,7 @@ def drawn(seed: int, with_live: bool = True) -> list[tuple[str, int]]:
     random = Random(f"blame {seed}")
     random.shuffle(causes)
     found = [(cause, random.randrange(1 << 30)) for cause in causes]
-    return [each for each in found if with_live or each[0] not in live.LIVE]
+    return [each for each in found if with_live or each[0] not in struck_agents.LIVE]
 
 
 def score(cause: str, seed: int) -> Scored:

@@ -19,7 +19,7 @@ from coordinator.report.verdict import verdict
 from protos import json_shape
 from protos import records as rec
 from tests import traces
-from tests.coordinator.report.blame import constructed, faulty, live
+from tests.coordinator.report.blame import constructed, faulty, struck_agents
 from tests.coordinator.report.blame.score import drawn, score
 from tests.coordinator.report.synthetic import Cluster, everything, play, random_document
 from tests.coordinator.report.synthetic_windows import overloaded, play_windows
@@ -59,14 +59,14 @@ def test_agents_in_virtual_time_have_the_cause_that_was_drawn(cause: str, seed: 
 
 @pytest.mark.soak
 def test_real_agents_have_the_cause_that_was_drawn() -> None:
-    scored = [score(cause, seed) for cause, seed in drawn(1) if cause in live.LIVE]
+    scored = [score(cause, seed) for cause, seed in drawn(1) if cause in struck_agents.LIVE]
     assert sum(each.right for each in scored) >= GOAL * len(scored), scored
     assert not any(each.wrong for each in scored), scored
 
 
 def test_all_causes_are_drawn_forty_eight_times() -> None:
     causes = [cause for cause, _ in drawn(3)]
-    assert len(causes) == 48 and {*constructed.VIRTUAL, *faulty.FAULTY, *live.LIVE} == set(causes)
+    assert len(causes) == 48 and {*constructed.VIRTUAL, *faulty.FAULTY, *struck_agents.LIVE} == set(causes)
 
 
 @pytest.mark.parametrize("seed", sample(range(48), of=4))

@@ -63,7 +63,7 @@ class Timeline:
         self.batch = np.where((self.tuples > 1) & (one > 0), np.minimum(ns, one * self.tuples) - one, 0).clip(0)
         spread = (self.tuples > 1) & (one == 0)
         self.batch = np.where(spread, ns - ns // np.maximum(self.tuples, 1), self.batch)
-        self.lone = self._lone() if live else np.zeros(len(ns), np.bool_)
+        self.outlier = self._outliers() if live else np.zeros(len(ns), np.bool_)
         self._starts_spell = np.ones(len(ns), np.bool_)
         if len(ns):
             gaps = self.start[1:] - self.deciding[1:] - self.end[:-1]
@@ -74,7 +74,7 @@ class Timeline:
             self.channels = ran.channels(notes)
             self._activity = np.sort(np.concatenate([self.start, self.end, *ran.others, _instants(notes.loads)]))
 
-    def _lone(self) -> Bools:
+    def _outliers(self) -> Bools:
         """Instances above plan of units that otherwise keep it."""
         found = np.zeros(len(self.unit), np.bool_)
         for unit in np.unique(self.unit[self.above > STILL_NS]).tolist():
@@ -102,11 +102,11 @@ class Timeline:
         batch = np.clip(np.minimum(end, above_from) - np.maximum(start, batch_from), 0, None)
         return Span(self.unit[at], self.code[at], all_ns - above - batch, batch, above, deciding, gaps)
 
-    def is_lone(self, unit: int, around: tuple[int, int]) -> bool:
+    def is_outlier(self, unit: int, around: tuple[int, int]) -> bool:
         """Whether an instance of the unit that alone is above plan touches the span."""
         first = int(np.searchsorted(self.end, around[0], "right"))
         last = int(np.searchsorted(self.start, around[1], "left"))
-        return bool((self.lone[first:last] & (self.unit[first:last] == unit)).any())
+        return bool((self.outlier[first:last] & (self.unit[first:last] == unit)).any())
 
     def _gaps(self, first: int, last: int, from_ns: int, until_ns: int) -> tuple[tuple[int, int], ...]:
         """From the end of an instance to where the choice of the next one began, long enough to matter."""
