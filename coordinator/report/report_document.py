@@ -316,7 +316,7 @@ class Miss:
     epoch: int
     seq: int
     ordinal: int
-    outcome: Literal["late", "shed", "lost"]
+    outcome: Literal["late", "undecidable", "lost", "shed"]
     node: str
     boot: str
     at_ns: int
@@ -328,8 +328,9 @@ class Miss:
 
 @dataclass(frozen=True, slots=True)
 class Misses:
-    """Every missed result by its main cause, and the worst of them. by_cause: output -> kind -> results; worst: at most
-    200, those with most time above their deadline first; stories: of the three worst, with instants."""
+    """Every missed result by its main cause, and the worst of them; undecidable ones among them. by_cause: output ->
+    kind -> results; worst: at most 200, those with most time above their deadline first; stories: of three of the
+    worst, with instants."""
 
     by_cause: Mapping[str, Mapping[str, int]]
     worst: tuple[Miss, ...]

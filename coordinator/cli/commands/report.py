@@ -93,9 +93,9 @@ def register(app: typer.Typer) -> None:
     ) -> None:
         """Say which deadlines were met, recompute both ledgers, and show which hop spent the time.
 
-        Writes report.json and report.html into each run directory, and comparison.html for several.
+        Writes report.json, report.html and tables/ (Parquet) into each run directory, and comparison.html for several.
         """
-        from coordinator.report.command import judge, write
+        from coordinator.report.command import publish
         from coordinator.report.facts.reader import read_run
         from coordinator.report.spark.spark_choice import SparkChoice, read_settings
 
@@ -110,8 +110,8 @@ def register(app: typer.Typer) -> None:
             raise typer.BadParameter("--master, --conf and --copy-to are Spark's; leave --engine python out")
         progress(f"reading {len(runs)} run{'s' if len(runs) > 1 else ''}")
         read = [read_run(path) for path in dict.fromkeys(runs)]
-        reports = judge(read, engine.value, choice, progress)
-        page = write(read, reports, output, progress)
+        published = publish(read, engine.value, choice, progress, output)
+        reports, page = published.reports, published.page
         if as_json:
             typer.echo(
                 json.dumps({"reports": [each.document() for each in reports], "page": str(page)}, allow_nan=False)

@@ -88,6 +88,14 @@ class SharedFiles:
         finally:
             stream.close()
 
+    def write(self, frame: DataFrame, folder: Path, run: str, progress: Progress) -> None:
+        """As Parquet, into the folder; on a cluster into one of the file system that it shares, which is said."""
+        to = f"file://{folder.resolve()}"
+        if self._copy_to is not None:
+            to = f"{self._copy_to.rstrip('/')}/{run}/tables/{folder.name}"
+            progress(f"results: {to}")
+        frame.write.mode("overwrite").parquet(to)
+
     def close(self) -> None:
         """Removes the frames."""
         if self._scratch is not None:
