@@ -49,8 +49,8 @@ def state(found: Output) -> State:
     return "missed" if share[0] > 0 else "perhaps" if share[1] > 0 else "met"
 
 
-def sentence(report: Report, name: str) -> str:
-    """Of one output, without its name."""
+def sentence(report: Report, name: str, away: tuple[int, str] = (0, "")) -> str:
+    """Of one output, without its name. away: how many of its misses were under way while a node was away, and which."""
     found = report.outputs[name]
     deadline, share = show_ns(found.deadline_ns), found.missed_of_offered
     if share is None:
@@ -64,7 +64,14 @@ def sentence(report: Report, name: str) -> str:
     told = f"{found.missed:,} of {whole:,} {'result' if whole == 1 else 'results'} ({text})"
     told += f" missed the deadline of {deadline}"
     more = f"; {undecided:,} more may have" if undecided else ""
-    return f"{told}{_ends(found)}{because(report, name)}{more}"
+    return f"{told}{_ends(found)}{_while(found, *away) or because(report, name)}{more}"
+
+
+def _while(found: Output, times: int, node: str) -> str:
+    """Where it is most of what was missed, which says more than what else they waited for."""
+    if 2 * times < found.missed or not times:
+        return ""
+    return f", {'all' if times == found.missed else f'{times:,}'} of them while {node} was away"
 
 
 def _ends(found: Output) -> str:

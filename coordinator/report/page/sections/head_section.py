@@ -8,6 +8,7 @@ from html import escape
 from coordinator.report import missed_share
 from coordinator.report.page.elements import PageRun, bullets, dot, folded
 from coordinator.report.page.run_labels import brief
+from coordinator.report.page.sections.miss_windows import while_away
 from coordinator.report.page.verdict_sentences import BADGES, ORDER, overall, sentence, state
 from coordinator.report.report_document import Query
 from coordinator.units import counted
@@ -79,7 +80,7 @@ def _list(page_run: PageRun, names: Sequence[str], linked: bool) -> str:
         called = f"<code>{escape(name)}</code>"
         if linked:
             called = f'<a href="#output-{list(page_run.report.outputs).index(name)}">{called}</a>'
-        told = escape(sentence(page_run.report, name))
+        told = escape(sentence(page_run.report, name, while_away(page_run, name)))
         items.append(f'<li><span class="badge {css}">{word}</span><span>{called}: {told}.</span></li>')
     return f'<ul class="verdicts">{"".join(items)}</ul>'
 

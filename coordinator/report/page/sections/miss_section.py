@@ -6,12 +6,12 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from html import escape
 
-from coordinator.report.facts.reader import Incarnation
 from coordinator.report.page.elements import PageRun, behind, bullets, folded, named, plot, row, section, table
 from coordinator.report.page.run_labels import brief
+from coordinator.report.page.sections.miss_windows import absences, end_of, span_of, under_way
 from coordinator.report.page.verdict_sentences import CAUSES
 from coordinator.report.report_document import Miss, MissHop
-from coordinator.report.series.incidents import Incident, IncidentKind
+from coordinator.report.series.incidents import Incident
 from coordinator.report.series.instances_around import Focus, UnitBars, instances_around
 from coordinator.report.series.slowest_results import SlowResult
 from protos.json_shape import Json
@@ -19,7 +19,6 @@ from protos.json_shape import Json
 MOST_MISSES, MOST_BARS = 200, 20_000  # on the page, of all runs together
 MOST_WAITED_FOR = 3  # of a hop, in words
 AT_ONCE = 10  # listed; the others are folded
-ABSENT: frozenset[IncidentKind] = frozenset(("away", "restarted", "asleep", "no_trace"))
 KINDS = (
     ("k-mine", "this tuple runs"), ("k-wait", "it waits"), ("k-link", "it is on a link or elsewhere"),
     ("k-other", "other tuples run"), ("k-away", "the node is away"),
@@ -122,15 +121,7 @@ def _sum(by_cause: Mapping[str, Mapping[str, int]], kind: str) -> int:
 
 
 def _missed(page_run: PageRun, miss: Miss) -> _Entry:
-    clock = page_run.series.clock
-    ended = _incarnation(page_run, miss.node, miss.boot)
-    until_ns = clock.at(ended, miss.at_ns) if ended is not None else page_run.series.length_ns
-    hops = [(hop, *_span(page_run, hop)) for hop in miss.hops]
-    begins = [since for _, since, _ in hops]
-    if miss.latency_ns is not None:
-        begins.append(until_ns - miss.latency_ns)
-    from_ns = min(begins, default=until_ns - miss.deadline_ns)
-    until_ns = max([until_ns, *(until for _, _, until in hops)])
+    from_ns, until_ns = under_way(page_run, miss)
     over = "" if miss.latency_ns is None else f"{brief(miss.latency_ns - miss.deadline_ns)} late"
     return _Entry(
         output=miss.output,
@@ -140,7 +131,7 @@ def _missed(page_run: PageRun, miss: Miss) -> _Entry:
         deadline_ns=miss.deadline_ns,
         focus=Focus(_source(page_run, miss.source), miss.epoch, miss.seq, from_ns, until_ns),
         causes=[cause.text for cause in miss.causes],
-        hops=hops,
+        hops=[(hop, *span_of(page_run, hop)) for hop in miss.hops],
     )
 
 
@@ -160,29 +151,6 @@ def _slow(page_run: PageRun, slow: SlowResult) -> _Entry:
         causes=(),
         hops=(),
     )
-
-
-def _incarnation(page_run: PageRun, node: str, boot: str) -> Incarnation | None:
-    return next(
-        (
-            one
-            for one in page_run.run.incarnations
-            if one.boot_hex == boot and page_run.run.plan.nodes[one.node] == node
-        ),
-        None,
-    )
-
-
-def _span(page_run: PageRun, hop: MissHop) -> tuple[int, int]:
-    """In the run: by the clock of that node's runtime that was there then."""
-    clock = page_run.series.clock
-    mine = [one for one in clock.presences if page_run.run.plan.nodes[one.incarnation.node] == hop.node]
-    for one in mine:
-        since_ns, until_ns = clock.at(one.incarnation, hop.from_ns), clock.at(one.incarnation, hop.until_ns)
-        if since_ns <= one.until_ns and until_ns >= one.from_ns:
-            return since_ns, until_ns
-    length_ns = hop.until_ns - hop.from_ns
-    return (0, length_ns) if not mine else (mine[-1].until_ns - length_ns, mine[-1].until_ns)
 
 
 def _source(page_run: PageRun, name: str) -> int:
@@ -208,10 +176,14 @@ def _item(page_run: PageRun, entry: _Entry, found: Sequence[UnitBars]) -> str:
     body = bullets(entry.causes[1:]) if entry.causes[1:] else ""
     left_out = sum(each.left_out for each in found)
     more = f'<p class="soft">{left_out:,} more stretches are left out.</p>' if left_out else ""
-    absent = _absences(page_run, focus)
+    absent = absences(page_run, focus.from_ns, focus.until_ns)
     if absent:
-        body += f"<p>Meanwhile: {escape('; '.join(f'{one.node}: {one.what}' for one, _, _ in absent))}.</p>"
-    rows: list[Json] = [*_way(page_run, entry), *map(_away, absent), *(_unit(page_run, each) for each in found)]
+        body += f"<p>Meanwhile: {escape('; '.join(f'{one.node}: {one.what}' for one in absent))}.</p>"
+    rows: list[Json] = [
+        *_way(page_run, entry),
+        *(_away(page_run, one, focus) for one in absent),
+        *(_unit(page_run, each) for each in found),
+    ]
     if not rows:
         return folded(summary, f'{body}<p class="soft">No instance of that time is kept on the page.</p>')
     since_ns, until_ns = focus.window
@@ -225,20 +197,10 @@ def _item(page_run: PageRun, entry: _Entry, found: Sequence[UnitBars]) -> str:
     return folded(summary, f"{body}{plot('lanes', data, f'What the nodes did around {entry.of}')}{more}")
 
 
-def _absences(page_run: PageRun, focus: Focus) -> list[tuple[Incident, int, int]]:
-    """Of nodes, while it was under way: each with its beginning and its end in what is looked at."""
+def _away(page_run: PageRun, one: Incident, focus: Focus) -> Json:
     since_ns, until_ns = focus.window
-    found = []
-    for one in page_run.series.incidents:
-        end_ns = page_run.series.length_ns if one.until_ns is None else one.until_ns
-        if one.kind in ABSENT and one.from_ns < focus.until_ns and end_ns > focus.from_ns:
-            found.append((one, max(one.from_ns, since_ns) - since_ns, min(end_ns, until_ns) - since_ns))
-    return found
-
-
-def _away(absence: tuple[Incident, int, int]) -> Json:
-    one, from_ns, until_ns = absence
-    return {"label": one.node, "bars": [from_ns, until_ns - from_ns, 1, AWAY], "texts": {"0": one.what}}
+    from_ns, end_ns = max(one.from_ns, since_ns), min(end_of(page_run, one), until_ns)
+    return {"label": one.node, "bars": [from_ns - since_ns, end_ns - from_ns, 1, AWAY], "texts": {"0": one.what}}
 
 
 def _way(page_run: PageRun, entry: _Entry) -> Iterator[Json]:

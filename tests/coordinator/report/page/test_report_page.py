@@ -6,6 +6,7 @@ import re
 import warnings
 from dataclasses import replace
 from pathlib import Path
+from typing import get_args
 
 import pytest
 
@@ -13,8 +14,8 @@ from coordinator.report.facts.reader import Run, read_run
 from coordinator.report.page.page import page
 from coordinator.report.page.sections.hop_budgets import hop_budgets
 from coordinator.report.page.sections.latency_intervals import quantile_interval, share_interval
-from coordinator.report.page.verdict_sentences import because, overall, sentence, state
-from coordinator.report.report_document import HopTime, LatencyBreakdown, Report
+from coordinator.report.page.verdict_sentences import CAUSES, because, overall, sentence, state
+from coordinator.report.report_document import CauseKind, HopTime, LatencyBreakdown, Report
 from coordinator.report.verdict import verdict
 from protos.plan_document import Claim, Step
 from tests import traces
@@ -157,7 +158,9 @@ def test_a_miss_says_which_node_was_away_meanwhile(tmp_path: Path) -> None:
     run = read_run(cluster.save(tmp_path / "run"))
     found = misses(run)
     long = replace(found.worst[0], at_ns=10**9, latency_ns=10**9)
-    shown = page([(run, replace(verdict(run), misses=replace(found, worst=(long,))))])
+    missed = with_output(verdict(run), "near", late=1, missed=1, missed_of_offered=(0.1, 0.1), between=NOTHING)
+    shown = page([(run, replace(missed, misses=replace(found, worst=(long,))))])
+    assert "1 of 10 results (10 %) missed the deadline of 15 ms, all of them while b was away." in shown
     assert "Meanwhile: b: its runtime crashed and was started again." in shown
     assert "Meanwhile" not in page([judged(tmp_path / "other", mishaps=0)])
 
@@ -169,6 +172,10 @@ def test_two_hundred_misses_of_many_hops_fit(found: tuple[Run, Report]) -> None:
     queued = replace(late.hops[1], waited_for=late.hops[1].waited_for * 5)
     many = replace(missed, worst=(replace(late, hops=(queued,) * 12),) * 200)
     assert len(page([(run, replace(report, misses=many))]).encode()) < 1_200_000
+
+
+def test_every_cause_has_words() -> None:
+    assert set(CAUSES) == set(get_args(CauseKind))
 
 
 def test_names_and_sentences_cannot_become_markup(found: tuple[Run, Report]) -> None:
