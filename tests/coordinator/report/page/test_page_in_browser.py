@@ -49,6 +49,7 @@ def browser(tmp_path_factory: pytest.TempPathFactory) -> "Iterator[Chrome]":
     with pytest.MonkeyPatch.context() as environment:
         environment.setenv("no_proxy", "localhost,127.0.0.1")  # the driver is here
         with webdriver.Chrome(options=options, service=webdriver.ChromeService(driver)) as started:
+            started.set_script_timeout(300)  # a hundred thousand elements, without a graphics card
             yield started
 
 
