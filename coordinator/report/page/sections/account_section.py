@@ -15,6 +15,9 @@ from coordinator.report.summary import lost
 from coordinator.report.summary.assembly import cause_text
 
 
+LEDGER_COLOURS = {"balanced": "good", "not balanced": "bad", "nothing admitted": "warn"}
+
+
 def accounts(runs: Sequence[PageRun]) -> str:
     """All of them, one section each."""
     return "".join((_outputs(runs), _overload(runs), _longer(runs), _ledger(runs), _placement(runs)))
@@ -88,7 +91,7 @@ def _ledger(runs: Sequence[PageRun]) -> str:
 
 def _balance_sheet(page_run: PageRun) -> str:
     books, whole = page_run.report.conservation, page_run.report.completeness
-    balanced = '<b class="good">balanced</b>' if books.balanced else '<b class="bad">not balanced</b>'
+    balanced = f'<b class="{LEDGER_COLOURS[books.word]}">{books.word}</b>'
     ends = ", ".join(f"{n:,} {escape(key)}" for key, n in books.by_outcome.items() if n)
     causes = ", ".join(f"{n:,} {escape(cause_text(key))}" for key, n in books.by_cause.items())
     windows = f" ({books.windows:,} of them windows)" if books.windows else ""
