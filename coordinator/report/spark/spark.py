@@ -97,8 +97,9 @@ def _verdicts(
     books = ledger.keep(rows, done, tables, statuses, nodes, second, persist)
     reached = small(spark, "run consumer kept output sure:bool", reach)
     answers = persist(results.expect(rows, books.misses, reached, tables, books.problems, slow))
-    parts = persist(results.stage_times(rows, answers, books.linked, tables))
-    told = gather(rows, books, answers, parts, tables) + overload(mine, answers, tables)
+    ranks = persist(results.ranked(answers.where("delivered")))
+    parts = persist(results.stage_times(rows, answers, ranks, books.linked, tables))
+    told = gather(rows, books, answers, ranks, parts, tables) + overload(mine, answers, tables)
     doubtful = [
         (number, source, source in run.plan.windows)
         for number, run in enumerate(runs)
@@ -217,7 +218,7 @@ def wide(frame: DataFrame, what: str, columns: Sequence[str]) -> DataFrame:
 
 
 def gather(
-    rows: DataFrame, books: ledger.BalanceSheet, answers: DataFrame, parts: DataFrame, tables: Plans
+    rows: DataFrame, books: ledger.BalanceSheet, answers: DataFrame, ranks: DataFrame, parts: DataFrame, tables: Plans
 ) -> list[DataFrame]:
     """The second pass's aggregates of ledgers and results, as `wide` rows."""
     admitted = rows.where(is_(rec.ADMITTED))
@@ -228,8 +229,7 @@ def gather(
     record = F.when(col("fault") >= FIRST_OF_WITNESSES, col("ref")).otherwise(lit(0))
     grouped = books.problems.groupBy("run", "fault", "inc", record.alias("record"))
     outcomes = books.outcomes.groupBy("run", "outcome", "cause").agg(F.sum("n").alias("n"))
-    delivered = answers.where("delivered")
-    ranks, above = results.quantiles(delivered), results.above(delivered, tables)
+    above = results.above(answers.where("delivered"), tables)
     return [
         wide(admitted.groupBy("run").count(), "admitted", ["count"]),
         wide(accounted.groupBy("run").count(), "accounted", ["count"]),
