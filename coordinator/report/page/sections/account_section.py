@@ -14,7 +14,6 @@ from coordinator.report.report_document import Output, by_end
 from coordinator.report.summary import lost
 from coordinator.report.summary.assembly import cause_text
 
-
 LEDGER_COLOURS = {"balanced": "good", "not balanced": "bad", "nothing admitted": "warn"}
 
 

@@ -30,8 +30,8 @@ QUIET = (
     "--headless=new", "--no-sandbox", "--disable-gpu", "--disable-quic", "--no-first-run", "--disable-sync",
     "--disable-background-networking", "--disable-component-update", "--disable-dev-shm-usage",
 )  # fmt: skip
-DRAWN = "return document.querySelectorAll('figure.plot[data-drawn]').length"
-VISIBLE = "return [...document.querySelectorAll('figure.plot')].filter(one => one.checkVisibility()).length"
+DRAWN = "document.querySelectorAll('figure.plot[data-drawn]').length"
+VISIBLE = "[...document.querySelectorAll('figure.plot')].filter(one => one.checkVisibility()).length"
 
 
 @pytest.fixture(scope="module")
@@ -81,6 +81,13 @@ def scroll_through(browser: "Chrome") -> None:
     )
 
 
+def until(browser: "Chrome", condition: str) -> None:
+    """Events come when they come."""
+    from selenium.webdriver.support.ui import WebDriverWait
+
+    WebDriverWait(browser, 60).until(lambda now: now.execute_script(f"return {condition}"))
+
+
 def overflow(browser: "Chrome") -> int:
     """By how many pixels the page is wider than the window."""
     return int(browser.execute_script("return document.scrollingElement.scrollWidth - innerWidth"))
@@ -98,13 +105,13 @@ def look(browser: "Chrome", path: Path, width: int) -> None:
     """All that holds for every page."""
     open_page(browser, path, width)
     assert overflow(browser) <= 0
-    assert browser.execute_script(DRAWN) == browser.execute_script(VISIBLE) > 0
+    until(browser, f"{DRAWN} === {VISIBLE}")
+    assert browser.execute_script(f"return {DRAWN}") > 0
     browser.execute_script("document.querySelectorAll('details').forEach(one => { one.open = true; })")
     scroll_through(browser)
-    count = browser.execute_script("return document.querySelectorAll('figure.plot').length")
-    assert browser.execute_script(DRAWN) == count
-    tables = browser.execute_script("return document.querySelectorAll('details.made table').length")
-    assert tables == count, "a table is behind every plot"
+    every = "document.querySelectorAll('figure.plot').length"
+    until(browser, f"{DRAWN} === {every}")
+    until(browser, f"document.querySelectorAll('details.made table').length === {every}")  # a table behind each
     assert overflow(browser) <= 0
     assert complaints(browser) == []
 
@@ -141,7 +148,7 @@ def test_a_click_on_a_miss_opens_its_timeline_which_zooms(browser: "Chrome", alo
     miss = browser.find_element("css selector", "#missed-results .misses > details:has(figure)")
     assert not miss.find_elements("css selector", "svg")
     miss.find_element("css selector", "summary").click()
-    scroll_through(browser)
+    until(browser, "document.querySelector('#missed-results details[open] > figure[data-drawn]')")
     drawing = miss.find_element("css selector", "svg")
     assert "the way of this tuple" in drawing.get_attribute("textContent")
     shown = drawing.get_attribute("innerHTML")
@@ -159,8 +166,7 @@ def test_a_link_to_an_output_opens_it(browser: "Chrome", alone: Path) -> None:
     open_page(browser, alone, 390)
     browser.execute_script("document.querySelectorAll('details').forEach(one => { one.open = false; })")
     browser.find_element("css selector", ".verdicts a").click()
-    number = browser.execute_script("return location.hash.slice(1)")
-    assert browser.execute_script(f"return document.querySelector('#{number} > details').open")
+    until(browser, "document.querySelector(`${location.hash} > details`).open")
 
 
 @pytest.mark.soak
