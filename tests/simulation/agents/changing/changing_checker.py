@@ -2,7 +2,7 @@
 
 What it holds the system to, besides what holds for every line:
 - a result is of an output that the plan of its tuple has, and a tuple is known only to nodes on its way;
-- the operator with state counts on over a change that keeps it;
+- the operator with state counts on over a change that keeps it, and begins anew only where nothing keeps it;
 - from the end of a command on, every tuple gives all results of the plan that runs then, in time, as long as nothing
   else happens; over a change that keeps them they are never late nor missing;
 - the added query has its first result soon, and none of a tuple that was sent after it had been removed;
@@ -11,13 +11,11 @@ What it holds the system to, besides what holds for every line:
 
 import json
 from functools import cached_property
-from itertools import pairwise
 from pathlib import Path
 
 from tests.simulation.agents.agent_checker import Check, Verdicts
 from tests.simulation.agents.agents_line import FED, MS, NODES, SECOND, AgentsLine
 from tests.simulation.agents.changing.changing_line import (
-    ASIDE,
     FAILS,
     PLAN,
     SPARE,
@@ -32,6 +30,7 @@ PLANNED = GENTLE | {"fail_over", "fail_over_cut"}
 FIRST_NS = 500 * MS  # after an add the query has its first result: a period of its source and its deadline
 SETTLED_NS = 4 * SECOND  # after a node is back, until all have found it
 BESIDE = f"spare-without-{FAILS}.json"
+COUNTING = frozenset({*CHAIN, SURVIVORS})  # plans whose operator with state is on b
 SOURCES = {source: name for name, (source, _) in FED.items()}
 
 
@@ -77,20 +76,31 @@ class ChangeCheck(Check):
                     self.found.say(f"{one.node} has records of tuple {key}, which ran under {ran}")
 
     def _counts(self) -> None:
-        """Of each incarnation of b, in order. It begins anew after a plan that has it elsewhere."""
+        """Of each incarnation of b, in order. It may begin anew after a plan that has it elsewhere, or a stop."""
         if self.disturbed:
             return
-        began = sorted(each.began_ns for each in self.line.commands if each.file == ASIDE)
-        at_ns = {(seen.lineage[:3], seen.output_node): seen.at_ns for seen in self.line.seen}
-        counted = [
-            each for each in self.line.counted if self._plan_of_tuple(each.lineage[:3]) in {*CHAIN, SURVIVORS}
-        ]  # fmt: skip
-        for before, now in pairwise(counted):
-            since_ns, until_ns = (at_ns[each.lineage[:3], "b"] for each in (before, now))
-            other = any(ns < until_ns for ns in began) and now.count == 1
-            if before.epoch == now.epoch and now.count != before.count + 1 and not other:
-                self.found.say(f"y counted {now.count} after {before.count}, between {since_ns} and {until_ns} ns")
-        self.found.counts["counted"] += len(counted)
+        last: dict[tuple[int, int], int] = {}
+        for counted in self.line.counted:
+            key = counted.lineage[:3]
+            if self._plan_of_tuple(key) not in COUNTING:
+                continue
+            state = self._ends_before(min(self._plan_epochs(key)))
+            begun = [ends for epoch, ends in last if epoch == counted.epoch]
+            if (counted.epoch, state) in last:
+                expected = {last[counted.epoch, state] + 1}
+            else:
+                expected = {1, *(last[counted.epoch, ends] + 1 for ends in begun)}  # a stop may not have reached it
+            if counted.count not in expected:
+                self.found.say(f"y counted {counted.count} for {key}, and not one of {sorted(expected)}")
+            last[counted.epoch, state] = counted.count
+            self.found.counts["counted"] += 1
+            self.found.counts["counted anew"] += counted.count == 1 and bool(begun)
+
+    def _ends_before(self, epoch: int) -> int:
+        """How often the state of b's operator may have ended before a plan of that epoch began."""
+        elsewhere = {each for each, name in self.plan_of.items() if name not in COUNTING}
+        stopped = {each.epoch for each in self.line.ledger.asked["b"] if each.method == "Stop"}
+        return sum(each < epoch for each in elsewhere | stopped)
 
     def _commands(self) -> None:
         """Nothing is in the way of a command that is alone."""
