@@ -16,6 +16,7 @@ from pathlib import Path
 from tests.simulation.agents.agent_checker import Check, Verdicts
 from tests.simulation.agents.agents_line import FED, MS, NODES, SECOND, AgentsLine
 from tests.simulation.agents.changing.changing_line import (
+    CHANGING,
     FAILS,
     PLAN,
     SPARE,
@@ -27,7 +28,8 @@ from tests.simulation.agents.changing.plan_chain import BASE, CHAIN, WITH_MORE, 
 
 GENTLE = frozenset({"add", "remove", "add_killed"})  # take nothing from any tuple
 PLANNED = GENTLE | {"fail_over", "fail_over_cut"}
-FIRST_NS = 500 * MS  # after an add the query has its first result: a period of its source and its deadline
+MORE_NS = CHANGING.deadlines_ns["more"]
+FIRST_NS = 250 * MS + MORE_NS  # after an add the query has its first result: a period of its source and its deadline
 SETTLED_NS = 4 * SECOND  # after a node is back, until all have found it
 BESIDE = f"spare-without-{FAILS}.json"
 COUNTING = frozenset({*CHAIN, SURVIVORS})  # plans whose operator with state is on b
@@ -165,9 +167,11 @@ class ChangeCheck(Check):
                     self.found.say(f"number {each.number} of {name} was refused: {each.why}")
         for command, until_ns in self.line.steady():
             more = [seen.at_ns for seen in self.line.seen if self.line.output_of(seen) == "more"]
-            if command.plan in WITH_MORE and until_ns > command.ended_ns + FIRST_NS:
+            last_ns = command.ended_ns + FIRST_NS
+            sent = any(command.ended_ns < at_ns < last_ns - MORE_NS for at_ns in self.line.planned["s"])
+            if command.plan in WITH_MORE and until_ns > last_ns and sent:
                 self.found.counts["adds with a first result"] += 1
-                if not any(command.began_ns < at_ns <= command.ended_ns + FIRST_NS for at_ns in more):
+                if not any(command.began_ns < at_ns <= last_ns for at_ns in more):
                     self.found.say(f"more: no result within {FIRST_NS} ns after it was added, at {command.ended_ns} ns")
 
     def _files(self) -> None:
