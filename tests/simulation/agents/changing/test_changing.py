@@ -11,9 +11,9 @@ from coordinator.change import next_plan
 from tests.simulation.agents.agent_campaign import Outcome
 from tests.simulation.agents.changing.change_faults import CHANGE_KINDS
 from tests.simulation.agents.changing.changing_campaign import CHANGES, run
-from tests.simulation.agents.changing.desk import Desk
 from tests.simulation.agents.changing.make_change_plans import made
 from tests.simulation.agents.changing.plan_chain import CHAIN, GROWN, REDUCED, WITH_MORE, following, plan
+from tests.simulation.agents.desk import Desk
 from tests.simulation.agents.sometimes import ENOUGH, OF_CHANGES
 
 GENTLE = ("add", "remove", "add_killed")
