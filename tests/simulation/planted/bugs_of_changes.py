@@ -21,7 +21,7 @@ BUGS = (
     Bug(
         "change_not_finished", "What a killed command has left of a change is not finished.",
         "coordinator/change/unfinished.py",
-        "    if left is None:\n", "    if left is None or left.after:\n",
+        "    if intention.left(plan) is None:\n", "    if intention.left(plan) is not None:\n",
     ),
     Bug(
         "decided_taken_for_undone", "A change that nodes have committed counts as given up.",
@@ -32,7 +32,7 @@ BUGS = (
     Bug(
         "half_told", "What a killed command has decided is in the files, and nodes that do not know are not told.",
         "coordinator/change/unfinished.py",
-        "        deploy.deploy(made, agents, progress)\n", "        agents.status()\n",
+        "            deploy.deploy(made, agents, progress)\n", "            agents.status()\n",
     ),
     Bug(
         "intention_too_late", "That a change is meant is written when it was decided.",
@@ -55,5 +55,20 @@ BUGS = (
         "node_agent/control/deploy_protocol.py",
         "        durable = self.durable.put(replace(known, state=State.COMMITTED)).one_admits().with_ran()\n",
         "        durable = self.durable.put(replace(known, state=State.COMMITTED)).with_ran()\n",
+    ),
+    Bug(
+        "told_too_early", "What was meant is forgotten when the files are in step, before all nodes have been told.",
+        "coordinator/change/intention.py",
+        "    found.put_in_step()\n", "    found.put_in_step()\n    forget(path)\n",
+    ),
+    Bug(
+        "others_change_undone", "A command that is refused takes away what a killed one has left.",
+        "coordinator/change/apply_change.py",
+        "            elif begun.left is None or begun.left.waiting != meant.waiting:\n", "            else:\n",
+    ),
+    Bug(
+        "plan_json_first", "A collection names its latest plan in plan.json before run.json knows of it.",
+        "coordinator/fleet/collection/run_plans.py",
+        "        self.last = plans[0]\n", "        self.last = plans[0]\n        self.write_last()\n",
     ),
 )  # fmt: skip
