@@ -37,7 +37,7 @@ BUGS = (
     Bug(
         "intention_too_late", "That a change is meant is written when it was decided.",
         "coordinator/change/intention.py",
-        "            json.dump(asdict(intention), file)\n", "            json.dump({}, file)\n",
+        "            _write(intention, file)\n", "            file.truncate(0)\n",
     ),
     Bug(
         "other_fail_over_plan", "Without a node that has failed, what remains without another one is deployed.",
