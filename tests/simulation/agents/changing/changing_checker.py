@@ -32,6 +32,7 @@ PLANNED = GENTLE | {"add_half_told", "fail_over", "fail_over_cut"}
 MORE_NS = CHANGING.deadlines_ns["more"]
 FIRST_NS = 250 * MS + MORE_NS  # after an add the query has its first result: a period of its source and its deadline
 SETTLED_NS = 4 * SECOND  # after a node is back, until all have found it
+TAKEN = ("is older than", "is that of another plan")  # an epoch, though nobody else is at it
 BESIDE = f"spare-without-{FAILS}.json"
 COUNTING = frozenset({*CHAIN, SURVIVORS})  # plans whose operator with state is on b
 SOURCES = {source: name for name, (source, _) in FED.items()}
@@ -125,7 +126,9 @@ class ChangeCheck(Check):
             drains = "is being stopped here" in command.why  # the same plan, which another has followed a moment ago
             if command.other_plan and self._file_that_runs(command.began_ns) != command.file:
                 continue  # somebody has deployed that one meanwhile
-            if alone and command.result == "failed" and not drains and (reached or command.kind == "fail_over"):
+            answered = any(each in command.why for each in TAKEN)  # so the node could be reached
+            expected = reached or answered or command.kind == "fail_over"
+            if alone and command.result == "failed" and not drains and expected:
                 self.found.say(f"{command.kind} of {command.file} has failed: {command.why}")
 
     def _file_that_runs(self, at_ns: int) -> str:
