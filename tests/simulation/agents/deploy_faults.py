@@ -166,6 +166,27 @@ def _stop_half_done(line: AgentsLine, fault: Fault, fired: Counter[str]) -> None
     line.stop_and_deploy(PLANS[fault.size % 2])
 
 
+def _stop_killed(line: AgentsLine, fault: Fault, fired: Counter[str]) -> None:
+    """A coordinator is killed when some nodes have been told to stop, and others not. Another one stops the rest, or
+    deploys at once."""
+    name, asked = PLANS[fault.size % 2], list[Asked]()
+    process = line.stop_and_deploy(name)
+
+    def kill() -> None:
+        fired[fault.kind] += process.kill()
+
+    def ask(_: str, one: Asked) -> None:
+        if one.method == "Stop" and process.process.current:
+            asked.append(one)
+            if len(asked) == 1 + fault.size % len(NODES):
+                line.ledger.on_ask.remove(ask)
+                line.time.after(fault.size * MS // 1000, kill)
+
+    line.ledger.on_ask.append(ask)
+    again = line.stop_and_deploy if fault.size % 4 < 2 else line.deploy
+    line.time.after(max(fault.for_ns, SECOND // 2), lambda: again(name))
+
+
 def _collect(line: AgentsLine, fault: Fault, fired: Counter[str]) -> None:
     """A collection while the plan runs, and another one later, which tells the nodes what is held."""
 
@@ -259,4 +280,5 @@ DEPLOY_KINDS: dict[str, Begin] = {
     "stop_cut": _stop_cut, "stop_half_done": _stop_half_done, "collect": _collect, "moved": _moved,
     "collect_power_cut": _collect_power_cut, "commit_cut": _commit_cut, "late_prepare": _late_prepare,
     "late_commit": _late_commit, "collects_power_cut": _collects_power_cut, "collect_killed": _collect_killed,
+    "stop_killed": _stop_killed,
 }  # fmt: skip
