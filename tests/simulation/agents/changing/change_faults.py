@@ -71,23 +71,30 @@ def _add_killed(line: ChangingLine, fault: Fault, fired: Counter[str]) -> None:
 
 
 def _add_half_told(line: ChangingLine, fault: Fault, fired: Counter[str]) -> None:
-    """The coordinator has decided, and is killed before one node hears of it. The next one tells that node."""
+    """The coordinator has decided, and is killed before one node hears of it. The next one tells that node, and in half
+    of the cases is killed in just the same way."""
     kind, way = _possible(line), line.wires.way(COORDINATOR, NODES[fault.node])
-    process = line.change(kind)
 
-    def asked(name: str, one: Asked) -> None:
-        if one.method == "Commit" and process.process.current and name == fault.node:
-            line.ledger.on_ask.remove(asked)
-            way.cut()
-            line.touch(fault.node)
-            line.time.after(line.within_ns, kill)
+    def begin(left: int) -> None:
+        process = line.change(kind, tries=1 if left else 3)
+        if not left:
+            return
 
-    def kill() -> None:
-        fired[fault.kind] += process.kill()
-        way.heal()
+        def asked(name: str, one: Asked) -> None:
+            if one.method == "Commit" and process.process.current and name == fault.node:
+                line.ledger.on_ask.remove(asked)
+                way.cut()
+                line.touch(fault.node)
+                line.time.after(line.within_ns, kill)
 
-    line.ledger.on_ask.append(asked)
-    line.time.after(max(fault.for_ns, SECOND // 2), lambda: line.change(kind, tries=3))
+        def kill() -> None:
+            fired[fault.kind] += process.kill()
+            way.heal()
+
+        line.ledger.on_ask.append(asked)
+        line.time.after(max(fault.for_ns // 2, SECOND // 2), lambda: begin(left - 1))
+
+    begin(1 + fault.size % 2)
 
 
 def _possible(line: ChangingLine) -> str:
