@@ -4,11 +4,19 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass
+from typing import Literal
 
 from protos import json_shape
 from protos.json_shape import Json, empty, key, omitted
 
 Share = tuple[float, float] | None  # [lo, hi] of what was offered; None: nothing was
+# Why a result was missed; docs/explanation/blame.md has the rule of each. A new one goes to the end of its line.
+CauseKind = Literal[
+    "cost_above_plan", "burst", "overloaded_core", "blocked", "batch", "running",  # of the time on a node
+    "link", "admission_age", "clock", "pause", "partner",  # of the time elsewhere, or when nothing ran
+    "policed", "rate", "queue_full", "operator_failed", "window", "restart", "stopped", "unknown",
+]  # fmt: skip
+HopKind = Literal["admission", "queue", "run", "link", "rest"]
 
 
 @dataclass(frozen=True, slots=True)
@@ -257,10 +265,82 @@ class BeganAnew:
     after_ns: int
 
 
+@dataclass(frozen=True, slots=True)
+class WaitedFor:
+    """Instances of one unit that ran while a tuple waited: how many, and how long in all. query: "" of a shared one."""
+
+    operators: tuple[str, ...]
+    query: str
+    node: str
+    instances: int
+    ns: int
+
+
+@dataclass(frozen=True, slots=True)
+class MissHop:
+    """One stretch of a missed result's way: from_ns to until_ns on the node's clock. place: operators of a unit, the
+    two nodes of a link, or the source. waited_for: longest first, at most five."""
+
+    kind: HopKind
+    place: tuple[str, ...]
+    node: str
+    from_ns: int
+    until_ns: int
+    waited_ns: int
+    ran_ns: int
+    waited_for: tuple[WaitedFor, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class Cause:
+    """Why a result was missed, or a part of why. subject: the operator, source or link that it names, or "", where the
+    node alone is meant; query: whose that is, or ""; ns: of the latency, 0 where the tuple was shed or lost for it;
+    text: one sentence."""
+
+    kind: CauseKind
+    node: str
+    subject: str
+    query: str
+    ns: int
+    text: str
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Miss:
+    """One missed result. node, boot, at_ns: of the record that tells of its end; of one that went with a runtime, of
+    the last record about it. latency_ns: lower bound; None where it was not delivered. causes: heaviest first."""
+
+    output: str
+    query: str
+    source: str
+    epoch: int
+    seq: int
+    ordinal: int
+    outcome: Literal["late", "undecidable", "lost", "shed"]
+    node: str
+    boot: str
+    at_ns: int
+    latency_ns: int | None
+    deadline_ns: int
+    hops: tuple[MissHop, ...]
+    causes: tuple[Cause, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class Misses:
+    """Every missed result by its main cause, and the worst of them; undecidable ones among them. by_cause: output ->
+    kind -> results; worst: at most 200, those with most time above their deadline first; stories: of three of the
+    worst, with instants."""
+
+    by_cause: Mapping[str, Mapping[str, int]]
+    worst: tuple[Miss, ...]
+    stories: tuple[str, ...]
+
+
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Report:
-    """Of one run. An engine leaves out what no ledger tells: `engine`, `cost_overruns`, `began_anew` and `verdict`, the
-    scene's."""
+    """Of one run. An engine leaves out what no ledger tells: `engine`, `cost_overruns`, `began_anew`, `misses` and
+    `verdict`, the scene's."""
 
     run: str
     plan_hash: str
@@ -278,6 +358,7 @@ class Report:
     engine: str | None = omitted()
     cost_overruns: tuple[CostOverrun, ...] | None = omitted(key="dearer")
     began_anew: tuple[BeganAnew, ...] | None = omitted()
+    misses: Misses | None = omitted()
     verdict: Json = omitted()
 
     def document(self) -> Json:

@@ -104,8 +104,9 @@ def digests(run: Path) -> dict[str, str]:
 
 
 def lasting(report: Path) -> str:
-    """A report's text without the names of the folder that it is in."""
+    """A report's text without the names of the folder that it is in, and without the misses one by one."""
     values = json.loads(report.read_text())
+    del values["misses"]["worst"]
     return (
         json.dumps({key: value for key, value in values.items() if key != "run"}, indent=1, ensure_ascii=False) + "\n"
     )

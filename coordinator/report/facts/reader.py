@@ -102,6 +102,7 @@ class Run:
     earlier: tuple[str, ...] = ()  # hashes of the plans before, in order
     going_on: frozenset[int] = frozenset()  # starts of hashes of plans that ran on and are another run's
     firsts: Mapping[tuple[str, str], int] = field(default_factory=dict)  # as `first_records`
+    simulated_batch: str | None = None  # which batches a simulation formed in place of the plan's
 
 
 def usable(record: Record) -> bool:
@@ -175,7 +176,7 @@ def _read_run(path: Path, document: dict[str, Any], damage: list[str]) -> Run:
     hashes = tuple(each.hash for each in earlier)
     going_on = _going_on(document)
     scenario = document.get("scenario")
-    policy = scenario.get("policy") if isinstance(scenario, dict) else None
+    policy, batch = (scenario.get(word) if isinstance(scenario, dict) else None for word in ("policy", "batch"))
     return Run(
         path=path,
         name=name,
@@ -187,6 +188,7 @@ def _read_run(path: Path, document: dict[str, Any], damage: list[str]) -> Run:
         earlier=hashes,
         going_on=going_on,
         firsts=firsts,
+        simulated_batch=str(batch) if batch else None,
     )
 
 

@@ -8,7 +8,7 @@ from rich.table import Table
 from coordinator.report import cost_overrun, missed_share
 from coordinator.report.facts import began_anew
 from coordinator.report.facts.reader import Run
-from coordinator.report.page import bound_violation, offered_tables, overload_tables
+from coordinator.report.page import bound_violation, miss_sentences, offered_tables, overload_tables
 from coordinator.report.page.overload_tables import percent
 from coordinator.report.page.page import COLUMNS, LATENCIES, labels, latencies, milliseconds, operators_of
 from coordinator.report.report_document import Conservation, Output, Query, Report, by_end
@@ -153,11 +153,12 @@ def contradictions(reports: Sequence[Report]) -> Iterator[str]:
 
 
 def notes(reports: Sequence[Report]) -> Iterator[str]:
-    """Below the tables: what shares of missed results leave open, results beyond their bound, windows that never came,
-    units that ran longer than planned, where tuples were lost."""
+    """Below the tables: why results were missed, what shares of missed results leave open, results beyond their bound,
+    windows that never came, units that ran longer than planned, where tuples were lost."""
     for report in reports:
         found = [
-            *began_anew.sentences(report.began_anew or ()), *offered_tables.sentences(report),
+            *miss_sentences.sentences(report), *began_anew.sentences(report.began_anew or ()),
+            *offered_tables.sentences(report),
             *bound_violation.sentences(report), *overload_tables.window_sentences(report),
             *cost_overrun.sentences(report.cost_overruns or ()), *lost.sentences(report.lost_in_units),
         ]  # fmt: skip

@@ -1,0 +1,1 @@
+"""Why results were missed: facts in, causes out."""

@@ -1,0 +1,175 @@
+"""Runs of real agents on this machine that something happens to; the queries are those of the simulated runs."""
+
+from __future__ import annotations
+
+import os
+import signal
+import threading
+import time
+from collections.abc import Callable, Mapping
+from contextlib import suppress
+from dataclasses import dataclass, field
+from pathlib import Path
+from random import Random
+from typing import Any
+
+import psutil
+
+from coordinator.fleet.addresses import Addresses
+from coordinator.fleet.agents import Agents
+from coordinator.fleet.collection import collect
+from coordinator.fleet.deployment import deploy
+from coordinator.fleet.local import local_agents
+from coordinator.fleet.local.local_agents import LocalAgent, Wanted
+from coordinator.plan import plan_file
+from node_agent.sdk import Source
+from protos.plan_document import Plan
+from tests.coordinator.report.blame.constructed import Constructed, Expected, plan_of
+
+SECONDS = 4.0
+SHORTLY = 0.03  # behind the instant at which both sources send
+CALM = {
+    "deadline": 150,
+    "done": 900,
+    "s_period": 100,
+    "n_period": 200,
+    "s_more": ", tolerance: 100 ms",
+    "n_more": ", tolerance: 100 ms",
+}
+
+
+@dataclass
+class Live:
+    """What happens. busy_us: CPU time that operators really take; feeds: how often and how many at once, and how old;
+    strike: what happens in the middle, to the node of that name."""
+
+    figures: dict[str, Any] = field(default_factory=dict)
+    busy_us: Mapping[str, int] = field(default_factory=dict)
+    n_burst: int = 2
+    s_age_ms: float = 0.0
+    s_burst: int = 1
+    model: str = "paper"
+    strike: Callable[[LocalAgent], None] | None = None
+    said: str = ""
+    expected: Expected | None = None
+
+
+def _runtime(agent: LocalAgent) -> int:
+    """Process id of the child that does not have grpc."""
+    children = psutil.Process(agent.process.pid).children()
+    return next(each.pid for each in children if "grpc" not in Path(f"/proc/{each.pid}/maps").read_text())
+
+
+def _pause(random: Random) -> Live:
+    seconds = random.uniform(0.4, 0.8)
+
+    def strike(agent: LocalAgent) -> None:
+        runtime = _runtime(agent)
+        os.kill(runtime, signal.SIGSTOP)
+        time.sleep(seconds)
+        os.kill(runtime, signal.SIGCONT)
+
+    expected = Expected(("pause",), ("",))
+    return Live(strike=strike, said=f"a stands still for {seconds * 1000:.0f} ms", expected=expected)
+
+
+def _restart(random: Random) -> Live:
+    def strike(agent: LocalAgent) -> None:
+        os.kill(_runtime(agent), signal.SIGKILL)
+
+    figures = {
+        "near": 20_000, "near_run": "busy", "near_more": ", with: {cpu_us: 18000}", "s_burst": 4, "s_period": 200,
+    }  # fmt: skip
+    expected = Expected(("restart",), ("",))
+    return Live(figures, s_burst=4, strike=strike, said="the runtime of a is killed", expected=expected)
+
+
+def _cost(random: Random) -> Live:
+    ms = random.randint(180, 400)
+    figures = {"near_run": "busy", "near_more": f", with: {{cpu_us: {ms * 1000}}}, hang: 5 s", "s_period": 500}
+    expected = Expected(("cost_above_plan",), ("near",), "watch")
+    return Live(figures, said=f"near takes {ms} ms in place of 0.3 ms", expected=expected)
+
+
+def _burst(random: Random) -> Live:
+    n = random.randint(40, 80)
+    figures = {
+        "heavy": 10_000,
+        "heavy_run": "busy",
+        "heavy_more": ", with: {cpu_us: 9000}",
+        "done": 100,
+        "n_period": 1500,
+    }
+    expected = Expected(("burst",), ("n",), "other")
+    return Live(figures, n_burst=n, said=f"{n} tuples of n in place of 2", expected=expected)
+
+
+def _age(random: Random) -> Live:
+    ms = random.randint(200, 500)
+    return Live(s_age_ms=ms, said=f"tuples are {ms} ms old", expected=Expected(("admission_age",), ("s",), "watch"))
+
+
+def _policed(random: Random) -> Live:
+    n = random.randint(6, 12)
+    figures = {"s_more": ", max_age: 100 ms, tolerance: 20 ms", "s_period": 1000, "deadline": 900, "done": 2000}
+    expected = Expected(("policed",), ("s",), "watch")
+    return Live(figures, s_burst=n, model="sound", said=f"{n} tuples in place of 1", expected=expected)
+
+
+LIVE: Mapping[str, Callable[[Random], Live]] = {
+    "live pause": _pause, "live restart": _restart, "live cost": _cost, "live burst": _burst, "live age": _age,
+    "live policed": _policed,
+}  # fmt: skip
+
+
+def construct(cause: str, seed: int, folder: Path) -> Constructed:
+    """A run in which that happens."""
+    live = LIVE[cause](Random(f"{cause} {seed}"))
+    plan = plan_of(folder, {**CALM, **live.figures}, live.model)
+    plan_file.write(plan, folder / "plan.json")
+    wanted = [Wanted(name, "127.0.0.1:0", "127.0.0.1:0", folder / "state" / name) for name in "ab"]
+    agents = local_agents.start(wanted)
+    try:
+        run = _play(live, plan, agents, folder)
+    finally:
+        local_agents.stop(agents)
+    return Constructed(cause, live.said, live.expected, run, "live")
+
+
+def _play(live: Live, plan: Plan, agents: list[LocalAgent], folder: Path) -> Path:
+    places = {agent.wanted.name: agent.address for agent in agents if agent.address is not None}
+    addresses = Addresses(folder / "addresses.json", places)
+    addresses.write()
+    with Agents(addresses.of_plan(plan)) as connected:
+        deploy.deploy(plan, connected)
+        until = time.monotonic() + SECONDS
+        data = places["a"].data
+        feeds = [
+            ("s", plan.graph.sources["s"].arrival, live.s_burst, live.s_age_ms),
+            ("n", plan.graph.sources["n"].arrival, live.n_burst, 0.0),
+        ]
+        threads = [
+            threading.Thread(target=_feed, args=(data, name, arrival.period_ns / 1e9, n, age, until))
+            for name, arrival, n, age in feeds
+        ]
+        for thread in threads:
+            thread.start()
+        if live.strike is not None:
+            time.sleep(SECONDS / 2 + SHORTLY)
+            live.strike(agents[0])
+        for thread in threads:
+            thread.join()
+        time.sleep(0.5)
+        deploy.stop(None, connected, 60)
+        run = collect.new_run(folder / "runs", plan, folder / "plan.json", folder / "addresses.json")
+        collect.collect(run, plan, connected)
+    return run
+
+
+def _feed(address: str, name: str, period_s: float, n: int, age_ms: float, until: float) -> None:
+    with suppress(Exception), Source(address, name, timeout=20, outage=20) as source:
+        due = time.monotonic()
+        while due < until:
+            source.send_many([{"n": i} for i in range(n)], age_ms=age_ms)
+            due = max(due + period_s, time.monotonic())
+            time.sleep(due - min(due, time.monotonic()))
