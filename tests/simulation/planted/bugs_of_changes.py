@@ -61,14 +61,4 @@ BUGS = (
         "coordinator/change/intention.py",
         "    found.put_in_step()\n", "    found.put_in_step()\n    forget(path)\n",
     ),
-    Bug(
-        "others_change_undone", "A command that is refused takes away what a killed one has left.",
-        "coordinator/change/apply_change.py",
-        "            elif begun.left is None or begun.left.waiting != meant.waiting:\n", "            else:\n",
-    ),
-    Bug(
-        "plan_json_first", "A collection names its latest plan in plan.json before run.json knows of it.",
-        "coordinator/fleet/collection/run_plans.py",
-        "        self.last = plans[0]\n", "        self.last = plans[0]\n        self.write_last()\n",
-    ),
 )  # fmt: skip
