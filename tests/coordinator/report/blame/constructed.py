@@ -183,7 +183,7 @@ def _burst(random: Random) -> Setting:
 
 def _cost(random: Random) -> Setting:
     who, times = random.choice([("near", 80), ("far", 80), ("heavy", 30)]), random.uniform(1, 3)
-    scenario = Scenario(bursts=8, policy=random.choice(POLICIES), phase_ns={"s": random.randint(1, 5) * MS})
+    scenario = Scenario(bursts=8, policy=random.choice(POLICIES[:3]), phase_ns={"s": random.randint(1, 5) * MS})
     name = {"near": ("near",), "far": ("far",), "heavy": ("heavy..sum", "heavy")}[who[0]]
     figures = {"s_period": 200, "n_period": 400, "done": 390, "n_burst": 1}
     query = "other" if who[0] == "heavy" else "watch"
@@ -237,7 +237,7 @@ def _age(random: Random) -> Setting:
 
 
 def _overload(random: Random) -> Setting:
-    n, use = random.randint(2, 5), random.uniform(1.1, 1.9)
+    n, use = random.randint(3, 5), random.uniform(1.1, 1.9)
     split = f"split: {{run: blame.many, in: n, cost: 50 us, nodes: [a], with: {{n: {n}}}}}\n  "
     figures = {
         "heavy": round(use * 10_000 / n), "heavy_in": "split", "split": split, "n_burst": 1, "n_period": 10,
