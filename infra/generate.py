@@ -10,7 +10,7 @@ import tempfile
 from pathlib import Path
 from typing import Any
 
-from infra import completions, record_reference
+from infra import completions, record_reference, table_reference
 
 ROOT = Path(__file__).resolve().parent.parent
 BUILTIN = Path("coordinator/spec/builtin_operators.json")
@@ -28,9 +28,13 @@ def generate(out: Path) -> None:
     (out / completions.FOLDER).mkdir(parents=True, exist_ok=True)
     for name, text in completions.scripts().items():
         (out / completions.FOLDER / name).write_text(text, encoding="utf-8")
-    for path, text in (_lists() | {Path(record_reference.PAGE): record_reference.page()}).items():
+    for path, text in _pages().items():
         (out / path).parent.mkdir(parents=True, exist_ok=True)
         (out / path).write_text(text, encoding="utf-8")
+
+
+def _pages() -> dict[Path, str]:
+    return _lists() | {Path(each.PAGE): each.page() for each in (record_reference, table_reference)}
 
 
 def _lists() -> dict[Path, str]:

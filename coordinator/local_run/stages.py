@@ -30,6 +30,7 @@ from coordinator.local_run.listening import Listening
 from coordinator.local_run.lost_tuples import Lost, lost
 from coordinator.plan import plan_file
 from coordinator.report.report_document import Report
+from coordinator.report.spark.spark_choice import SparkChoice
 from coordinator.spec.costs import waiting
 from coordinator.units import counted
 from protos import agent_pb2
@@ -245,12 +246,12 @@ def _keep(wish: Wish, called: Agents, file: Addresses, ran: Ran, tell: Tell) -> 
 
 
 def _report(wish: Wish, ran: Ran, tell: Tell) -> None:
-    from coordinator.report.command import judge, write
+    from coordinator.report.command import publish
     from coordinator.report.facts.reader import read_run
 
     tell.begin("report")
     read = [read_run(ran.run)]
-    (ran.report,) = judge(read, wish.engine, None, tell.now)
+    published = publish(read, wish.engine, SparkChoice(), tell.now)
+    (ran.report,), ran.page = published.reports, published.page
     ran.lost = lost(read[0])
-    ran.page = write(read, [ran.report], None, tell.now)
     tell.done(str(ran.page))

@@ -2,7 +2,8 @@
 
 import json
 from collections.abc import Callable, Sequence
-from dataclasses import replace
+from contextlib import ExitStack
+from dataclasses import dataclass, replace
 from pathlib import Path
 
 from coordinator.errors import unwritable
@@ -12,6 +13,10 @@ from coordinator.report.facts.began_anew import began_anew
 from coordinator.report.facts.reader import Run
 from coordinator.report.page.page import page
 from coordinator.report.report_document import Report
+from coordinator.report.result_tables import write_tables
+from coordinator.report.result_tables.columns import RESULTS
+from coordinator.report.result_tables.result_rows import ResultRows
+from coordinator.report.spark.spark_choice import SparkChoice
 from coordinator.report.summary.lost import with_logs
 from protos.json_shape import Json
 
@@ -19,12 +24,36 @@ Progress = Callable[[str], None]
 SPARK_FROM = 1_000_000  # records; below it plain Python is faster (at so many 24 s, where Spark took 89 s)
 
 
-def judge(runs: Sequence[Run], engine: str, master: str | None, progress: Progress) -> list[Report]:
-    """One report per run. engine: auto (by size; spark where it runs), spark or python.
+@dataclass(frozen=True, slots=True)
+class Published:
+    """What a report of some runs made. page: to look at first."""
+
+    reports: list[Report]
+    page: Path
+
+
+def publish(
+    runs: Sequence[Run], engine: str, choice: SparkChoice, progress: Progress, output: Path | None = None
+) -> Published:
+    """Judge the runs, as `judge` does, and write tables, report.json and pages, as `write` does."""
+    with ExitStack() as folders:
+        tables = [folders.enter_context(write_tables.replaced(run.path)) for run in runs]
+        reports = judge(runs, engine, choice, progress, tables)
+        progress("tables")
+        for folder, report in zip(tables, reports, strict=True):
+            write_tables.write_report(folder, report)
+    return Published(reports, write(runs, reports, output, progress))
+
+
+def judge(
+    runs: Sequence[Run], engine: str, choice: SparkChoice, progress: Progress, tables: Sequence[Path] = ()
+) -> list[Report]:
+    """One report per run. engine: auto (by size, or Spark where `choice` says anything of it), spark or python. tables:
+    a folder per run for the table of its results.
 
     Raises SparkUnavailableError where spark itself is asked for.
     """
-    reports, engine = _judged(runs, engine, master, progress)
+    reports, engine = _judged(runs, engine, choice, progress, tables)
     return [
         replace(
             report,
@@ -39,38 +68,51 @@ def judge(runs: Sequence[Run], engine: str, master: str | None, progress: Progre
     ]
 
 
-def _judged(runs: Sequence[Run], engine: str, master: str | None, progress: Progress) -> tuple[list[Report], str]:
+def _judged(
+    runs: Sequence[Run], engine: str, choice: SparkChoice, progress: Progress, tables: Sequence[Path]
+) -> tuple[list[Report], str]:
     """The verdicts, and the engine that gave them."""
     records = sum(each.places for run in runs for each in run.incarnations)
-    small = engine == "auto" and master is None and records < SPARK_FROM
+    small = engine == "auto" and not choice.made and records < SPARK_FROM
     if small:
         progress(f"{records} records: in plain Python, which is faster below {SPARK_FROM}; --engine spark takes Spark")
     elif engine != "python":
         from coordinator.report.spark.java import SparkUnavailableError
 
         try:
-            return _with_spark(runs, master, records, progress), "spark"
+            return _with_spark(runs, choice, records, progress, tables), "spark"
         except SparkUnavailableError as error:
-            if engine == "spark" or master is not None:
+            if engine == "spark" or choice.made:
                 raise
             progress(f"{error}. This report is made so")
-    from coordinator.report.verdict import verdict
-
     reports = []
-    for run in runs:
+    for number, run in enumerate(runs):
         progress(f"{run.name}: ledgers and verdict in plain Python")
-        reports.append(verdict(run))
+        reports.append(_in_python(run, tables[number] if tables else None))
     return reports, "python"
 
 
-def _with_spark(runs: Sequence[Run], master: str | None, records: int, progress: Progress) -> list[Report]:
+def _in_python(run: Run, folder: Path | None) -> Report:
+    from coordinator.report.verdict import verdict
+
+    if folder is None:
+        return verdict(run)
+    results = ResultRows(run.plan)
+    report = verdict(run, results.add)
+    write_tables.write_table(folder, RESULTS, results.table())
+    return report
+
+
+def _with_spark(
+    runs: Sequence[Run], choice: SparkChoice, records: int, progress: Progress, tables: Sequence[Path]
+) -> list[Report]:
     from coordinator.report.spark.spark_session import session
 
     progress(f"{records} records; Spark starts")
-    with session(master, records) as spark:
+    with session(choice, records) as spark:
         from coordinator.report.spark.spark import verdicts
 
-        return verdicts(spark, runs, lambda text: progress(f"Spark: {text}"))
+        return verdicts(spark, runs, choice, lambda text: progress(f"Spark: {text}"), tables)
 
 
 def _replayed(run: Run, progress: Progress) -> Json:

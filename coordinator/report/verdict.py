@@ -18,7 +18,7 @@ from coordinator.report.ledger.interval_set import intervals
 from coordinator.report.ledger.latency_breakdown import break_down
 from coordinator.report.ledger.ledger import keep
 from coordinator.report.ledger.reconciliation import seen_filtering
-from coordinator.report.ledger.results import expect
+from coordinator.report.ledger.results import Told, expect
 from coordinator.report.ledger.seen import see
 from coordinator.report.ledger.witnesses import lacking_sources
 from coordinator.report.report_document import Report
@@ -26,8 +26,8 @@ from coordinator.report.summary.assembly import assemble
 from protos.records import PLAN_EPOCH_MASK, STATE_CRASHED, STATE_DRAINING, Gap, Load, Plan, Record
 
 
-def verdict(run: Run) -> Report:
-    """Both ledgers and the latency breakdown of one run."""
+def verdict(run: Run, told: Told | None = None) -> Report:
+    """Both ledgers and the latency breakdown of one run. told: hears of each expected result."""
     counts = Counts()
     scans: list[Scan] = []
     mine: list[Row] = []
@@ -41,7 +41,7 @@ def verdict(run: Run) -> Report:
     rows = [row for row in mine if row[1].kind in LEDGER_KINDS]
     ledger = keep(run, counts.traces, rows, counts)
     idle = idle_windows(mine)
-    answers = expect(ledger, rows, counts, idle)
+    answers = expect(ledger, rows, counts, idle, told)
     counts.idle = Counter(source for source, _, _ in idle)
     delivered = {key: upper for key, upper in answers.items() if upper is not None}
     see(rows, answers, lacking_sources(run, counts.traces), run.plan, counts)

@@ -54,7 +54,7 @@ class Offering:
 
     def __init__(self, shedder: str | None) -> None:
         self.engine = Engine(named("edf"), ring_facts(), NoCommands())
-        collecting = Collecting(Together({"n": (Count(), None)}))
+        collecting = Collecting(Together({"n": (Count, None)}))
         self.loaded = self.engine.load(local_plan(shedder), {ADD: (collecting, False), CLOSE: (result, True)})
         self.number, self.at_ns = 0, 1000 * S
 

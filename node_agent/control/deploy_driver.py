@@ -200,7 +200,9 @@ class DeployDriver:
             if link is self.links.get(place):
                 self._do(self.machine.load_again(hash_, place))
             return
-        question = partial(ipc.Prepare, hash=hash_, epoch=deployment.epoch, routes=deployment.routes)
+        question = partial(
+            ipc.Prepare, hash=hash_, epoch=deployment.epoch, routes=deployment.routes, routed=deployment.routed
+        )
         answer = await link.ask_within(question, LOAD_S)
         if link is not self.links.get(place):
             return  # runtime_down has spoken for it

@@ -214,7 +214,8 @@ class Deployments:
         new = replace(wanted, state=State.PREPARED)
         if known:
             epoch = known.epoch if known.state is State.COMMITTED else wanted.epoch
-            new = replace(known, epoch=epoch, routes=wanted.routes)
+            moved = known.moved if wanted.routes == known.routes else wanted.epoch
+            new = replace(known, epoch=epoch, routes=wanted.routes, moved=moved)
             if new == known and wanted.hash not in self.failed:
                 return self._prepared_again(token, wanted)
         if not self._up.issuperset(new.places):

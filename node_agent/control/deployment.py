@@ -29,11 +29,17 @@ class Deployment:
     places: tuple[int, ...] = (0,)  # cores of this node that it has a part for
     bytes: int = 0  # of the whole plan's file
     again: int = 0  # the last epoch in which it was committed once more while it admitted
+    moved: int = 0  # the epoch of the later deployment that its routes are of; 0: they are of its own
 
     @property
     def latest(self) -> int:
         """The epoch of the last decision for it."""
         return max(self.epoch, self.again)
+
+    @property
+    def routed(self) -> int:
+        """The epoch of the deployment that its routes are of."""
+        return max(self.latest, self.moved)
 
     @property
     def decided(self) -> tuple[int, bool]:

@@ -124,6 +124,7 @@ class PlanStore:
             "local": local_plans.get(0, ""),
         }
         entry |= {"again": plan.again} if plan.again else {}
+        entry |= {"moved": plan.moved} if plan.moved else {}
         return entry | {"locals": others} if others else entry
 
     def _parse(self, data: bytes) -> Durable:
@@ -133,9 +134,9 @@ class PlanStore:
             routes = tuple((int(index), str(node), str(address)) for index, node, address in each["routes"])
             hash_, state, local_plans = str(each["hash"]), State(each["state"]), read_locals(each)
             places = tuple(sorted(local_plans))
-            size, again = int(each.get("bytes", 0)), int(each.get("again", 0))
+            size, again, moved = (int(each.get(key, 0)) for key in ("bytes", "again", "moved"))
             deployments.append(
-                Deployment(hash_, int(each["epoch"]), state, str(each["query"]), routes, places, size, again)
+                Deployment(hash_, int(each["epoch"]), state, str(each["query"]), routes, places, size, again, moved)
             )
             self._locals[hash_] = local_plans
         ran = tuple(Ran(str(hash_), int(size)) for hash_, size in values.get("ran", ()))

@@ -72,7 +72,11 @@ class Control:
         name, cores = self.settings.name, self.settings.cores
         self.spool.drain()  # what the rings tell of plans counts as well
         store = PlanStore(state.plans, node=name, cores=cores, epochs_in_spool=self.spool.plans, disk=state.disk)
-        self.deployments = DeployDriver(store, self.log)
+        try:
+            self.deployments = DeployDriver(store, self.log)
+        except OSError as error:  # a disk that fails now may have it all at the next start
+            self.log.say("plans_unreadable", f"the plans in {state.plans} cannot be read ({error.strerror})", ERROR)
+            return 1
         for problem in self.deployments.store.problems:
             self.log.say("plans_damaged", problem, WARNING)
         self.gauge = SpoolGauge(self.spool.spool, self.log, self.spool.age_ns)

@@ -122,6 +122,7 @@ class Prepare(NamedTuple):
     hash: str
     epoch: int
     routes: tuple[tuple[int, str, str], ...]  # (node number, name, host:port of its data socket)
+    routed: int = 0  # the epoch of the deployment that these are of: plans share their peers, and the newest one knows
 
 
 class Commit(NamedTuple):

@@ -9,7 +9,7 @@ prevents it in a running agent; a registry that checks calls every operator thro
 from collections.abc import Callable, Sequence
 from typing import Any
 
-from node_agent.core.windows.aggregates import Own
+from node_agent.core.windows.accumulator import Own
 from node_agent.error_codes import Code
 from node_agent.operators.api import Many
 from node_agent.problems import ProblemError

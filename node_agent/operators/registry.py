@@ -17,7 +17,8 @@ from typing import Any
 
 from node_agent.core import plan as plans
 from node_agent.core.windows import results, window_join
-from node_agent.core.windows.aggregates import Aggregate, Grouped, Together, Users, field
+from node_agent.core.windows.accumulator import Aggregate
+from node_agent.core.windows.aggregates import Grouped, Together, Users, field
 from node_agent.core.windows.results import Collecting, result
 from node_agent.core.windows.window_join import Join
 from node_agent.operators import api

@@ -109,13 +109,14 @@ class Runtime:
         self._tick_ns = 0
         self._units = max(1, sum(len(loaded.units) for loaded in self.plans.by_loaded))
 
-    def add_plan(self, deployed: Deployed, routes: tuple[tuple[int, str, str], ...]) -> str:
-        """After a plan was loaded. Returns why it cannot run, or nothing."""
+    def add_plan(self, deployed: Deployed, routes: tuple[tuple[int, str, str], ...], routed: int = 0) -> str:
+        """After a plan was loaded. routed: the epoch of the deployment that the routes are of. Returns why it cannot
+        run, or nothing."""
         for engine_slot in self.plans.engine_slots:
             engine_slot.executor.drain = self._drain
             engine_slot.executor.due_ns = 0
         self._tick_ns = 0
-        return self.outbox.add(deployed, routes, self.backpressure)
+        return self.outbox.add(deployed, routes, routed, self.backpressure)
 
     def run(self) -> None:
         """Until `stopping`."""

@@ -101,7 +101,6 @@ class Process:
         security = secured(self.shared, settings.tls)
         self.runtime = Runtime(self.shared, self.shared.facts, registry, self._changed, security, world.meter)
         self.runtime.attach(Acceptor(self.runtime.context, listener, security, taken_over))
-        self.routes: dict[str, plan_files.Routes] = {}
         self.shared.network.add(supervisor.fileno(), _Requests(lambda: self._read(self.supervisor), self.runtime))
         self._listen_to_control()
         self.calls: dict[type[ipc.Message], Callable[..., Answer]] = {
@@ -131,10 +130,6 @@ class Process:
             why = self._resume_one(each)
             if why:
                 self.shared.note("plans_not_resumed", f"plan {each.hash[:8]} is not resumed: {why}")
-        # Plans share their peers, and the last one to be routed says where these are: not one that only drains.
-        for each in sorted(stored.plans, key=lambda each: (each.state != plan_files.DRAINING, each.latest)):
-            if each.hash in self.routes:
-                self.runtime.add_plan(self.runtime.plans.by_hash[each.hash], self.routes[each.hash])
 
     def _resume_one(self, stored: plan_files.StoredPlan) -> str:
         """Load it and put it into the state that it had; returns why it cannot be."""
@@ -147,7 +142,7 @@ class Process:
         if why := plan_files.damage(settings.state.plans, stored, settings.core, settings.state.disk):
             self.shared.counters["plans_damaged"] += 1
             return why
-        accepted, why = finish(self.prepare(stored.hash, stored.epoch, stored.routes))
+        accepted, why = finish(self.prepare(stored.hash, stored.epoch, stored.routes, stored.routed))
         if accepted and stored.state == plan_files.COMMITTED:
             accepted, why = self.runtime.plans.commit(stored.hash, stored.latest)
         elif accepted and stored.state == plan_files.DRAINING:  # never the one that admits, not for an instant
@@ -158,8 +153,9 @@ class Process:
 
     # -- what the others ask
 
-    def prepare(self, plan_hash: str, epoch: int, routes: plan_files.Routes) -> Incremental[Answer]:
-        """Load a plan beside those that run, a slice at a time. Whether it is prepared, else why not."""
+    def prepare(self, plan_hash: str, epoch: int, routes: plan_files.Routes, routed: int) -> Incremental[Answer]:
+        """Load a plan beside those that run, a slice at a time. Whether it is prepared, else why not. routed: the epoch
+        of the deployment that the routes are of."""
         plans, routes = self.runtime.plans, self.settings.own_routes(routes)
         known = plans.by_hash.get(plan_hash)
         if known is not None and known.state == PREPARED and known.plan.epoch != epoch:
@@ -167,28 +163,17 @@ class Process:
             # says which of two plans is the later one, so the plan is made again.
             self._unload(plans.abort, plan_hash)
         elif known is not None:
-            return self._move(known, routes)
+            why = self.runtime.add_plan(known, routes, routed)  # a peer may have moved
+            return not why, why
         state = self.settings.state
         accepted, why = yield from plans.preparing(state.plans, plan_hash, epoch, self.settings.core, state.disk)
         if not accepted:
             return False, why
         deployed = plans.by_hash[plan_hash]
-        why = self.runtime.add_plan(deployed, routes)
+        why = self.runtime.add_plan(deployed, routes, routed)
         if why:
             self._forget(deployed)
             plans.abort(plan_hash)
-        else:
-            self.routes[plan_hash] = routes
-        return not why, why
-
-    def _move(self, deployed: Deployed, routes: plan_files.Routes) -> Answer:
-        """The plan is here: a peer may have moved. The routes that it has change nothing, since peers are shared and
-        another plan may know better by now."""
-        if routes == self.routes.get(deployed.hash):
-            return True, ""
-        why = self.runtime.add_plan(deployed, routes)
-        if not why:
-            self.routes[deployed.hash] = routes
         return not why, why
 
     def _unload(self, call: Callable[[str], Answer], plan_hash: str) -> Answer:
@@ -206,7 +191,6 @@ class Process:
 
     def _forget(self, deployed: Deployed) -> None:
         self.runtime.outbox.remove(deployed.loaded)
-        self.routes.pop(deployed.hash, None)
 
     def _changed(self, deployed: Deployed, why: str) -> None:
         if deployed.state == ENDED:
@@ -259,7 +243,7 @@ class Process:
         """Do it, and answer the process that asked, if it is still there."""
         try:
             if isinstance(message, ipc.Prepare):
-                accepted, why = yield from self.prepare(message.hash, message.epoch, message.routes)
+                accepted, why = yield from self.prepare(message.hash, message.epoch, message.routes, message.routed)
             else:
                 accepted, why = self.calls[type(message)](message)
         except Exception as error:  # an operator's constructor, or a fault of the agent: no reason to end other plans

@@ -53,8 +53,8 @@ def _filled(registry: Registry, name: str, given: str, values: list[Any], by: st
     states = [made.start() for _ in range(windows)]
     for value in values:
         for state in states:
-            made.add(state, 0, value)
-    return made.result(states[0])
+            state.add(0, value)
+    return states[0].result()
 
 
 __all__ = ["window"]

@@ -26,6 +26,8 @@ EPILOG = """Examples:
 
   coordinator report runs/edf --engine python --json
 
+  coordinator report runs/edf --master spark://host:7077 --copy-to hdfs://host/shimekiri
+
   coordinator report runs/edf --perfetto edf.json.gz          to open in ui.perfetto.dev
 
   coordinator report runs/edf --perfetto part.json --from '10 s' --to '12 s'
@@ -59,6 +61,18 @@ def register(app: typer.Typer) -> None:
             typer.Option(help="auto: plain Python for small runs, Spark for large ones; the verdict is the same."),
         ] = Engine.auto,
         master: Annotated[str | None, typer.Option(help="Spark's master; by default two threads here.")] = None,
+        conf: Annotated[
+            list[str] | None,
+            typer.Option(
+                metavar="KEY=VALUE", help="A setting of Spark; may be given several times, and wins over its files."
+            ),
+        ] = None,
+        copy_to: Annotated[
+            str | None,
+            typer.Option(
+                metavar="URL", help="A folder that all machines of Spark's cluster see: the records are copied there."
+            ),
+        ] = None,
         output: Annotated[
             Path | None,
             typer.Option("--output", "-o", help="Where the page goes; else beside the run, or beside the first one."),
@@ -79,10 +93,11 @@ def register(app: typer.Typer) -> None:
     ) -> None:
         """Say which deadlines were met, recompute both ledgers, and show which hop spent the time.
 
-        Writes report.json and report.html into each run directory, and comparison.html for several.
+        Writes report.json, report.html and tables/ (Parquet) into each run directory, and comparison.html for several.
         """
-        from coordinator.report.command import judge, write
+        from coordinator.report.command import publish
         from coordinator.report.facts.reader import read_run
+        from coordinator.report.spark.spark_choice import SparkChoice, read_settings
 
         progress = LineProgress()
         if perfetto is not None:
@@ -90,10 +105,13 @@ def register(app: typer.Typer) -> None:
             return
         if from_ is not None or to is not None or first:
             raise typer.BadParameter("--from, --to and --first choose a part for --perfetto FILE; give that as well")
+        choice = SparkChoice(master, read_settings(conf or ()), copy_to)
+        if choice.made and engine is Engine.python:
+            raise typer.BadParameter("--master, --conf and --copy-to are Spark's; leave --engine python out")
         progress(f"reading {len(runs)} run{'s' if len(runs) > 1 else ''}")
         read = [read_run(path) for path in dict.fromkeys(runs)]
-        reports = judge(read, engine.value, master, progress)
-        page = write(read, reports, output, progress)
+        published = publish(read, engine.value, choice, progress, output)
+        reports, page = published.reports, published.page
         if as_json:
             typer.echo(
                 json.dumps({"reports": [each.document() for each in reports], "page": str(page)}, allow_nan=False)

@@ -133,10 +133,11 @@ def stop(hashes: set[bytes] | None, agents: Agents, seconds: float, progress: Pr
     replies = agents.try_all("Status", dict.fromkeys(agents.addresses, agent_pb2.StatusRequest()), STOP_S)
     errors = [reply for reply in replies.values() if isinstance(reply, AgentError)]
     refused = {}
+    told = set[tuple[bytes, int]]()
     for name, status in replies.items():
         for plan in _plans(status, hashes):
-            request = agent_pb2.StopRequest(hash=plan.hash, epoch=plan.epoch)
-            reply = agents.try_all("Stop", {name: request}, STOP_S)[name]
+            reply = _stop_on(name, plan, agents)
+            told.add((plan.hash, plan.epoch))
             if isinstance(reply, AgentError):
                 errors.append(reply)
             elif not reply.accepted:
@@ -147,7 +148,7 @@ def stop(hashes: set[bytes] | None, agents: Agents, seconds: float, progress: Pr
         progress("no node has it: nothing to stop")
     if refused:
         raise DeployError(Mistake("not_stopped", "not stopped everywhere"), refused)
-    return _await_drained(hashes, agents, seconds, progress)
+    return _await_drained(hashes, told, agents, seconds, progress)
 
 
 def holders(hashes: set[bytes] | None, agents: Agents) -> dict[str, list[str]]:
@@ -167,7 +168,12 @@ def end(hashes: set[bytes], agents: Agents) -> None:
     replies = agents.try_all("Status", dict.fromkeys(agents.addresses, agent_pb2.StatusRequest()), STOP_S)
     for name, status in replies.items():
         for plan in _plans(status, hashes):
-            agents.try_all("Stop", {name: agent_pb2.StopRequest(hash=plan.hash, epoch=plan.epoch)}, STOP_S)
+            _stop_on(name, plan, agents)
+
+
+def _stop_on(name: str, plan: agent_pb2.PlanStatus, agents: Agents) -> Any:
+    request = agent_pb2.StopRequest(hash=plan.hash, epoch=plan.epoch)
+    return agents.try_all("Stop", {name: request}, STOP_S)[name]
 
 
 def give_up(hashes: set[str], agents: Agents) -> None:
@@ -185,16 +191,25 @@ def give_up(hashes: set[str], agents: Agents) -> None:
         raise DeployError(Mistake("not_given_up", "not given up everywhere", "nothing else was changed"), refused)
 
 
-def _await_drained(hashes: set[bytes] | None, agents: Agents, seconds: float, progress: Progress) -> list[str]:
+def _await_drained(
+    hashes: set[bytes] | None, told: set[tuple[bytes, int]], agents: Agents, seconds: float, progress: Progress
+) -> list[str]:
+    """told: hash and epoch of deployments that were stopped where they were. One that another coordinator was carrying
+    out meanwhile may be committed on a node only now, and is stopped there as well."""
     end = agents.monotonic() + seconds
     while True:
+        statuses = agents.status()
         left = [
             f"node {name}: plan {plan.hash.hex()[:8]} {_left(plan)}"
-            for status in agents.status().values()
+            for status in statuses.values()
             for name, plan in _plans_by_place(status, hashes)
         ]
         if not left or agents.monotonic() >= end:
             return left
+        for name, status in statuses.items():
+            for plan in _plans(status, hashes):
+                if plan.state == agent_pb2.COMMITTED and (plan.hash, plan.epoch) in told:
+                    _stop_on(name, plan, agents)
         progress(f"draining: {left[0]}")
         agents.sleep(POLL_S)
 

@@ -12,7 +12,7 @@ from dataclasses import dataclass, field
 
 import numpy as np
 
-from coordinator.report.blame.columns import BEYOND_NS, Bools, Codes, Ints, Notes, Piece, mixed, pieces
+from coordinator.report.blame.record_pieces import BEYOND_NS, Bools, Codes, Ints, Notes, Piece, mixed, pieces
 from coordinator.report.counts import POLICED
 from coordinator.report.facts.plan_view import UNIT, PlanView, Reach, consumer_id
 from coordinator.report.facts.reader import Incarnation, Run

@@ -2,6 +2,7 @@
 
 from collections import defaultdict
 from collections.abc import Iterable
+from typing import Protocol
 
 from coordinator.report.counts import INSTANT_LIMIT, QUANTILES, Above, Counts, Rank, nearest_rank
 from coordinator.report.facts.merged_plans import number_of
@@ -24,9 +25,19 @@ def instant(value: int) -> int:
     return max(-INSTANT_LIMIT, min(INSTANT_LIMIT, value))
 
 
+class Told(Protocol):
+    """Hears of each expected result: its output, its tuple (source, epoch, seq), and its latency; None: not
+    delivered."""
+
+    def __call__(
+        self, output: int, lineage: tuple[int, int, int], ordinal: int, rank: Rank, latency: Latency | None
+    ) -> None: ...
+
+
 def expect(
-    ledger: Ledger, rows: Iterable[Row], counts: Counts, idle: frozenset[Window] = frozenset()
-) -> dict[Key, int | None]:
+    ledger: Ledger, rows: Iterable[Row], counts: Counts, idle: frozenset[Window] = frozenset(),
+    told: Told | None = None,
+) -> dict[Key, int | None]:  # fmt: skip
     """Count the expected results into `counts`. Returns them with the latency's upper bound [ns]; None: not
     delivered. idle: windows that count as no answer of theirs."""
     answers: dict[Key, Answer] = {}
@@ -50,7 +61,19 @@ def expect(
         for output, sure in _missing(reach, miss).items():
             rank = miss.rank if sure or miss.rank == Rank.UNDECIDABLE else _UNSURE[miss.rank]
             answer((output, miss.source, miss.epoch, miss.seq, miss.ordinal), (rank, NONE))
+    if told is not None:
+        _tell(ledger, answers, told)
     return _count(ledger, answers, counts, idle)
+
+
+def _tell(ledger: Ledger, answers: dict[Key, Answer], told: Told) -> None:
+    for (output, source, epoch, seq, ordinal), (answer, latency) in answers.items():
+        lineage = (source, epoch, seq)
+        if answer == Rank.DELIVERED:
+            rank = RANKS[latency.verdict(ledger.plan.outputs[output].deadline_ns)]
+            told(output, lineage, ordinal, rank, latency)
+        else:
+            told(output, lineage, ordinal, Rank(answer), None)
 
 
 _UNSURE = {Rank.LOST: Rank.LOST_UNSURE, Rank.SHED: Rank.SHED_UNSURE, Rank.POLICED: Rank.POLICED_UNSURE}

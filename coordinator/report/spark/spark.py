@@ -7,6 +7,7 @@ breakdowns are joins, windows and aggregates keyed by `run`; Python turns the fe
 from collections import Counter, defaultdict
 from collections.abc import Callable, Sequence
 from functools import reduce
+from pathlib import Path
 
 from pyspark.sql import DataFrame, Row, SparkSession, Window
 from pyspark.sql import functions as F  # noqa: N812
@@ -29,9 +30,13 @@ from coordinator.report.facts.problems import FIRST_OF_WITNESSES, Problem
 from coordinator.report.facts.reader import Run
 from coordinator.report.ledger.witnesses import lacking_sources
 from coordinator.report.report_document import Report
-from coordinator.report.spark import spark_counts, spark_records
+from coordinator.report.result_tables.columns import RESULTS
+from coordinator.report.spark import result_rows, shared_files, spark_counts, spark_records
 from coordinator.report.spark import spark_ledger as ledger
 from coordinator.report.spark import spark_results as results
+from coordinator.report.spark.shared_files import SharedFiles
+from coordinator.report.spark.spark_choice import HERE, SparkChoice
+from coordinator.report.spark.spark_ledger import Persist
 from coordinator.report.spark.spark_records import LINEAGE, TUPLE, flagged, is_, value
 from coordinator.report.spark.spark_tables import (  # fmt: skip
     Plans,
@@ -53,48 +58,62 @@ Progress = Callable[[str], None]
 WIDTH = 9  # integers per row that an aggregate brings back
 
 
-def verdicts(spark: SparkSession, runs: Sequence[Run], progress: Progress = lambda _: None) -> list[Report]:
-    """One verdict per run, in order; as `verdict.verdict` gives it."""
+def verdicts(
+    spark: SparkSession, runs: Sequence[Run], choice: SparkChoice = HERE, progress: Progress = lambda _: None,
+    tables: Sequence[Path] = (),
+) -> list[Report]:  # fmt: skip
+    """One verdict per run, in order; as `verdict.verdict` gives it. tables: a folder per run for its results."""
     held: list[DataFrame] = []
+    with shared_files.on(spark, choice, runs[0].path) as files:
 
-    def persist(frame: DataFrame) -> DataFrame:
-        held.append(frame.localCheckpoint(eager=False))
-        return held[-1]
+        def persist(frame: DataFrame) -> DataFrame:
+            held.append(files.checkpoint(frame))
+            return held[-1]
 
-    try:
-        progress("traces to parquet")
-        tables = plans(spark, runs)
-        every = traces(spark, runs)
-        mine = persist(spark_records.own(every, tables).repartition(*LINEAGE))  # all that follows is by tuple
-        rows = mine.where(is_(*LEDGER_KINDS))
-        done = persist(spark_records.instances(rows))
-        progress("completeness")
-        judged, seen = scan(every, done, tables, runs)
-        progress("ledgers")
-        counts = [Counts(traces=each, filtering=frozenset(seen[n])) for n, each in enumerate(judged)]
-        reach = [row for number, run in enumerate(runs) for row in reach_rows(number, run.plan, seen[number])]
-        statuses, nodes = status_tables(spark, runs, judged)
-        second, slow = witnessed(spark, runs, judged)
-        books = ledger.keep(rows, done, tables, statuses, nodes, second, persist)
-        reached = small(spark, "run consumer kept output sure:bool", reach)
-        answers = persist(results.expect(rows, books.misses, reached, tables, books.problems, slow))
-        parts = persist(results.stage_times(rows, answers, books.linked, tables))
-        told = gather(rows, books, answers, parts, tables) + overload(mine, answers, tables)
-        doubtful = [
-            (number, source, source in run.plan.windows)
-            for number, run in enumerate(runs)
-            for source in sorted(lacking_sources(run, judged[number]))
-        ]
-        if doubtful:
-            told += witnesses(rows, answers, small(spark, "run source window:bool", doubtful), tables)
-        for row in reduce(DataFrame.unionByName, told).collect():
-            note(counts[row.run], row.what, [row[f"v{i}"] for i in range(WIDTH)])
-        for each in counts:
-            each.problems.sort()
-        return [assemble(run, each) for run, each in zip(runs, counts, strict=True)]
-    finally:
-        for frame in held:
-            frame.unpersist()
+        try:
+            return _verdicts(spark, runs, files, persist, progress, tables)
+        finally:
+            for frame in held:
+                frame.unpersist()
+
+
+def _verdicts(
+    spark: SparkSession, runs: Sequence[Run], files: SharedFiles, persist: Persist, progress: Progress,
+    folders: Sequence[Path],
+) -> list[Report]:  # fmt: skip
+    progress("traces to parquet")
+    tables = plans(spark, runs)
+    every = traces(spark, runs, files, progress)
+    mine = persist(spark_records.own(every, tables).repartition(*LINEAGE))  # all that follows is by tuple
+    rows = mine.where(is_(*LEDGER_KINDS))
+    done = persist(spark_records.instances(rows))
+    progress("completeness")
+    judged, seen = scan(every, done, tables, runs)
+    progress("ledgers")
+    counts = [Counts(traces=each, filtering=frozenset(seen[n])) for n, each in enumerate(judged)]
+    reach = [row for number, run in enumerate(runs) for row in reach_rows(number, run.plan, seen[number])]
+    statuses, nodes = status_tables(spark, runs, judged)
+    second, slow = witnessed(spark, runs, judged)
+    books = ledger.keep(rows, done, tables, statuses, nodes, second, persist)
+    reached = small(spark, "run consumer kept output sure:bool", reach)
+    answers = persist(results.expect(rows, books.misses, reached, tables, books.problems, slow))
+    parts = persist(results.stage_times(rows, answers, books.linked, tables))
+    told = gather(rows, books, answers, parts, tables) + overload(mine, answers, tables)
+    doubtful = [
+        (number, source, source in run.plan.windows)
+        for number, run in enumerate(runs)
+        for source in sorted(lacking_sources(run, judged[number]))
+    ]
+    if doubtful:
+        told += witnesses(rows, answers, small(spark, "run source window:bool", doubtful), tables)
+    for row in reduce(DataFrame.unionByName, told).collect():
+        note(counts[row.run], row.what, [row[f"v{i}"] for i in range(WIDTH)])
+    for each in counts:
+        each.problems.sort()
+    for number, (run, folder) in enumerate(zip(runs, folders, strict=False)):
+        found = result_rows.named(spark, answers.where(col("run") == lit(number)), run.plan)
+        files.write(found, folder / RESULTS.name, run.name, progress)
+    return [assemble(run, each) for run, each in zip(runs, counts, strict=True)]
 
 
 # -- first pass: completeness, and which exits were seen filtering

@@ -16,6 +16,7 @@ import psutil
 
 from coordinator.errors import Mistake
 from coordinator.report.spark.java import Java, SparkUnavailableError, find
+from coordinator.report.spark.spark_choice import HERE, SparkChoice, defaults
 
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession
@@ -39,10 +40,10 @@ appender.console.layout.pattern = spark: %p %m%n
 
 
 @contextmanager
-def session(master: str | None = None, records: int = 0) -> Iterator["SparkSession"]:
+def session(choice: SparkChoice = HERE, records: int = 0) -> Iterator["SparkSession"]:
     """A session, stopped at the end; one that is already there is used and left alone.
 
-    master: Spark's, default two local threads; records: how many will be read. Raises SparkUnavailableError.
+    records: how many will be read. Raises SparkUnavailableError.
     """
     java = find()
     from pyspark.sql import SparkSession
@@ -54,7 +55,7 @@ def session(master: str | None = None, records: int = 0) -> Iterator["SparkSessi
     with tempfile.TemporaryDirectory(prefix="shimekiri-spark-", ignore_cleanup_errors=True) as scratch:
         others = set(psutil.Process().children())
         try:
-            spark = _start(Path(scratch), java, master or LOCAL, records)
+            spark = _start(Path(scratch), java, choice, records)
             yield spark
             spark.stop()
         except Exception:
@@ -88,45 +89,13 @@ def _end(others: set[psutil.Process]) -> None:
     SparkContext._gateway = SparkContext._jvm = SparkContext._active_spark_context = None  # of the JVM that is gone
 
 
-def _start(scratch: Path, java: Java, master: str, records: int) -> "SparkSession":
+def _start(scratch: Path, java: Java, choice: SparkChoice, records: int) -> "SparkSession":
     from pyspark.sql import SparkSession
 
-    log4j = scratch / "log4j2.properties"
-    log4j.write_text(_QUIET)
-    large = records >= LARGE
-    options = "-XX:+UseParallelGC" if large else "-XX:+UseSerialGC -XX:TieredStopAtLevel=1 -XX:NewSize=256m"
-    options += f" -Dlog4j2.configurationFile=file:{log4j} -Djava.io.tmpdir={scratch}"
-    settings = {
-        "spark.ui.enabled": "false",
-        "spark.ui.showConsoleProgress": "false",
-        "spark.driver.extraJavaOptions": options,
-        "spark.sql.session.timeZone": "UTC",
-        "spark.sql.warehouse.dir": str(scratch / "warehouse"),
-        # Damaged records may hold any 64 bits: arithmetic on them wraps instead of ending the job.
-        "spark.sql.ansi.enabled": "false",
-        # What lies together by tuple is joined by tuple and more where it lies.
-        "spark.sql.requireAllClusterKeysForCoPartition": "false",
-        # Boots are 16 hex digits, some of which look like numbers.
-        "spark.sql.sources.partitionColumnTypeInference.enabled": "false",
-    }
-    if master.startswith("local"):
-        os.environ["SPARK_LOCAL_IP"] = "127.0.0.1"
-        settings |= {
-            "spark.driver.bindAddress": "127.0.0.1",
-            "spark.driver.host": "127.0.0.1",
-            "spark.sql.shuffle.partitions": str(max(2, -(-records // OF_A_TASK))),
-            "spark.default.parallelism": "2",
-            "spark.local.dir": str(scratch),
-            # Adaptive plans do not see how what is kept is partitioned, and would move it again for each grouping.
-            "spark.sql.adaptive.enabled": "false",
-            "spark.driver.memory": f"{_heap(records) >> 20}m",
-        }
-        if records < SMALL:  # a task costs more than what there is to do in it
-            settings |= {"spark.sql.shuffle.partitions": "1", "spark.default.parallelism": "1"}
-            settings |= {"spark.sql.codegen.wholeStage": "false", "spark.sql.codegen.factoryMode": "NO_CODEGEN"}
+    settings = _settings(scratch, choice, records)
     if shutil.which("java") != str(java.program):
         os.environ["JAVA_HOME"] = str(java.home)
-    builder: Any = SparkSession.builder.appName("shimekiri-report").master(master)
+    builder: Any = SparkSession.builder.appName("shimekiri-report").master(choice.master or LOCAL)
     for key, value in settings.items():
         builder = builder.config(key, value)
     said = scratch / "stderr"
@@ -140,6 +109,50 @@ def _start(scratch: Path, java: Java, master: str, records: int) -> "SparkSessio
         raise SparkUnavailableError(
             Mistake("spark_does_not_start", text, "--engine python gives the same verdict without it", "Spark")
         ) from error
+
+
+def _settings(scratch: Path, choice: SparkChoice, records: int) -> dict[str, str]:
+    """Ours, but for what the user's files and options say, and what the verdict needs."""
+    wished = defaults() | dict(choice.settings)
+    tuned = {"spark.ui.enabled": "false", "spark.ui.showConsoleProgress": "false"}
+    if choice.local:
+        os.environ["SPARK_LOCAL_IP"] = "127.0.0.1"
+        tuned |= _tuned_here(records)
+    log4j = scratch / "log4j2.properties"
+    log4j.write_text(_QUIET)
+    java = "-XX:+UseParallelGC" if records >= LARGE else "-XX:+UseSerialGC -XX:TieredStopAtLevel=1 -XX:NewSize=256m"
+    java = wished.pop("spark.driver.extraJavaOptions", java)
+    needed = {
+        "spark.driver.extraJavaOptions": f"{java} -Dlog4j2.configurationFile=file:{log4j} -Djava.io.tmpdir={scratch}",
+        "spark.sql.session.timeZone": "UTC",
+        "spark.sql.warehouse.dir": str(scratch / "warehouse"),
+        # Damaged records may hold any 64 bits: arithmetic on them wraps instead of ending the job.
+        "spark.sql.ansi.enabled": "false",
+        # Boots are 16 hex digits, some of which look like numbers.
+        "spark.sql.sources.partitionColumnTypeInference.enabled": "false",
+        # What lies together by tuple is joined by tuple and more where it lies.
+        "spark.sql.requireAllClusterKeysForCoPartition": "false",
+    }
+    if choice.local:
+        needed |= {"spark.local.dir": wished.get("spark.local.dir", str(scratch))}
+    return tuned | wished | needed
+
+
+def _tuned_here(records: int) -> dict[str, str]:
+    """For one process with two threads."""
+    settings = {
+        "spark.driver.bindAddress": "127.0.0.1",
+        "spark.driver.host": "127.0.0.1",
+        "spark.sql.shuffle.partitions": str(max(2, -(-records // OF_A_TASK))),
+        "spark.default.parallelism": "2",
+        # Adaptive plans do not see how what is kept is partitioned, and would move it again for each grouping.
+        "spark.sql.adaptive.enabled": "false",
+        "spark.driver.memory": f"{_heap(records) >> 20}m",
+    }
+    if records < SMALL:  # a task costs more than what there is to do in it
+        settings |= {"spark.sql.shuffle.partitions": "1", "spark.default.parallelism": "1"}
+        settings |= {"spark.sql.codegen.wholeStage": "false", "spark.sql.codegen.factoryMode": "NO_CODEGEN"}
+    return settings
 
 
 def _heap(records: int) -> int:

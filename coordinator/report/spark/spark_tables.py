@@ -17,6 +17,7 @@ from coordinator.report.facts.plan_view import OUTPUT, PEER, UNIT, PlanView, Rea
 from coordinator.report.facts.reader import Run
 from coordinator.report.landing import record_columns
 from coordinator.report.landing.landed_run import land
+from coordinator.report.spark.shared_files import Progress, SharedFiles
 from coordinator.report.witness.compare import compare
 from protos.records import NO_REF
 
@@ -50,7 +51,7 @@ def small(spark: SparkSession, columns: str, rows: Iterable[Sequence[Any]]) -> D
     return F.broadcast(spark.createDataFrame(pa.Table.from_arrays(arrays, schema=schema)))
 
 
-def traces(spark: SparkSession, runs: Sequence[Run]) -> DataFrame:
+def traces(spark: SparkSession, runs: Sequence[Run], files: SharedFiles, progress: Progress) -> DataFrame:
     """Every usable record of all runs: `run`, `inc` (incarnation), `at_node`, `clock`, `kind` by its number, `ref`,
     `flagged`, what all kinds have, and the fields of the kinds with READ before their names."""
     frames, places = [], []
@@ -63,7 +64,7 @@ def traces(spark: SparkSession, runs: Sequence[Run]) -> DataFrame:
         for trace, sealed in enumerate(landed.seal.traces):
             if each := known.get((sealed.node, sealed.boot)):
                 places.append((number, trace, each.number, each.node, each.clock))
-        if paths := landed.paths():
+        if paths := files.paths(landed, run.name, progress):
             frames.append(spark.read.schema(PARQUET_SCHEMA).parquet(*paths).withColumn("run", lit(number)))
     if not frames:
         frames.append(spark.createDataFrame([], PARQUET_SCHEMA).withColumn("run", lit(0)))

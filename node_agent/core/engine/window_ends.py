@@ -130,7 +130,7 @@ class WindowEnds:
         store = windowed.state.store
         windowed.state.closed(window)
         lineage = self._lineage(windowed, window.number, windowed.origin_ns(at_ns, window.number, window))
-        result = lineage, Complete(window, store.aggregate, store.by_time)
+        result = lineage, Complete(window, store.by_time)
         return _event(windowed, window.number, WINDOW_CLOSED, NO_CAUSE, window, result=result)
 
     def _abandoned(self, at_ns: int, windowed: WindowOperator, command: Abandoned) -> WindowEvent:

@@ -6,8 +6,8 @@ windows that it is in are abandoned, as they would be if it had been lost on its
 
 from collections.abc import Callable, Mapping
 from math import isfinite
-from typing import Any, Protocol
 
+from node_agent.core.windows.accumulator import Accumulator, Aggregate, Figure, Own, Reader
 from node_agent.core.windows.open_windows import Cause, UnfitError
 
 PPM = 1_000_000
@@ -16,52 +16,13 @@ _BITS = 1074  # every float is a multiple of 2 ** -1074
 Number = int | float
 
 
-class Aggregate(Protocol):
-    """Of a window. `source`: from 0, which of the window's sources the tuple is from."""
-
-    def start(self) -> Any:
-        """The state of an empty window."""
-
-    def add(self, state: Any, source: int, payload: Any) -> None:
-        """Change the state by a tuple, in the order of its source's numbers."""
-
-    def result(self, state: Any) -> dict[str, Any]:
-        """Of a complete window."""
-
-
-class Own(Protocol):
-    """A user's aggregate."""
-
-    def start(self) -> Any:
-        """The state of an empty window."""
-
-    def add(self, state: Any, payload: Any) -> Any:
-        """The state with that tuple; may be the same object."""
-
-    def result(self, state: Any) -> Any:
-        """Of a complete window."""
-
-
-class Part(Protocol):
-    """One figure of a window, of values that were read already."""
-
-    def start(self) -> Any:
-        """Of no values."""
-
-    def add(self, state: Any, value: Any) -> None:
-        """One more."""
-
-    def result(self, state: Any) -> Any:
-        """None where there is none of no values."""
-
-
-def field(path: str) -> Callable[[Any], Any]:
+def field(path: str) -> Reader:
     """A reader of `speed` or `car.speed`, by key in mappings, else by attribute; UnfitError where there is none."""
     names = path.split(".")
     if not all(names):
         raise ValueError(f"'{path}' names no field")
 
-    def read(payload: Any) -> Any:
+    def read(payload: object) -> object:
         for name in names:
             try:
                 payload = payload[name] if isinstance(payload, Mapping) else getattr(payload, name)
@@ -72,7 +33,7 @@ def field(path: str) -> Callable[[Any], Any]:
     return read
 
 
-def number(value: Any) -> Number:
+def number(value: object) -> Number:
     """An integer or a finite float; -0.0 is 0.0. Else UnfitError; a bool is no number."""
     if type(value) is int:
         return value
@@ -116,141 +77,165 @@ class _Sum:
 class Count:
     """How many tuples."""
 
-    def start(self) -> list[int]:
-        """A cell."""
-        return [0]
+    __slots__ = ("_count",)
 
-    def add(self, state: list[int], value: Any) -> None:
+    def __init__(self) -> None:
+        self._count = 0
+
+    def add(self, value: object) -> None:
         """One more."""
-        state[0] += 1
+        self._count += 1
 
-    def result(self, state: list[int]) -> int:
+    def result(self) -> int:
         """0 of none."""
-        return state[0]
+        return self._count
 
 
 class Sum:
     """Of integers an integer, else the nearest float to the exact sum; 0 of none."""
 
-    def start(self) -> _Sum:
-        """Of nothing."""
-        return _Sum()
+    __slots__ = ("_sum",)
 
-    def add(self, state: _Sum, value: Any) -> None:
+    def __init__(self) -> None:
+        self._sum = _Sum()
+
+    def add(self, value: object) -> None:
         """One more."""
-        state.add(number(value))
+        self._sum.add(number(value))
 
-    def result(self, state: _Sum) -> Number | None:
+    def result(self) -> Number | None:
         """Rounded once."""
-        return state.total()
+        return self._sum.total()
 
 
-class Mean(Sum):
+class Mean:
     """The nearest float to the exact mean; None of none."""
 
-    def result(self, state: _Sum) -> Number | None:
+    __slots__ = ("_sum",)
+
+    def __init__(self) -> None:
+        self._sum = _Sum()
+
+    def add(self, value: object) -> None:
+        """One more."""
+        self._sum.add(number(value))
+
+    def result(self) -> float | None:
         """Rounded once."""
-        return state.over(state.count) if state.count else None
+        return self._sum.over(self._sum.count) if self._sum.count else None
 
 
 class Extreme:
     """The least value, or the greatest; None of none. Of equal ones the integer."""
 
+    __slots__ = ("_found", "_greatest")
+
     def __init__(self, greatest: bool) -> None:
         self._greatest = greatest
+        self._found: Number | None = None
 
-    def start(self) -> list[Number]:
-        """None yet."""
-        return []
-
-    def add(self, state: list[Number], value: Any) -> None:
+    def add(self, value: object) -> None:
         """One more."""
-        new = number(value)
-        if not state:
-            state.append(new)
-        elif (new > state[0] if self._greatest else new < state[0]) or (new == state[0] and isinstance(new, int)):
-            state[0] = new
+        new, found = number(value), self._found
+        if found is None or (new == found and isinstance(new, int)) or (new > found if self._greatest else new < found):
+            self._found = new
 
-    def result(self, state: list[Number]) -> Number | None:
+    def result(self) -> Number | None:
         """The value itself, not a copy as a float."""
-        return state[0] if state else None
+        return self._found
 
 
 class Quantile:
     """The value of rank ceil(q n), exact: all values are kept, 8 bytes each and up to 32 for the number itself."""
 
+    __slots__ = ("_most", "_ppm", "_values")
+
     def __init__(self, ppm: int, most: int = 65_536) -> None:
         if not 0 < ppm <= PPM:
             raise ValueError(f"a quantile of {ppm} ppm: above 0 and at most {PPM}")
         self._ppm, self._most = ppm, most
+        self._values: list[Number] = []
 
-    def start(self) -> list[Number]:
-        """No values."""
-        return []
-
-    def add(self, state: list[Number], value: Any) -> None:
+    def add(self, value: object) -> None:
         """One more; UnfitError beyond `most`."""
-        if len(state) >= self._most:
+        if len(self._values) >= self._most:
             raise UnfitError(Cause.MEMORY, f"more than {self._most} values for a quantile")
-        state.append(number(value))
+        self._values.append(number(value))
 
-    def result(self, state: list[Number]) -> Number | None:
+    def result(self) -> Number | None:
         """None of none; of equal values the integer comes first."""
-        if not state:
+        if not self._values:
             return None
-        ranked = sorted(state, key=lambda value: (value, isinstance(value, float)))
+        ranked = sorted(self._values, key=lambda value: (value, isinstance(value, float)))
         return ranked[-(-self._ppm * len(ranked) // PPM) - 1]
 
 
-Figures = Mapping[str, tuple[Part, Callable[[Any], Any] | None]]
+Figures = Mapping[str, tuple[Callable[[], Figure], Reader | None]]
 
 
 class Together:
-    """Several figures of a window side by side: {name: (part, reader of its value or None for the tuple itself)}."""
+    """Several figures of a window side by side: {name: (what starts it, reader of its value or None for the tuple
+    itself)}."""
 
     def __init__(self, figures: Figures) -> None:
-        self._parts = [(name, part, read) for name, (part, read) in figures.items()]
+        self._figures = [(name, start, read) for name, (start, read) in figures.items()]
 
-    def start(self) -> list[Any]:
-        """A state per figure."""
-        return [part.start() for _, part, _ in self._parts]
+    def start(self) -> Accumulator:
+        """A figure of each."""
+        return _Together([(name, start(), read) for name, start, read in self._figures])
 
-    def add(self, state: list[Any], source: int, payload: Any) -> None:
+
+class _Together:
+    __slots__ = ("_figures",)
+
+    def __init__(self, figures: list[tuple[str, Figure, Reader | None]]) -> None:
+        self._figures = figures
+
+    def add(self, source: int, payload: object) -> None:
         """To each of them."""
-        for mine, (_, part, read) in zip(state, self._parts, strict=True):
-            part.add(mine, payload if read is None else read(payload))
+        for _, figure, read in self._figures:
+            figure.add(payload if read is None else read(payload))
 
-    def result(self, state: list[Any]) -> dict[str, Any]:
+    def result(self) -> dict[str, object]:
         """By name."""
-        return {name: part.result(mine) for mine, (name, part, _) in zip(state, self._parts, strict=True)}
+        return {name: figure.result() for name, figure, _ in self._figures}
 
 
 class Grouped:
     """Another aggregate for each key: {"groups": {key: {...}}}, by key. Keys are text, integers or bools, and are text
     in the result, as JSON has it, so 1 and "1" are one group."""
 
-    def __init__(self, by: Callable[[Any], Any], inner: Aggregate, most: int = 4096) -> None:
+    def __init__(self, by: Reader, inner: Aggregate, most: int = 4096) -> None:
         self._by, self._inner, self._most = by, inner, most
 
-    def start(self) -> dict[str, Any]:
+    def start(self) -> Accumulator:
         """No groups."""
-        return {}
+        return _Grouped(self._by, self._inner, self._most)
 
-    def add(self, state: dict[str, Any], source: int, payload: Any) -> None:
+
+class _Grouped:
+    __slots__ = ("_by", "_groups", "_inner", "_most")
+
+    def __init__(self, by: Reader, inner: Aggregate, most: int) -> None:
+        self._by, self._inner, self._most = by, inner, most
+        self._groups: dict[str, Accumulator] = {}
+
+    def add(self, source: int, payload: object) -> None:
         """To its group; UnfitError where there would be more than `most` groups."""
         key = text(self._by(payload))
-        if key not in state:
-            if len(state) >= self._most:
+        group = self._groups.get(key)
+        if group is None:
+            if len(self._groups) >= self._most:
                 raise UnfitError(Cause.MEMORY, f"more than {self._most} groups")
-            state[key] = self._inner.start()
-        self._inner.add(state[key], source, payload)
+            group = self._groups[key] = self._inner.start()
+        group.add(source, payload)
 
-    def result(self, state: dict[str, Any]) -> dict[str, Any]:
+    def result(self) -> dict[str, object]:
         """Groups in the order of their keys."""
-        return {"groups": {key: self._inner.result(state[key]) for key in sorted(state)}}
+        return {"groups": {key: self._groups[key].result() for key in sorted(self._groups)}}
 
 
-def text(key: Any) -> str:
+def text(key: object) -> str:
     """A key as JSON writes it; UnfitError for what is no key."""
     if isinstance(key, str):
         return key
@@ -269,30 +254,49 @@ class Users:
     def __init__(self, own: Own, sources: int = 1, most: int = 65_536) -> None:
         self._own, self._sources, self._most = own, sources, most
 
-    def start(self) -> list[Any]:
-        """The user's state, or a list per source and how many there are."""
-        return [self._own.start()] if self._sources == 1 else [0, *([] for _ in range(self._sources))]
+    def start(self) -> Accumulator:
+        """The user's state, or a list per source."""
+        return _UsersState(self._own) if self._sources == 1 else _UsersTuples(self._own, self._sources, self._most)
 
-    def add(self, state: list[Any], source: int, payload: Any) -> None:
-        """To the user's state, or kept."""
-        if self._sources == 1:
-            state[0] = self._own.add(state[0], payload)
-            return
-        if state[0] >= self._most:
+
+class _UsersState:
+    __slots__ = ("_own", "_state")
+
+    def __init__(self, own: Own) -> None:
+        self._own, self._state = own, own.start()
+
+    def add(self, source: int, payload: object) -> None:
+        """To the user's state."""
+        self._state = self._own.add(self._state, payload)
+
+    def result(self) -> dict[str, object]:
+        """What the user's function makes of it."""
+        return {"result": self._own.result(self._state)}
+
+
+class _UsersTuples:
+    __slots__ = ("_count", "_kept", "_most", "_own")
+
+    def __init__(self, own: Own, sources: int, most: int) -> None:
+        self._own, self._most, self._count = own, most, 0
+        self._kept: list[list[object]] = [[] for _ in range(sources)]
+
+    def add(self, source: int, payload: object) -> None:
+        """Kept until the window closes."""
+        if self._count >= self._most:
             raise UnfitError(Cause.MEMORY, f"more than {self._most} tuples are kept")
-        state[0] += 1
-        state[source + 1].append(payload)
+        self._count += 1
+        self._kept[source].append(payload)
 
-    def result(self, state: list[Any]) -> dict[str, Any]:
-        """What the user's function says."""
-        mine = state[0] if self._sources == 1 else self._own.start()
-        for kept in state[1:]:
+    def result(self) -> dict[str, object]:
+        """What the user's functions make of them."""
+        state = self._own.start()
+        for kept in self._kept:
             for payload in kept:
-                mine = self._own.add(mine, payload)
-        return {"result": self._own.result(mine)}
+                state = self._own.add(state, payload)
+        return {"result": self._own.result(state)}
 
 
 __all__ = [
-    "Aggregate", "Count", "Extreme", "Grouped", "Mean", "Own", "Part", "Quantile", "Sum", "Together", "Users", "field",
-    "number", "text",
+    "Count", "Extreme", "Figures", "Grouped", "Mean", "Quantile", "Sum", "Together", "Users", "field", "number", "text",
 ]  # fmt: skip

@@ -9,7 +9,8 @@ from bisect import bisect_left
 from dataclasses import dataclass, field
 from enum import StrEnum
 from heapq import heapify, heappop, heappush
-from typing import Any
+
+from node_agent.core.windows.accumulator import Accumulator
 
 
 class Cause(StrEnum):
@@ -33,13 +34,13 @@ class UnfitError(ValueError):
 
 @dataclass(slots=True, eq=False)
 class Window:
-    """[start, end) in positions (ns, or numbers); what its tuples were; the state of its aggregate. Windows by count
-    hold the numbers [start - base, end - base) of the incarnation `epoch`."""
+    """[start, end) in positions (ns, or numbers); what its tuples were, and what its aggregate has of them. Windows by
+    count hold the numbers [start - base, end - base) of the incarnation `epoch`."""
 
     number: int
     start: int
     end: int
-    state: Any
+    state: Accumulator
     count: int = 0
     oldest_ns: int = 0  # origin; of no meaning while count is 0
     youngest_ns: int = 0
@@ -57,7 +58,7 @@ class Opened:
 
 @dataclass(frozen=True, slots=True)
 class Closed:
-    """A window is complete: what its aggregate makes of the state is its exact result."""
+    """A window is complete: what its accumulator gives is its exact result."""
 
     window: Window
 

@@ -10,7 +10,7 @@ from collections.abc import Callable
 from collections.abc import Sequence as Many
 from typing import Protocol
 
-from node_agent.core.windows.aggregates import Aggregate
+from node_agent.core.windows.accumulator import Aggregate
 from node_agent.core.windows.allocator import Grid
 from node_agent.core.windows.intake import Intake, Limits
 from node_agent.core.windows.open_windows import Cause, OpenWindows

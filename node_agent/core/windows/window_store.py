@@ -2,7 +2,7 @@
 
 from dataclasses import dataclass
 
-from node_agent.core.windows.aggregates import Aggregate
+from node_agent.core.windows.accumulator import Accumulator, Aggregate
 from node_agent.core.windows.allocator import Grid
 from node_agent.core.windows.open_windows import Cause, OpenWindows, UnfitError, Window
 from node_agent.core.windows.sequence import NEVER
@@ -43,10 +43,10 @@ class WindowStore:
         number = self.live.next
         due_ns = end + self.deadline.after_ns if self.deadline is not None and self.by_time else None
         try:
-            state = self.aggregate.start()
+            state: Accumulator = self.aggregate.start()
             failed: BaseException | None = None
         except FAILURES as error:  # a user's function
-            state, failed = None, error
+            state, failed = _NeverStarted(), error
         self.live.enter(Window(number, start, end, state, epoch=epoch, base=base), due_ns)
         if failed is not None:
             self.live.abandon(number, Cause.ERROR, f"{type(failed).__name__}: {failed}")
@@ -54,7 +54,7 @@ class WindowStore:
     def put(self, window: Window, source: int, origin_ns: int, payload: object) -> None:
         """Add a tuple to an open window."""
         try:
-            self.aggregate.add(window.state, source, payload)
+            window.state.add(source, payload)
         except UnfitError as unfit:
             self.live.abandon(window.number, unfit.cause, str(unfit))
             return
@@ -74,6 +74,16 @@ class WindowStore:
         if self.deadline is not None and self.deadline.oldest:
             self.live.expect(window.number, origin_ns + self.deadline.after_ns)
             self.live.clean(self.at_ns)
+
+
+class _NeverStarted:
+    """Of a window that is abandoned as it opens: nothing is added to it."""
+
+    def add(self, source: int, payload: object) -> None:
+        raise AssertionError("a tuple for a window that never started")
+
+    def result(self) -> dict[str, object]:
+        raise AssertionError("the result of a window that never started")
 
 
 __all__ = ["FAILURES", "Deadline", "WindowStore"]

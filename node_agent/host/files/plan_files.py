@@ -27,7 +27,8 @@ Routes = tuple[tuple[int, str, str], ...]  # node number, name, host:port of its
 
 @dataclass(frozen=True, slots=True)
 class StoredPlan:
-    """One entry of state.json. state: PREPARED, COMMITTED or DRAINING; latest: the epoch of the last decision."""
+    """One entry of state.json. state: PREPARED, COMMITTED or DRAINING; latest: the epoch of the last decision;
+    routed: the epoch of the deployment that its routes are of."""
 
     hash: str  # 64 hex digits
     epoch: int
@@ -35,6 +36,7 @@ class StoredPlan:
     routes: Routes
     locals: Mapping[int, str] = field(default_factory=dict)  # core: SHA-256 of its .local file, 64 hex digits
     latest: int = 0
+    routed: int = 0
 
 
 @dataclass(frozen=True, slots=True)
@@ -74,7 +76,9 @@ def read_state(directory: Path, disk: Disk = SYSTEM_DISK) -> StoredState:
             StoredPlan(
                 each["hash"], int(each["epoch"]), int(each["state"]),
                 tuple((int(index), str(node), str(address)) for index, node, address in each["routes"]),
-                read_locals(each), max(int(each["epoch"]), int(each.get("again", 0))),
+                read_locals(each),
+                latest=max(int(each["epoch"]), int(each.get("again", 0))),
+                routed=max(int(each[key]) for key in ("epoch", "again", "moved") if key in each),
             )
             for each in values["plans"]
         )  # fmt: skip

@@ -44,8 +44,11 @@ class Outbox:
         self._last: tuple[CompiledPlan, int, Lineage, object] | None = None
         self._data = b""
 
-    def add(self, deployed: Deployed, routes: tuple[tuple[int, str, str], ...], backpressure: Backpressure) -> str:
-        """A plan was loaded, or deployed again because peers have moved: links to the peers it sends to.
+    def add(
+        self, deployed: Deployed, routes: tuple[tuple[int, str, str], ...], routed: int, backpressure: Backpressure
+    ) -> str:
+        """A plan was loaded, or deployed again because peers have moved: links to the peers it sends to. Plans share
+        their peers: of several deployments the one of the latest epoch (`routed`) says where these are.
 
         Returns what is missing, or nothing.
         """
@@ -61,7 +64,7 @@ class Outbox:
                 link = self.links[peer.name] = PeerLink(
                     self.shared, backpressure, peer.name, addresses[peer.name], self.dirty, self._security
                 )
-            link.move(addresses[peer.name])
+            link.move(addresses[peer.name], routed)
             link.index, link.flags = peer.index, loaded.flags
             self._routes[loaded, peer.index] = link
         for stream in deployed.plan.streams:

@@ -34,6 +34,7 @@ class PeerLink:
         self.shared, self.backpressure, self.name, self.address = shared, backpressure, name, address
         self._dirty = dirty  # links to flush
         self.sender = Sender(self)
+        self._routed = 0
         self.index = 0  # the peer's number in the newest plan, for ACKED
         self.flags = 0
         self._connection: Connection | None = None
@@ -173,8 +174,12 @@ class PeerLink:
             self._connection.close()
         self.flush(at_ns)
 
-    def move(self, address: str) -> None:
-        """The peer is served there from now on; what it has not taken over follows."""
+    def move(self, address: str, routed: int) -> None:
+        """The peer is served there from now on; what it has not taken over follows. routed: the epoch of the deployment
+        that says so; one of a later epoch knows better."""
+        if routed < self._routed:
+            return
+        self._routed = routed
         if address != self.address:
             self.address = address
             self.sender.moved()

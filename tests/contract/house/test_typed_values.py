@@ -95,9 +95,6 @@ EDGES = {  # why a file may have such mappings, and which files
         "coordinator/examples/sorting_line/feed.py",
         "coordinator/examples/sorting_line/operators.py",
         "coordinator/examples/two_nodes/operators.py",
-        "node_agent/core/windows/aggregates.py",
-        "node_agent/core/windows/results.py",
-        "node_agent/core/windows/window_join.py",
         "node_agent/operators/codecs.py",
     ),
     "messages of any method, or the fields of one": (
@@ -178,11 +175,6 @@ def test_mappings_of_anything_stand_at_edges_alone() -> None:
 INNER = ("node_agent/core", "node_agent/runtime", "node_agent/link", "node_agent/wire")
 OPAQUE = {  # files of the inner rooms that name `Any`, and why
     "node_agent/core/shedding/utility.py": "one alias: arithmetic on what a payload holds",
-    # a plan names the built-in operators by the hash of their code, so a type cannot change without their identity
-    "node_agent/core/windows/aggregates.py": "in plans by the hash of its code",
-    "node_agent/core/windows/open_windows.py": "in plans by the hash of its code",
-    "node_agent/core/windows/results.py": "in plans by the hash of its code",
-    "node_agent/core/windows/window_join.py": "in plans by the hash of its code",
 }
 
 

@@ -60,10 +60,10 @@ def test_the_manuals_operators_do_what_it_says(manual: Registry) -> None:
     match = manual.make("sort.match", "{}", ["weights", "sizes"])
     assert match.joins and not match.plain and match.call(({"kg": 2}, {"cm": 3}), {}, at) == {"cm": 3, "kg": 2}
     trend = manual.aggregate("sort.trend", '{"field": "cm"}', plans.Window("time", 9, 9, 9, ((1, 0),)))
-    state = trend.start()
+    filled = trend.start()
     for cm in (3, 4, 9):
-        trend.add(state, 0, {"cm": cm})
-    assert trend.result(state) == {"result": 6} and manual.make("sort.length").call({"seconds": 2}) == 2_000_000_000
+        filled.add(0, {"cm": cm})
+    assert filled.result() == {"result": 6} and manual.make("sort.length").call({"seconds": 2}) == 2_000_000_000
     barcode = manual.codecs.get("sort.Barcode")
     assert manual.make("sort.read").call(barcode.decode(barcode.encode(barcode.from_json("x")))) == {"id": "x"}
 

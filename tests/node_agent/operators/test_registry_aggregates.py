@@ -52,10 +52,10 @@ def registry(tmp_path: Path) -> Registry:
 
 def made_of(registry: Registry, run: str, with_: Any, spec: plans.Window, *tuples: tuple[int, Any]) -> dict[str, Any]:
     made = registry.aggregate(run, json.dumps(with_), spec)
-    state = made.start()
+    filled = made.start()
     for source, payload in tuples:
-        made.add(state, source, payload)
-    return made.result(state)
+        filled.add(source, payload)
+    return filled.result()
 
 
 def test_figures_stand_under_the_names_that_the_query_gives_them(registry: Registry) -> None:
@@ -106,10 +106,10 @@ def test_groups_pairs_and_a_users_own_aggregate(registry: Registry) -> None:
     assert made_of(registry, "join", {}, two, *lanes[:2], (1, {"row": 2})) == paired
     spec = plans.Operator(1, "W.add", "join", (1, 2), 3, 1, window=two)
     named = registry.calls(spec, ["cars", "rows"])[0]().aggregate
-    state = named.start()
-    named.add(state, 0, lanes[1][1])
-    named.add(state, 1, {"row": 2})
-    assert named.result(state) == {"pairs": [{"cars": lanes[1][1], "rows": {"row": 2}}]}
+    filled = named.start()
+    filled.add(0, lanes[1][1])
+    filled.add(1, {"row": 2})
+    assert filled.result() == {"pairs": [{"cars": lanes[1][1], "rows": {"row": 2}}]}
     with SAID.refuses("no_join aggregate"):
         registry.aggregate("aggregate", '{"n": "count"}', two)
     with SAID.refuses("no_aggregate pass"):
@@ -128,12 +128,18 @@ def test_what_a_plan_of_windows_is_loaded_with(registry: Registry) -> None:
     closes = plans.Operator(2, "W", "my.trend", (2,), 3, 1, closes=1)
     close, plain = registry.calls(closes, ["W.add"])
     assert plain
-    complete = Complete(Window(4, 40, 50, [1, 3], count=2), collecting().aggregate, True)
-    with pytest.raises(IndexError):
-        close(Complete(Window(4, 40, 50, [], count=0), collecting().aggregate, True))
-    complete.window.state = [[1, 3]]
-    assert close(complete) == {"window": 4, "start_ns": 40, "end_ns": 50, "count": 2, "result": 2.0}
-    counted = Complete(Window(4, 40, 50, [[]], base=30), collecting().aggregate, False)
+    states = [collecting().aggregate.start() for _ in range(2)]
+    for x in (1, 3):
+        states[0].add(0, {"x": x})
+    complete = Complete(Window(4, 40, 50, states[0], count=2), True)
+    assert close(complete) == {
+        "window": 4,
+        "start_ns": 40,
+        "end_ns": 50,
+        "count": 2,
+        "result": 2.0,
+    }
+    counted = Complete(Window(4, 40, 50, states[1], base=30), False)
     assert close(counted) == {"window": 4, "first": 10, "last": 19, "count": 0, "result": None}
     other = plans.Operator(3, "P", "pass", (1,), 2, 1)
     assert registry.calls(other, ["a"])[0]({"x": 1}) == {"x": 1}
@@ -206,4 +212,4 @@ def test_an_aggregate_that_changes_a_tuple_is_found_where_operators_are_checked(
     assert made_of(Registry([path], discover=nothing), "a.b", {}, window(), (0, {"x": 3})) == {"result": 1}
     checked = Registry([path], discover=nothing, checks=True).aggregate("a.b", "{}", window())
     with SAID.refuses("input_changed a.b", kind=ChangedError):
-        checked.add(checked.start(), 0, {"x": 3})
+        checked.start().add(0, {"x": 3})

@@ -96,7 +96,9 @@ def test_a_draining_plan_never_admits_when_it_is_resumed(processes: Any, tmp_pat
     assert _plan_states(process) == [("prepared", 1), ("committed", 1), ("prepared", 2), ("draining", 2)]
 
 
-@pytest.mark.parametrize("drains", [0, 1], ids=["the older one", "the younger one"])
+@pytest.mark.parametrize(
+    "drains", [0, 1], ids=["the older one", "the younger one, after which the other was deployed again"]
+)
 def test_a_plan_that_drains_does_not_say_where_peers_are_when_it_is_resumed(
     drains: int, processes: Any, tmp_path: Path
 ) -> None:
@@ -104,7 +106,8 @@ def test_a_plan_that_drains_does_not_say_where_peers_are_when_it_is_resumed(
     states[drains] = State.DRAINING
     routes = [MOVED, MOVED]
     routes[drains] = B
-    _store(tmp_path / "s", (_sending_plan(), 1, states[0]), (_sending_plan(), 2, states[1]), routes=routes)
+    wanted = (_sending_plan(), 1, states[0]), (_sending_plan(), 2, states[1])
+    _store(tmp_path / "s", *wanted, routes=routes, again=3 * drains)
     process = processes()
     process.resume()
     assert process.runtime.outbox.links["b"].address == MOVED[2]
@@ -141,9 +144,9 @@ def test_a_peer_that_moved_is_reached_after_the_plan_was_deployed_again(processe
     with socket.create_server(("127.0.0.1", 0)) as first, socket.create_server(("127.0.0.1", 0)) as second:
         for server in (first, second):
             routes = (A, (1, "b", f"127.0.0.1:{server.getsockname()[1]}"))
-            assert finish(process.prepare(plan_hash, 1, routes)) == (True, "")
+            assert finish(process.prepare(plan_hash, 1, routes, 1)) == (True, "")
             connection = link._connection
-            assert finish(process.prepare(plan_hash, 1, routes)) == (True, "") and link._connection is connection
+            assert finish(process.prepare(plan_hash, 1, routes, 1)) == (True, "") and link._connection is connection
             server.settimeout(0.02)
             end = None
             while end is None:
@@ -156,11 +159,26 @@ def test_a_peer_that_moved_is_reached_after_the_plan_was_deployed_again(processe
             end.close()
 
 
+def test_a_plan_that_is_told_again_does_not_take_back_where_a_later_deployment_says_that_a_peer_is(
+    processes: Any, tmp_path: Path
+) -> None:
+    old, new = _store(
+        tmp_path / "s", (_sending_plan(), 1, State.COMMITTED), (_sending_plan(query="other"), 2, State.COMMITTED)
+    )
+    process = processes()
+    process.resume()
+    link = process.runtime.outbox.links["b"]
+    moved = (1, "b", "127.0.0.9:1")
+    assert finish(process.prepare(new, 2, (A, moved), 3)) == (True, "") and link.address == moved[2]
+    assert finish(process.prepare(old, 1, (A, B), 1)) == (True, "") and link.address == moved[2]
+    assert finish(process.prepare(old, 1, (A, B), 4)) == (True, "") and link.address == B[2]
+
+
 def test_a_route_that_is_missing_when_deployed_again_changes_nothing(processes: Any, tmp_path: Path) -> None:
     (plan_hash,) = _store(tmp_path / "s", (_sending_plan(), 1, State.COMMITTED))
     process = processes()
     process.resume()
-    accepted, why = finish(process.prepare(plan_hash, 1, (A,)))
+    accepted, why = finish(process.prepare(plan_hash, 1, (A,), 1))
     assert not accepted and "no route to node b" in why
     assert process.runtime.outbox.links["b"].address == B[2]
 

@@ -82,3 +82,16 @@ def test_without_faults_every_result_is_met_and_there_is_one_of_each() -> None:
     assert not outcome.counts["tuples unknown"] + outcome.counts["tuples refused"] + outcome.counts["duplicates"]
     assert outcome.counts["met"] == outcome.counts["results"] > outcome.counts["tuples admitted"]
     assert not outcome.counts["late"] and not outcome.counts["log crashed"] + outcome.counts["log stood_still"]
+
+
+def test_a_deployment_that_is_stopped_while_another_coordinator_carries_it_out_ends_everywhere() -> None:
+    """Of that seed: the last node commits when the others have been told to stop."""
+    outcome = run(90150, ["suspend", "coordinator_paused", "stop_cut"])
+    assert not outcome.problems, outcome.told
+
+
+def test_control_that_cannot_read_its_plans_says_so_and_reads_them_at_the_next_start() -> None:
+    """Of that seed: the disk fails for the state, then for its directory."""
+    outcome = run(90068, ["crash_control", "disk_error", "stop_half_done", "late_prepare"])
+    assert not outcome.problems, outcome.told
+    assert outcome.counts["log plans_unreadable"]

@@ -55,7 +55,7 @@ BUGS = (
     Bug(
         "stale_routes", "A link keeps the address that it had.",
         "node_agent/runtime/links/outbox.py",
-        "            link.move(addresses[peer.name])\n", "",
+        "            link.move(addresses[peer.name], routed)\n", "",
     ),
     Bug(
         "drained_too_early", "A plan counts as drained while peers may still hold tuples for it.",

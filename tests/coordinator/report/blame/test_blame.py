@@ -15,6 +15,7 @@ from coordinator.report.facts.reader import Run, read_run
 from coordinator.report.landing import landed_run
 from coordinator.report.page import miss_sentences
 from coordinator.report.report_document import Misses, Report
+from coordinator.report.spark.spark_choice import SparkChoice
 from coordinator.report.verdict import verdict
 from protos import json_shape
 from protos import records as rec
@@ -114,7 +115,7 @@ def test_windows_have_causes_too(tmp_path: Path) -> None:
 def test_a_run_without_misses_has_no_causes_and_no_stories(tmp_path: Path) -> None:
     made = constructed.construct("nothing", 1, tmp_path / "made")
     run = read_run(made.path)
-    (report,) = judge([run], "python", None, quiet)
+    (report,) = judge([run], "python", SparkChoice(), quiet)
     assert report.misses == Misses({}, (), ())
     assert not list(miss_sentences.sentences(report))
     assert Report.from_document(report.document()).misses == report.misses
@@ -166,7 +167,7 @@ def test_results_that_nobody_looks_at_have_the_cause_of_their_neighbours(
 def test_the_worst_is_told_as_a_story(tmp_path: Path) -> None:
     made = constructed.construct("blocked", 0, tmp_path / "made")
     run = read_run(made.path)
-    (report,) = judge([run], "python", None, quiet)
+    (report,) = judge([run], "python", SparkChoice(), quiet)
     first, second = list(miss_sentences.sentences(report))[:2]
     assert first == "out: missed or undecidable: 1 for waiting for others"
     assert "behind 1 instance of heavy..sum. At" in second and "Cause: it waited" in second

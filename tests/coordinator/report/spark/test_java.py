@@ -19,6 +19,7 @@ from coordinator.report.command import judge
 from coordinator.report.facts.reader import read_run
 from coordinator.report.spark import java
 from coordinator.report.spark.java import SparkUnavailableError, find
+from coordinator.report.spark.spark_choice import SparkChoice
 from tests.coordinator.report.synthetic import play, random_document
 from tests.coordinator.wording import has
 
@@ -91,18 +92,18 @@ def test_a_report_without_java_is_made_in_plain_python_and_says_why(
     monkeypatch.setattr(command, "SPARK_FROM", 1)
     run = read_run(play(random_document(1), 1, tuples=5).save(tmp_path / "run"))
     said: list[str] = []
-    (made,) = judge([run], "auto", None, said.append)
-    assert made.engine == "python" and made == judge([run], "python", None, said.append)[0]
+    (made,) = judge([run], "auto", SparkChoice(), said.append)
+    assert made.engine == "python" and made == judge([run], "python", SparkChoice(), said.append)[0]
     assert any("JAVA_HOME is /nowhere" in line for line in said)
     for engine, master in (("spark", None), ("auto", "spark://far:7077")):
         with pytest.raises(SparkUnavailableError):
-            judge([run], engine, master, said.append)
+            judge([run], engine, SparkChoice(master), said.append)
 
 
 def test_a_small_run_is_judged_in_plain_python_which_is_said(tmp_path: Path) -> None:
     run = read_run(play(random_document(1), 1, tuples=5).save(tmp_path / "run"))
     said: list[str] = []
-    (made,) = judge([run], "auto", None, said.append)
+    (made,) = judge([run], "auto", SparkChoice(), said.append)
     assert made.engine == "python"
     assert "records: in plain Python" in said[0] and "--engine spark" in said[0]
 

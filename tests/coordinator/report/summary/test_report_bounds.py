@@ -9,6 +9,7 @@ from coordinator.report.facts.reader import Run, read_run, records_of
 from coordinator.report.page import bound_violation, plots
 from coordinator.report.page.page import page
 from coordinator.report.report_document import HopTime, LatencyBreakdown, LostInUnit, Report
+from coordinator.report.spark.spark_choice import SparkChoice
 from coordinator.report.summary import lost
 from protos import records as rec
 from tests.coordinator.report.synthetic import MS, Cluster, Lineage, everything, hashed, plan_document, play
@@ -26,7 +27,7 @@ def bounded(bound_ns: int | None) -> dict[str, Any]:
 
 
 def judged(run: Run) -> Report:
-    (report,) = judge([run], "python", None, lambda text: None)
+    (report,) = judge([run], "python", SparkChoice(), lambda text: None)
     return report
 
 

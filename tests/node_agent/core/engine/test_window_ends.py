@@ -68,7 +68,7 @@ def test_a_window_that_closes_is_to_be_admitted_under_its_number_and_incarnation
     assert closed.result is not None
     lineage, complete = closed.result
     assert lineage == (WINDOWS, EPOCH, 1, 0, 20, 20) and isinstance(complete, Complete)
-    assert complete.aggregate.result(complete.window.state) == {"xs": [1]}
+    assert complete.window.state.result() == {"xs": [1]}
     assert ends.windowed.state.counts["closed"] == 1 and not ends.take(26)
 
 

@@ -9,27 +9,35 @@ from node_agent.core.facts import MemoryFacts
 from node_agent.core.lineage import Lineage
 from node_agent.core.model import CompiledPlan
 from node_agent.core.policies import policy
-from node_agent.core.windows.aggregates import Aggregate, Count, Together
+from node_agent.core.windows.accumulator import Aggregate
+from node_agent.core.windows.aggregates import Count, Together
 from node_agent.core.windows.results import Collecting, result
 from node_agent.runtime.executor import Executor
 from protos import records
 from tests.traces import Kind, of
 
 WINDOWS = 9  # the source of windows
-COUNT = Together({"n": (Count(), None)})
+COUNT = Together({"n": (Count, None)})
+
+
+class Values:
+    """The values of a window's tuples."""
+
+    def __init__(self) -> None:
+        self.xs: list[Any] = []
+
+    def add(self, source: int, payload: Any) -> None:
+        self.xs.append(payload["x"])
+
+    def result(self) -> dict[str, Any]:
+        return {"xs": list(self.xs)}
 
 
 class Names:
     """An aggregate that gives the values of its tuples."""
 
-    def start(self) -> list[Any]:
-        return []
-
-    def add(self, state: list[Any], source: int, payload: Any) -> None:
-        state.append(payload["x"])
-
-    def result(self, state: list[Any]) -> dict[str, Any]:
-        return {"xs": list(state)}
+    def start(self) -> Values:
+        return Values()
 
 
 def window(**changes: Any) -> plans.Window:

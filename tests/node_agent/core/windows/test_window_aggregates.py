@@ -2,6 +2,7 @@
 
 from collections import defaultdict
 from fractions import Fraction
+from functools import partial
 from random import Random
 from typing import Any
 
@@ -9,8 +10,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from node_agent.core.windows.accumulator import Aggregate
 from node_agent.core.windows.aggregates import (
-    Aggregate,
     Count,
     Extreme,
     Grouped,
@@ -41,21 +42,21 @@ TUPLES = st.lists(st.tuples(st.integers(0, 2), LANES, NUMBERS), max_size=30)
 def figures() -> Together:
     return Together(
         {
-            "n": (Count(), None),
-            "sum": (Sum(), VALUE),
-            "mean": (Mean(), VALUE),
-            "least": (Extreme(False), VALUE),
-            "most": (Extreme(True), VALUE),
-            "p95": (Quantile(950_000), VALUE),
+            "n": (Count, None),
+            "sum": (Sum, VALUE),
+            "mean": (Mean, VALUE),
+            "least": (partial(Extreme, False), VALUE),
+            "most": (partial(Extreme, True), VALUE),
+            "p95": (partial(Quantile, 950_000), VALUE),
         }
     )
 
 
 def over(aggregate: Aggregate, tuples: list[tuple[int, Any, Any]]) -> dict[str, Any]:
-    state = aggregate.start()
+    filled = aggregate.start()
     for source, lane, speed in tuples:
-        aggregate.add(state, source, {"speed": speed, "lane": lane})
-    return aggregate.result(state)
+        filled.add(source, {"speed": speed, "lane": lane})
+    return filled.result()
 
 
 def shuffled(tuples: list[tuple[int, Any, Any]], random: Random) -> list[tuple[int, Any, Any]]:
@@ -130,13 +131,13 @@ def test_groups_and_pairs(tuples: list[tuple[int, Any, Any]]) -> None:
 
 @pytest.mark.parametrize("speed", [None, "1", True, float("nan"), float("inf"), [1]])
 def test_what_is_no_number_abandons_the_windows_it_is_in(speed: Any) -> None:
-    windows = time_windows(Grid(10, 10), Together({"v": (Mean(), VALUE)}), Limits(0, 10))
+    windows = time_windows(Grid(10, 10), Together({"v": (Mean, VALUE)}), Limits(0, 10))
     windows.begin(0, 0, 0)
     for number, value in enumerate([1, speed, 2, 3, 4]):
         windows.present(0, 50, 0, number, 6 * number, {"speed": value})
     ends = [each for each in windows.take() if isinstance(each, Abandoned | Closed)]
     assert isinstance(ends[0], Abandoned) and ends[0].number == 0 and ends[0].cause == Cause.VALUE
-    assert isinstance(ends[1], Closed) and windows.store.aggregate.result(ends[1].window.state) == {"v": 2.5}
+    assert isinstance(ends[1], Closed) and ends[1].window.state.result() == {"v": 2.5}
 
 
 def test_a_missing_field_and_a_key_that_is_none() -> None:
@@ -154,7 +155,7 @@ def test_states_are_bounded() -> None:
     three: list[Any] = [(0, by, 1) for by in (1, 2, 3)]
     both: list[Any] = [(0, 1, 1), (1, 1, 2), (1, 1, 3)]
     for aggregate, tuples in (
-        (Together({"q": (Quantile(500_000, 2), VALUE)}), three),
+        (Together({"q": (partial(Quantile, 500_000, 2), VALUE)}), three),
         (Grouped(lane, figures(), 2), three),
         (Users(Chain(), 2, 2), three),
         (Join((lane, lane), 2, frozenset({1}), 2), both),

@@ -133,7 +133,7 @@ def test_what_window_aware_admits_is_delivered_and_exact(seed: int) -> None:
     random = Random(seed)
     grid, lateness = Grid(random.randint(5, 30), random.randint(3, 20)), random.choice((0, 4, 10))
     shedder, marks = WindowAware([Kind(grid, 40)], 50, lateness), RemovedRanges(lateness)
-    it = time_windows(grid, Together({"n": (Count(), None)}), Limits(lateness, 1000))
+    it = time_windows(grid, Together({"n": (Count, None)}), Limits(lateness, 1000))
     it.begin(0, 0, 0)
     admitted: set[int] = set()
     exact: Counter[int] = Counter()

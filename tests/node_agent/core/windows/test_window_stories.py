@@ -8,7 +8,7 @@ from node_agent.core.windows.aggregates import Grouped, Mean, Together, Users, f
 from node_agent.core.windows.gaps import Gaps
 from node_agent.core.windows.window_join import Join
 from protos import records
-from tests.node_agent.core.simulated.window_node import COUNT, WINDOWS, Names, Node, window, windowed
+from tests.node_agent.core.simulated.window_node import COUNT, WINDOWS, Node, Values, window, windowed
 
 WINDOW = records.POLICY_WINDOW
 
@@ -83,7 +83,7 @@ def test_a_join_of_two_sources_by_key() -> None:
 
 
 def test_groups_and_a_users_own_aggregate() -> None:
-    node = Node(windowed(window(by="lane")), Grouped(field("lane"), Together({"m": (Mean(), field("x"))}))).beat(3, 1)
+    node = Node(windowed(window(by="lane")), Grouped(field("lane"), Together({"m": (Mean, field("x"))}))).beat(3, 1)
     node.admit(10, 1, lane=1).admit(11, 2, lane=2).admit(12, 3, lane=1).admit(20, 4, lane=1).run()
     assert node.results[0]["groups"] == {"1": {"m": 2.0}, "2": {"m": 2.0}}
 
@@ -105,13 +105,17 @@ def test_groups_and_a_users_own_aggregate() -> None:
 
 
 def test_an_aggregate_that_exits_costs_its_window_and_not_the_node() -> None:
-    class Leaves(Names):
-        def add(self, state: list[Any], source: int, payload: Any) -> None:
-            super().add(state, source, payload)
+    class Leaves(Values):
+        def add(self, source: int, payload: Any) -> None:
+            super().add(source, payload)
             if payload["x"] == 2:
                 raise SystemExit("enough")
 
-    node = Node(windowed(), Leaves()).beat(5, 1)
+    class Leaving:
+        def start(self) -> Leaves:
+            return Leaves()
+
+    node = Node(windowed(), Leaving()).beat(5, 1)
     node.admit(11, 1).admit(12, 2).admit(21, 3).admit(30, 4).run()
     assert boxes(node.results) == [(2, [3])] and node.ends() == [("skipped", 0), ("abandoned", 1), ("closed", 2)]
     assert node.records(records.Lost) == []
@@ -276,7 +280,7 @@ def test_origins_count_from_the_oldest_tuple_where_deadlines_do() -> None:
 
 
 def test_a_tuple_without_the_field_abandons_its_window() -> None:
-    node = Node(windowed(), Together({"m": (Mean(), field("speed"))})).beat(5, 1)
+    node = Node(windowed(), Together({"m": (Mean, field("speed"))})).beat(5, 1)
     node.admit(11, 1, speed=3).admit(12, 2).run()
     assert node.told()[-1] == ("abandoned", 1, 10, 20, "value", 1)
     assert node.loaded.windows[0].state.why == "a tuple without speed"

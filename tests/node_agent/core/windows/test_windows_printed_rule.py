@@ -41,7 +41,7 @@ def shed_in_runs(seed: int) -> tuple[dict[int, int], dict[int, int], Counter[int
     """(printed, completed, exact): tuples per closed window, of a stream where short runs are shed now and then."""
     random = Random(seed)
     printed, marks = Printed(), RemovedRanges(0)
-    it = time_windows(GRID, Together({"n": (Count(), None)}), Limits(0, 10_000))
+    it = time_windows(GRID, Together({"n": (Count, None)}), Limits(0, 10_000))
     it.begin(0, 0, 0)
     exact: Counter[int] = Counter()
     origin = left = 0

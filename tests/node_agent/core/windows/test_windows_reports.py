@@ -19,7 +19,7 @@ from tests.sentences import Wording
 
 SAID = Wording("engine", "window reports")
 
-COUNT = Together({"n": (Count(), None)})
+COUNT = Together({"n": (Count, None)})
 
 
 def counted(commands: list[Command]) -> list[tuple[int, int]]:
@@ -43,7 +43,7 @@ def test_no_order_of_reports_within_the_wait_changes_a_result(seed: int) -> None
             number += run if what == "r" else 1
     results = []
     for turn in range(2):
-        aggregate = Together({"v": (Mean(), field("v"))})
+        aggregate = Together({"v": (Mean, field("v"))})
         it = time_windows(Grid(12, 5), aggregate, Limits(6, 1000), 2)
         commands: list[Command] = []
         for source in range(2):
@@ -60,7 +60,7 @@ def test_no_order_of_reports_within_the_wait_changes_a_result(seed: int) -> None
                 it.present(source, at, 0, number, origin, {"v": origin / 7})
             commands += it.take()
         results.append({
-            each.window.number: aggregate.result(each.window.state) for each in commands if isinstance(each, Closed)
+            each.window.number: each.window.state.result() for each in commands if isinstance(each, Closed)
         })  # fmt: skip
     assert results[0] == results[1]
 
@@ -189,7 +189,7 @@ def test_count_windows_stay_exact_after_a_gap_and_a_restart(oldest: bool) -> Non
     it.present(0, 42, 2, 2, 42, ((0, 2, 2), 0))
     closed = [each.window for each in it.take() if isinstance(each, Closed)]
     assert [(each.number, each.epoch, each.start - each.base) for each in closed] == [(0, 1, 0), (2, 1, 4), (4, 2, 0)]
-    assert [[name[2] for name in each.state[0]] for each in closed] == [[0, 1, 2], [4, 5, 6], [0, 2]]
+    assert [[name[2] for name in each.state.result()["result"]] for each in closed] == [[0, 1, 2], [4, 5, 6], [0, 2]]
 
 
 def test_a_sized_window_is_as_long_as_its_first_tuple_says() -> None:
@@ -198,7 +198,7 @@ def test_a_sized_window_is_as_long_as_its_first_tuple_says() -> None:
     for number, (origin, length) in enumerate([(2, 4), (3, 99), (4, 99), (12, 99), (29, 1), (60, 1)]):
         it.present(0, origin, 0, number, origin, ((0, 0, number), length))
     closed = {each.window.number: each.window for each in it.take() if isinstance(each, Closed)}
-    assert [(closed[i].end, [name[2] for name in closed[i].state[0]]) for i in range(4)] == [
+    assert [(closed[i].end, [name[2] for name in closed[i].state.result()["result"]]) for i in range(4)] == [
         (4, [0, 1]), (30, [3, 4]), (21, []), (50, []),
     ]  # fmt: skip
 

@@ -225,10 +225,10 @@ def check(made: World, commands: list[Command]) -> tuple[int, int]:
     if made.kind != "count":
         numbers = opened | set(ended)
         assert sorted(numbers) == list(range(min(numbers, default=0), max(numbers, default=-1) + 1))
-    aggregate = Users(Names(), made.sources)
     for command in commands:
         if isinstance(command, Closed):
-            got = aggregate.result(command.window.state)["result"]
+            got = command.window.state.result()["result"]
+            assert isinstance(got, list)
             window = command.window
             assert got == exact(made, window.number, window.epoch, window.start - window.base), (window, made)
             assert window.count == len(got)

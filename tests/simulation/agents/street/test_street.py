@@ -43,3 +43,9 @@ def test_everything_happens_in_some_seed() -> None:
         fired.update(outcome.fired)
         fired.update(outcome.counts)
     assert not STREET.missing(fired)
+
+
+def test_a_peer_that_moved_is_found_after_an_older_plan_is_told_again() -> None:
+    """Of that seed: a runtime crashes while the plan drains whose routes have the peer's old address."""
+    outcome = run(90025, ["crash_running", "freeze_supervisor", "redeploy", "moved"])
+    assert not outcome.problems, outcome.told

@@ -1,0 +1,1 @@
+"""The tables of a report, as Parquet files for notebooks and SQL."""

@@ -1,0 +1,84 @@
+"""Rows of the tables that a `Report` fills, by column."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator, Mapping
+from dataclasses import asdict
+
+from coordinator.report.counts import QUANTILES as POINTS
+from coordinator.report.report_document import Report
+from coordinator.report.result_tables import columns
+from coordinator.report.result_tables.columns import ResultTable
+
+Row = dict[str, object]
+
+
+def rows_of(report: Report) -> Iterator[tuple[ResultTable, list[Row]]]:
+    """Each of these tables with its rows."""
+    for table, made in MADE.items():
+        yield table, list(made(report))
+
+
+def _outputs(report: Report) -> Iterator[Row]:
+    query = {output: name for name, each in report.queries.items() for output in each.outputs}
+    for name, found in report.outputs.items():
+        lo, hi = found.missed_of_offered or (None, None)
+        known = {column.name: getattr(found, column.name, None) for column in columns.OUTPUTS.columns}
+        yield known | {
+            "output": name, "query": query.get(name, ""), "missed_of_offered_lo": lo, "missed_of_offered_hi": hi,
+        }  # fmt: skip
+
+
+def _quantiles(report: Report) -> Iterator[Row]:
+    for name, found in report.outputs.items():
+        for number, latency_ns in enumerate(found.quantiles_ns, start=1):
+            yield {"output": name, "share": number / POINTS, "latency_ns": latency_ns}
+
+
+def _hops(report: Report) -> Iterator[Row]:
+    for name, found in report.latency_breakdowns.items():
+        for hop in found.hops:
+            yield {"output": name} | asdict(hop)
+
+
+def _sources(report: Report) -> Iterator[Row]:
+    for name, found in report.offered.items():
+        yield {
+            "source": name, "offered": found.offered, "admitted": found.admitted,
+            "refused": sum(found.refused.values()), "policed": found.policed,
+        }  # fmt: skip
+
+
+def _refusals(report: Report) -> Iterator[Row]:
+    for name, found in report.offered.items():
+        for reason, tuples in found.refused.items():
+            yield {"source": name, "reason": reason, "tuples": tuples}
+
+
+def _windows(report: Report) -> Iterator[Row]:
+    for output, found in report.outputs.items():
+        for operator, each in found.windows.items():
+            known = {column.name: getattr(each, column.name, None) for column in columns.WINDOWS.columns}
+            yield known | {"output": output, "operator": operator, "abandoned": sum(each.abandoned.values())}
+
+
+def _ledger(report: Report) -> Iterator[Row]:
+    books = report.conservation
+    for outcome, n in books.by_outcome.items():
+        if outcome not in {"shed", "lost"}:
+            yield {"outcome": outcome, "cause": "", "obligations": n}
+    for key, n in books.by_cause.items():
+        outcome, _, cause = key.partition("(")
+        yield {"outcome": outcome, "cause": cause.removesuffix(")"), "obligations": n}
+
+
+def _completeness(report: Report) -> Iterator[Row]:
+    for each in report.completeness.incarnations:
+        yield {column.name: getattr(each, column.name) for column in columns.COMPLETENESS.columns}
+
+
+MADE: Mapping[ResultTable, Callable[[Report], Iterator[Row]]] = {
+    columns.OUTPUTS: _outputs, columns.QUANTILES: _quantiles, columns.HOPS: _hops, columns.SOURCES: _sources,
+    columns.REFUSALS: _refusals, columns.WINDOWS: _windows, columns.LEDGER: _ledger,
+    columns.COMPLETENESS: _completeness,
+}  # fmt: skip

@@ -1,0 +1,51 @@
+"""Writes the tables into `RUN/tables`, a folder each. A command that is killed, or a full disk, leaves the tables that
+were there."""
+
+from __future__ import annotations
+
+import secrets
+import shutil
+from collections.abc import Iterator
+from contextlib import contextmanager, suppress
+from pathlib import Path
+
+import pyarrow as pa
+import pyarrow.parquet as pq
+
+from coordinator.errors import unwritable
+from coordinator.report.report_document import Report
+from coordinator.report.result_tables.columns import ResultTable
+from coordinator.report.result_tables.report_rows import rows_of
+
+FOLDER, PART = "tables", "part-0000.parquet"
+
+
+@contextmanager
+def replaced(run: Path) -> Iterator[Path]:
+    """A folder that takes the place of `RUN/tables` at the end, if all goes well. Raises CoordinatorError where it
+    cannot be written."""
+    folder, name = run / FOLDER, secrets.token_hex(4)
+    new, old = folder.with_name(f".{FOLDER}-{name}"), folder.with_name(f".{FOLDER}-{name}-old")
+    try:
+        new.mkdir()
+        yield new
+        with suppress(FileNotFoundError):
+            folder.rename(old)
+        new.rename(folder)
+    except OSError as error:
+        raise unwritable(folder, error) from error
+    finally:
+        for left in (new, old):
+            shutil.rmtree(left, ignore_errors=True)
+
+
+def write_report(folder: Path, report: Report) -> None:
+    """The tables that are made of a report. Raises OSError."""
+    for table, rows in rows_of(report):
+        write_table(folder, table, pa.Table.from_pylist(rows, schema=table.schema))
+
+
+def write_table(folder: Path, table: ResultTable, rows: pa.Table) -> None:
+    """One table. Raises OSError."""
+    (folder / table.name).mkdir()
+    pq.write_table(rows, folder / table.name / PART, compression="zstd")

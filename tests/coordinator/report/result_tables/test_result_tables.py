@@ -1,0 +1,116 @@
+"""The tables of a report: equal for both engines, in step with report.json, and read by what users have."""
+
+from __future__ import annotations
+
+import json
+import os
+import random
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import duckdb
+import pyarrow.parquet as pq
+import pytest
+
+from coordinator.errors import CoordinatorError
+from coordinator.report.command import publish
+from coordinator.report.facts.reader import Run, read_run
+from coordinator.report.result_tables import write_tables
+from coordinator.report.result_tables.columns import RESULTS, TABLES
+from coordinator.report.result_tables.result_rows import ResultRows
+from coordinator.report.spark.spark_choice import SparkChoice
+from coordinator.report.verdict import verdict
+from infra import table_reference
+from tests.coordinator.report.spark.test_report_spark import random_run
+from tests.coordinator.report.synthetic import play, random_document
+
+if TYPE_CHECKING:
+    from pyspark.sql import SparkSession
+
+ROOT = Path(__file__).parents[4]
+QUERIES = sorted((ROOT / "docs" / "queries").glob("*.sql"))
+
+
+@pytest.fixture
+def run(tmp_path: Path) -> Run:
+    return read_run(play(random_document(2), 2, tuples=40).save(tmp_path / "run"))
+
+
+def published(run: Run) -> dict[str, Any]:
+    publish([run], "python", SparkChoice(), lambda _: None)
+    found: dict[str, Any] = json.loads((run.path / "report.json").read_text())
+    return found
+
+
+def rows(run: Run, query: str) -> list[tuple[Any, ...]]:
+    return duckdb.connect().execute(query.replace("tables/", f"{run.path}/tables/")).fetchall()
+
+
+def test_every_table_has_the_columns_that_the_reference_page_names(run: Run) -> None:
+    published(run)
+    for table in TABLES:
+        found = duckdb.connect().execute(f"DESCRIBE FROM '{run.path}/tables/{table.name}/*.parquet'").fetchall()
+        assert [row[0] for row in found] == [column.name for column in table.columns], table.name
+    assert (ROOT / table_reference.PAGE).read_text(encoding="utf-8") == table_reference.page()
+
+
+def test_results_are_counted_as_report_json_has_them(run: Run) -> None:
+    outputs = published(run)["outputs"]
+    found = rows(run, "SELECT output, outcome, count(*) FROM 'tables/results/*.parquet' GROUP BY ALL")
+    for name, each in outputs.items():
+        ends = {outcome: n for output, outcome, n in found if output == name}
+        assert ends.get("met", 0) == each["met"] and ends.get("late", 0) == each["late"]
+        assert ends.get("shed", 0) + ends.get("policed", 0) == each["shed"]
+    assert sum(n for _, outcome, n in found if outcome in {"met", "late"}) > 0
+    (slowest,) = rows(run, "SELECT max(latency_hi_ns) FROM 'tables/results/*.parquet'")
+    assert slowest[0] == max(each["latency_ns"]["max"] or 0 for each in outputs.values())
+
+
+def test_the_ledger_sums_to_the_obligations(run: Run) -> None:
+    books = published(run)["conservation"]
+    ((n,),) = rows(run, "SELECT sum(obligations)::BIGINT FROM 'tables/ledger/*.parquet'")
+    assert n == sum(books["by_outcome"].values())
+
+
+@pytest.mark.parametrize("query", QUERIES, ids=lambda path: path.stem)
+def test_example_queries_run_and_give_rows(query: Path, run: Run) -> None:
+    published(run)
+    assert rows(run, query.read_text(encoding="utf-8"))
+
+
+def test_both_engines_write_the_same_results(spark: SparkSession, tmp_path: Path, seed: int) -> None:
+    from coordinator.report.spark.spark import verdicts
+
+    dice = random.Random(seed)
+    runs = [random_run(dice.randrange(1 << 30), tmp_path / f"run-{number}") for number in range(3)]
+    folders = [run.path / "new" for run in runs]
+    for folder in folders:
+        folder.mkdir()
+    verdicts(spark, runs, tables=folders)
+    for run, folder in zip(runs, folders, strict=True):
+        kept = ResultRows(run.plan)
+        verdict(run, kept.add)
+        found = pq.read_table(folder / RESULTS.name)
+        assert found.schema.names == RESULTS.schema.names
+        assert sorted(map(repr, found.to_pylist())) == sorted(map(repr, kept.table().to_pylist()))
+
+
+def test_a_report_that_fails_leaves_the_tables_that_were_there(run: Run) -> None:
+    published(run)
+    before = rows(run, "FROM 'tables/outputs/*.parquet'")
+    with pytest.raises(KeyboardInterrupt), write_tables.replaced(run.path) as folder:
+        (folder / "outputs").mkdir()
+        raise KeyboardInterrupt
+    assert rows(run, "FROM 'tables/outputs/*.parquet'") == before
+    assert [path.name for path in run.path.glob(".tables*")] == []
+
+
+@pytest.mark.skipif(os.geteuid() == 0, reason="root may write anywhere")
+def test_a_folder_that_cannot_be_written_is_said(run: Run) -> None:
+    run.path.chmod(0o500)
+    try:
+        with pytest.raises(CoordinatorError) as caught:
+            published(run)
+        assert caught.value.mistakes[0].code == "unwritable"
+    finally:
+        run.path.chmod(0o700)
