@@ -2,7 +2,7 @@
 
 from collections.abc import Iterator
 
-from coordinator.report.result_tables.columns import TABLES, ResultTable
+from coordinator.report.result_tables.table_columns import TABLES, ResultTable
 
 PAGE = "docs/reference/report_tables.md"
 HEAD = """\
@@ -17,7 +17,7 @@ by hundred tuples](../queries/missed_by_hundred.sql). Times are nanoseconds. Nul
 nobody opened, sources whose node lacks records) is counted in `outputs` alone. On a cluster with `--copy-to`, Spark
 writes `results` there.
 
-This page is made from `coordinator/report/result_tables/columns.py` by `python -m infra.generate`.
+This page is made from `coordinator/report/result_tables/table_columns.py` by `python -m infra.generate`.
 """
 
 

@@ -14,8 +14,8 @@ from coordinator.report.facts.reader import Run
 from coordinator.report.page.page import page
 from coordinator.report.report_document import Report
 from coordinator.report.result_tables import write_tables
-from coordinator.report.result_tables.columns import RESULTS
 from coordinator.report.result_tables.result_rows import ResultRows
+from coordinator.report.result_tables.table_columns import RESULTS
 from coordinator.report.spark.spark_choice import SparkChoice
 from coordinator.report.summary.lost import with_logs
 from protos.json_shape import Json
@@ -40,8 +40,8 @@ def publish(
         tables = [folders.enter_context(write_tables.replaced(run.path)) for run in runs]
         reports = judge(runs, engine, choice, progress, tables)
         progress("tables")
-        for folder, report in zip(tables, reports, strict=True):
-            write_tables.write_report(folder, report)
+        for folder, run, report in zip(tables, runs, reports, strict=True):
+            write_tables.write_report(folder, run, report)
     return Published(reports, write(runs, reports, output, progress))
 
 
@@ -109,10 +109,11 @@ def _with_spark(
     from coordinator.report.spark.spark_session import session
 
     progress(f"{records} records; Spark starts")
+    results = [folder / RESULTS.name for folder in tables]
     with session(choice, records) as spark:
         from coordinator.report.spark.spark import verdicts
 
-        return verdicts(spark, runs, choice, lambda text: progress(f"Spark: {text}"), tables)
+        return verdicts(spark, runs, choice, lambda text: progress(f"Spark: {text}"), results)
 
 
 def _replayed(run: Run, progress: Progress) -> Json:

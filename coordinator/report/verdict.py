@@ -18,7 +18,7 @@ from coordinator.report.ledger.interval_set import intervals
 from coordinator.report.ledger.latency_breakdown import break_down
 from coordinator.report.ledger.ledger import keep
 from coordinator.report.ledger.reconciliation import seen_filtering
-from coordinator.report.ledger.results import Told, expect
+from coordinator.report.ledger.results import ResultListener, expect
 from coordinator.report.ledger.seen import see
 from coordinator.report.ledger.witnesses import lacking_sources
 from coordinator.report.report_document import Report
@@ -26,7 +26,7 @@ from coordinator.report.summary.assembly import assemble
 from protos.records import PLAN_EPOCH_MASK, STATE_CRASHED, STATE_DRAINING, Gap, Load, Plan, Record
 
 
-def verdict(run: Run, told: Told | None = None) -> Report:
+def verdict(run: Run, told: ResultListener | None = None) -> Report:
     """Both ledgers and the latency breakdown of one run. told: hears of each expected result."""
     counts = Counts()
     scans: list[Scan] = []

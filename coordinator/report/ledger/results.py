@@ -25,7 +25,7 @@ def instant(value: int) -> int:
     return max(-INSTANT_LIMIT, min(INSTANT_LIMIT, value))
 
 
-class Told(Protocol):
+class ResultListener(Protocol):
     """Hears of each expected result: its output, its tuple (source, epoch, seq), and its latency; None: not
     delivered."""
 
@@ -36,7 +36,7 @@ class Told(Protocol):
 
 def expect(
     ledger: Ledger, rows: Iterable[Row], counts: Counts, idle: frozenset[Window] = frozenset(),
-    told: Told | None = None,
+    told: ResultListener | None = None,
 ) -> dict[Key, int | None]:  # fmt: skip
     """Count the expected results into `counts`. Returns them with the latency's upper bound [ns]; None: not
     delivered. idle: windows that count as no answer of theirs."""
@@ -66,7 +66,7 @@ def expect(
     return _count(ledger, answers, counts, idle)
 
 
-def _tell(ledger: Ledger, answers: dict[Key, Answer], told: Told) -> None:
+def _tell(ledger: Ledger, answers: dict[Key, Answer], told: ResultListener) -> None:
     for (output, source, epoch, seq, ordinal), (answer, latency) in answers.items():
         lineage = (source, epoch, seq)
         if answer == Rank.DELIVERED:

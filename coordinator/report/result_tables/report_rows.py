@@ -7,16 +7,15 @@ from dataclasses import asdict
 
 from coordinator.report.counts import QUANTILES as POINTS
 from coordinator.report.report_document import Report
-from coordinator.report.result_tables import columns
-from coordinator.report.result_tables.columns import ResultTable
+from coordinator.report.result_tables import table_columns as columns
+from coordinator.report.result_tables.table_columns import ResultTable
 
 Row = dict[str, object]
 
 
-def rows_of(report: Report) -> Iterator[tuple[ResultTable, list[Row]]]:
+def rows_of(report: Report) -> dict[ResultTable, list[Row]]:
     """Each of these tables with its rows."""
-    for table, made in MADE.items():
-        yield table, list(made(report))
+    return {table: list(made(report)) for table, made in MADE.items()}
 
 
 def _outputs(report: Report) -> Iterator[Row]:
@@ -72,6 +71,22 @@ def _ledger(report: Report) -> Iterator[Row]:
         yield {"outcome": outcome, "cause": cause.removesuffix(")"), "obligations": n}
 
 
+def _misses(report: Report) -> Iterator[Row]:
+    for miss in report.misses.worst if report.misses else ():
+        told = {name: getattr(miss, name) for name in ("output", "source", "epoch", "seq", "ordinal", "outcome")}
+        for rank, cause in enumerate(miss.causes):
+            yield told | {
+                "latency_ns": miss.latency_ns, "rank": rank, "cause": cause.kind, "node": cause.node,
+                "subject": cause.subject, "ns": cause.ns, "text": cause.text,
+            }  # fmt: skip
+
+
+def _causes(report: Report) -> Iterator[Row]:
+    for output, causes in (report.misses.by_cause if report.misses else {}).items():
+        for cause, results in causes.items():
+            yield {"output": output, "cause": cause, "results": results}
+
+
 def _completeness(report: Report) -> Iterator[Row]:
     for each in report.completeness.incarnations:
         yield {column.name: getattr(each, column.name) for column in columns.COMPLETENESS.columns}
@@ -80,5 +95,5 @@ def _completeness(report: Report) -> Iterator[Row]:
 MADE: Mapping[ResultTable, Callable[[Report], Iterator[Row]]] = {
     columns.OUTPUTS: _outputs, columns.QUANTILES: _quantiles, columns.HOPS: _hops, columns.SOURCES: _sources,
     columns.REFUSALS: _refusals, columns.WINDOWS: _windows, columns.LEDGER: _ledger,
-    columns.COMPLETENESS: _completeness,
+    columns.MISSES: _misses, columns.CAUSES: _causes, columns.COMPLETENESS: _completeness,
 }  # fmt: skip

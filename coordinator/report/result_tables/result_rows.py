@@ -6,7 +6,7 @@ import pyarrow as pa
 
 from coordinator.report.counts import INSTANT_LIMIT, Rank
 from coordinator.report.facts.plan_view import PlanView
-from coordinator.report.result_tables.columns import RESULTS
+from coordinator.report.result_tables.table_columns import RESULTS
 from protos.latency import Latency
 
 

@@ -13,9 +13,10 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 
 from coordinator.errors import unwritable
+from coordinator.report.facts.reader import Run
 from coordinator.report.report_document import Report
-from coordinator.report.result_tables.columns import ResultTable
-from coordinator.report.result_tables.report_rows import rows_of
+from coordinator.report.result_tables import report_rows, unit_rows
+from coordinator.report.result_tables.table_columns import ResultTable
 
 FOLDER, PART = "tables", "part-0000.parquet"
 
@@ -39,9 +40,9 @@ def replaced(run: Path) -> Iterator[Path]:
             shutil.rmtree(left, ignore_errors=True)
 
 
-def write_report(folder: Path, report: Report) -> None:
-    """The tables that are made of a report. Raises OSError."""
-    for table, rows in rows_of(report):
+def write_report(folder: Path, run: Run, report: Report) -> None:
+    """The tables that are made of a report, and of its run's records. Raises OSError."""
+    for table, rows in (report_rows.rows_of(report) | unit_rows.rows_of(run)).items():
         write_table(folder, table, pa.Table.from_pylist(rows, schema=table.schema))
 
 

@@ -30,8 +30,7 @@ from coordinator.report.facts.problems import FIRST_OF_WITNESSES, Problem
 from coordinator.report.facts.reader import Run
 from coordinator.report.ledger.witnesses import lacking_sources
 from coordinator.report.report_document import Report
-from coordinator.report.result_tables.columns import RESULTS
-from coordinator.report.spark import result_rows, shared_files, spark_counts, spark_records
+from coordinator.report.spark import shared_files, spark_counts, spark_records, spark_result_rows
 from coordinator.report.spark import spark_ledger as ledger
 from coordinator.report.spark import spark_results as results
 from coordinator.report.spark.shared_files import SharedFiles
@@ -60,9 +59,10 @@ WIDTH = 9  # integers per row that an aggregate brings back
 
 def verdicts(
     spark: SparkSession, runs: Sequence[Run], choice: SparkChoice = HERE, progress: Progress = lambda _: None,
-    tables: Sequence[Path] = (),
+    results_to: Sequence[Path] = (),
 ) -> list[Report]:  # fmt: skip
-    """One verdict per run, in order; as `verdict.verdict` gives it. tables: a folder per run for its results."""
+    """One verdict per run, in order; as `verdict.verdict` gives it. results_to: a folder per run for a
+    table of its results."""
     held: list[DataFrame] = []
     with shared_files.on(spark, choice, runs[0].path) as files:
 
@@ -71,7 +71,7 @@ def verdicts(
             return held[-1]
 
         try:
-            return _verdicts(spark, runs, files, persist, progress, tables)
+            return _verdicts(spark, runs, files, persist, progress, results_to)
         finally:
             for frame in held:
                 frame.unpersist()
@@ -79,7 +79,7 @@ def verdicts(
 
 def _verdicts(
     spark: SparkSession, runs: Sequence[Run], files: SharedFiles, persist: Persist, progress: Progress,
-    folders: Sequence[Path],
+    results_to: Sequence[Path],
 ) -> list[Report]:  # fmt: skip
     progress("traces to parquet")
     tables = plans(spark, runs)
@@ -110,9 +110,9 @@ def _verdicts(
         note(counts[row.run], row.what, [row[f"v{i}"] for i in range(WIDTH)])
     for each in counts:
         each.problems.sort()
-    for number, (run, folder) in enumerate(zip(runs, folders, strict=False)):
-        found = result_rows.named(spark, answers.where(col("run") == lit(number)), run.plan)
-        files.write(found, folder / RESULTS.name, run.name, progress)
+    for number, (run, folder) in enumerate(zip(runs, results_to, strict=False)):
+        found = spark_result_rows.named(spark, answers.where(col("run") == lit(number)), run.plan)
+        files.write(found, folder, run.name, progress)
     return [assemble(run, each) for run, each in zip(runs, counts, strict=True)]
 
 
