@@ -23,6 +23,7 @@ from coordinator.report.report_document import CauseKind
 from protos import records as rec
 
 NEARLY = 0.5  # of what a result was late by
+MINOR = 0.1  # of its latency: what took less is no main cause, although it was late by less than that
 EARLY = 0.5  # of its deadline, before which a tuple was given up although it was not late yet
 FULL = 0.95  # of a core's time
 MOST_CAUSES = 6
@@ -131,6 +132,8 @@ class Judge:
 
     def _main(self, shared: Shared, latency_ns: int, over_ns: int) -> Found:
         beyond = next(largest(shared.beyond), None)
+        if beyond is not None and beyond[1] < MINOR * latency_ns:
+            beyond = None
         if beyond is not None and beyond[1] >= over_ns:
             return Found(*beyond)
         spell = self._spell(shared)
