@@ -133,6 +133,8 @@ def _balance(books: Conservation) -> str:
     what = counted(books.admitted - books.windows, "tuple")
     if books.windows:
         what += f" and {counted(books.windows, 'window')}"
+    if books.word == "nothing admitted":
+        return "nothing was admitted, so there is nothing to balance"
     if books.balanced:
         return f"balanced: {what} admitted, each accounted for"
     return f"NOT balanced: {what} admitted, {counted(books.problem_count, 'contradiction')}"

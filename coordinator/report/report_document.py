@@ -180,6 +180,13 @@ class Conservation:
     problems: tuple[str, ...]
     contradictions: tuple[Contradiction, ...]
 
+    @property
+    def word(self) -> Literal["balanced", "not balanced", "nothing admitted"]:
+        """For people: nothing balances where nothing was admitted."""
+        if not self.balanced:
+            return "not balanced"
+        return "balanced" if self.admitted > self.windows else "nothing admitted"
+
 
 @dataclass(frozen=True, slots=True)
 class TraceState:

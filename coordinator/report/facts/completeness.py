@@ -1,15 +1,19 @@
 """Is a trace whole? One judgement per incarnation, from counts that either engine gathers.
 
 A trace is whole when as many usable records were found as run.json says were written, none was dropped or lost on its
-node (GAP), every
-LOAD record stands where it says it does, and every record's plan epoch is named by a PLAN record of that incarnation.
+node (GAP), every LOAD record stands where it says it does, and every record's plan epoch is named by a PLAN record of
+that incarnation.
 """
 
 from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass, field
 from enum import IntEnum
 
+import numpy as np
+
+from coordinator.report.facts.raw import raw_records
 from coordinator.report.facts.reader import Incarnation, Run
+from coordinator.report.landing.record_array import usable_records, value
 from coordinator.report.report_document import Completeness, TraceState
 from protos import records as rec
 
@@ -18,6 +22,8 @@ LEDGER_KINDS = (
 )  # fmt: skip
 ADMITTED_UNDER = (rec.STATE_COMMITTED, rec.STATE_DRAINING, rec.STATE_DRAINED)
 NOT_OVER = "not over when the trace was collected"
+SHORT = 10_000  # records of a trace that may have no LOAD record, of which a runtime writes one a second
+LEAST_BACKWARDS = 5  # instances that began before the one that stands before them; a changed record makes two of them
 FACT_KINDS = (rec.WINDOW, rec.DEGRADED, rec.REFUSED)  # in no ledger of admitted tuples
 
 
@@ -52,13 +58,15 @@ class Scan:
 
 @dataclass(frozen=True)
 class Trace:
-    """An incarnation, judged. faults: what makes the run unbalanced; why: what makes the trace incomplete."""
+    """An incarnation, judged. faults: what makes the run unbalanced; why: what makes the trace incomplete; reordered:
+    all of its records are there, in another order than that in which they were written."""
 
     incarnation: Incarnation
     scan: Scan
     status: Status
     faults: tuple[str, ...] = field(default=())
     why: tuple[str, ...] = field(default=())
+    reordered: bool = False
 
     @property
     def whole(self) -> bool:
@@ -85,7 +93,8 @@ def judge(incarnation: Incarnation, scan: Scan, node: str) -> Trace:
         why.append("nobody knows how many records it wrote")
     elif said.reachable and said.collected and said.records != scan.found:
         faults.append(f"{place}: run.json says {said.records} records, {scan.found} were found")
-    if scan.misplaced and not scan.gaps:
+    mixed_up = reordered(incarnation, scan)
+    if scan.misplaced and not scan.gaps and not mixed_up:
         at, says = scan.misplaced
         faults.append(f"{place}: LOAD record number {said.first + at} says that {says} records were written before it")
     if scan.unnamed and said.first:
@@ -101,7 +110,27 @@ def judge(incarnation: Incarnation, scan: Scan, node: str) -> Trace:
     status = Status.CRASHED if crashed else Status.CLEAN
     if faults or not known:
         status = Status.DAMAGED if known else Status.UNKNOWN
-    return Trace(incarnation, scan, status, tuple(faults), tuple(why))
+    if mixed_up:
+        why.append("its records are not in the order in which they were written; all of them are there")
+    return Trace(incarnation, scan, status, tuple(faults), tuple(why), mixed_up)
+
+
+def reordered(incarnation: Incarnation, scan: Scan) -> bool:
+    """Whether all records are there, and their order is lost. A LOAD record, which tells how many were written before
+    it, is out of its place then, or the trace is too short for one. Several of them, or many instances, do not follow
+    one another. One record that was changed, and some that were left out with others put in, look otherwise."""
+    suspect = scan.misplaced is not None or scan.found <= SHORT
+    if not suspect or scan.gaps or incarnation.declared.records != scan.found:
+        return False
+    raw = raw_records(incarnation)
+    places = np.flatnonzero(usable_records(raw) & (raw["kind"] == rec.LOAD))
+    before = value(raw[places], rec.Load.records_before).astype(np.int64)
+    wrong = before != incarnation.declared.first + places
+    if wrong.sum() > 1 and (np.diff(before) < 0).any():
+        return True
+    started = value(raw[usable_records(raw) & (raw["kind"] == rec.RAN)], rec.Ran.start_ns).astype(np.int64)
+    backwards = int((np.diff(started) < 0).sum())
+    return backwards >= LEAST_BACKWARDS and backwards * 10 > len(started)
 
 
 def _gaps(scan: Scan) -> Iterator[str]:

@@ -118,6 +118,9 @@ def _placement(names: Sequence[str], runs: Sequence[Run]) -> Table:
     return table
 
 
+LEDGER_COLOURS = {"balanced": "green", "not balanced": "red", "nothing admitted": "yellow"}
+
+
 def _conservation(names: Sequence[str], reports: Sequence[Report]) -> Table:
     table = Table(title="conservation", title_justify="left")
     for column in ("run", "admitted", "accounted", "ends", "ledger", "trace"):
@@ -128,7 +131,7 @@ def _conservation(names: Sequence[str], reports: Sequence[Report]) -> Table:
         ends = ", ".join(f"{n} {cause_text(outcome)}" for outcome, n in {**outcomes, **books.by_cause}.items())
         table.add_row(
             escape(name), _admitted(books), str(books.accounted), ends,
-            "[green]balanced[/]" if books.balanced else "[red]not balanced[/]",
+            f"[{LEDGER_COLOURS[books.word]}]{books.word}[/]",
             "complete" if whole else "[yellow]incomplete[/]",
         )  # fmt: skip
     return table

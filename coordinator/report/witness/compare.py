@@ -27,7 +27,7 @@ def compare(plan: PlanView, traces: Sequence[Trace]) -> Witnessed:
     told = {
         Problem(int(fault), int(inc), int(kind), int(source), int(epoch), int(seq), int(ordinal), 1)
         for fault, wrong in (
-            *instants.compare(plan, found),
+            *instants.compare(plan, traces, found),
             *origins.compare(plan, traces, found),
             *links.compare(found),
             *ends.compare(plan, traces, found),

@@ -7,11 +7,12 @@ they are about, but for what is drained from the sockets as an instance ends.
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 
 import numpy as np
 
+from coordinator.report.facts.completeness import Trace
 from coordinator.report.facts.plan_view import OUTPUT, PlanView, consumer_parts
 from coordinator.report.facts.problems import Fault
 from coordinator.report.witness.keys import LEAST, MOST, Bools, Ints, Pairs
@@ -22,12 +23,16 @@ from protos.records import Admitted, Lost, Ran
 Found = tuple[Fault, Rows]
 
 
-def compare(plan: PlanView, found: Rows) -> Iterator[Found]:
+def compare(plan: PlanView, traces: Sequence[Trace], found: Rows) -> Iterator[Found]:
     """Rows whose instants contradict others'."""
-    ran = instances(found)
     yield Fault.BEFORE_ITS_CAUSE, found.where(_too_early(found))
+    mixed_up = [trace.incarnation.number for trace in traces if trace.reordered]
+    ordered = found.where(~np.isin(found.inc, mixed_up)) if mixed_up else found
+    ran = instances(ordered)
     yield Fault.OVERLAP, ran.rows.where(_overlapping(ran))
-    yield Fault.OUT_OF_ORDER, found.where(_out_of_order(found, ran))
+    yield Fault.OUT_OF_ORDER, ordered.where(_out_of_order(ordered, ran))
+    if mixed_up:
+        ran = instances(found)
     outputs = found.of(rec.OUTPUT)
     yield Fault.OUTSIDE_ITS_RUN, outputs.where(_outside(plan, outputs, ran))
 

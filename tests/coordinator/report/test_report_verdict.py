@@ -2,7 +2,9 @@
 
 import json
 from collections.abc import Callable
+from dataclasses import replace
 from pathlib import Path
+from random import Random
 from typing import Any
 
 import pytest
@@ -418,3 +420,15 @@ def test_the_blame_split_adds_up_on_a_chain(tmp_path: Path) -> None:
     assert {hop["kind"] for hop in hops} >= {"age", "queue", "run", "rest"}
     assert sum(hop["share"] for hop in hops) == pytest.approx(1.0)
     assert all(hop["share"] >= 0 for hop in hops)
+
+
+@pytest.mark.parametrize("number", [1, 2, 3])
+def test_records_in_any_order_are_the_same_run_and_their_order_is_said_to_be_lost(tmp_path: Path, number: int) -> None:
+    cluster = play(random_document(number), number, tuples=60)
+    before = verdict(read_run(cluster.save(tmp_path / "run")))
+    for node in cluster.all:
+        Random(number).shuffle(node.records)
+    after = verdict(read_run(cluster.save(tmp_path / "again" / "run")))
+    assert before.conservation.balanced and before.completeness.complete
+    assert not after.completeness.complete and "not in the order" in after.lacking[0]
+    assert replace(after, completeness=before.completeness, lacking=before.lacking) == before

@@ -106,3 +106,4 @@ def test_an_empty_run_has_no_verdict(tmp_path: Path) -> None:
     path = run.save(tmp_path / "run")
     done = report(path)
     assert isinstance(done.exception, UnbalancedError) and "no tuple was admitted" in str(done.exception)
+    assert "nothing admitted" in done.output and "balanced" not in done.output

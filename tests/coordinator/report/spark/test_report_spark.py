@@ -106,6 +106,17 @@ def one_record_missing(root: Path) -> list[Run]:
     return [read_run(path) for path, _ in write_missing(cluster, root)]
 
 
+def permuted(root: Path) -> list[Run]:
+    """Traces that are whole, their records in any order."""
+    runs = []
+    for seed in range(1, 4):
+        cluster = play(random_document(seed), seed, tuples=60)
+        for node in cluster.all:
+            random.Random(seed).shuffle(node.records)
+        runs.append(read_run(cluster.save(root / f"permuted-{seed}")))
+    return runs
+
+
 def refusals(root: Path) -> list[Run]:
     """Of sources, windows and sources that are none; with words that damage made."""
     runs = []
@@ -193,6 +204,7 @@ FAMILIES: dict[str, Callable[[Path], Sequence[Run]]] = {
     "deepest ordinals": lambda root: [deepest(root)],
     "altered": alterations,
     "one record missing": one_record_missing,
+    "permuted": permuted,
 }
 
 
