@@ -25,6 +25,7 @@ from tests.coordinator.report.blame import constructed, faulty, struck_agents
 from tests.coordinator.report.blame.score import drawn, score
 from tests.coordinator.report.synthetic import Cluster, everything, play, random_document
 from tests.coordinator.report.synthetic_windows import overloaded, play_windows
+from tests.coordinator.report.test_report_changes import changed
 from tests.sampling import sample
 
 GOAL = 0.9
@@ -106,6 +107,13 @@ def _empty(made: Cluster) -> Cluster:
     for node in made.all:
         node.records = []
     return made
+
+
+def test_runs_of_several_plans_have_as_many_as_the_verdict_counts(tmp_path: Path) -> None:
+    changed(tmp_path / "run", 2, loss=0.2)
+    _, report, found = judged(tmp_path / "run")
+    lost = {name: output.lost for name, output in report.outputs.items() if output.lost}
+    assert lost and {name: found.by_cause[name]["link"] for name in lost} == lost
 
 
 def test_windows_have_causes_too(tmp_path: Path) -> None:
