@@ -43,7 +43,12 @@ def expect(
     answers: dict[Key, Answer] = {}
 
     def answer(key: Key, new: Answer) -> None:
-        answers[key] = min(answers.get(key, new), new)
+        rank, latency = answers.get(key, new)
+        if rank == new[0] == Rank.DELIVERED:  # the first of several copies came no earlier, and no later, than any did
+            least_ns, most_ns = min(latency.least_ns, new[1].least_ns), min(latency.most_ns, new[1].most_ns)
+            answers[key] = rank, Latency(most_ns, least_ns)
+        else:
+            answers[key] = min((rank, latency), new)
 
     for incarnation, r in rows:
         if type(r) is not Output:

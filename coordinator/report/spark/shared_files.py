@@ -14,7 +14,7 @@ from typing import Any
 
 from py4j.protocol import Py4JJavaError
 from pyspark import StorageLevel
-from pyspark.sql import DataFrame, SparkSession
+from pyspark.sql import DataFrame, Row, SparkSession
 
 from coordinator.errors import CoordinatorError, Mistake
 from coordinator.report.landing import seal
@@ -35,14 +35,15 @@ class SharedFiles:
         assert spark.sparkContext._jvm is not None
         self._jvm: Any = spark.sparkContext._jvm
         self._session = self._jvm.org.apache.spark.sql.classic.SparkSession.active()
-        self._copy_to, self._scratch = copy_to, scratch
+        self._copy_to, self._scratch, self._held = copy_to, scratch, list[DataFrame]()
         if scratch is not None:
             spark.sparkContext.setCheckpointDir(scratch)
 
     def checkpoint(self, frame: DataFrame) -> DataFrame:
         """Its rows, computed once. Its plan ends there, so a frame that is built on it has a short plan."""
         if self._scratch is None:
-            return frame.localCheckpoint(eager=False, storageLevel=StorageLevel.MEMORY_AND_DISK)
+            self._held.append(frame.localCheckpoint(eager=False, storageLevel=StorageLevel.MEMORY_AND_DISK))
+            return self._held[-1]
         held = frame.persist(
             StorageLevel.MEMORY_AND_DISK
         )  # else the rows would be computed a second time to be written
@@ -50,6 +51,10 @@ class SharedFiles:
             return held.checkpoint(eager=True)
         finally:
             held.unpersist()
+
+    def collect(self, frame: DataFrame) -> list[Row]:
+        """The few rows of an aggregate."""
+        return frame.collect()
 
     def paths(self, landed: Landed, run: str, progress: Progress) -> list[str]:
         """The Parquet files of a run, as Spark reads them. Raises CopyError."""
@@ -98,6 +103,8 @@ class SharedFiles:
 
     def close(self) -> None:
         """Removes the frames."""
+        for frame in self._held:
+            frame.unpersist()
         if self._scratch is not None:
             self._files(self._scratch).delete(self._path(self._scratch), True)
 

@@ -35,7 +35,6 @@ from coordinator.report.spark import spark_ledger as ledger
 from coordinator.report.spark import spark_results as results
 from coordinator.report.spark.shared_files import SharedFiles
 from coordinator.report.spark.spark_choice import HERE, SparkChoice
-from coordinator.report.spark.spark_ledger import Persist
 from coordinator.report.spark.spark_records import LINEAGE, TUPLE, flagged, is_, value
 from coordinator.report.spark.spark_tables import (  # fmt: skip
     Plans,
@@ -63,24 +62,16 @@ def verdicts(
 ) -> list[Report]:  # fmt: skip
     """One verdict per run, in order; as `verdict.verdict` gives it. results_to: a folder per run for a
     table of its results."""
-    held: list[DataFrame] = []
     with shared_files.on(spark, choice, runs[0].path) as files:
-
-        def persist(frame: DataFrame) -> DataFrame:
-            held.append(files.checkpoint(frame))
-            return held[-1]
-
-        try:
-            return _verdicts(spark, runs, files, persist, progress, results_to)
-        finally:
-            for frame in held:
-                frame.unpersist()
+        return verdicts_with(spark, runs, files, progress, results_to)
 
 
-def _verdicts(
-    spark: SparkSession, runs: Sequence[Run], files: SharedFiles, persist: Persist, progress: Progress,
-    results_to: Sequence[Path],
+def verdicts_with(
+    spark: SparkSession, runs: Sequence[Run], files: SharedFiles, progress: Progress = lambda _: None,
+    results_to: Sequence[Path] = (),
 ) -> list[Report]:  # fmt: skip
+    """As `verdicts`; files: what holds frames and records."""
+    persist = files.checkpoint
     progress("traces to parquet")
     tables = plans(spark, runs)
     every = traces(spark, runs, files, progress)
@@ -88,7 +79,7 @@ def _verdicts(
     rows = mine.where(is_(*LEDGER_KINDS))
     done = persist(spark_records.instances(rows))
     progress("completeness")
-    judged, seen = scan(every, done, tables, runs)
+    judged, seen = scan(every, done, tables, runs, files)
     progress("ledgers")
     counts = [Counts(traces=each, filtering=frozenset(seen[n])) for n, each in enumerate(judged)]
     reach = [row for number, run in enumerate(runs) for row in reach_rows(number, run.plan, seen[number])]
@@ -97,8 +88,9 @@ def _verdicts(
     books = ledger.keep(rows, done, tables, statuses, nodes, second, persist)
     reached = small(spark, "run consumer kept output sure:bool", reach)
     answers = persist(results.expect(rows, books.misses, reached, tables, books.problems, slow))
-    parts = persist(results.stage_times(rows, answers, books.linked, tables))
-    told = gather(rows, books, answers, parts, tables) + overload(mine, answers, tables)
+    ranks = persist(results.ranked(answers.where("delivered")))
+    parts = persist(results.stage_times(rows, answers, ranks, books.linked, tables))
+    told = gather(rows, books, answers, ranks, parts, tables) + overload(mine, answers, tables)
     doubtful = [
         (number, source, source in run.plan.windows)
         for number, run in enumerate(runs)
@@ -106,7 +98,7 @@ def _verdicts(
     ]
     if doubtful:
         told += witnesses(rows, answers, small(spark, "run source window:bool", doubtful), tables)
-    for row in reduce(DataFrame.unionByName, told).collect():
+    for row in files.collect(reduce(DataFrame.unionByName, told)):
         note(counts[row.run], row.what, [row[f"v{i}"] for i in range(WIDTH)])
     for each in counts:
         each.problems.sort()
@@ -120,7 +112,7 @@ def _verdicts(
 
 
 def scan(
-    every: DataFrame, done: DataFrame, tables: Plans, runs: Sequence[Run]
+    every: DataFrame, done: DataFrame, tables: Plans, runs: Sequence[Run], files: SharedFiles
 ) -> tuple[list[list[Trace]], dict[int, set[tuple[int, int]]]]:
     """Judge every incarnation, and find the exits that filtered."""
     records_before, dropped = value(Load.records_before), value(Gap.dropped)
@@ -153,7 +145,7 @@ def scan(
         .select("run", col("ref").cast("long").alias("ref"), "exit")
         .distinct()
     )
-    rows = reduce(
+    told = reduce(
         DataFrame.unionByName,
         [
             wide(found, "found", ["inc", "n", "gaps", "dropped", "lost", "cut", "misplaced.place", "misplaced.told"]),
@@ -161,9 +153,9 @@ def scan(
             wide(epochs, "epoch", ["inc", "plan_epoch", "count"]),
             wide(zero, "zero", ["ref", "exit"]),
         ],
-    ).collect()
+    )
     by_run: dict[int, list[Row]] = defaultdict(list)
-    for row in rows:
+    for row in files.collect(told):
         by_run[row.run].append(row)
     judged = [judge_all(run, scans(run, by_run[number])) for number, run in enumerate(runs)]
     seen = {number: {(r.v0, r.v1) for r in by_run[number] if r.what == "zero"} for number in range(len(runs))}
@@ -217,7 +209,7 @@ def wide(frame: DataFrame, what: str, columns: Sequence[str]) -> DataFrame:
 
 
 def gather(
-    rows: DataFrame, books: ledger.BalanceSheet, answers: DataFrame, parts: DataFrame, tables: Plans
+    rows: DataFrame, books: ledger.BalanceSheet, answers: DataFrame, ranks: DataFrame, parts: DataFrame, tables: Plans
 ) -> list[DataFrame]:
     """The second pass's aggregates of ledgers and results, as `wide` rows."""
     admitted = rows.where(is_(rec.ADMITTED))
@@ -228,8 +220,7 @@ def gather(
     record = F.when(col("fault") >= FIRST_OF_WITNESSES, col("ref")).otherwise(lit(0))
     grouped = books.problems.groupBy("run", "fault", "inc", record.alias("record"))
     outcomes = books.outcomes.groupBy("run", "outcome", "cause").agg(F.sum("n").alias("n"))
-    delivered = answers.where("delivered")
-    ranks, above = results.quantiles(delivered), results.above(delivered, tables)
+    above = results.above(answers.where("delivered"), tables)
     return [
         wide(admitted.groupBy("run").count(), "admitted", ["count"]),
         wide(accounted.groupBy("run").count(), "accounted", ["count"]),

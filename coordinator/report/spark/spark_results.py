@@ -3,7 +3,7 @@
 
 from functools import reduce
 
-from pyspark.sql import Column, DataFrame, Window
+from pyspark.sql import Column, DataFrame, Window, WindowSpec
 from pyspark.sql import functions as F  # noqa: N812
 
 from coordinator.report.counts import DURATION_LIMIT, INSTANT_LIMIT, QUANTILES, Hop, Rank
@@ -14,6 +14,8 @@ from protos import records as rec
 from protos.records import Admitted, Output, Ran
 
 RESULT = ["run", "output", *TUPLE]
+IN_MEMORY = "shuffle_hash"  # a partition of that side is held in memory, so that neither side is sorted
+FINE = 20  # latencies that share all but so many bits are ranked together, each such share of an output by itself
 
 
 def instant(value: Column) -> Column:
@@ -38,7 +40,7 @@ def expect(
     delivered = (
         rows.where(is_(rec.OUTPUT))
         .join(outputs, ["run", "ref", "at_node"])
-        .join(doubted, ["run", *LINEAGE], "left")
+        .join(doubted.hint(IN_MEMORY), ["run", *LINEAGE], "left")
         .join(slow, ["run", *LINEAGE], "left")
         .select(
             "run", col("ref").cast("long").alias("output"), *LINEAGE, value(Output.ordinal).alias("ordinal"),
@@ -52,8 +54,16 @@ def expect(
     missing = misses.join(reach, ["run", "consumer", "kept"]).select(
         "run", "output", *TUPLE, rank.alias("rank"), lit(0).alias("upper"), lit(0).alias("lower")
     )
-    answer = F.min(F.struct("rank", "upper", "lower")).alias("answer")
-    best = delivered.unionByName(missing).groupBy(*RESULT).agg(answer).select(*RESULT, "answer.*")
+    came = col("rank") == Rank.DELIVERED
+    best = (
+        delivered.unionByName(missing)
+        .groupBy(*RESULT)
+        .agg(
+            F.min("rank").alias("rank"),
+            F.coalesce(F.min(F.when(came, col("upper"))), lit(0)).alias("upper"),
+            F.coalesce(F.min(F.when(came, col("lower"))), lit(0)).alias("lower"),
+        )
+    )
     deadlines = plans.outputs.select("run", col("ref").alias("output"), "deadline")
     bounded = F.when(col("upper") <= col("deadline"), Rank.MET).when(col("lower") > col("deadline"), Rank.LATE)
     final = F.when(col("rank") != Rank.DELIVERED, col("rank")).otherwise(bounded.otherwise(Rank.UNDECIDABLE))
@@ -62,18 +72,40 @@ def expect(
     )
 
 
-def quantiles(delivered: DataFrame) -> DataFrame:
-    """run output n at upper: of n latencies, the ones at the ranks that some k/QUANTILES asks for (nearest rank)."""
-    every = Window.partitionBy("run", "output")
-    ranked = delivered.select(
-        "run",
-        "output",
-        "upper",
-        F.row_number().over(every.orderBy("upper")).cast("long").alias("at"),
-        F.count("*").over(every).alias("n"),
+def ranked(delivered: DataFrame) -> DataFrame:
+    """run output n bounded at upper: of n latencies, of which so many are bounds, the ones at the ranks that some
+    k/QUANTILES asks for (nearest rank), and p99 of those that are bounds."""
+    share = F.shiftright("upper", FINE).alias("share")
+    counts = (
+        delivered.groupBy("run", "output", share)
+        .agg(F.count("*").alias("held"), F.count_if(col("upper") < INSTANT_LIMIT).alias("bounds"))
+        .withColumns(
+            {
+                "before": F.sum("held").over(_by_share()) - col("held"),
+                "n": F.sum("held").over(Window.partitionBy("run", "output")),
+                "bounded": F.sum("bounds").over(Window.partitionBy("run", "output")),
+            }
+        )
+        .drop("held", "bounds")
+    )
+    place = F.row_number().over(Window.partitionBy("run", "output", "share").orderBy("upper"))
+    placed = (
+        delivered.select("run", "output", share, "upper")
+        .withColumn("place", place)
+        .join(F.broadcast(counts), ["run", "output", "share"])
+        .withColumn("at", col("place").cast("long") + col("before"))
     )
     asked = F.floor(F.expr(f"at * {QUANTILES} div n")) > F.floor(F.expr(f"(at - 1) * {QUANTILES} div n"))
-    return ranked.where(asked)
+    return placed.where(asked | (col("at") == _tail_rank())).select("run", "output", "n", "bounded", "at", "upper")
+
+
+def _by_share() -> WindowSpec:
+    ordered = Window.partitionBy("run", "output").orderBy("share")
+    return ordered.rowsBetween(Window.unboundedPreceding, Window.currentRow)
+
+
+def _tail_rank() -> Column:
+    return F.expr("(99 * bounded + 99) div 100")  # nearest rank of p99
 
 
 def above(delivered: DataFrame, plans: Plans) -> DataFrame:
@@ -84,16 +116,14 @@ def above(delivered: DataFrame, plans: Plans) -> DataFrame:
     return over.groupBy("run", "output").agg(F.count("*").alias("n"), most)
 
 
-def stage_times(rows: DataFrame, results: DataFrame, linked: DataFrame, plans: Plans) -> DataFrame:
-    """RESULT whole tail hop ref ns: where each delivered result's time went, and one row with hop null per result."""
-    bounded = results.where(col("delivered") & (col("upper") < INSTANT_LIMIT))
-    every = Window.partitionBy("run", "output")
-    rank = F.row_number().over(every.orderBy("upper"))
-    wanted = F.expr("(99 * n + 99) div 100")  # nearest rank of p99
-    threshold = F.max(F.when(col("at") == wanted, col("upper"))).over(every)
+def stage_times(rows: DataFrame, results: DataFrame, ranks: DataFrame, linked: DataFrame, plans: Plans) -> DataFrame:
+    """RESULT whole tail hop ref ns: where each delivered result's time went, and one row with hop null per result.
+    ranks: `ranked`."""
+    tail = ranks.where(col("at") == _tail_rank()).select("run", "output", col("upper").alias("threshold"))
     mine = (
-        bounded.withColumns({"at": rank, "n": F.count("*").over(every)})
-        .withColumn("tail", (col("upper") >= threshold).cast("long"))
+        results.where(col("delivered") & (col("upper") < INSTANT_LIMIT))
+        .join(F.broadcast(tail), ["run", "output"])
+        .withColumn("tail", (col("upper") >= col("threshold")).cast("long"))
         .withColumn("whole", F.greatest(lit(0), F.least(lit(DURATION_LIMIT), col("upper"))))
         .select(*RESULT, "whole", "tail")
     )
@@ -102,9 +132,9 @@ def stage_times(rows: DataFrame, results: DataFrame, linked: DataFrame, plans: P
     descent = mine.withColumn("line", F.explode(line))
     columns = [*RESULT, "whole", "tail", "hop", "ref", "ns"]
     frames = [
-        mine.join(ages(rows), ["run", *LINEAGE]).withColumns({"hop": lit(Hop.AGE), "ref": lit(0)}),
-        descent.join(units(rows, plans), ["run", "output", *LINEAGE, "line"]),
-        descent.join(hops(linked, plans), ["run", "output", *LINEAGE, "line"]),
+        mine.join(ages(rows).hint(IN_MEMORY), ["run", *LINEAGE]).withColumns({"hop": lit(Hop.AGE), "ref": lit(0)}),
+        descent.join(units(rows, plans).hint(IN_MEMORY), ["run", "output", *LINEAGE, "line"]),
+        descent.join(hops(linked, plans).hint(IN_MEMORY), ["run", "output", *LINEAGE, "line"]),
         mine.withColumns({"hop": F.lit(None).cast("long"), "ref": lit(0), "ns": lit(0)}),
     ]
     return reduce(DataFrame.unionByName, (frame.select(*columns) for frame in frames))
