@@ -67,6 +67,7 @@ bench-report: setup ## measure reports: records, nodes, engines; an hour; writes
 .PHONY: score-blame
 score-blame: setup ## score the causes that reports name, on 48 constructed runs, some with real agents; minutes (SEED=7)
 	@$(BIN)/python -m tests.coordinator.report.blame $(if $(SEED),--seed $(SEED))
+
 .PHONY: spark-plan
 spark-plan: setup ## how Spark carries a report out, as explain prints it; writes docs/reference/spark_plan.md
 	@$(BIN)/python -m infra.spark_plan
