@@ -51,37 +51,35 @@ def apply(
         output = None
     target = output or path
     meant = intention.Intention(str(path), str(target), before.hash, after.hash)
-    waiting, old = meant.waiting, meant.old
-    decided = False
-
-    def on_decided() -> None:
-        nonlocal decided
-        decided = True
 
     def check(statuses: deployed_plans.Statuses) -> None:  # by what also says in which epoch it is deployed
         deployed_plans.expect(before, path, statuses)
         deployed_plans.refuse_begun(after, statuses)
 
     _wait_for_others(after, agents, progress)
-    plan_file.write(after, waiting)
-    with intention.written(meant):
+    with intention.written(meant) as begun:
+
+        def on_decided() -> None:
+            begun.decided = True
+
         try:
+            plan_file.write(after, meant.waiting)
             done = deploy.deploy(after, agents, progress, check, on_decided)
         except KeyboardInterrupt:
             progress(
                 f"interrupted: the nodes go on to plan {after.hash[:8]} by themselves; it is in {target}"
-                if decided
+                if begun.decided
                 else "interrupted: nothing has changed"
             )
             raise
         finally:
-            if decided:
+            if begun.decided:
                 meant.put_in_step()
-            else:
-                waiting.unlink(missing_ok=True)
+            elif begun.left is None or begun.left.waiting != meant.waiting:
+                meant.waiting.unlink(missing_ok=True)
     replies = agents.try_all("Status", dict.fromkeys(agents.addresses, agent_pb2.StatusRequest()), STATUS_S)
     held = {name: each.longest_hold_ns for name, each in replies.items() if not isinstance(each, AgentError)}
-    return AppliedChange(target, old, done, held)
+    return AppliedChange(target, meant.old, done, held)
 
 
 def _wait_for_others(after: Plan, agents: Agents, progress: Callable[[str], None]) -> None:

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable
 from pathlib import Path
 
-from coordinator.change import unfinished
+from coordinator.change import intention, unfinished
 from coordinator.fleet import addresses as address_file
 from coordinator.fleet.addresses import Addresses, host_of
 from coordinator.fleet.agents import Agents, Reach
@@ -25,7 +25,7 @@ def deploy_file(
 ) -> deploy.Deployed:
     """`without`: a node, to deploy its fail-over plan on the others; `replace`: queries that run and are not in the
     plan end. Raises BadInputError, OtherPlanError, and what `deploy.deploy` raises."""
-    unfinished.finish(plan, addresses, tell, progress, reach)
+    decided = unfinished.put_in_step(plan, addresses, without, tell, reach)
     made = plan_file.read(plan)
     if without is not None:
         made, beside = plan_file.after(made, without, plan)
@@ -40,6 +40,8 @@ def deploy_file(
             given_up.update(one.hash for one in map(deployed_plans.committed, statuses.values()) if one is not None)
 
         done = deploy.deploy(made, agents, progress, check)
+    if decided is not None:  # all nodes have been told of it, or of what follows it
+        intention.forget(plan)
     _end_elsewhere(made, given_up - {bytes.fromhex(made.hash)}, file, without, reach)
     return done
 

@@ -14,6 +14,7 @@ from collections.abc import Iterator
 from contextlib import ExitStack, contextmanager
 from dataclasses import asdict, dataclass
 from pathlib import Path
+from typing import TextIO
 
 from coordinator import durable_files
 from coordinator.errors import BadInputError, unwritable
@@ -61,27 +62,53 @@ def file_of(path: Path) -> Path:
     return path.with_name(f"{path.name}.changing")
 
 
+@dataclass
+class Begun:
+    """A change that is being made. left: what another command, which was killed meanwhile, has left of its own."""
+
+    left: Intention | None
+    decided: bool = False
+
+
 @contextmanager
-def written(intention: Intention) -> Iterator[None]:
-    """While the change is made. It stays where this process is killed. Raises BadInputError where it cannot be
-    written, as where another command changes the same plan."""
+def written(intention: Intention) -> Iterator[Begun]:
+    """While the change is made. It stays where this process is killed. Unless this change is decided, what a killed
+    command has left stays, for the next command to settle. Raises BadInputError where it cannot be written, as where
+    another command changes the same plan."""
     path = file_of(Path(intention.path))
     with ExitStack() as stack:
         try:
-            file = stack.enter_context(path.open("a", encoding="utf-8"))
+            file = stack.enter_context(path.open("a+", encoding="utf-8"))
             fcntl.flock(file, fcntl.LOCK_EX | fcntl.LOCK_NB)
-            file.truncate(0)
-            json.dump(asdict(intention), file)
-            file.flush()
-            os.fsync(file.fileno())
+            begun = Begun(_parsed(file))
+            _write(intention, file)
             durable_files.sync(path.parent)
         except OSError as error:
             raise unwritable(path, error) from error
         try:
-            yield
+            yield begun
         finally:
-            if not intention.waiting.exists():  # else it was decided and not put in step, as on a full disk
+            if begun.left is not None and not begun.decided:
+                _write(begun.left, file)
+            elif not intention.waiting.exists():  # else it was decided and not put in step, as on a full disk
                 path.unlink(missing_ok=True)
+
+
+def _write(intention: Intention, file: TextIO) -> None:
+    file.truncate(0)
+    json.dump(asdict(intention), file)
+    file.flush()
+    os.fsync(file.fileno())
+
+
+def _parsed(file: TextIO) -> Intention | None:
+    """None where there is nothing, or it was cut off while it was written."""
+    file.seek(0)
+    try:
+        values = json.loads(file.read(MOST_BYTES))
+        return Intention(*(str(values[key]) for key in ("path", "target", "before", "after")))
+    except (ValueError, KeyError, TypeError):
+        return None
 
 
 def left(path: Path) -> Intention | None:
@@ -89,15 +116,20 @@ def left(path: Path) -> Intention | None:
     try:
         with file_of(path).open(encoding="utf-8") as file:
             fcntl.flock(file, fcntl.LOCK_EX | fcntl.LOCK_NB)
-            values = json.loads(file.read(MOST_BYTES))
-        return Intention(*(str(values[key]) for key in ("path", "target", "before", "after")))
-    except (OSError, ValueError, KeyError, TypeError):
+            return _parsed(file)
+    except OSError:
         return None
 
 
+def forget(path: Path) -> None:
+    """All of it is done."""
+    file_of(path).unlink(missing_ok=True)
+
+
 def settle(path: Path, statuses: deployed_plans.Statuses) -> Plan | None:
-    """Finish what a killed command has left. Returns the plan that the files have now where it had been decided, for
-    nodes that have not yet heard of it; None: there was nothing, or nothing had been decided."""
+    """Put the files in step with what a killed command has left. Returns the plan that they have now where it had been
+    decided; what was meant stays until `forget`, since nodes may not have heard of it. None: there was nothing, or
+    nothing had been decided."""
     found = left(path)
     if found is None:
         return None
@@ -106,11 +138,11 @@ def settle(path: Path, statuses: deployed_plans.Statuses) -> Plan | None:
     if not states & {agent_pb2.COMMITTED, agent_pb2.DRAINING}:
         if agent_pb2.PREPARED not in states:  # else it is given up, or repeated, first
             found.waiting.unlink(missing_ok=True)
-            file_of(path).unlink(missing_ok=True)
+            forget(path)
         return None
     found.put_in_step()
-    file_of(path).unlink(missing_ok=True)
     try:
         return plan_file.read(Path(found.target))
     except BadInputError:
+        forget(path)
         return None

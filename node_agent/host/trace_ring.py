@@ -283,6 +283,11 @@ class RingFacts(Facts):
         """Records written by this incarnation so far."""
         return (self.end if self.dropping else self.origin + self.position) // RECORD_BYTES
 
+    def note_gap(self) -> None:
+        """The GAP of what was dropped, where there is room again: then `written_records` is the next record's place."""
+        if self.dropping and self._room(self.end) >= 2 * RECORD_BYTES:
+            self.position, self.limit = self._next()
+
     def _first(self) -> Stretch:
         self.refill = self._next
         return self._stretch(self.cells[WRITTEN])

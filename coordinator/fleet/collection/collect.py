@@ -113,7 +113,7 @@ def collect(
     """
     before = _read(run / "run.json")
     there = {str(before.get("plan_hash", plan.hash)), *map(str, before.get("earlier", []))}
-    if plan.hash not in there:
+    if plan.hash not in there and not before.get("collecting"):  # else it was killed before plan.json was the latest
         text = f"is of plan {before['plan_hash'][:8]}, not {plan.hash[:8]}"
         raise bad_file(run / "run.json", "run_of_another_plan", text, "give another directory")
     kept = run_plans.RunPlans(run, last_plan(run))
@@ -138,6 +138,7 @@ def collect(
             collected.traces = traces.entries(kept.last.hash, *earlier)
             state = _State(kept.last.hash, collected.traces, earlier, sorted(stamps), collecting=True)
             _write(run / "run.json", _document(run, before, state))
+            kept.write_last()
             if acknowledged and len(traces.incarnations) == begun:  # else a full disk had no room for it before
                 break
             acknowledged = number > 0 and not _behind(traces, lost)

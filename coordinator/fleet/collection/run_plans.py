@@ -119,7 +119,7 @@ class RunPlans:
     """The plans in a run directory. last: that of plan.json."""
 
     def __init__(self, run: Path, last: Plan) -> None:
-        self.run, self.last = run, last
+        self.run, self.last, self._written = run, last, last.hash
         self.known: dict[str, Plan] = {last.hash: last}
         for path in sorted((run / "earlier").glob("*.json")):
             try:
@@ -133,19 +133,24 @@ class RunPlans:
         self.known |= {hash_: plan for hash_, plan in plans.items() if hash_ not in self.known}
 
     def settle(self, ran: Mapping[int, int], going_on: frozenset[str]) -> tuple[list[str], list[str]]:
-        """Put those that ran into the directory, the latest as plan.json. ran: the latest epoch by the start of a
-        hash; going_on: plans whose run is another. Returns the earlier ones' hashes in their order, and the starts of
-        those that no document is there of. Raises OSError and BadInputError."""
+        """Put those that ran into the directory, but for the latest, which is `last` then. ran: the latest epoch by the
+        start of a hash; going_on: plans whose run is another. Returns the earlier ones' hashes in their order, and the
+        starts of those that no document is there of. Raises OSError and BadInputError."""
         by_stamp = {stamp_of(hash_): plan for hash_, plan in self.known.items()}
         wanted = {stamp: epoch for stamp, epoch in ran.items() if f"{stamp:016x}" not in going_on}
         latest_first = sorted(wanted, key=lambda stamp: -wanted[stamp])
         plans = [by_stamp[stamp] for stamp in latest_first if stamp in by_stamp] or [self.last]
-        if plans[0].hash != self.last.hash:
-            self.last = plans[0]
-            plan_file.write(self.last, self.run / "plan.json")
+        self.last = plans[0]
         for plan in plans[1:]:
             path = self.run / "earlier" / f"{plan.hash}.json"
             if not path.exists():
                 plan_file.write(plan, path)
         unknown = [f"{stamp:016x}" for stamp in latest_first if stamp not in by_stamp]
         return [plan.hash for plan in plans[:0:-1]], unknown
+
+    def write_last(self) -> None:
+        """As plan.json, when run.json has its hash: killed in between, that one names the plan of before as well.
+        Raises BadInputError."""
+        if self.last.hash != self._written:
+            plan_file.write(self.last, self.run / "plan.json")
+            self._written = self.last.hash

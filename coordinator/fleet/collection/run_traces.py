@@ -122,9 +122,10 @@ class Incarnation:
         self.name, self.sealed = block.name, block.state if block.flags & SEAL else 0
         return block
 
-    def restore(self) -> None:
-        """What an earlier collection left: a torn block at the end is cut off, other damage stays for the report."""
-        trail = Trail(self.boot, end=self.first)
+    def restore(self, first: int | None) -> None:
+        """What an earlier collection left: a torn block at the end is cut off, other damage stays for the report.
+        first: as run.json says; None: it was killed before it could say so, and the first block that came tells."""
+        trail = Trail(self.boot, end=first)
         for path in self.segments():
             data = path.read_bytes()
             blocks = trail.follow(data)
@@ -133,6 +134,7 @@ class Incarnation:
                 os.truncate(path, 0)
             elif path == self.segments()[-1] and trail.flaws and trail.flaws[-1].at == whole:
                 os.truncate(path, whole)
+        self.first = trail.first if first is None else first
         self.records, self.missing = (trail.end or self.first) - self.first, trail.missing
         self.name, self.sealed = trail.name, trail.sealed
         if self.sealed:
@@ -213,9 +215,7 @@ class RunTraces:
         firsts = {(entry["node"], int(entry["boot"], 16)): int(entry.get("first", 0)) for entry in entries}
         for directory in sorted(root.glob("*/*")):
             key = (directory.parent.name, int(directory.name, 16))
-            incarnation = self.incarnation(*key)
-            incarnation.first = firsts.get(key, 0)
-            incarnation.restore()
+            self.incarnation(*key).restore(firsts.get(key))
 
     def incarnation(self, node: str, boot: int) -> Incarnation:
         """The incarnation, begun here if it is new."""

@@ -195,6 +195,7 @@ class Backpressure:
     def write(self, at_ns: int) -> None:
         """LOAD: once a second, and last of all."""
         facts = self.shared.facts
+        facts.note_gap()
         facts.write(
             LOAD, FLAG, NO_REF, facts.refused % COUNTED, facts.admitted % COUNTED, facts.latencies_ns & SUM_MASK,
             at_ns, self.queue_bytes, self.ready, self.busy_ns, self.overhead_ns, facts.written_records,

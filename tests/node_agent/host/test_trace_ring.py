@@ -77,6 +77,22 @@ def test_a_full_ring_drops_and_says_how_many(tmp_path: Path) -> None:
     assert facts.written_records == 11  # 8, the GAP, and 2
 
 
+def test_a_record_that_says_its_place_counts_the_gap_before_it(tmp_path: Path) -> None:
+    ring = _ring(tmp_path, 8)
+    facts = RingFacts(ring)
+    _write(facts, *range(11))
+    facts.note_gap()
+    assert facts.written_records == 8, "there is no room for it yet"
+    facts.publish()
+    ring.take()
+    for _ in range(2):
+        facts.note_gap()
+        assert facts.written_records == 9
+    _write(facts, 50)
+    facts.publish()
+    assert [record.kind for record in records.unpack_records(ring.take())] == [records.GAP, records.ADMITTED]
+
+
 def test_a_reader_beside_the_writer_gets_every_record_that_was_not_dropped(tmp_path: Path) -> None:
     ring = _ring(tmp_path, 64)
     reader = Ring.open(ring.path)

@@ -14,6 +14,8 @@ from pathlib import Path
 from random import Random
 from typing import Any, NamedTuple
 
+from greenlet import GreenletExit
+
 from coordinator.errors import CoordinatorError
 from coordinator.fleet.agents import Agents
 from coordinator.fleet.collection import collect
@@ -33,6 +35,7 @@ from node_agent.virtual.simulated.virtual_time import VirtualTime
 from protos.plan_document import Plan
 from tests.simulation.agents.changing import changing_operators
 from tests.simulation.agents.coordinator_process import Asked, CoordinatorProcess, Ledger
+from tests.simulation.agents.desk import Desk
 from tests.simulation.agents.street import street_operators
 
 MS, SECOND = 1_000_000, 1_000_000_000
@@ -143,6 +146,7 @@ class AgentsLine:
             machine.start()
         self.sources: dict[str, SimulatedSource] = {}
         self.planned: dict[str, list[int]] = {}  # true instants, by source
+        self.results = Desk(run)
         self.collected: collect.Collected | None = None
 
     def new_clock(self, name: str) -> SimulatedClock:
@@ -258,9 +262,18 @@ class AgentsLine:
             if not collected.problems:
                 done()
 
+        def killable(agents: Agents, process: CoordinatorProcess) -> None:
+            try:
+                body(agents, process)
+            except GreenletExit:
+                if self.results.after_kill():
+                    self.happened["collection killed at a step"] += 1
+                    self.time.after(0, process.network.end)
+                raise
+
         if any(each.collects and each.process.alive for each in self.coordinators):
             return self.coordinators[-1]  # one at a time into one directory
-        process = self.coordinate(body)
+        process = self.coordinate(killable)
         process.collects = True
         return process
 

@@ -12,6 +12,7 @@ from tests.simulation.faults.fault import Fault
 PEERS = [(NODES[from_], NODES[to]) for from_ in NODES for to in NODES if from_ != to]
 FOLLOWING = "bc"  # under each plan of the line peers send to them
 STATUS_NS = 4_800_000_000  # so long a coordinator waits for what it asks first, nearly
+COLLECT_STEPS = 60  # of a round of a collection on its files, a few more
 MOVED = "c"  # no client feeds it, so that nobody but a deployment has to know where it is
 NEW_ADDRESS = "127.0.1.3"
 
@@ -165,6 +166,27 @@ def _stop_half_done(line: AgentsLine, fault: Fault, fired: Counter[str]) -> None
     line.stop_and_deploy(PLANS[fault.size % 2])
 
 
+def _stop_killed(line: AgentsLine, fault: Fault, fired: Counter[str]) -> None:
+    """A coordinator is killed when some nodes have been told to stop, and others not. Another one stops the rest, or
+    deploys at once."""
+    name, asked = PLANS[fault.size % 2], list[Asked]()
+    process = line.stop_and_deploy(name)
+
+    def kill() -> None:
+        fired[fault.kind] += process.kill()
+
+    def ask(_: str, one: Asked) -> None:
+        if one.method == "Stop" and process.process.current:
+            asked.append(one)
+            if len(asked) == 1 + fault.size % len(NODES):
+                line.ledger.on_ask.remove(ask)
+                line.time.after(fault.size * MS // 1000, kill)
+
+    line.ledger.on_ask.append(ask)
+    again = line.stop_and_deploy if fault.size % 4 < 2 else line.deploy
+    line.time.after(max(fault.for_ns, SECOND // 2), lambda: again(name))
+
+
 def _collect(line: AgentsLine, fault: Fault, fired: Counter[str]) -> None:
     """A collection while the plan runs, and another one later, which tells the nodes what is held."""
 
@@ -173,6 +195,34 @@ def _collect(line: AgentsLine, fault: Fault, fired: Counter[str]) -> None:
 
     line.collect_now(done)
     line.time.after(fault.for_ns, lambda: line.collect_now(done))
+
+
+def _collect_killed(line: AgentsLine, fault: Fault, fired: Counter[str]) -> None:
+    """A collection is killed, between two steps on its files or at an instant, and another one goes on with it; in part
+    of the cases that one is killed too."""
+    stopped = line.happened["collection killed at a step"]
+
+    def begin(left: int) -> None:
+        process = line.collect_now(lambda: None)
+
+        def kill() -> None:
+            fired[fault.kind] += process.kill()
+
+        if fault.size % 3:
+            line.results.kill_at_step((fault.size // 3 + left) % COLLECT_STEPS, lambda: process.process.current)
+        else:
+            line.time.after(fault.size * 20 * MS // 1000, kill)
+        line.time.after(max(fault.for_ns // 4, SECOND // 10), lambda: over(left - 1))
+
+    def over(left: int) -> None:
+        line.results.forget_step()
+        if left:
+            begin(left)
+        else:
+            fired[fault.kind] += line.happened["collection killed at a step"] - stopped
+            line.collect_now(lambda: None)
+
+    begin(1 + fault.size % 2)
 
 
 def _collect_power_cut(line: AgentsLine, fault: Fault, fired: Counter[str]) -> None:
@@ -229,5 +279,6 @@ DEPLOY_KINDS: dict[str, Begin] = {
     "coordinator_paused": _coordinator_paused, "deploy_cut": _deploy_cut, "redeploy_slowly": _redeploy_slowly,
     "stop_cut": _stop_cut, "stop_half_done": _stop_half_done, "collect": _collect, "moved": _moved,
     "collect_power_cut": _collect_power_cut, "commit_cut": _commit_cut, "late_prepare": _late_prepare,
-    "late_commit": _late_commit, "collects_power_cut": _collects_power_cut,
+    "late_commit": _late_commit, "collects_power_cut": _collects_power_cut, "collect_killed": _collect_killed,
+    "stop_killed": _stop_killed,
 }  # fmt: skip

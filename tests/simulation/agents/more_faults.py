@@ -3,6 +3,7 @@ times."""
 
 from collections import Counter
 from collections.abc import Callable, Mapping
+from functools import partial
 
 from node_agent.host.files import plan_files
 from node_agent.virtual.simulated.simulated_disk import SimulatedDisk, Speed
@@ -13,6 +14,7 @@ from tests.simulation.agents.agents_line import MS, PLANS, SECOND, AgentsLine
 from tests.simulation.agents.coordinator_process import Asked
 from tests.simulation.agents.deploy_faults import DEPLOY_KINDS
 from tests.simulation.agents.paired_faults import PAIRED_KINDS
+from tests.simulation.faults.draws import stream
 from tests.simulation.faults.fault import Fault
 
 NEVER_NS = 1 << 60
@@ -210,6 +212,33 @@ def _cut_and_crash(line: AgentsLine, fault: Fault, fired: Counter[str]) -> None:
     line.time.after(fault.for_ns // 2, crash)
 
 
+def _site_power_cut(line: AgentsLine, fault: Fault, fired: Counter[str]) -> None:
+    """All machines lose their power at once, in half of the cases while something is deployed, and in some with the
+    coordinator's. They boot one after the other."""
+    if fault.size % 2:
+        line.deploy(PLANS[fault.size // 2 % 2])
+
+    def cut() -> None:
+        names = sorted(line.machines, key=lambda name: stream(fault.size, name).random())
+        for number, name in enumerate(names, 1):
+            machine = line.machines[name]
+            if machine.host.on and not machine.asleep:
+                fired[fault.kind] += 1
+                line.touch(name)
+                machine.power_off()
+                line.expect_accepted(name, fired["bit_rot"] > 0)
+                line.time.after(number * fault.for_ns // len(names), partial(on, name))
+        for process in line.coordinators if fault.size % 5 == 0 else ():
+            process.kill()
+
+    def on(name: str) -> None:
+        if not line.machines[name].host.on:
+            line.machines[name].power_on(line.new_clock(name))
+            line.expect_plan_soon(name)
+
+    line.time.after(fault.size * 3 * MS // 1000, cut)
+
+
 def _memory_gone(line: AgentsLine, fault: Fault, fired: Counter[str]) -> None:
     """Somebody empties /dev/shm while the agent runs: the rings have no names any more."""
     machine = line.machines[fault.node]
@@ -222,9 +251,12 @@ def _memory_gone(line: AgentsLine, fault: Fault, fired: Counter[str]) -> None:
 MORE: dict[str, Begin] = {
     "hang": _hang, "crash_sending": _crash_sending, "power_cut_sending": _power_cut_sending,
     "power_cut_writing": _power_cut_writing, "cut_and_crash": _cut_and_crash,
-    "power_cut_committing": _power_cut_committing, "old_state": _old_state,
+    "power_cut_committing": _power_cut_committing, "old_state": _old_state, "site_power_cut": _site_power_cut,
 }  # fmt: skip
-OUTSIDE: dict[str, Begin] = {"memory_gone": _memory_gone}  # by name only: what they break is known and told
+OUTSIDE: dict[str, Begin] = {
+    "memory_gone": _memory_gone,
+    "site_power_cut": _site_power_cut,
+}  # by name only: what they break is known and told
 ALL: dict[str, Begin] = {**FIRST_KINDS, **MORE, **DEPLOY_KINDS, **PAIRED_KINDS}
 EVERY: dict[str, Begin] = {**ALL, **OUTSIDE}
 

@@ -89,6 +89,14 @@ def test_a_trace_whose_beginning_was_collected_elsewhere_starts_where_it_starts(
     assert resumed.held("a") == {7: 110}
 
 
+def test_where_a_trace_starts_is_known_after_a_kill_before_anything_was_said_of_it(tmp_path: Path) -> None:
+    RunTraces(tmp_path, []).incarnation("a", 7).add(chunk(100, 10))
+    resumed = RunTraces(tmp_path, [])
+    resumed.incarnation("a", 7).add(chunk(110, 5))
+    (entry,) = resumed.entries(HASH)
+    assert (entry["first"], entry["records"]) == (100, 15)
+
+
 def test_a_killed_collection_goes_on_behind_the_torn_record(tmp_path: Path) -> None:
     traces = RunTraces(tmp_path, [])
     traces.incarnation("a", 7).add(chunk(0, 10))

@@ -7,6 +7,8 @@ from pathlib import Path
 
 import pytest
 
+from coordinator.fleet.collection import collect
+from coordinator.fleet.collection.run_plans import RunPlans
 from coordinator.fleet.deployment import deploy
 from coordinator.model.choices import Choices
 from coordinator.plan import plan_file
@@ -64,6 +66,30 @@ def test_a_machine_with_the_addresses_alone_collects_all_plans(street: Street) -
     assert verdict(again).document()["conservation"]["admitted"] == 10
     empty = cli("collect", cwd=street.root)
     assert empty.returncode == 1 and "nothing has run on these nodes" in empty.stderr
+
+
+def test_a_collection_that_is_killed_before_plan_json_is_the_latest_is_gone_on_with(
+    street: Street, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    first = street.plan
+    with street.connect() as agents:
+        deploy.deploy(first, agents)
+    assert street.send(20) == 20
+    run = collect.new_run(street.root / "runs", first, None, street.root / "addresses.json")
+    with street.connect() as agents:
+        collect.collect(run, first, agents, over=False)
+    second = deploy_next(street, "3 s")
+    assert street.send(10) == 10
+    with monkeypatch.context() as killed, pytest.raises(GeneratorExit), street.connect() as agents:
+        killed.setattr(RunPlans, "write_last", _killed)
+        collect.collect(run, collect.last_plan(run), agents, over=False)
+    found = collected(street, "--resume", str(run))
+    assert (found.plan.hash, found.earlier) == (second.hash, (first.hash,))
+    assert verdict(found).document()["conservation"]["admitted"] == 30
+
+
+def _killed(_: RunPlans) -> None:
+    raise GeneratorExit
 
 
 @pytest.fixture

@@ -70,6 +70,33 @@ def _add_killed(line: ChangingLine, fault: Fault, fired: Counter[str]) -> None:
     line.time.after(max(fault.for_ns, SECOND // 2), again)
 
 
+def _add_half_told(line: ChangingLine, fault: Fault, fired: Counter[str]) -> None:
+    """The coordinator has decided, and is killed before one node hears of it. The next one tells that node, and in half
+    of the cases is killed in just the same way."""
+    kind, way = _possible(line), line.wires.way(COORDINATOR, NODES[fault.node])
+
+    def begin(left: int) -> None:
+        process = line.change(kind, tries=1 if left else 3)
+        if not left:
+            return
+
+        def asked(name: str, one: Asked) -> None:
+            if one.method == "Commit" and process.process.current and name == fault.node:
+                line.ledger.on_ask.remove(asked)
+                way.cut()
+                line.touch(fault.node)
+                line.time.after(line.within_ns, kill)
+
+        def kill() -> None:
+            fired[fault.kind] += process.kill()
+            way.heal()
+
+        line.ledger.on_ask.append(asked)
+        line.time.after(max(fault.for_ns // 2, SECOND // 2), lambda: begin(left - 1))
+
+    begin(1 + fault.size % 2)
+
+
 def _possible(line: ChangingLine) -> str:
     return "remove" if line.on_file(PLAN) in WITH_MORE else "add"
 
@@ -160,6 +187,7 @@ def _cut_off(line: ChangingLine, node: str, how: int) -> Callable[[], None]:
 
 
 CHANGE_KINDS: dict[str, Begin] = {
-    "add": _kind(_add), "remove": _kind(_remove), "add_killed": _kind(_add_killed), "add_and_cut": _kind(_add_and_cut),
+    "add": _kind(_add), "remove": _kind(_remove), "add_killed": _kind(_add_killed),
+    "add_half_told": _kind(_add_half_told), "add_and_cut": _kind(_add_and_cut),
     "fail_over": _kind(_fail_over), "fail_over_cut": _kind(_fail_over_cut),
 }  # fmt: skip

@@ -2,7 +2,7 @@
 
 What it holds the system to, besides what holds for every line:
 - a result is of an output that the plan of its tuple has, and a tuple is known only to nodes on its way;
-- the operator with state counts on over a change that keeps it;
+- the operator with state counts on over a change that keeps it, and begins anew only where nothing keeps it;
 - from the end of a command on, every tuple gives all results of the plan that runs then, in time, as long as nothing
   else happens; over a change that keeps them they are never late nor missing;
 - the added query has its first result soon, and none of a tuple that was sent after it had been removed;
@@ -11,13 +11,13 @@ What it holds the system to, besides what holds for every line:
 
 import json
 from functools import cached_property
-from itertools import pairwise
 from pathlib import Path
 
+from protos import records as rec
 from tests.simulation.agents.agent_checker import Check, Verdicts
 from tests.simulation.agents.agents_line import FED, MS, NODES, SECOND, AgentsLine
 from tests.simulation.agents.changing.changing_line import (
-    ASIDE,
+    CHANGING,
     FAILS,
     PLAN,
     SPARE,
@@ -28,10 +28,13 @@ from tests.simulation.agents.changing.changing_line import (
 from tests.simulation.agents.changing.plan_chain import BASE, CHAIN, WITH_MORE, plan
 
 GENTLE = frozenset({"add", "remove", "add_killed"})  # take nothing from any tuple
-PLANNED = GENTLE | {"fail_over", "fail_over_cut"}
-FIRST_NS = 500 * MS  # after an add the query has its first result: a period of its source and its deadline
+PLANNED = GENTLE | {"add_half_told", "fail_over", "fail_over_cut"}
+MORE_NS = CHANGING.deadlines_ns["more"]
+FIRST_NS = 250 * MS + MORE_NS  # after an add the query has its first result: a period of its source and its deadline
 SETTLED_NS = 4 * SECOND  # after a node is back, until all have found it
+TAKEN = ("is older than", "is that of another plan")  # an epoch, though nobody else is at it
 BESIDE = f"spare-without-{FAILS}.json"
+COUNTING = frozenset({*CHAIN, SURVIVORS})  # plans whose operator with state is on b
 SOURCES = {source: name for name, (source, _) in FED.items()}
 
 
@@ -77,20 +80,37 @@ class ChangeCheck(Check):
                     self.found.say(f"{one.node} has records of tuple {key}, which ran under {ran}")
 
     def _counts(self) -> None:
-        """Of each incarnation of b, in order. It begins anew after a plan that has it elsewhere."""
+        """Of each incarnation of b, in order. It may begin anew after a plan that has it elsewhere, or a stop."""
         if self.disturbed:
             return
-        began = sorted(each.began_ns for each in self.line.commands if each.file == ASIDE)
-        at_ns = {(seen.lineage[:3], seen.output_node): seen.at_ns for seen in self.line.seen}
-        counted = [
-            each for each in self.line.counted if self._plan_of_tuple(each.lineage[:3]) in {*CHAIN, SURVIVORS}
-        ]  # fmt: skip
-        for before, now in pairwise(counted):
-            since_ns, until_ns = (at_ns[each.lineage[:3], "b"] for each in (before, now))
-            other = any(ns < until_ns for ns in began) and now.count == 1
-            if before.epoch == now.epoch and now.count != before.count + 1 and not other:
-                self.found.say(f"y counted {now.count} after {before.count}, between {since_ns} and {until_ns} ns")
-        self.found.counts["counted"] += len(counted)
+        last: dict[tuple[int, int], int] = {}
+        for counted in self.line.counted:
+            key = counted.lineage[:3]
+            if self._plan_of_tuple(key) not in COUNTING:
+                continue
+            state = self._ends_before(self._epoch_on_b(key))
+            begun = [ends for epoch, ends in last if epoch == counted.epoch]
+            if (counted.epoch, state) in last:
+                expected = {last[counted.epoch, state] + 1}
+            else:
+                expected = {1, *(last[counted.epoch, ends] + 1 for ends in begun)}  # a stop may not have reached it
+            if counted.count not in expected:
+                self.found.say(f"y counted {counted.count} for {key}, and not one of {sorted(expected)}")
+            last[counted.epoch, state] = counted.count
+            self.found.counts["counted"] += 1
+            self.found.counts["counted anew"] += counted.count == 1 and bool(begun)
+
+    def _epoch_on_b(self, key: tuple[int, int, int]) -> int:
+        """In which b had the plan of that tuple: others may have deployed it again since, without b, or it without
+        them."""
+        records = (record for each in self.written if each.node == "b" for record in each.by_key.get(key, ()))
+        return min(record.flags & rec.PLAN_EPOCH_MASK for record in records)
+
+    def _ends_before(self, epoch: int) -> int:
+        """How often the state of b's operator may have ended before a plan of that epoch began."""
+        elsewhere = {each for each, name in self.plan_of.items() if name not in COUNTING}
+        stopped = {each.epoch for each in self.line.ledger.asked["b"] if each.method == "Stop"}
+        return sum(each < epoch for each in elsewhere | stopped)
 
     def _commands(self) -> None:
         """Nothing is in the way of a command that is alone."""
@@ -106,7 +126,9 @@ class ChangeCheck(Check):
             drains = "is being stopped here" in command.why  # the same plan, which another has followed a moment ago
             if command.other_plan and self._file_that_runs(command.began_ns) != command.file:
                 continue  # somebody has deployed that one meanwhile
-            if alone and command.result == "failed" and not drains and (reached or command.kind == "fail_over"):
+            answered = any(each in command.why for each in TAKEN)  # so the node could be reached
+            expected = reached or answered or command.kind == "fail_over"
+            if alone and command.result == "failed" and not drains and expected:
                 self.found.say(f"{command.kind} of {command.file} has failed: {command.why}")
 
     def _file_that_runs(self, at_ns: int) -> str:
@@ -155,9 +177,11 @@ class ChangeCheck(Check):
                     self.found.say(f"number {each.number} of {name} was refused: {each.why}")
         for command, until_ns in self.line.steady():
             more = [seen.at_ns for seen in self.line.seen if self.line.output_of(seen) == "more"]
-            if command.plan in WITH_MORE and until_ns > command.ended_ns + FIRST_NS:
+            last_ns = command.ended_ns + FIRST_NS
+            sent = any(command.ended_ns < at_ns < last_ns - MORE_NS for at_ns in self.line.planned["s"])
+            if command.plan in WITH_MORE and until_ns > last_ns and sent:
                 self.found.counts["adds with a first result"] += 1
-                if not any(command.began_ns < at_ns <= command.ended_ns + FIRST_NS for at_ns in more):
+                if not any(command.began_ns < at_ns <= last_ns for at_ns in more):
                     self.found.say(f"more: no result within {FIRST_NS} ns after it was added, at {command.ended_ns} ns")
 
     def _files(self) -> None:
@@ -169,8 +193,10 @@ class ChangeCheck(Check):
             self.found.say(f"in the end {self.line.runs} run, and {last.plan} was deployed")
         self._expect_file(last.file, SPARE if last.plan == SURVIVORS else last.plan)
         held = {path.name: self._held(path) for path in self.line.desk.folder.glob("*-*.json")}
+        unfinished = left_of_change(self.line) is not None and last.file != PLAN  # nobody has gone on with that file
         for file, name in held.items():
-            if file != BESIDE and (not name or file != f"plan-{plan(name).hash[:8]}.json"):
+            waits = unfinished and bool(name) and file == f"plan-{plan(name).hash[:8]}-next.json"
+            if file != BESIDE and not waits and (not name or file != f"plan-{plan(name).hash[:8]}.json"):
                 self.found.say(f"{file} holds {name or 'no plan that is known'}")
         ran = {each.plan for each in self.line.commands if each.file == PLAN and each.result == "committed"}
         if lost := ran - {*held.values(), self._held(self.line.file(PLAN))}:

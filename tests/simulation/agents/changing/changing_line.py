@@ -33,9 +33,9 @@ from tests.simulation.agents.agents_line import (
     Seen,
     Shape,
 )
-from tests.simulation.agents.changing.desk import Desk
 from tests.simulation.agents.changing.plan_chain import BASE, CHAIN, WITH_MORE, following, plan
 from tests.simulation.agents.coordinator_process import CoordinatorProcess
+from tests.simulation.agents.desk import Desk
 
 SPARE, SURVIVORS = "changes_spare", "changes_survivors"
 IN_BASE: dict[str, tuple[int, tuple[tuple[str, int], ...]]] = {

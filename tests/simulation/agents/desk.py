@@ -15,18 +15,18 @@ STEPS = frozenset({"open", "os.rename", "os.remove", "os.truncate"})
 
 
 class Desk:
-    """One folder."""
+    """One folder, with all that is below it."""
 
     def __init__(self, folder: Path) -> None:
         self.folder = folder
-        folder.mkdir()
+        folder.mkdir(exist_ok=True)
         self._left = -1  # steps until the command is killed; less than none: it is not
         self._runs: Callable[[], bool] = bool
         self._broken_off: dict[Path, bytes] | None = None
 
     def files(self) -> dict[Path, bytes]:
         """All there is."""
-        return {path: path.read_bytes() for path in self.folder.iterdir()}
+        return {path: path.read_bytes() for path in self.folder.rglob("*") if path.is_file()}
 
     def put_back(self, files: dict[Path, bytes]) -> None:
         """As it was. What is as it was is not written: another command may have it open."""
@@ -58,7 +58,7 @@ class Desk:
 
     def step(self, path: object) -> None:
         """Before each one. Raises GreenletExit."""
-        if not isinstance(path, str | Path) or Path(path).parent != self.folder or not self._runs():
+        if not isinstance(path, str | Path) or not Path(path).is_relative_to(self.folder) or not self._runs():
             return
         self._left -= 1
         if self._left < 0:
