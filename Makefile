@@ -64,6 +64,10 @@ bench: setup ## measure against the floor; writes runs/bench.json
 bench-report: setup ## measure reports: records, nodes, engines; an hour; writes runs/bench-report.json (RECORDS=1000000 NODES=2: less)
 	@$(if $(RECORDS),RECORDS='$(RECORDS)') $(if $(NODES),NODES='$(NODES)') $(if $(ENGINES),ENGINES='$(ENGINES)') $(BIN)/python -m infra.bench.report
 
+.PHONY: score-blame
+score-blame: setup ## score the causes that reports name, on 48 constructed runs, some with real agents; minutes (SEED=7)
+	@$(BIN)/python -m tests.coordinator.report.blame $(if $(SEED),--seed $(SEED))
+
 .PHONY: spark-plan
 spark-plan: setup ## how Spark carries a report out, as explain prints it; writes docs/reference/spark_plan.md
 	@$(BIN)/python -m infra.spark_plan

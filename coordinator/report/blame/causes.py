@@ -23,6 +23,8 @@ from coordinator.report.report_document import CauseKind
 from protos import records as rec
 
 NEARLY = 0.5  # of what a result was late by
+MINOR = 0.1  # of its latency: what took less is no main cause, although it was late by less than that
+EARLY = 0.5  # of its deadline, before which a tuple was given up although it was not late yet
 FULL = 0.95  # of a core's time
 MOST_CAUSES = 6
 LEAST_SHARE = 0.05  # of the latency, below which nothing is told beside the main cause
@@ -108,6 +110,8 @@ class Judge:
             at = lacking[0] if lacking else (stretches[0].at.node if stretches else -1)
             told = sum(each.ns for each in stretches)
             return [Found(Subject("unknown", at), max(0, latency_ns - (0 if lacking else told)))]
+        if latency_ns < EARLY * (latency_ns - over_ns):
+            return [self._given_up_early(stretches[-1])]
         main = self._main(shared, latency_ns, max(1, over_ns))
         rest = {**shared.within, **shared.beyond}
         others = [
@@ -117,8 +121,19 @@ class Judge:
         ]
         return [main, *others][:MOST_CAUSES]
 
+    def _given_up_early(self, last: Stretch) -> Found:
+        """Much of the time was left, and a policy expected more of the work that remains: no time that went by is the
+        cause. Where the unit that it waited for is known to run longer than planned, that is."""
+        timeline = self.evidence.timeline(last.at)
+        above = timeline.above[timeline.unit == last.unit]
+        longest_ns = int(above.max(initial=0))
+        kind: CauseKind = "cost_above_plan" if longest_ns > 0 else "unknown"
+        return Found(Subject(kind, last.at.node, last.unit if longest_ns > 0 else -1), longest_ns)
+
     def _main(self, shared: Shared, latency_ns: int, over_ns: int) -> Found:
         beyond = next(largest(shared.beyond), None)
+        if beyond is not None and beyond[1] < MINOR * latency_ns:
+            beyond = None
         if beyond is not None and beyond[1] >= over_ns:
             return Found(*beyond)
         spell = self._spell(shared)

@@ -12,9 +12,9 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from coordinator.report.blame.columns import Bools, Codes, Ints
 from coordinator.report.blame.missed import Arrivals
 from coordinator.report.blame.planned import SECOND_NS, Curve, Planned
+from coordinator.report.blame.record_pieces import Bools, Codes, Ints
 
 MARGIN = 0.5  # of the declared burst
 

@@ -12,7 +12,7 @@ from dataclasses import dataclass, field
 
 import numpy as np
 
-from coordinator.report.blame.columns import BEYOND_NS, Codes, Ints, Notes, Piece, mixed, pieces
+from coordinator.report.blame.record_pieces import BEYOND_NS, Bools, Codes, Ints, Notes, Piece, mixed, pieces
 from coordinator.report.counts import POLICED
 from coordinator.report.facts.plan_view import UNIT, PlanView, Reach, consumer_id
 from coordinator.report.facts.reader import Incarnation, Run
@@ -135,11 +135,11 @@ def key_of(rows: Rows) -> Codes:
 
 
 def reduced(rows: Rows, delivered: Codes) -> Rows:
-    """Each result once, and none that was delivered but for how it was."""
+    """Each result once, and none that was delivered but for how it was. delivered: sorted."""
     if not len(rows):
         return rows
     keys = key_of(rows)
-    kept = (rows["outcome"] <= UNDECIDABLE) | ~np.isin(keys, delivered)
+    kept = (rows["outcome"] <= UNDECIDABLE) | ~_among(keys, delivered)
     rows, keys = rows[kept], keys[kept]
     order = np.lexsort((rows["latency_ns"], rows["most_ns"], np.maximum(rows["outcome"], UNDECIDABLE), keys))
     rows, keys = rows[order], keys[order]
@@ -180,19 +180,19 @@ class _Scan:
     def settle(self, whole: frozenset[int]) -> None:
         """All records were seen."""
         found = self._found
-        told = _joined(self._told)
+        told = np.sort(_joined(self._told))
         found.filtering = frozenset(
-            each for each, keys in self._nothing.items() if not np.isin(_joined(keys), told).all()
+            each for each, keys in self._nothing.items() if not _among(_joined(keys), told).all()
         )
-        found.delivered = _joined(self._delivered)
+        found.delivered = np.sort(_joined(self._delivered))
         reach = Reach(self._plan, found.filtering)
         for incarnation, ends in self._candidates:
             self._rows += _ends(self._plan, reach, incarnation, ends)
         rows = np.concatenate([np.zeros(0, DTYPE), *self._rows])
         self._explain(rows)
-        in_time = _joined(self._in_time)
+        in_time = np.sort(_joined(self._in_time))
         rows = reduced(rows, found.delivered)
-        found.missed = rows[~np.isin(key_of(rows), in_time)] if len(rows) else rows
+        found.missed = rows[~_among(key_of(rows), in_time)] if len(rows) else rows
         for source, parts in self._arrivals.items():
             columns = [np.concatenate(each) for each in zip(*parts, strict=True)]
             found.arrivals[source] = Arrivals(columns[0], columns[1], columns[2], columns[3].astype(np.uint64))
@@ -213,12 +213,9 @@ class _Scan:
         rows["detail"][mine] = np.where(codes[at] == asked, causes[at], 0)
 
     def _settle_links(self, whole: frozenset[int]) -> None:
-        came = _joined(self._came)
+        came = np.sort(_joined(self._came))
         missing = [
-            lineage[~np.isin(key, came)]
-            for peer, parts in self._left.items()
-            if peer in whole
-            for key, lineage in parts
+            lineage[~_among(key, came)] for peer, parts in self._left.items() if peer in whole for key, lineage in parts
         ]
         self._found.unreceived = np.unique(_joined(missing))
 
@@ -404,6 +401,14 @@ def _mapped(ids: Ints, table: Mapping[int, int], otherwise: int = 0) -> Ints:
     told = np.array([table[key] for key in keys.tolist()], np.int64)
     at = np.minimum(np.searchsorted(keys, ids), len(keys) - 1)
     found: Ints = np.where(keys[at] == ids, told[at], otherwise)
+    return found
+
+
+def _among(codes: Codes, known: Codes) -> Bools:
+    """Which of them are known; those are sorted."""
+    if not len(known):
+        return np.zeros(len(codes), np.bool_)
+    found: Bools = known[np.minimum(np.searchsorted(known, codes), len(known) - 1)] == codes
     return found
 
 

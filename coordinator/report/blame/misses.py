@@ -15,12 +15,12 @@ import numpy as np
 
 from coordinator.report.blame import way
 from coordinator.report.blame.causes import Found, Judge, told_outright
-from coordinator.report.blame.columns import Codes, Ints, mixed
 from coordinator.report.blame.core_timeline import Span
 from coordinator.report.blame.excess import excess
 from coordinator.report.blame.missed import LATE, LOST, OUTCOMES, SHED, UNDECIDABLE, Rows, look, reduced
 from coordinator.report.blame.near import Near, near
 from coordinator.report.blame.planned import Planned
+from coordinator.report.blame.record_pieces import Codes, Ints, mixed
 from coordinator.report.blame.sentences import Words
 from coordinator.report.blame.shares import Evidence, Shared, Subject
 from coordinator.report.blame.story import story

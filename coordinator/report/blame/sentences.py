@@ -46,8 +46,8 @@ OUTRIGHT: Mapping[CauseKind, str] = {
 WINDOW_WORDS = {
     "removed": ": a tuple of it was shed, lost or refused before",
     "deadline": ": it would have been too late",
-    "crowded": ": more waited than may",
-    "value": ": others are worth more",
+    "crowded": ": too many were open",
+    "value": ": a tuple of it lacks a field, or has no number there",
 }
 SHORT: Mapping[CauseKind, str] = {
     "cost_above_plan": "cost above plan", "burst": "a burst beyond what was declared",

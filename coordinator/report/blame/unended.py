@@ -8,9 +8,9 @@ from typing import NamedTuple
 
 import numpy as np
 
-from coordinator.report.blame.columns import BEYOND_NS
 from coordinator.report.blame.missed import DTYPE, LINK, LOST, RESTART, Looked, Rows
 from coordinator.report.blame.near import Near, NearRecord
+from coordinator.report.blame.record_pieces import BEYOND_NS
 from coordinator.report.facts.plan_view import (
     OUTPUT,
     PEER,

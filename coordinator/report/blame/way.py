@@ -11,9 +11,9 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import NamedTuple
 
-from coordinator.report.blame.columns import BEYOND_NS
 from coordinator.report.blame.missed import ClockNews
 from coordinator.report.blame.near import NearRecord
+from coordinator.report.blame.record_pieces import BEYOND_NS
 from coordinator.report.facts.plan_view import OUTPUT, PlanView, consumer_id
 from coordinator.report.facts.reader import Incarnation
 from protos import records as rec

@@ -8,7 +8,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from coordinator.report.blame.columns import Ints, Notes, Piece, pieces
+from coordinator.report.blame.record_pieces import Ints, Notes, Piece, pieces
 from coordinator.report.facts.reader import Incarnation, Run
 from coordinator.report.result_tables import table_columns as columns
 from coordinator.report.result_tables.report_rows import Row

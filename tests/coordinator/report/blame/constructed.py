@@ -19,6 +19,7 @@ from coordinator.model.task_units import Units
 from coordinator.solve import planner
 from node_agent.operators.registry import Registry
 from node_agent.sdk import Many, operator
+from node_agent.virtual.cost_model import parse_jitter
 from node_agent.virtual.run import simulate, write_run
 from node_agent.virtual.scenario import Scenario
 from protos.plan_document import Plan
@@ -183,7 +184,7 @@ def _burst(random: Random) -> Setting:
 
 def _cost(random: Random) -> Setting:
     who, times = random.choice([("near", 80), ("far", 80), ("heavy", 30)]), random.uniform(1, 3)
-    scenario = Scenario(bursts=8, policy=random.choice(POLICIES), phase_ns={"s": random.randint(1, 5) * MS})
+    scenario = Scenario(bursts=8, policy=random.choice(POLICIES[:3]), phase_ns={"s": random.randint(1, 5) * MS})
     name = {"near": ("near",), "far": ("far",), "heavy": ("heavy..sum", "heavy")}[who[0]]
     figures = {"s_period": 200, "n_period": 400, "done": 390, "n_burst": 1}
     query = "other" if who[0] == "heavy" else "watch"
@@ -237,7 +238,7 @@ def _age(random: Random) -> Setting:
 
 
 def _overload(random: Random) -> Setting:
-    n, use = random.randint(2, 5), random.uniform(1.1, 1.9)
+    n, use = random.randint(3, 5), random.uniform(1.1, 1.9)
     split = f"split: {{run: blame.many, in: n, cost: 50 us, nodes: [a], with: {{n: {n}}}}}\n  "
     figures = {
         "heavy": round(use * 10_000 / n), "heavy_in": "split", "split": split, "n_burst": 1, "n_period": 10,
@@ -307,7 +308,16 @@ VIRTUAL: Mapping[str, Callable[[Random], Setting]] = {
 }  # fmt: skip
 
 
+def _noisy(random: Random, scenario: Scenario) -> Scenario:
+    """With what is no cause: tuples of some age, costs that vary, links that take a little longer."""
+    ages = {name: random.randrange(4 * MS) for name in ("s", "n")} | dict(scenario.ages_ns)
+    latency_ns = random.choice([None, 2 * MS]) if scenario.latency_ns is None else scenario.latency_ns
+    return replace(scenario, ages_ns=ages, jitter=parse_jitter("uniform:0.8,1.05"), latency_ns=latency_ns)
+
+
 def construct(cause: str, seed: int, folder: Path) -> Constructed:
     """A run of that cause, its intensity drawn from the seed."""
-    setting = VIRTUAL[cause](Random(f"{cause} {seed}"))
+    random = Random(f"{cause} {seed}")
+    setting = VIRTUAL[cause](random)
+    setting.scenario = _noisy(random, setting.scenario)
     return Constructed(cause, setting.said, setting.expected, run_of(folder, setting))

@@ -111,7 +111,13 @@ def _age(random: Random) -> Live:
 
 def _policed(random: Random) -> Live:
     n = random.randint(6, 12)
-    figures = {"s_more": ", max_age: 100 ms, tolerance: 20 ms", "s_period": 1000, "deadline": 900, "done": 2000}
+    figures = {
+        "s_more": ", max_age: 100 ms, tolerance: 20 ms",
+        "s_period": 1000,
+        "deadline": 900,
+        "done": 2000,
+        "n_burst": 6,
+    }
     expected = Expected(("policed",), ("s",), "watch")
     return Live(figures, s_burst=n, model="sound", said=f"{n} tuples in place of 1", expected=expected)
 

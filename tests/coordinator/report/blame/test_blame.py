@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import random
 import shutil
+from itertools import pairwise
 from pathlib import Path
 
 import pytest
@@ -15,6 +16,7 @@ from coordinator.report.facts.reader import Run, read_run
 from coordinator.report.landing import landed_run
 from coordinator.report.page import miss_sentences
 from coordinator.report.report_document import Misses, Report
+from coordinator.report.spark.spark_choice import SparkChoice
 from coordinator.report.verdict import verdict
 from protos import json_shape
 from protos import records as rec
@@ -23,6 +25,7 @@ from tests.coordinator.report.blame import constructed, faulty, struck_agents
 from tests.coordinator.report.blame.score import drawn, score
 from tests.coordinator.report.synthetic import Cluster, everything, play, random_document
 from tests.coordinator.report.synthetic_windows import overloaded, play_windows
+from tests.coordinator.report.test_report_changes import changed
 from tests.sampling import sample
 
 GOAL = 0.9
@@ -106,6 +109,13 @@ def _empty(made: Cluster) -> Cluster:
     return made
 
 
+def test_runs_of_several_plans_have_as_many_as_the_verdict_counts(tmp_path: Path) -> None:
+    changed(tmp_path / "run", 2, loss=0.2)
+    _, report, found = judged(tmp_path / "run")
+    lost = {name: output.lost for name, output in report.outputs.items() if output.lost}
+    assert lost and {name: found.by_cause[name]["link"] for name in lost} == lost
+
+
 def test_windows_have_causes_too(tmp_path: Path) -> None:
     _, report, found = judged(play_windows(overloaded(), 1, tuples=40).save(tmp_path / "run"))
     assert set(found.by_cause) <= set(report.outputs)
@@ -114,7 +124,7 @@ def test_windows_have_causes_too(tmp_path: Path) -> None:
 def test_a_run_without_misses_has_no_causes_and_no_stories(tmp_path: Path) -> None:
     made = constructed.construct("nothing", 1, tmp_path / "made")
     run = read_run(made.path)
-    (report,) = judge([run], "python", None, quiet)
+    (report,) = judge([run], "python", SparkChoice(), quiet)
     assert report.misses == Misses({}, (), ())
     assert not list(miss_sentences.sentences(report))
     assert Report.from_document(report.document()).misses == report.misses
@@ -166,12 +176,14 @@ def test_results_that_nobody_looks_at_have_the_cause_of_their_neighbours(
 def test_the_worst_is_told_as_a_story(tmp_path: Path) -> None:
     made = constructed.construct("blocked", 0, tmp_path / "made")
     run = read_run(made.path)
-    (report,) = judge([run], "python", None, quiet)
+    (report,) = judge([run], "python", SparkChoice(), quiet)
     first, second = list(miss_sentences.sentences(report))[:2]
     assert first == "out: missed or undecidable: 1 for waiting for others"
     assert "behind 1 instance of heavy..sum. At" in second and "Cause: it waited" in second
     (miss,) = report.misses.worst if report.misses is not None else ()
-    assert [hop.kind for hop in miss.hops if hop.until_ns > hop.from_ns] == ["queue", "run", "link", "run"]
+    kinds = [hop.kind for hop in miss.hops]
+    assert kinds == ["admission", "queue", "run", "link", "queue", "run"]
+    assert all(before.until_ns <= after.from_ns for before, after in pairwise(miss.hops)), "one clock, no overlap"
     assert miss.hops[1].waited_for[0].query == "other"
 
 
