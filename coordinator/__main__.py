@@ -7,7 +7,7 @@ import sys
 import threading
 
 EXTRA = {  # what the extra brings, as it is imported
-    "typer", "rich", "ruamel", "pydantic", "plotly", "textual", "ortools", "pyspark", "pandas", "pyarrow",
+    "typer", "rich", "ruamel", "pydantic", "textual", "ortools", "pyspark", "pandas", "pyarrow",
     "cryptography", "greenlet",
 }  # fmt: skip
 PROVER = "prover"  # the thread of coordinator.solve.heuristics.scale, which is not imported for its name

@@ -1,5 +1,5 @@
 #!/bin/sh
-# Sets up .venv with the locked packages and this project, and finds or installs a Java for Spark. Run it through `make setup`.
+# Sets up .venv with the locked packages and this project, and finds or installs a Java for Spark and a browser for tests. Run it through `make setup`.
 set -eu
 cd "$(dirname "$0")/.."
 PYTHON=${PYTHON:-python3}
@@ -41,6 +41,11 @@ say "installing the locked packages into .venv (1.2 GB; a minute or two)"
 .venv/bin/python -m pip install --disable-pip-version-check -q --no-deps --no-build-isolation -e .
 # An agent starts twice as fast from compiled modules, and some environments keep Python from writing them by itself.
 .venv/bin/python -m compileall -q protos node_agent coordinator sim_vehicles
+
+# Tests look at the report's page in a browser where there is one, and skip it where there is none.
+browser() { .venv/bin/python -c 'import shutil, sys; sys.exit(shutil.which("chromedriver") is None)'; }
+if ! browser && may_install; then install chromium-driver || true; fi # it brings Chromium
+browser || say "the report's page is not tested in a browser: Chromium and its driver are not here (Debian: chromium-driver)"
 
 java() { .venv/bin/python -m coordinator.report.spark.java; }
 # shellcheck disable=SC2086  # names of packages, one a word

@@ -11,11 +11,12 @@ from coordinator.report.blame.misses import misses
 from coordinator.report.cost_overrun import cost_overruns
 from coordinator.report.facts.began_anew import began_anew
 from coordinator.report.facts.reader import Run
-from coordinator.report.page.page import page
+from coordinator.report.page.page import page_of
 from coordinator.report.report_document import Report
 from coordinator.report.result_tables import write_tables
 from coordinator.report.result_tables.result_rows import ResultRows
 from coordinator.report.result_tables.table_columns import RESULTS
+from coordinator.report.series.run_series import run_series
 from coordinator.report.spark.spark_choice import SparkChoice
 from coordinator.report.summary.lost import with_logs
 from protos.json_shape import Json
@@ -138,15 +139,14 @@ def write(runs: Sequence[Run], reports: Sequence[Report], output: Path | None, p
         text = json.dumps(report.document(), indent=1, ensure_ascii=False, allow_nan=False) + "\n"
         _replace(run.path / "report.json", text)
     progress("page")
-    pages = [
-        _replace(run.path / "report.html", page([each])) for each in zip(runs, reports, strict=True) for run in each[:1]
-    ]
+    entries = [(run, report, run_series(run, len(runs))) for run, report in zip(runs, reports, strict=True)]
+    pages = [_replace(entry[0].path / "report.html", page_of([entry])) for entry in entries]
     if len(runs) == 1 and output is None:
         return pages[0]
     name = "comparison.html" if len(runs) > 1 else "report.html"
     directory = output or runs[0].path.resolve().parent
     directory.mkdir(parents=True, exist_ok=True)
-    return _replace(directory / name, page(list(zip(runs, reports, strict=True))))
+    return _replace(directory / name, page_of(entries))
 
 
 def _replace(path: Path, text: str) -> Path:

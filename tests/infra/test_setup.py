@@ -16,6 +16,7 @@ echo "python $*" >> $LOG
 case "$*" in
 *ensurepip*) [ -e $THERE/python3-venv ];;
 *"-m venv"*) mkdir -p .venv/bin && cp "$0" .venv/bin/python;;
+*chromedriver*) [ -e $THERE/chromium-driver ];;
 *report.spark.java*)
     [ -z "${JAVA_HOME:-}" ] && java=$(ls $THERE | grep jre) && echo "Java ($java)" && exit
     echo "no Java" >&2; exit 1;;
@@ -71,11 +72,12 @@ class System:
 
 @pytest.fixture
 def system(tmp_path: Path) -> System:
-    """Debian with root, venv, and no Java."""
+    """Debian with root, venv, a browser, and no Java."""
     made = System(tmp_path)
     made.debian()
     made.user(0)
     (made.there / "python3-venv").touch()
+    (made.there / "chromium-driver").touch()
     return made
 
 
@@ -105,6 +107,17 @@ def test_a_java_that_cannot_be_had_is_said_in_a_line_and_the_set_up_goes_on(syst
     code, said = system.set_up(BROKEN=broken, UPDATE="100")
     assert code == 0 and (system.clone / ".venv" / ".ready").exists()
     assert said.splitlines()[-1] == "shimekiri: reports work in plain Python, without Spark: no Java"
+
+
+@pytest.mark.parametrize("user", [0, 1000])
+def test_a_browser_is_installed_where_it_may_be_and_missed_in_a_line_where_not(system: System, user: int) -> None:
+    system.user(user)
+    (system.there / "chromium-driver").unlink()
+    (system.there / "some-jre").touch()
+    (system.offered / "chromium-driver").touch()
+    code, said = system.set_up()
+    assert code == 0 and ("apt-get install" in system.asked()) is (user == 0)
+    assert ("not tested in a browser" in said) is (user != 0)
 
 
 def test_nothing_is_installed_beside_a_java_home_that_would_hide_it(system: System) -> None:

@@ -9,13 +9,29 @@ from bisect import bisect_right
 from collections import deque
 from collections.abc import Iterable, Mapping, Sequence
 from operator import itemgetter
+from typing import Protocol
+
+import numpy as np
+import numpy.typing as npt
 
 from coordinator.report.facts.reader import Incarnation, Run
-from protos.records import Clock
 
 FAR_NS = 1 << 61  # an offset beyond it is how an agent writes that it knows none
 Point = tuple[int, int]  # instant on the one clock, how far it is ahead of the other
 Knots = Sequence[Point]
+
+
+class Probe(Protocol):
+    """What a CLOCK record says of a peer's clock."""
+
+    @property
+    def at_ns(self) -> int: ...
+    @property
+    def peer(self) -> int: ...
+    @property
+    def offset_lo_ns(self) -> int: ...
+    @property
+    def offset_hi_ns(self) -> int: ...
 
 
 class OneClock:
@@ -24,7 +40,7 @@ class OneClock:
     alone: clock domains that no CLOCK record relates to it, each drawn from its own beginning.
     """
 
-    def __init__(self, run: Run, clocks: Iterable[tuple[Incarnation, Clock]], begins: Mapping[str, int]) -> None:
+    def __init__(self, run: Run, clocks: Iterable[tuple[Incarnation, Probe]], begins: Mapping[str, int]) -> None:
         """clocks: the CLOCK records. begins: the first instant seen in each clock domain."""
         domains = dict.fromkeys(incarnation.clock for incarnation in run.incarnations)
         self.reference = next(iter(domains), "")
@@ -48,8 +64,17 @@ class OneClock:
             at_ns += sign * _between(knots, at_ns)
         return at_ns
 
+    def many(self, clock: str, at_ns: npt.NDArray[np.int64]) -> npt.NDArray[np.int64]:
+        """As `at`, of many instants of one clock domain, to some ns."""
+        for knots, sign in self._conversions.get(clock, ()):
+            instants, offsets = np.array(knots, np.int64).T
+            first = offsets[0]
+            between = np.interp(at_ns - instants[0], instants - instants[0], offsets - first)
+            at_ns = at_ns + sign * (first + between.astype(np.int64))
+        return at_ns
 
-def _known(run: Run, clocks: Iterable[tuple[Incarnation, Clock]]) -> dict[tuple[str, str], tuple[Knots, int]]:
+
+def _known(run: Run, clocks: Iterable[tuple[Incarnation, Probe]]) -> dict[tuple[str, str], tuple[Knots, int]]:
     """(near, far) -> what to add to, or to take from, far's instants for near's. A node that had several clocks while
     it ran cannot be told from a record about it, so such records are left out."""
     had: dict[int, set[str]] = {}

@@ -10,7 +10,7 @@ from coordinator.report.facts import began_anew
 from coordinator.report.facts.reader import Run
 from coordinator.report.page import bound_violation, miss_sentences, offered_tables, overload_tables
 from coordinator.report.page.overload_tables import percent
-from coordinator.report.page.page import COLUMNS, LATENCIES, labels, latencies, milliseconds, operators_of
+from coordinator.report.page.run_labels import COLUMNS, LATENCIES, labels, latencies, milliseconds, operators_of
 from coordinator.report.report_document import Conservation, Output, Query, Report, by_end
 from coordinator.report.summary import lost
 from coordinator.report.summary.assembly import cause_text

@@ -110,8 +110,6 @@ EDGES = {  # why a file may have such mappings, and which files
         "node_agent/virtual/simulated/simulated_processes.py",
     ),
     "figures of Plotly, schemas and scenes of MCAP: plain values for another program": (
-        "coordinator/report/page/page.py",
-        "coordinator/report/page/plots.py",
         "infra/papers/page.py",
         "sim_vehicles/export/mcap_file.py",
         "sim_vehicles/export/mcap_scene.py",
