@@ -58,6 +58,7 @@ def apply(
 
     _wait_for_others(after, agents, progress)
     with intention.written(meant) as begun:
+        anothers = begun.left is not None and meant.waiting.exists()  # the same change, left by a killed command
 
         def on_decided() -> None:
             begun.decided = True
@@ -75,7 +76,7 @@ def apply(
         finally:
             if begun.decided:
                 meant.put_in_step()
-            elif begun.left is None or begun.left.waiting != meant.waiting:
+            elif not anothers:
                 meant.waiting.unlink(missing_ok=True)
     replies = agents.try_all("Status", dict.fromkeys(agents.addresses, agent_pb2.StatusRequest()), STATUS_S)
     held = {name: each.longest_hold_ns for name, each in replies.items() if not isinstance(each, AgentError)}

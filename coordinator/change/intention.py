@@ -92,6 +92,8 @@ def written(intention: Intention) -> Iterator[Begun]:
                 _write(begun.left, file)
             elif not intention.waiting.exists():  # else it was decided and not put in step, as on a full disk
                 path.unlink(missing_ok=True)
+                if begun.left is not None:  # nobody decides that one any more
+                    begun.left.waiting.unlink(missing_ok=True)
 
 
 def _write(intention: Intention, file: TextIO) -> None:
