@@ -3,6 +3,7 @@ were there."""
 
 from __future__ import annotations
 
+import os
 import secrets
 import shutil
 from collections.abc import Iterator
@@ -34,7 +35,8 @@ def replaced(run: Path) -> Iterator[Path]:
             folder.rename(old)
         new.rename(folder)
     except OSError as error:
-        raise unwritable(folder, error) from error
+        plain = OSError(error.errno, os.strerror(error.errno)) if error.errno else error  # pyarrow's says more
+        raise unwritable(folder, plain) from error
     finally:
         for left in (new, old):
             shutil.rmtree(left, ignore_errors=True)
