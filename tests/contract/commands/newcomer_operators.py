@@ -80,7 +80,7 @@ RUNS = (
     Case("traces removed before the report", "coordinator report run --engine python", 2, "run/trace/raw: is not there", "give a copy of the run", (RUN, _raw_removed)),
     Case("no Java", "coordinator report run --engine spark", 1, "no `java` was found", "use --engine python", (RUN,), alone=NO_JAVA),
     Case("Java is elsewhere", "coordinator report run --engine spark", 1, "JAVA_HOME is /nowhere", "use --engine python", (RUN,), {"JAVA_HOME": "/nowhere"}),
-    Case("a disk that is full at the report", "coordinator report run --engine python", 2, "run/tables: cannot be written", "make room", (RUN,), full=True, fault="report.json unwritable"),
+    Case("a disk that is full at the report", "coordinator report run --engine python", 2, "run/tables: cannot be written", "make room", (RUN,), full=True, fault="tables unwritable"),
     Case("simulated into a run that is there", f"{SIMULATE} --out run", 2, "--out run: is there already", "name a new directory", (RUN,)),
     Case("simulated without tuples", "sim-vehicles simulate plan.json --operators operators.py", 0, "operator weigh on node a raised 2 times, first: KeyError: 'g'", "give real ones with --tuples SOURCE=FILE"),
     Case("simulated without the operators", SIMULATE.replace(" --operators operators.py", ""), 2, "no operator 'my.weigh' is installed here", "--operators FILE.py"),
