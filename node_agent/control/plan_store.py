@@ -143,15 +143,19 @@ class PlanStore:
         return Durable(int(values["epoch"]), int(values["fence"]), tuple(deployments), ran)
 
     def _damage(self, hash_: str) -> str:
-        """What is wrong with this plan's files; empty: nothing. A damaged one is set aside."""
+        """What is wrong with this plan's files; empty: nothing. A damaged one is set aside. One that cannot be read now
+        may be read later, and the runtime may have it: the plan stays."""
         files = [(whole_path(self.directory, hash_), hash_)]
         files += [(local_path(self.directory, hash_, core), sha) for core, sha in self._locals[hash_].items()]
         for file, wanted in files:
             try:
                 if hashlib.sha256(self.disk.read(file)).hexdigest() == wanted:
                     continue
+            except FileNotFoundError:
+                return f"{file.name} is missing"
             except OSError as error:
-                return f"{file.name} cannot be read ({error.strerror})"
+                self.problems.append(f"{file.name} cannot be read now ({error.strerror}); its plan stays")
+                continue
             return f"{file.name} is damaged, set aside as {set_aside(file, self.disk)}"
         return ""
 

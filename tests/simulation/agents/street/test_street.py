@@ -49,3 +49,9 @@ def test_a_peer_that_moved_is_found_after_an_older_plan_is_told_again() -> None:
     """Of that seed: a runtime crashes while the plan drains whose routes have the peer's old address."""
     outcome = run(90025, ["crash_running", "freeze_supervisor", "redeploy", "moved"])
     assert not outcome.problems, outcome.told
+
+
+def test_a_plan_whose_file_cannot_be_read_at_a_start_of_control_stays() -> None:
+    """Of that seed: the disk fails for control as it starts, and no more as the runtime does."""
+    outcome = run(91033, ["power_cut", "disk_error"])
+    assert not outcome.problems, outcome.told
