@@ -74,8 +74,9 @@ def _run(page_run: PageRun, runs: Sequence[PageRun]) -> str:
 
 
 def _count(page_run: PageRun, listed: int) -> str:
-    whole = sum(found.missed for found in page_run.report.outputs.values())
-    return f"<h3>{'The worst ' if whole > listed else ''}{listed:,} of {whole:,}</h3>"
+    misses = page_run.report.misses
+    whole = sum(sum(found.values()) for found in misses.by_cause.values()) if misses else listed
+    return f"<h3>The worst {listed:,} of {whole:,}</h3>" if whole > listed else f"<h3>All {listed:,}</h3>"
 
 
 def _stories(page_run: PageRun) -> str:
