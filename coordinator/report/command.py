@@ -1,6 +1,7 @@
 """Command `coordinator report` on runs that were read: judges them and writes report.json and the pages."""
 
 import json
+import secrets
 from collections.abc import Callable, Sequence
 from contextlib import ExitStack
 from dataclasses import dataclass, replace
@@ -150,8 +151,8 @@ def write(runs: Sequence[Run], reports: Sequence[Report], output: Path | None, p
 
 
 def _replace(path: Path, text: str) -> Path:
-    """Write a file whole or not at all."""
-    scratch = path.with_name(path.name + ".part")
+    """Write a file whole or not at all; reports of one run at once do not meet."""
+    scratch = path.with_name(f"{path.name}.{secrets.token_hex(4)}.part")
     try:
         scratch.write_text(text, encoding="utf-8")
         return scratch.replace(path)

@@ -8,6 +8,7 @@ import secrets
 import shutil
 from collections.abc import Iterator
 from contextlib import contextmanager, suppress
+from errno import EEXIST, ENOTEMPTY
 from pathlib import Path
 
 import pyarrow as pa
@@ -19,6 +20,7 @@ from coordinator.report.report_document import Report
 from coordinator.report.result_tables import report_rows, unit_rows
 from coordinator.report.result_tables.table_columns import ResultTable
 
+MOST_TRIES = 10
 FOLDER, PART = "tables", "part-0000.parquet"
 
 
@@ -30,16 +32,30 @@ def replaced(run: Path) -> Iterator[Path]:
     new, old = folder.with_name(f".{FOLDER}-{name}"), folder.with_name(f".{FOLDER}-{name}-old")
     try:
         new.mkdir()
+        old.mkdir()
         yield new
-        with suppress(FileNotFoundError):
-            folder.rename(old)
-        new.rename(folder)
+        _put(new, folder, old)
     except OSError as error:
         plain = OSError(error.errno, os.strerror(error.errno)) if error.errno else error  # pyarrow's says more
         raise unwritable(folder, plain) from error
     finally:
         for left in (new, old):
             shutil.rmtree(left, ignore_errors=True)
+
+
+def _put(new: Path, folder: Path, old: Path) -> None:
+    """What was there goes aside first, since no rename takes the place of a folder with files. Another report may put
+    its own there in between: then that one goes as well."""
+    for number in range(MOST_TRIES):
+        with suppress(FileNotFoundError):
+            folder.rename(old / str(number))
+        try:
+            new.rename(folder)
+        except OSError as error:
+            if error.errno not in {ENOTEMPTY, EEXIST} or number == MOST_TRIES - 1:
+                raise
+        else:
+            return
 
 
 def write_report(folder: Path, run: Run, report: Report) -> None:

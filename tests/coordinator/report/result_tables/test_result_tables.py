@@ -5,6 +5,8 @@ from __future__ import annotations
 import json
 import os
 import random
+import subprocess
+import sys
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -104,6 +106,17 @@ def test_a_report_that_fails_leaves_the_tables_that_were_there(run: Run) -> None
         raise KeyboardInterrupt
     assert rows(run, "FROM 'tables/outputs/*.parquet'") == before
     assert [path.name for path in run.path.glob(".tables*")] == []
+
+
+def test_reports_of_one_run_at_once_leave_the_tables_of_one_of_them(run: Run) -> None:
+    command = [sys.executable, "-m", "coordinator", "report", str(run.path), "--engine", "python"]
+    began = [subprocess.Popen(command, stdout=subprocess.DEVNULL, stderr=subprocess.PIPE, text=True) for _ in range(3)]
+    for each in began:
+        _, said = each.communicate(timeout=120)
+        assert each.returncode in {0, 3}, said
+        assert "cannot be written" not in said
+    assert rows(run, "FROM 'tables/outputs/*.parquet'")
+    assert [path.name for path in run.path.glob(".*")] == []
 
 
 @pytest.mark.skipif(os.geteuid() == 0, reason="root may write anywhere")

@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING
 import pytest
 
 from coordinator.report.facts.reader import Run, read_run
+from coordinator.report.landing.landed_run import drop_raw, land
 from coordinator.report.verdict import verdict
 from protos import records as rec
 from tests import traces
@@ -117,6 +118,17 @@ def permuted(root: Path) -> list[Run]:
     return runs
 
 
+def parquet_alone(root: Path) -> list[Run]:
+    """Of which the raw segments are gone."""
+    runs = []
+    for seed in (1, 2):
+        run = random_run(seed, root / f"landed-{seed}")
+        land(run.path, run.firsts)
+        assert drop_raw(run.path, run.firsts)
+        runs.append(read_run(run.path))
+    return runs
+
+
 def refusals(root: Path) -> list[Run]:
     """Of sources, windows and sources that are none; with words that damage made."""
     runs = []
@@ -205,6 +217,7 @@ FAMILIES: dict[str, Callable[[Path], Sequence[Run]]] = {
     "altered": alterations,
     "one record missing": one_record_missing,
     "permuted": permuted,
+    "Parquet alone": parquet_alone,
 }
 
 
