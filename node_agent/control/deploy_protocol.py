@@ -232,7 +232,7 @@ class Deployments:
         if known and known.state is State.DRAINING:
             return BEING_STOPPED
         if wanted.epoch <= self.durable.fence:
-            return f"epoch {wanted.epoch} was aborted; deploy again"
+            return f"epoch {wanted.epoch} is over: it was aborted, or what was made in it has ended; deploy again"
         if known and known.state is State.COMMITTED:
             return ""
         if wanted.epoch < self.durable.seen:
@@ -373,7 +373,7 @@ class Deployments:
                 del self._drained_at[hash_]
             return []  # else it is here until `try_again`: no runtime tells a second time that it has drained
 
-        return self._write(self.durable.without(hash_), written)
+        return self._write(self.durable.ended(known), written)
 
     def _note(self, hash_: str, place: int, why: str) -> None:
         if why and self.durable.get(hash_):

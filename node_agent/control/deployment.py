@@ -58,7 +58,8 @@ class Ran:
 
 @dataclass(frozen=True, slots=True)
 class Durable:
-    """What is on disk. seen: the highest epoch that was accepted; fence: the highest that was aborted; ran: the plans
+    """What is on disk. seen: the highest epoch that was accepted; fence: the highest of those in which
+    nothing is prepared any more, as they were aborted or what was made in them has ended; ran: the plans
     that no collection has yet, in the order in which they were first committed."""
 
     seen: int = 0
@@ -82,6 +83,11 @@ class Durable:
     def without(self, hash_: str) -> "Durable":
         """Without the deployment of this hash."""
         return replace(self, deployments=tuple(each for each in self.deployments if each.hash != hash_))
+
+    def ended(self, deployment: Deployment) -> "Durable":
+        """Without this deployment, which has drained. Records tell plans apart by their epochs, so nothing else is made
+        under its epoch, as a coordinator might that was told of it before."""
+        return replace(self.without(deployment.hash), fence=max(self.fence, deployment.epoch))
 
     def with_ran(self) -> "Durable":
         """With every plan that admits or drains among those that ran."""

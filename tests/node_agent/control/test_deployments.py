@@ -180,6 +180,17 @@ def test_lower_epochs_are_refused() -> None:
     assert not driver.ask("commit", A, 4).accepted
 
 
+@pytest.mark.parametrize("next_", [A, B])
+def test_nothing_is_made_under_the_epoch_of_a_plan_that_has_ended(next_: str) -> None:
+    driver = Driver()
+    run(driver, A, 2)
+    driver.ask("stop", A, 2)
+    driver.do(driver.machine.drained(A))
+    late = driver.ask("prepare", plan(next_, 2))  # of a coordinator that chose its epoch before
+    assert not late.accepted and "epoch 2 is over" in late.why
+    assert driver.ask("prepare", plan(next_, 3)).accepted
+
+
 def test_the_same_deploy_twice_changes_nothing_that_runs() -> None:
     driver = Driver()
     driver.ask("prepare", plan())

@@ -61,7 +61,7 @@ def seen(line: AgentsLine) -> Counter[str]:
         counts["set aside"] += _set_aside(machine)
     for deployment in line.deployments:
         counts["deployment failed"] += deployment.result == "failed"
-        counts["epoch refused"] += "older than" in deployment.why or "was aborted" in deployment.why
+        counts["epoch refused"] += "older than" in deployment.why or "is over" in deployment.why
     return counts
 
 

@@ -95,3 +95,10 @@ def test_control_that_cannot_read_its_plans_says_so_and_reads_them_at_the_next_s
     outcome = run(90068, ["crash_control", "disk_error", "stop_half_done", "late_prepare"])
     assert not outcome.problems, outcome.told
     assert outcome.counts["log plans_unreadable"]
+
+
+def test_a_coordinator_that_was_paused_cannot_use_the_epoch_of_a_plan_that_has_ended_meanwhile() -> None:
+    """Of that seed: records of two plans would have one epoch."""
+    outcome = run(95036, ["freeze_control", "coordinator_paused"])
+    assert not outcome.problems, outcome.told
+    assert outcome.fired["epoch refused"]
