@@ -1,33 +1,25 @@
-"""The tables of a report: equal for both engines, in step with report.json, and read by what users have."""
+"""The tables of a report: in step with report.json, and read by what users have."""
 
 from __future__ import annotations
 
 import json
 import os
-import random
 import subprocess
 import sys
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import duckdb
-import pyarrow.parquet as pq
 import pytest
 
 from coordinator.errors import CoordinatorError
 from coordinator.report.command import publish
 from coordinator.report.facts.reader import Run, read_run
 from coordinator.report.result_tables import write_tables
-from coordinator.report.result_tables.result_rows import ResultRows
-from coordinator.report.result_tables.table_columns import RESULTS, TABLES
+from coordinator.report.result_tables.table_columns import TABLES
 from coordinator.report.spark.spark_choice import SparkChoice
-from coordinator.report.verdict import verdict
 from infra import table_reference
-from tests.coordinator.report.spark.test_report_spark import random_run
 from tests.coordinator.report.synthetic import play, random_document
-
-if TYPE_CHECKING:
-    from pyspark.sql import SparkSession
 
 ROOT = Path(__file__).parents[4]
 QUERIES = sorted((ROOT / "docs" / "queries").glob("*.sql"))
@@ -79,23 +71,6 @@ def test_the_ledger_sums_to_the_obligations(run: Run) -> None:
 def test_example_queries_run_and_give_rows(query: Path, run: Run) -> None:
     published(run)
     assert rows(run, query.read_text(encoding="utf-8"))
-
-
-def test_both_engines_write_the_same_results(spark: SparkSession, tmp_path: Path, seed: int) -> None:
-    from coordinator.report.spark.spark import verdicts
-
-    dice = random.Random(seed)
-    runs = [random_run(dice.randrange(1 << 30), tmp_path / f"run-{number}") for number in range(3)]
-    folders = [run.path / "new" for run in runs]
-    for folder in folders:
-        folder.mkdir()
-    verdicts(spark, runs, results_to=[folder / RESULTS.name for folder in folders])
-    for run, folder in zip(runs, folders, strict=True):
-        kept = ResultRows(run.plan)
-        verdict(run, kept.add)
-        found = pq.read_table(folder / RESULTS.name)
-        assert found.schema.names == RESULTS.schema.names
-        assert sorted(map(repr, found.to_pylist())) == sorted(map(repr, kept.table().to_pylist()))
 
 
 def test_a_report_that_fails_leaves_the_tables_that_were_there(run: Run) -> None:

@@ -9,10 +9,13 @@ from collections.abc import Callable, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING
 
+import pyarrow.parquet as pq
 import pytest
 
 from coordinator.report.facts.reader import Run, read_run
 from coordinator.report.landing.landed_run import drop_raw, land
+from coordinator.report.result_tables.result_rows import ResultRows
+from coordinator.report.result_tables.table_columns import RESULTS
 from coordinator.report.verdict import verdict
 from protos import records as rec
 from tests import traces
@@ -221,15 +224,21 @@ FAMILIES: dict[str, Callable[[Path], Sequence[Run]]] = {
 }
 
 
-def agree(spark: "SparkSession", runs: Sequence[tuple[str, Run]]) -> None:
-    """Both engines, all runs; a failure names the run and what made it."""
+def agree(spark: "SparkSession", runs: Sequence[tuple[str, Run]], tables: int = 0) -> None:
+    """Both engines, all runs; a failure names the run and what made it. tables: of so many, each result as well."""
     from coordinator.report.spark.spark import verdicts
 
-    for (name, run), told in zip(runs, verdicts(spark, [run for _, run in runs]), strict=True):
-        expected = verdict(run)
+    folders = [run.path / RESULTS.name for _, run in runs[:tables]]
+    for (name, run), told in zip(runs, verdicts(spark, [run for _, run in runs], results_to=folders), strict=True):
+        kept = ResultRows(run.plan)
+        expected = verdict(run, kept.add)
         for key, value in expected.document().items():
             assert told.document()[key] == value, f"{name}: {key}"
         assert told == expected, name
+        if (folder := run.path / RESULTS.name) in folders:
+            found = pq.read_table(folder)
+            assert found.schema.names == RESULTS.schema.names
+            assert sorted(map(repr, found.to_pylist())) == sorted(map(repr, kept.table().to_pylist())), name
 
 
 def of_all_families(root: Path, most: int | None = None) -> list[tuple[str, Run]]:
@@ -246,7 +255,7 @@ def of_all_families(root: Path, most: int | None = None) -> list[tuple[str, Run]
 
 def test_both_engines_agree(spark: "SparkSession", tmp_path: Path) -> None:
     runs = [(f"random run of seed {seed}", random_run(seed, tmp_path / f"seed-{seed}")) for seed in SEEDS]
-    agree(spark, [*runs, *of_all_families(tmp_path, MOST)])
+    agree(spark, [*runs, *of_all_families(tmp_path, MOST)], tables=3)
 
 
 def test_no_record_is_missed_unnoticed(tmp_path: Path) -> None:
