@@ -7,6 +7,7 @@ import time
 from pathlib import Path
 
 import psutil
+import pyarrow.parquet as pq
 import pytest
 
 from coordinator.report.verdict import verdict
@@ -14,8 +15,7 @@ from tests.coordinator.report.spark.standalone_cluster import StandaloneCluster,
 from tests.coordinator.report.spark.test_report_spark import random_run
 from tests.coordinator.report.spark.webhdfs_server import serving
 
-pytestmark = pytest.mark.long
-
+ROOT = Path(__file__).parents[4]
 LIMIT_S = 300.0
 SETTINGS = {  # small, as a machine of two cores has room for six of these processes
     "spark.driver.host": "127.0.0.1", "spark.driver.bindAddress": "127.0.0.1", "spark.driver.memory": "512m",
@@ -36,6 +36,19 @@ def kill_one(cluster: StandaloneCluster, shared: Path, report: "subprocess.Popen
     return victim
 
 
+def test_a_cluster_writes_frames_where_all_of_it_sees_them(tmp_path: Path) -> None:
+    shared, logs = tmp_path / "shared", tmp_path / "logs"
+    shared.mkdir()
+    logs.mkdir()
+    with serving(shared) as files, standalone(logs, 1) as cluster:
+        command = [sys.executable, "-m", "tests.coordinator.report.spark.cluster_smoke", cluster.url, files.url]
+        done = subprocess.run(command, cwd=ROOT, capture_output=True, text=True, timeout=LIMIT_S, check=False)
+        assert done.returncode == 0 and "1000 rows" in done.stdout, done.stdout + done.stderr
+    assert sum(pq.read_table(path).num_rows for path in shared.glob("run/tables/results/*.parquet")) == 1000
+    assert "CREATE" in files.asked and not list(shared.rglob(".frames-*")), "frames are removed"
+
+
+@pytest.mark.soak
 def test_a_cluster_that_loses_an_executor_gives_the_same_report(tmp_path: Path) -> None:
     run = random_run(3, tmp_path / "run")
     shared, logs = tmp_path / "shared", tmp_path / "logs"
