@@ -147,7 +147,8 @@ def _old_state(line: AgentsLine, fault: Fault, fired: Counter[str]) -> None:
     starts = _starts(copy)
 
     def put_back() -> None:
-        started = machine.counts["agents"] != agents or _starts(machine.disk) != starts
+        now = _starts(machine.disk)
+        started = machine.counts["agents"] != agents or now is None or now != starts
         if started or not machine.host.on or machine.asleep:
             return
         fired[fault.kind] += 1
@@ -163,8 +164,12 @@ def _old_state(line: AgentsLine, fault: Fault, fired: Counter[str]) -> None:
     line.time.after(fault.for_ns, put_back)
 
 
-def _starts(disk: SimulatedDisk) -> bytes:
-    return disk.read(STATE / "starts") if disk.exists(STATE / "starts") else b""
+def _starts(disk: SimulatedDisk) -> bytes | None:
+    """What the file says; None where the disk fails just now."""
+    try:
+        return disk.read(STATE / "starts") if disk.exists(STATE / "starts") else b""
+    except OSError:
+        return None
 
 
 def _cut_power(line: AgentsLine, machine: SimulatedMachine, fault: Fault) -> None:
