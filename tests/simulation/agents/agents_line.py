@@ -299,8 +299,9 @@ class AgentsLine:
         def look() -> None:
             if self.disturbed[name] != since_ns:
                 return
-            stored = {each.hash: each.state for each in plan_files.read_state(STATE / "plans", machine.disk).plans}
-            if stored.get(committed.hash) == plan_files.PREPARED:
+            plans = plan_files.read_state(STATE / "plans", machine.disk).plans
+            stored = {(each.hash, each.epoch): each.state for each in plans}  # it may be stopped and prepared anew
+            if stored.get((committed.hash, committed.plan.epoch)) == plan_files.PREPARED:
                 self.problems.append(f"{name}: plan {committed.hash[:8]} admits, and is only prepared on the disk")
 
         self.time.after(SECOND, look)
