@@ -58,9 +58,9 @@ class Ran:
 
 @dataclass(frozen=True, slots=True)
 class Durable:
-    """What is on disk. seen: the highest epoch that was accepted; fence: the highest of those in which
-    nothing is prepared any more, as they were aborted or what was made in them has ended; ran: the plans
-    that no collection has yet, in the order in which they were first committed."""
+    """What is on disk. seen: the highest epoch that was accepted; fence: the highest of those in which nothing is
+    prepared any more, as they were aborted or what was made in them has ended; ran: the plans that no collection has
+    yet, in the order in which they were first committed."""
 
     seen: int = 0
     fence: int = 0

@@ -44,9 +44,7 @@ class SharedFiles:
         if self._scratch is None:
             self._held.append(frame.localCheckpoint(eager=False, storageLevel=StorageLevel.MEMORY_AND_DISK))
             return self._held[-1]
-        held = frame.persist(
-            StorageLevel.MEMORY_AND_DISK
-        )  # else the rows would be computed a second time to be written
+        held = frame.persist(StorageLevel.MEMORY_AND_DISK)  # else its rows are computed a second time to be written
         try:
             return held.checkpoint(eager=True)
         finally:
@@ -117,22 +115,20 @@ class SharedFiles:
 
 @contextmanager
 def on(spark: SparkSession, choice: SparkChoice, run: Path) -> Iterator[SharedFiles]:
-    """For one report. Where a cluster is not told of a folder (`copy_to`), it sees that of the run. Raises
-    CopyError."""
+    """For one report. Where a cluster is not told of a folder (`copy_to`), it sees that of the run. Raises CopyError;
+    what fails in a job is raised as it is."""
     scratch = None
     if not choice.local:
         shared = choice.copy_to or f"file://{run.resolve()}/trace"
         scratch = f"{shared.rstrip('/')}/.frames-{secrets.token_hex(4)}"
     try:
         files = SharedFiles(spark, choice.copy_to, scratch)
-        try:
-            yield files
-        finally:
-            files.close()
     except Py4JJavaError as error:
-        if choice.copy_to is None:
-            raise
-        raise CopyError(_mistake(choice.copy_to, error)) from error
+        raise CopyError(_mistake(choice.copy_to or str(run), error)) from error
+    try:
+        yield files
+    finally:
+        files.close()
 
 
 def _mistake(copy_to: str, error: Py4JJavaError) -> Mistake:
