@@ -11,7 +11,8 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from coordinator.report.blame.record_pieces import BEYOND_NS, Bools, Codes, Ints, Notes, Piece, pieces
+from coordinator.report.blame.record_pieces import BEYOND_NS, Bools, Ints, Notes, Piece, pieces
+from coordinator.report.facts.mixing import Codes
 from coordinator.report.facts.reader import Incarnation
 from coordinator.report.landing.record_array import Raw, value
 from protos import records as rec

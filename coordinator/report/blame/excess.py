@@ -14,7 +14,8 @@ import numpy as np
 
 from coordinator.report.blame.missed import Arrivals
 from coordinator.report.blame.planned import SECOND_NS, Curve, Planned
-from coordinator.report.blame.record_pieces import Bools, Codes, Ints
+from coordinator.report.blame.record_pieces import Bools, Ints
+from coordinator.report.facts.mixing import Codes
 
 MARGIN = 0.5  # of the declared burst
 

@@ -12,8 +12,9 @@ from dataclasses import dataclass, field
 
 import numpy as np
 
-from coordinator.report.blame.record_pieces import BEYOND_NS, Bools, Codes, Ints, Notes, Piece, mixed, pieces
+from coordinator.report.blame.record_pieces import BEYOND_NS, Bools, Ints, Notes, Piece, pieces
 from coordinator.report.counts import POLICED
+from coordinator.report.facts.mixing import Codes, mixed
 from coordinator.report.facts.plan_view import UNIT, PlanView, Reach, consumer_id
 from coordinator.report.facts.reader import Incarnation, Run
 from coordinator.report.landing.record_array import Raw, value
@@ -110,7 +111,6 @@ def look(run: Run, crashed: frozenset[int], whole: frozenset[int]) -> Looked:
     for incarnation in run.incarnations:
         for piece in pieces(incarnation, epochs[incarnation.number], KINDS):
             scan.take(incarnation, piece, incarnation.number in crashed)
-        _clocks(run.plan, incarnation, found)
         _clocks(run.plan, incarnation, found)
     scan.settle(whole)
     found.began = dict(_begun_again(run, notes, crashed))

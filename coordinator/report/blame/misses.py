@@ -20,13 +20,14 @@ from coordinator.report.blame.excess import excess
 from coordinator.report.blame.missed import LATE, LOST, OUTCOMES, SHED, UNDECIDABLE, Rows, look, reduced
 from coordinator.report.blame.near import Near, near
 from coordinator.report.blame.planned import Planned
-from coordinator.report.blame.record_pieces import Codes, Ints, mixed
+from coordinator.report.blame.record_pieces import Ints
 from coordinator.report.blame.sentences import Words
 from coordinator.report.blame.shares import Evidence, Shared, Subject
 from coordinator.report.blame.story import story
 from coordinator.report.blame.unended import unended
 from coordinator.report.blame.way import Stretch, Way
 from coordinator.report.facts.completeness import NOT_OVER
+from coordinator.report.facts.mixing import Codes, mixed
 from coordinator.report.facts.reader import Run
 from coordinator.report.report_document import CauseKind, Miss, Misses, MissHop, Report, TraceState, WaitedFor
 

@@ -9,8 +9,9 @@ from typing import NamedTuple
 import numpy as np
 
 from coordinator.report.blame.missed import KINDS
-from coordinator.report.blame.record_pieces import Codes, pieces
+from coordinator.report.blame.record_pieces import pieces
 from coordinator.report.facts.merged_plans import moved
+from coordinator.report.facts.mixing import Codes
 from coordinator.report.facts.reader import Incarnation, Run
 from protos.records import RECORD_BYTES, Record, unpack_record
 

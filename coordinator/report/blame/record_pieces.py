@@ -1,7 +1,6 @@
 """Records of the run's plans as columns, a piece at a time: what is in memory is a piece, for a run of any size.
 
-Ids are those of the joined view (`merged_plans.py`). A lineage, or a result, is one number of 64 bits mixed from its
-parts: two that differ are the same number once in some 10^19 pairs.
+Ids are those of the joined view (`merged_plans.py`). A lineage, or a result, is one number mixed from its parts.
 """
 
 from __future__ import annotations
@@ -13,6 +12,8 @@ import numpy as np
 import numpy.typing as npt
 
 from coordinator.report.facts.merged_plans import ID_BITS, MOST_PLANS
+from coordinator.report.facts.mixing import Codes, mixed
+from coordinator.report.facts.raw import raw_pieces
 from coordinator.report.facts.reader import Incarnation
 from coordinator.report.landing.record_array import RECORD_DTYPE, Raw, usable_records, value
 from protos import records as rec
@@ -20,26 +21,7 @@ from protos.record_layout import Field
 
 Ints = npt.NDArray[np.int64]
 Bools = npt.NDArray[np.bool_]
-Codes = npt.NDArray[np.uint64]
-PIECE = 1 << 17  # records
 BEYOND_NS = 1 << 60  # instants are clamped to it, so that damage cannot overflow
-_ODD = (0x9E3779B97F4A7C15, 0xBF58476D1CE4E5B9, 0x94D049BB133111EB)
-
-
-def mixed(*parts: Ints | Codes | int) -> Codes:
-    """One number for several."""
-    found = np.zeros(1, np.uint64)
-    for part in parts:
-        found = (found ^ np.asarray(part).astype(np.uint64)) + np.uint64(_ODD[0])
-        found = (found ^ (found >> np.uint64(30))) * np.uint64(_ODD[1])
-        found = (found ^ (found >> np.uint64(27))) * np.uint64(_ODD[2])
-        found ^= found >> np.uint64(31)
-    return found
-
-
-def code_of(*parts: int) -> int:
-    """The same of single values."""
-    return int(mixed(*(np.array([part], np.int64) for part in parts))[0])
 
 
 @dataclass(frozen=True, slots=True)
@@ -100,7 +82,7 @@ def pieces(incarnation: Incarnation, epochs: Mapping[int, int], kinds: tuple[int
     numbers = np.full(rec.PLAN_EPOCH_MASK + 1, -1, np.int64)
     for epoch, number in epochs.items():
         numbers[epoch] = number
-    for before, raw in _raw(incarnation):
+    for before, raw in raw_pieces(incarnation):
         number = numbers[raw["flags"] & rec.PLAN_EPOCH_MASK]
         chosen = usable_records(raw) & np.isin(raw["kind"], kinds) & (number >= 0)
         if chosen.any():
@@ -119,7 +101,7 @@ class Notes:
     def of(cls, incarnation: Incarnation) -> Notes:
         """One look at all records."""
         found: dict[int, list[Raw]] = {rec.PLAN: [], rec.CLOCK: [], rec.LOAD: []}
-        for _, raw in _raw(incarnation):
+        for _, raw in raw_pieces(incarnation):
             told = raw[usable_records(raw) & np.isin(raw["kind"], tuple(found))]
             for kind, parts in found.items():
                 parts.append(told[told["kind"] == kind])
@@ -134,12 +116,3 @@ class Notes:
                 low = epoch & rec.PLAN_EPOCH_MASK
                 found[low] = min(numbers[stamp], found.get(low, MOST_PLANS))
         return found
-
-
-def _raw(incarnation: Incarnation) -> Iterator[tuple[int, Raw]]:
-    before = 0
-    for chunk in incarnation.chunks:
-        raw = np.frombuffer(chunk, RECORD_DTYPE)
-        for at in range(0, len(raw), PIECE):
-            yield before + at, raw[at : at + PIECE]
-        before += len(raw)

@@ -4,10 +4,14 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Iterator
 
+import numpy as np
+
 from coordinator.report.facts.merged_plans import ID_BITS
-from coordinator.report.facts.reader import Incarnation, Run, records_of
+from coordinator.report.facts.raw import raw_pieces
+from coordinator.report.facts.reader import Incarnation, Run
+from coordinator.report.landing.record_array import usable_records
 from coordinator.report.report_document import BeganAnew
-from protos.records import PLAN_EPOCH_MASK, Plan, Reset
+from protos.records import PLAN_EPOCH_MASK, Plan, Reset, unpack_records
 
 
 def began_anew(run: Run) -> tuple[BeganAnew, ...]:
@@ -15,7 +19,7 @@ def began_anew(run: Run) -> tuple[BeganAnew, ...]:
     first_ns: dict[str, int] = {}
     found: list[tuple[Incarnation, dict[str, int]]] = []
     for incarnation in run.incarnations:
-        records = [record for _, record in records_of(incarnation) if isinstance(record, (Plan, Reset))]
+        records = list(_plans_and_resets(incarnation))
         if records:
             first_ns[incarnation.clock] = min(records[0].at_ns, first_ns.get(incarnation.clock, records[0].at_ns))
         if lost := dict(_lost(run, records)):
@@ -29,6 +33,14 @@ def began_anew(run: Run) -> tuple[BeganAnew, ...]:
         )
         for incarnation, lost in found
     )
+
+
+def _plans_and_resets(incarnation: Incarnation) -> Iterator[Plan | Reset]:
+    for _, raw in raw_pieces(incarnation):
+        told = raw[usable_records(raw) & np.isin(raw["kind"], (Plan.number, Reset.number))]
+        for record in unpack_records(told.tobytes()):
+            assert isinstance(record, (Plan, Reset))
+            yield record
 
 
 def _lost(run: Run, records: Iterable[Plan | Reset]) -> Iterator[tuple[str, int]]:

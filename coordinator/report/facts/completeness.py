@@ -11,7 +11,8 @@ from enum import IntEnum
 
 import numpy as np
 
-from coordinator.report.facts.raw import raw_records
+from coordinator.report.facts.mixing import Ints
+from coordinator.report.facts.raw import raw_pieces
 from coordinator.report.facts.reader import Incarnation, Run
 from coordinator.report.landing.record_array import usable_records, value
 from coordinator.report.report_document import Completeness, TraceState
@@ -122,13 +123,21 @@ def reordered(incarnation: Incarnation, scan: Scan) -> bool:
     suspect = scan.misplaced is not None or scan.found <= SHORT
     if not suspect or scan.gaps or incarnation.declared.records != scan.found:
         return False
-    raw = raw_records(incarnation)
-    places = np.flatnonzero(usable_records(raw) & (raw["kind"] == rec.LOAD))
-    before = value(raw[places], rec.Load.records_before).astype(np.int64)
-    wrong = before != incarnation.declared.first + places
+    places, before, started = [np.zeros(0, np.int64)], [np.zeros(0, np.int64)], [np.zeros(0, np.int64)]
+    for earlier, raw in raw_pieces(incarnation):
+        usable = usable_records(raw)
+        loads = np.flatnonzero(usable & (raw["kind"] == rec.LOAD))
+        places.append(earlier + loads)
+        before.append(value(raw[loads], rec.Load.records_before).astype(np.int64))
+        started.append(value(raw[usable & (raw["kind"] == rec.RAN)], rec.Ran.start_ns).astype(np.int64))
+    return _mixed_up(incarnation.declared.first, *map(np.concatenate, (places, before, started)))
+
+
+def _mixed_up(first: int, places: Ints, before: Ints, started: Ints) -> bool:
+    """By the places of LOAD records and what they say of them, and by when instances started."""
+    wrong = before != first + places
     if wrong.sum() > 1 and (np.diff(before) < 0).any():
         return True
-    started = value(raw[usable_records(raw) & (raw["kind"] == rec.RAN)], rec.Ran.start_ns).astype(np.int64)
     backwards = int((np.diff(started) < 0).sum())
     return backwards >= LEAST_BACKWARDS and backwards * 10 > len(started)
 

@@ -1,20 +1,29 @@
-"""The records of an incarnation as an array."""
+"""The records of an incarnation as arrays, a piece at a time: what is in memory is a piece, for a run of any size."""
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from typing import TYPE_CHECKING
 
 import numpy as np
 
 from coordinator.report.landing.record_array import RECORD_DTYPE, Raw
+from protos.records import RECORD_BYTES
 
 if TYPE_CHECKING:
     from coordinator.report.facts.reader import Incarnation
 
-
-def raw_records(incarnation: Incarnation) -> Raw:
-    """Everything in an incarnation's segments, in order."""
-    return np.frombuffer(b"".join(incarnation.chunks), dtype=RECORD_DTYPE)
+PIECE = 1 << 17  # records
 
 
-__all__ = ["raw_records"]
+def raw_pieces(incarnation: Incarnation) -> Iterator[tuple[int, Raw]]:
+    """Everything in an incarnation's segments, in order: how many records came before, and records."""
+    before = 0
+    for chunk in incarnation.chunks:
+        for at in range(0, len(chunk), PIECE * RECORD_BYTES):
+            raw = np.frombuffer(chunk[at : at + PIECE * RECORD_BYTES], dtype=RECORD_DTYPE)
+            yield before, raw
+            before += len(raw)
+
+
+__all__ = ["raw_pieces"]

@@ -20,9 +20,9 @@ AT_ENTRY = (rec.POLICY_RATE, rec.POLICY_MEMORY, rec.POLICY_ARRIVALS, rec.POLICY_
 NEVER_IN_A_UNIT = (rec.POLICY_RATE, rec.POLICY_ARRIVALS, rec.POLICY_WINDOW)
 
 
-def compare(plan: PlanView, traces: Sequence[Trace], found: Rows) -> Iterator[Found]:
-    """SHED, LOST and MERGED that cannot be."""
-    shed, lost, merged = found.of(rec.SHED), found.of(rec.LOST), found.of(rec.MERGED)
+def compare(plan: PlanView, traces: Sequence[Trace], found: Rows, merged: Rows) -> Iterator[Found]:
+    """SHED, LOST and MERGED that cannot be. merged: those MERGED whose parents are among `found`."""
+    shed, lost = found.of(rec.SHED), found.of(rec.LOST)
     yield Fault.IMPOSSIBLE_END, shed.where(_odd_policy(plan, shed))
     yield Fault.IMPOSSIBLE_END, lost.where((lost[Lost.cause] < 1) | (lost[Lost.cause] >= len(rec.CAUSES)))
     yield Fault.IMPOSSIBLE_END, merged.where(_odd_merger(plan, traces, merged, found))

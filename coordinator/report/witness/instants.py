@@ -1,18 +1,15 @@
-"""Instants against their causes, within one incarnation: its clock is one, and its tuples run on one thread.
+"""Instants of tuples against their causes, within one incarnation: its clock is one.
 
-Nothing happens to a tuple before it came. Instances do not overlap, and each begins no earlier than its decision after
-the one before. A result leaves its operator while its instance runs. And records are written in the order of what
-they are about, but for what is drained from the sockets as an instance ends.
+Nothing happens to a tuple before it came. A result leaves its operator while its instance runs.
 """
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 
 import numpy as np
 
-from coordinator.report.facts.completeness import Trace
 from coordinator.report.facts.plan_view import OUTPUT, PlanView, consumer_parts
 from coordinator.report.facts.problems import Fault
 from coordinator.report.witness.keys import LEAST, MOST, Bools, Ints, Pairs
@@ -21,20 +18,15 @@ from protos import records as rec
 from protos.records import Admitted, Lost, Ran
 
 Found = tuple[Fault, Rows]
+HasEnded = Callable[[Ints, Ints, Ints], Bools]
 
 
-def compare(plan: PlanView, traces: Sequence[Trace], found: Rows) -> Iterator[Found]:
-    """Rows whose instants contradict others'."""
+def compare(plan: PlanView, found: Rows, has_ended: HasEnded) -> Iterator[Found]:
+    """Rows of whole lineages whose instants contradict others'. has_ended: whether instances of some incarnations and
+    units ended at some instants."""
     yield Fault.BEFORE_ITS_CAUSE, found.where(_too_early(found))
-    mixed_up = [trace.incarnation.number for trace in traces if trace.reordered]
-    ordered = found.where(~np.isin(found.inc, mixed_up)) if mixed_up else found
-    ran = instances(ordered)
-    yield Fault.OVERLAP, ran.rows.where(_overlapping(ran))
-    yield Fault.OUT_OF_ORDER, ordered.where(_out_of_order(ordered, ran))
-    if mixed_up:
-        ran = instances(found)
     outputs = found.of(rec.OUTPUT)
-    yield Fault.OUTSIDE_ITS_RUN, outputs.where(_outside(plan, outputs, ran))
+    yield Fault.OUTSIDE_ITS_RUN, outputs.where(_outside(plan, outputs, instances(found), has_ended))
 
 
 @dataclass(frozen=True, slots=True)
@@ -81,35 +73,7 @@ def _too_early(found: Rows) -> Bools:
     return wrong
 
 
-def _overlapping(ran: Instances) -> Bools:
-    """Instances that began before the one before them had ended; and these."""
-    wrong = np.zeros(len(ran.at), np.bool_)
-    late = (ran.since[1:] < ran.end[:-1]) & (np.diff(ran.turn) > 0) & (np.diff(ran.rows.inc) == 0)
-    wrong[1:] |= late
-    wrong[:-1] |= late
-    return wrong
-
-
-def _out_of_order(found: Rows, ran: Instances) -> Bools:
-    """Written behind an instance that ended later, or before the one that precedes an instance which began earlier."""
-    if not len(ran.at):
-        return np.zeros(len(found), np.bool_)
-    instant = found.at_ns
-    behind = np.searchsorted(ran.at, np.arange(len(found)), side="left")  # instances that were written before
-    last = np.maximum(behind - 1, 0)
-    had_one = (behind > 0) & (ran.rows.inc[last] == found.inc)
-    early = had_one & (instant < ran.end[last])
-    first_of_turn = np.flatnonzero(np.diff(ran.turn, prepend=0) > 0)
-    ahead = np.minimum(behind, len(ran.at) - 1)
-    second = ran.turn[ahead]  # turns count from 1, so this is the place of the turn after that of `ahead`
-    has_second = (behind < len(ran.at)) & (second < len(first_of_turn))
-    then = first_of_turn[np.minimum(second, len(first_of_turn) - 1)]
-    late = has_second & (ran.rows.inc[then] == found.inc) & (instant > ran.start[then])
-    wrong: Bools = (early | late) & (found.kind != rec.RAN)
-    return wrong
-
-
-def _outside(plan: PlanView, outputs: Rows, ran: Instances) -> Bools:
+def _outside(plan: PlanView, outputs: Rows, ran: Instances, has_ended: HasEnded) -> Bools:
     """Results at other instants than those at which what made them ran."""
     unit = mapped(_streams(plan, outputs), {stream: unit for stream, (unit, _) in plan.producer.items()}, -1)
     since, until = np.full(len(outputs), MOST), np.full(len(outputs), LEAST)
@@ -121,10 +85,10 @@ def _outside(plan: PlanView, outputs: Rows, ran: Instances) -> Bools:
         since = np.minimum(since, pairs.least(ran.start))
         until = np.maximum(until, pairs.most(ran.end))
     at_ns = outputs.at_ns
-    same_end = Pairs((outputs.inc, unit, at_ns), (ran.rows.inc, ran.rows.ref, ran.end)).any()
-    # What waited for the rest of its burst left with the last of it.
-    held_back = (at_ns > until) & same_end
-    wrong: Bools = (since != MOST) & ((at_ns < since) | ((at_ns > until) & ~held_back))
+    wrong: Bools = (since != MOST) & (at_ns < since)
+    behind = np.flatnonzero((since != MOST) & (at_ns > until))
+    if len(behind):  # what waited for the rest of its burst left with the last of it
+        wrong[behind] |= ~has_ended(outputs.inc[behind], unit[behind], at_ns[behind])
     return wrong
 
 

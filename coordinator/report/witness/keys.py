@@ -4,20 +4,35 @@ from collections.abc import Sequence
 
 import numpy as np
 import numpy.typing as npt
+import pyarrow as pa
 
 Ints = npt.NDArray[np.int64]
 Bools = npt.NDArray[np.bool_]
+WIDEST = 1 << 62
 MOST, LEAST = np.int64(1 << 62), np.int64(-(1 << 62))  # beyond every instant of a row
 
 
 def codes(*columns: Ints) -> Ints:
     """A small number per row, equal where all columns are equal."""
     found: Ints = np.zeros(len(columns[0]), np.int64)
+    span = 1
     for column in columns:
-        _, own = np.unique(column, return_inverse=True)
-        _, found = np.unique(found * (int(own.max(initial=0)) + 1) + own, return_inverse=True)
-        found = found.astype(np.int64, copy=False)
-    return found
+        if not len(column):
+            return found
+        least = int(column.min())
+        width = int(column.max()) - least + 1
+        if width * span > WIDEST:
+            found, span = _numbered(found)
+        own, width = (column - least, width) if width * span <= WIDEST else _numbered(column)
+        found = found * width + own
+        span *= width
+    return _numbered(found)[0]
+
+
+def _numbered(column: Ints) -> tuple[Ints, int]:
+    """The same values by small numbers, and how many there are."""
+    listed = pa.array(column).dictionary_encode()  # by hashing, four times as fast as numpy's sorting
+    return listed.indices.to_numpy().astype(np.int64), len(listed.dictionary)
 
 
 class Pairs:

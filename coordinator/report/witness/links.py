@@ -14,12 +14,12 @@ from protos import records as rec
 from protos.records import Received, Sent
 
 
-def compare(found: Rows) -> Iterator[Found]:
-    """Rows of links that contradict the other end."""
+def compare(found: Rows, by_number: Rows) -> Iterator[Found]:
+    """Rows of links that contradict the other end. by_number: the SENT rows of some numbers."""
     sent, received = found.of(rec.SENT), found.of(rec.RECEIVED)
-    if len(sent):
-        numbered = codes(sent.inc, sent.ref, sent[Sent.link_seq])
-        yield Fault.LINK_NUMBER, sent.where(np.bincount(numbered)[numbered] > 1)
+    if len(by_number):
+        numbered = codes(by_number.inc, by_number.ref, by_number[Sent.link_seq])
+        yield Fault.LINK_NUMBER, by_number.where(np.bincount(numbered)[numbered] > 1)
     here = (received.ref, received.node, received.stream, received.lineage, received.ordinal)
     there = (sent.node, sent.ref, sent.stream, sent.lineage, sent.ordinal)
     known = Pairs(here, there).any()

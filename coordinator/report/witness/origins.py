@@ -7,7 +7,7 @@ the origins are equal.
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 
 import numpy as np
@@ -15,8 +15,7 @@ import numpy as np
 from coordinator.report.facts.completeness import Status, Trace
 from coordinator.report.facts.plan_view import PlanView
 from coordinator.report.facts.problems import Fault
-from coordinator.report.facts.raw import raw_records
-from coordinator.report.landing.record_array import usable_records, value
+from coordinator.report.landing.record_array import Raw, value
 from coordinator.report.witness.instants import Found
 from coordinator.report.witness.keys import LEAST, MOST, Bools, Ints, Pairs, codes
 from coordinator.report.witness.rows import BEYOND_NS, Rows
@@ -47,8 +46,9 @@ class _Origins:
         np.logical_and.at(self.exact, at, exact)
 
 
-def compare(plan: PlanView, traces: Sequence[Trace], found: Rows) -> Iterator[Found]:
-    """Results with another origin than the one that was admitted; and those from before it."""
+def compare(plan: PlanView, traces: Sequence[Trace], found: Rows, clocks: Mapping[int, Raw]) -> Iterator[Found]:
+    """Results with another origin than the one that was admitted; and those from before it. clocks: the CLOCK
+    records of each incarnation."""
     outputs = found.of(rec.OUTPUT)
     lo, hi = outputs[Output.origin_lo_ns], outputs[Output.origin_hi_ns]
     yield Fault.ODD_ORIGIN, outputs.where((outputs.at_ns < lo) | (lo > hi))
@@ -63,7 +63,7 @@ def compare(plan: PlanView, traces: Sequence[Trace], found: Rows) -> Iterator[Fo
     known = _Origins.unknown(int(places.max(initial=-1)) + 1)
     since, until = admitted[Admitted.origin_lo_ns], admitted[Admitted.origin_hi_ns]
     known.add(at_admission, since, until, since, np.ones(len(admitted), np.bool_))
-    hop = _Hops(traces, received, sender)
+    hop = _Hops(traces, received, sender, clocks)
     for _ in plan.nodes:  # a tuple goes from node to node, so often at the most
         before = known.low.copy(), known.high.copy()
         told = (sender >= 0) & (known.low[at_sender] != MOST)
@@ -90,7 +90,7 @@ def _senders(found: Rows, received: Rows) -> Ints:
 class _Hops:
     """What each receipt knew of the sender's clock."""
 
-    def __init__(self, traces: Sequence[Trace], received: Rows, sender: Ints) -> None:
+    def __init__(self, traces: Sequence[Trace], received: Rows, sender: Ints, told: Mapping[int, Raw]) -> None:
         self._at = received.at_ns
         clocks = [trace.incarnation.clock for trace in traces]
         domain = codes(np.unique(np.array([*clocks, ""]), return_inverse=True)[1].astype(np.int64))
@@ -100,14 +100,13 @@ class _Hops:
         self._age = np.zeros(len(received), np.int64)
         self._untold = np.zeros(len(received), np.bool_)  # something was known of the clock, no record says what
         for trace in traces:
-            self._look_up(trace, received)
+            self._look_up(trace, received, told[trace.incarnation.number])
 
-    def _look_up(self, trace: Trace, received: Rows) -> None:
+    def _look_up(self, trace: Trace, received: Rows, clock: Raw) -> None:
         mine = (received.inc == trace.incarnation.number) & ~self._same
         if not mine.any():
             return
-        raw = raw_records(trace.incarnation)
-        clock = raw[usable_records(raw) & (raw["kind"] == rec.CLOCK) & (raw["flags"] < rec.FLAG)]
+        clock = clock[clock["flags"] < rec.FLAG]
         # A CLOCK record without a number is of a client, or of a peer that no plan had named yet.
         unnamed = value(clock[clock["ref"] == rec.NO_REF], Clock.at_ns)
         since = int(unnamed.min(initial=BEYOND_NS)) if _tells_all(trace) else -BEYOND_NS

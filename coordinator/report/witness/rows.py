@@ -10,7 +10,6 @@ import numpy as np
 from coordinator.report.facts.completeness import LEDGER_KINDS, Trace
 from coordinator.report.facts.merged_plans import ID_BITS
 from coordinator.report.facts.plan_view import PlanView
-from coordinator.report.facts.raw import raw_records
 from coordinator.report.landing.record_array import Raw, usable_records, value
 from coordinator.report.witness.keys import Bools, Ints, codes
 from protos import records as rec
@@ -67,22 +66,13 @@ class Rows:
         return self.where(chosen)
 
 
-def rows(plan: PlanView, traces: Sequence[Trace]) -> Rows:
-    """The ledger's records of the run's plans."""
-    parts = [_of(plan, trace) for trace in traces]
-    names = [*WORDS, *(each.name for each in fields(Rows) if each.name not in {"lineage", "words"})]
-    columns = {name: np.concatenate([np.zeros(0, np.int64), *(part[name] for part in parts)]) for name in names}
-    words = {name: columns.pop(name) for name in WORDS}
-    return Rows(lineage=codes(columns["source"], columns["epoch"], columns["seq"]), words=words, **columns)
-
-
-def _of(plan: PlanView, trace: Trace) -> dict[str, Ints]:
-    raw = raw_records(trace.incarnation)
+def ledger_rows(plan: PlanView, trace: Trace, raw: Raw, place: Ints) -> Rows:
+    """Those of some records that are of the ledger and of the run's plans; with a lineage of 0, since others may be
+    of the same: `joined` numbers them. place: of each record, among all of the incarnation."""
     numbers = np.full(rec.PLAN_EPOCH_MASK + 1, -1, np.int64)
     for epoch, number in trace.scan.epochs.items():
         numbers[epoch] = number
     number = numbers[raw["flags"] & rec.PLAN_EPOCH_MASK]
-    place = np.arange(len(raw), dtype=np.int64)
     chosen = usable_records(raw) & np.isin(raw["kind"], LEDGER_KINDS) & (number >= 0)
     raw, number, place = raw[chosen], number[chosen], place[chosen]
     kind, flagged = raw["kind"].astype(np.int64), (raw["flags"] >= rec.FLAG).astype(np.int64)
@@ -95,21 +85,34 @@ def _of(plan: PlanView, trace: Trace) -> dict[str, Ints]:
     for (earlier, own), known_as in plan.peers.items():  # `raw` keeps the plan's own number, so each is changed once
         ref = np.where(is_peer & (number == earlier) & (raw["ref"] == own), known_as, ref)
     names_stream = np.isin(kind, (rec.SENT, rec.RECEIVED, rec.ABSORBED)) | everywhere | to_peer
-    return {
-        "inc": np.full(len(raw), trace.incarnation.number, np.int64),
-        "place": place,
-        "node": np.full(len(raw), trace.incarnation.node, np.int64),
-        "kind": kind,
-        "flagged": flagged,
-        "number": number,
-        "ref": _same(plan.same, kind, np.where(is_peer, ref, ref | shift)),
-        "source": raw["source"].astype(np.int64) | shift,
-        "epoch": raw["epoch"].astype(np.int64),
-        "seq": raw["seq"].astype(np.int64),
-        "ordinal": _picked(kind, words, "ordinal"),
-        "stream": np.where(names_stream, _picked(kind, words, "stream") ^ shift, 0),
-        **words,
+    return Rows(
+        inc=np.full(len(raw), trace.incarnation.number, np.int64),
+        place=place,
+        node=np.full(len(raw), trace.incarnation.node, np.int64),
+        kind=kind,
+        flagged=flagged,
+        number=number,
+        ref=_same(plan.same, kind, np.where(is_peer, ref, ref | shift)),
+        source=raw["source"].astype(np.int64) | shift,
+        epoch=raw["epoch"].astype(np.int64),
+        seq=raw["seq"].astype(np.int64),
+        lineage=np.zeros(len(raw), np.int64),
+        ordinal=_picked(kind, words, "ordinal"),
+        stream=np.where(names_stream, _picked(kind, words, "stream") ^ shift, 0),
+        words=words,
+    )
+
+
+def joined(parts: Sequence[Rows]) -> Rows:
+    """Rows of several incarnations, one after the other, with one number for each lineage."""
+    columns = {
+        each.name: np.concatenate([np.zeros(0, np.int64), *(getattr(part, each.name) for part in parts)])
+        for each in fields(Rows)
+        if each.name != "words"
     }
+    columns["lineage"] = codes(columns["source"], columns["epoch"], columns["seq"])
+    words = {name: np.concatenate([np.zeros(0, np.int64), *(part.words[name] for part in parts)]) for name in WORDS}
+    return Rows(words=words, **columns)
 
 
 def _clipped(raw: Raw, kind: Ints, name: str) -> Ints:
@@ -147,4 +150,4 @@ def mapped(values: Ints, table: Mapping[int, int], otherwise: int) -> Ints:
     return np.where(keys[at] == values, told[at], otherwise)
 
 
-__all__ = ["BEYOND_NS", "Rows", "mapped", "rows"]
+__all__ = ["BEYOND_NS", "Rows", "joined", "ledger_rows", "mapped"]

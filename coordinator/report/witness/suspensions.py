@@ -2,23 +2,22 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 
 import numpy as np
 
 from coordinator.report.facts.completeness import Trace
-from coordinator.report.facts.raw import raw_records
-from coordinator.report.landing.record_array import usable_records, value
+from coordinator.report.landing.record_array import Raw, value
 from coordinator.report.witness.keys import Bools, Ints, Pairs
 from coordinator.report.witness.rows import Rows
 from protos import records as rec
 from protos.records import Admitted, Clock, Output, Ran, Received
 
 
-def suspended(traces: Sequence[Trace], found: Rows) -> Bools:
-    """The rows of such tuples."""
+def suspended(traces: Sequence[Trace], found: Rows, clocks: Mapping[int, Raw]) -> Bools:
+    """The rows of such tuples. clocks: the CLOCK records of each incarnation."""
     wrong = np.zeros(len(found), np.bool_)
-    for clock, since, until in _suspensions(traces):
+    for clock, since, until in _suspensions(traces, clocks):
         alike = [trace.incarnation.number for trace in traces if trace.incarnation.clock == clock]
         there = found.where(np.isin(found.inc, alike))
         has_origin = np.isin(there.kind, (rec.ADMITTED, rec.OUTPUT))
@@ -39,11 +38,11 @@ def _left(traces: Sequence[Trace], clock: str, found: Rows) -> Rows:
     return found.where((found.kind == rec.RECEIVED) & np.isin(found.ref, nodes))
 
 
-def _suspensions(traces: Sequence[Trace]) -> Iterator[tuple[str, int, int]]:
+def _suspensions(traces: Sequence[Trace], clocks: Mapping[int, Raw]) -> Iterator[tuple[str, int, int]]:
     """Clock domain, and between which instants of it the clock stood still."""
     for trace in traces:
-        raw = raw_records(trace.incarnation)
-        told = raw[usable_records(raw) & (raw["kind"] == rec.CLOCK) & (raw["flags"] >= rec.FLAG)]
+        told = clocks[trace.incarnation.number]
+        told = told[told["flags"] >= rec.FLAG]
         for since_ns, until_ns in zip(value(told, Clock.since_ns), value(told, Clock.at_ns), strict=True):
             yield trace.incarnation.clock, int(since_ns), int(until_ns)
 

@@ -16,7 +16,7 @@ from pathlib import Path
 import numpy as np
 import numpy.typing as npt
 
-from coordinator.report.facts.raw import raw_records
+from coordinator.report.facts.raw import raw_pieces
 from coordinator.report.facts.reader import Incarnation, Run, read_run
 from coordinator.report.landing.record_array import Raw
 from protos import records as rec
@@ -102,7 +102,7 @@ class _Node:
     """One trace of the template: what stands before its first tuple, what is repeated, and what ends it."""
 
     def __init__(self, run: Run, incarnation: Incarnation) -> None:
-        raw = raw_records(incarnation)
+        raw = np.concatenate([records for _, records in raw_pieces(incarnation)])
         plans = np.flatnonzero(raw["kind"] == rec.PLAN)
         begun = next(at for at in plans.tolist() if raw["ref"][at] == rec.STATE_COMMITTED)
         over = next(at for at in plans.tolist() if at > begun)
