@@ -21,8 +21,8 @@ from coordinator.report.witness import admissions, ends, instants, links, origin
 from coordinator.report.witness.admissions import Numbers
 from coordinator.report.witness.instance_ends import InstanceEnds
 from coordinator.report.witness.instants import Found
-from coordinator.report.witness.order import Order
 from coordinator.report.witness.lineage_parts import OF_A_PART, Part, Parts
+from coordinator.report.witness.order import Order
 from coordinator.report.witness.rows import Rows, ledger_rows
 from coordinator.report.witness.sums import Sums
 from coordinator.report.witness.suspensions import suspended
