@@ -7,6 +7,7 @@ from coordinator.report.facts.plan_view import OUTPUT, PEER, RESULT, SIDE, UNIT
 from coordinator.report.facts.problems import Fault
 from coordinator.report.spark.spark_records import (
     BUCKET,
+    COLUMN_OF,
     LINEAGE,
     LINK,
     consumer,
@@ -35,7 +36,9 @@ def arrivals(rows: DataFrame, plans: Plans) -> DataFrame:
             "key": F.when(is_(rec.ADMITTED) | in_unit, col("ref")).otherwise(named("stream")),
         }
     )
-    n = F.when(col("by") == BY_UNIT, F.expr("shiftright(r_outputs, cast(8 * exit as int))").bitwiseAND(lit(255)))
+    n = F.when(
+        col("by") == BY_UNIT, F.expr(f"shiftright({COLUMN_OF['outputs']}, cast(8 * exit as int))").bitwiseAND(lit(255))
+    )
     return found.join(plans.takers, ["run", "by", "key", "at_node"], "left").select(
         *BUCKET,
         "kind",

@@ -3,17 +3,27 @@
 Frames are keyed by `run`; LINEAGE names a tuple, BUCKET all that one consumer of one incarnation owes to it.
 """
 
+from collections.abc import Iterator
+from itertools import count
+
 from pyspark.sql import Column, DataFrame
 from pyspark.sql import functions as F  # noqa: N812
 
 from coordinator.report.facts.completeness import FACT_KINDS, LEDGER_KINDS
 from coordinator.report.facts.merged_plans import ID_BITS
+from coordinator.report.landing.record_columns import FIELDS
 from coordinator.report.spark.spark_tables import READ, Plans, col, lit
 from protos import records as rec
 from protos.record_layout import Field
 from protos.records import Plan, Shed
 
 LINEAGE = ["source", "epoch", "seq"]
+ALONE = ("at_ns", "ordinal", "stream")  # fields that are asked for of records of any kind
+READ_OF = (
+    *ALONE, "release_ns", "start_ns", "end_ns", "outputs", "policed_results", "origin_lo_ns", "origin_hi_ns",
+    "deadline_ns", "policy", "operator", "cause", "state", "tuples", "start", "end", "last_number", "reason",
+    "refused_before", "first_at_ns", "age_lo_ns", "age_hi_ns", "plan_epoch",
+)  # fmt: skip
 TUPLE = [*LINEAGE, "ordinal"]
 BUCKET = ["run", "inc", "consumer", *LINEAGE]
 INSTANCE = ["run", "inc", "at_node", "ref", *TUPLE]
@@ -25,14 +35,51 @@ def is_(*kinds: int) -> Column:
     return col("kind").isin(*kinds)
 
 
+def noted(field: Field) -> Column:
+    """A field of any kind, before records are narrowed to those that are judged (`own`)."""
+    return col(READ + field.name)
+
+
 def value(field: Field) -> Column:
-    """A field of records that are all of its kind; null of others, unless they have one of that name."""
+    """A field of judged records that are all of its kind; of others it may be anything, but for ALONE."""
     return named(field.name)
 
 
 def named(name: str) -> Column:
-    """The field of that name, of records of any kind that has it."""
-    return col(name if name in LINEAGE else READ + name)
+    """The field of that name, of judged records of any kind that has it."""
+    return col(name if name in LINEAGE else COLUMN_OF[name])
+
+
+def _kinds(name: str) -> frozenset[int]:
+    """Of which judged kinds a field is read by that name."""
+    if name == Plan.plan_epoch.name:
+        return frozenset({rec.REFUSED})
+    judged = (*LEDGER_KINDS, *FACT_KINDS)
+    return frozenset(judged) if name in ALONE else frozenset(kind for kind in judged if name in FIELDS[kind])
+
+
+def _columns() -> Iterator[tuple[str, str]]:
+    """Field and column. Fields that no kind has both of share a column: rows are a third as wide."""
+    taken: dict[str, set[int]] = {}
+    for name in READ_OF:
+        kinds = _kinds(name)
+        column = next(each for each in (f"word{n}" for n in count()) if not taken.get(each, set()) & kinds)
+        taken.setdefault(column, set()).update(kinds)
+        yield name, column
+
+
+COLUMN_OF = dict(_columns())
+
+
+def _narrow() -> Iterator[Column]:
+    """The columns that the fields of judged records share."""
+    for column in dict.fromkeys(COLUMN_OF.values()):
+        fields = [name for name, where in COLUMN_OF.items() if where == column]
+        words = (
+            F.when(is_(rec.REFUSED), col(READ + name)) if name == Plan.plan_epoch.name else col(READ + name)
+            for name in fields
+        )
+        yield F.coalesce(*words).cast("long").alias(column)
 
 
 def consumer(kind: int, ref: Column, stream: Column | None = None) -> Column:
@@ -83,13 +130,16 @@ def own(traces: DataFrame, plans: Plans) -> DataFrame:
     (`merged_plans.py`): their plan epoch is named by a PLAN record with the hash of one of them."""
     epochs = (
         traces.where(is_(rec.PLAN))
-        .withColumn("hash", value(Plan.stamp))
+        .withColumn("hash", noted(Plan.stamp))
         .join(plans.hashes, ["run", "hash"])
-        .select("run", "inc", value(Plan.plan_epoch).bitwiseAND(lit(rec.PLAN_EPOCH_MASK)).alias("plan_epoch"), "number")
+        .select("run", "inc", noted(Plan.plan_epoch).bitwiseAND(lit(rec.PLAN_EPOCH_MASK)).alias("plan_epoch"), "number")
         .groupBy("run", "inc", "plan_epoch")
         .agg(F.min("number").alias("number"))
     )
-    judged = traces.where(is_(*LEDGER_KINDS, *FACT_KINDS)).withColumn("plan_epoch", value(Plan.plan_epoch))
+    judged = traces.where(is_(*LEDGER_KINDS, *FACT_KINDS)).select(
+        "run", "inc", "at_node", "clock", "kind", "flagged", "ref", *LINEAGE,
+        noted(Plan.plan_epoch).alias("plan_epoch"), *_narrow(),
+    )  # fmt: skip
     found = judged.join(F.broadcast(epochs), ["run", "inc", "plan_epoch"]).drop("plan_epoch")
     return moved(found, plans) if plans.moved else found.drop("number")
 
@@ -109,8 +159,8 @@ def moved(rows: DataFrame, plans: Plans) -> DataFrame:
         {
             "source": col("source").bitwiseXOR(shift),
             "ref": where(has_ref, "ref"),
-            READ + "stream": named("stream").bitwiseXOR(shift),
-            READ + "operator": where(named_operator, READ + "operator"),
+            COLUMN_OF["stream"]: named("stream").bitwiseXOR(shift),
+            COLUMN_OF["operator"]: where(named_operator, COLUMN_OF["operator"]),
         }
     )
     to_node = is_(rec.SENT, rec.RECEIVED) | to_peer

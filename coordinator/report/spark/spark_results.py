@@ -172,7 +172,7 @@ def units(rows: DataFrame, plans: Plans) -> DataFrame:
 def hops(linked: DataFrame, plans: Plans) -> DataFrame:
     """run output LINEAGE line hop ref ns: time on links whose two ends share a clock domain."""
     clock = col("departed.clock")
-    same = F.filter("landed", lambda end: (end.clock == clock) & (clock != ""))
+    same = F.filter("landed", lambda end: (end.clock == clock) & (clock != 0))
     took = F.transform(same, lambda end: duration(end.at, col("departed.at")))
     found = linked.where(col("sent") > 0).withColumn("ns", F.array_min(took)).where(col("ns").isNotNull())
     leads = plans.lead_streams.withColumnRenamed("at_node", "to_node")

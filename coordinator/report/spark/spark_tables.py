@@ -52,9 +52,9 @@ def small(spark: SparkSession, columns: str, rows: Iterable[Sequence[Any]]) -> D
 
 
 def traces(spark: SparkSession, runs: Sequence[Run], files: SharedFiles, progress: Progress) -> DataFrame:
-    """Every usable record of all runs: `run`, `inc` (incarnation), `at_node`, `clock`, `kind` by its number, `ref`,
-    `flagged`, what all kinds have, and the fields of the kinds with READ before their names."""
-    frames, places = [], []
+    """Every usable record of all runs: `run`, `inc` (incarnation), `at_node`, `clock` and `kind` by number (clock 0: no
+    name), `ref`, `flagged`, what all kinds have, and the fields of the kinds with READ before their names."""
+    frames, places, clocks = [], [], {"": 0}
     for number, run in enumerate(runs):
         try:
             landed = land(run.path, run.firsts)
@@ -63,7 +63,8 @@ def traces(spark: SparkSession, runs: Sequence[Run], files: SharedFiles, progres
         known = {(run.plan.nodes[each.node], each.boot_hex): each for each in run.incarnations}
         for trace, sealed in enumerate(landed.seal.traces):
             if each := known.get((sealed.node, sealed.boot)):
-                places.append((number, trace, each.number, each.node, each.clock))
+                clock = clocks.setdefault(each.clock, len(clocks))
+                places.append((number, trace, each.number, each.node, clock))
         if paths := files.paths(landed, run.name, progress):
             frames.append(spark.read.schema(PARQUET_SCHEMA).parquet(*paths).withColumn("run", lit(number)))
     if not frames:
@@ -82,7 +83,7 @@ def traces(spark: SparkSession, runs: Sequence[Run], files: SharedFiles, progres
         F.coalesce(*map(col, REFS), lit(NO_REF)).alias("ref"),
         *(col(name).alias(READ + name) for name in record_columns.WORDS if name not in record_columns.LINEAGE),
     )
-    where = small(spark, "run trace inc at_node clock:string", places)
+    where = small(spark, "run trace inc at_node clock", places)
     return named.join(where, ["run", "trace"]).drop("trace")
 
 
