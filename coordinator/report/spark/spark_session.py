@@ -58,6 +58,7 @@ def session(choice: SparkChoice = HERE, records: int = 0) -> Iterator["SparkSess
             spark = _start(Path(scratch), java, choice, records)
             yield spark
             spark.stop()
+            _end(others)  # what follows in this process wants its memory
         except Exception:
             _end(others)
             raise
