@@ -1,13 +1,13 @@
 """Command `coordinator report` on runs that were read: judges them and writes report.json and the pages."""
 
 import json
-import secrets
 from collections.abc import Callable, Sequence
 from contextlib import ExitStack
 from dataclasses import dataclass, replace
 from pathlib import Path
 
 from coordinator.errors import unwritable
+from coordinator.leftovers import scratch_folder
 from coordinator.report.blame.misses import misses
 from coordinator.report.cost_overrun import cost_overruns
 from coordinator.report.facts.began_anew import began_anew
@@ -152,10 +152,9 @@ def write(runs: Sequence[Run], reports: Sequence[Report], output: Path | None, p
 
 def _replace(path: Path, text: str) -> Path:
     """Write a file whole or not at all; reports of one run at once do not meet."""
-    scratch = path.with_name(f"{path.name}.{secrets.token_hex(4)}.part")
     try:
-        scratch.write_text(text, encoding="utf-8")
-        return scratch.replace(path)
+        with scratch_folder(path.parent, ".report-") as scratch:
+            (scratch / path.name).write_text(text, encoding="utf-8")
+            return (scratch / path.name).replace(path)
     except OSError as error:
-        scratch.unlink(missing_ok=True)
         raise unwritable(path, error) from error

@@ -4,8 +4,6 @@ were there."""
 from __future__ import annotations
 
 import os
-import secrets
-import shutil
 from collections.abc import Iterator
 from contextlib import contextmanager, suppress
 from errno import EEXIST, ENOTEMPTY
@@ -14,6 +12,7 @@ from pathlib import Path
 import pyarrow as pa
 import pyarrow.parquet as pq
 
+from coordinator import leftovers
 from coordinator.errors import unwritable
 from coordinator.report.facts.reader import Run
 from coordinator.report.report_document import Report
@@ -28,27 +27,24 @@ FOLDER, PART = "tables", "part-0000.parquet"
 def replaced(run: Path) -> Iterator[Path]:
     """A folder that takes the place of `RUN/tables` at the end, if all goes well. Raises CoordinatorError where it
     cannot be written."""
-    folder, name = run / FOLDER, secrets.token_hex(4)
-    new, old = folder.with_name(f".{FOLDER}-{name}"), folder.with_name(f".{FOLDER}-{name}-old")
+    folder = run / FOLDER
     try:
-        new.mkdir()
-        old.mkdir()
-        yield new
-        _put(new, folder, old)
+        with leftovers.scratch_folder(run, f".{FOLDER}-") as scratch:
+            new = scratch / FOLDER
+            new.mkdir()
+            yield new
+            _put(new, folder, scratch)
     except OSError as error:
         plain = OSError(error.errno, os.strerror(error.errno)) if error.errno else error  # pyarrow's says more
         raise unwritable(folder, plain) from error
-    finally:
-        for left in (new, old):
-            shutil.rmtree(left, ignore_errors=True)
 
 
-def _put(new: Path, folder: Path, old: Path) -> None:
+def _put(new: Path, folder: Path, scratch: Path) -> None:
     """What was there goes aside first, since no rename takes the place of a folder with files. Another report may put
     its own there in between: then that one goes as well."""
     for number in range(MOST_TRIES):
         with suppress(FileNotFoundError):
-            folder.rename(old / str(number))
+            folder.rename(scratch / str(number))
         try:
             new.rename(folder)
         except OSError as error:

@@ -15,6 +15,7 @@ from typing import TYPE_CHECKING, Any
 import psutil
 
 from coordinator.errors import Mistake
+from coordinator.leftovers import scratch_folder
 from coordinator.report.spark.java import Java, SparkUnavailableError, find
 from coordinator.report.spark.spark_choice import HERE, SparkChoice, defaults
 
@@ -52,10 +53,10 @@ def session(choice: SparkChoice = HERE, records: int = 0) -> Iterator["SparkSess
     if there is not None:
         yield there
         return
-    with tempfile.TemporaryDirectory(prefix="shimekiri-spark-", ignore_cleanup_errors=True) as scratch:
+    with scratch_folder(Path(tempfile.gettempdir()), "shimekiri-spark-") as scratch:
         others = set(psutil.Process().children())
         try:
-            spark = _start(Path(scratch), java, choice, records)
+            spark = _start(scratch, java, choice, records)
             yield spark
             spark.stop()
         except Exception:
