@@ -53,7 +53,7 @@ def session(choice: SparkChoice = HERE, records: int = 0) -> Iterator["SparkSess
     if there is not None:
         yield there
         return
-    with scratch_folder(Path(tempfile.gettempdir()), "shimekiri-spark-") as scratch:
+    with scratch_folder(Path(tempfile.gettempdir()), "shimekiri-report-") as scratch:
         others = set(psutil.Process().children())
         try:
             spark = _start(scratch, java, choice, records)
