@@ -5,7 +5,7 @@ from __future__ import annotations
 
 import os
 from collections.abc import Iterator
-from contextlib import contextmanager, suppress
+from contextlib import ExitStack, contextmanager, suppress
 from errno import EEXIST, ENOTEMPTY
 from pathlib import Path
 
@@ -13,7 +13,7 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 
 from coordinator import leftovers
-from coordinator.errors import unwritable
+from coordinator.errors import unwritable_run
 from coordinator.report.facts.reader import Run
 from coordinator.report.report_document import Report
 from coordinator.report.result_tables import report_rows, unit_rows
@@ -28,15 +28,24 @@ def replaced(run: Path) -> Iterator[Path]:
     """A folder that takes the place of `RUN/tables` at the end, if all goes well. Raises CoordinatorError where it
     cannot be written."""
     folder = run / FOLDER
-    try:
-        with leftovers.scratch_folder(run, f".{FOLDER}-") as scratch:
+    with ExitStack() as stack:
+        with writing(run):
+            scratch = stack.enter_context(leftovers.scratch_folder(run, f".{FOLDER}-"))
             new = scratch / FOLDER
             new.mkdir()
-            yield new
+        yield new
+        with writing(run):
             _put(new, folder, scratch)
+
+
+@contextmanager
+def writing(run: Path) -> Iterator[None]:
+    """Raises CoordinatorError in place of OSError."""
+    try:
+        yield
     except OSError as error:
         plain = OSError(error.errno, os.strerror(error.errno)) if error.errno else error  # pyarrow's says more
-        raise unwritable(folder, plain) from error
+        raise unwritable_run(run / FOLDER, plain) from error
 
 
 def _put(new: Path, folder: Path, scratch: Path) -> None:
