@@ -26,7 +26,7 @@ def _crash_running(line: AgentsLine, fault: Fault, fired: Counter[str]) -> None:
     agent = line.machines[fault.node].agent
     if agent is not None and agent.runtime is not None and agent.runtime.working:
         fired[fault.kind] += line.machines[fault.node].kill_runtime()
-        line.disturbed[fault.node] = line.time.now_ns
+        line.touch(fault.node)
     elif line.time.now_ns < fault.at_ns + SECOND:
         line.time.after(LOOK_NS, lambda: _crash_running(line, fault, fired))
 
@@ -36,7 +36,7 @@ def _crash_control(line: AgentsLine, fault: Fault, fired: Counter[str]) -> None:
 
 
 def _crash_supervisor(line: AgentsLine, fault: Fault, fired: Counter[str]) -> None:
-    line.disturbed[fault.node] = line.time.now_ns
+    line.touch(fault.node)
     fired[fault.kind] += line.machines[fault.node].kill_supervisor()
 
 
@@ -90,7 +90,7 @@ def _suspend(line: AgentsLine, fault: Fault, fired: Counter[str]) -> None:
     machine.suspend()
 
     def wake() -> None:
-        line.disturbed[fault.node] = line.time.now_ns
+        line.touch(fault.node)
         machine.go_on()
         line.slept[fault.node].append((since_ns, line.time.now_ns))
 
