@@ -48,7 +48,7 @@ def test_what_was_refused_is_told_again_before_the_acknowledgement_that_covers_i
 
 
 def test_what_a_peer_has_refused_is_not_given_up_again_where_its_acknowledgement_is_lost(tmp_path: Path) -> None:
-    """The plan would count fewer tuples in its links than none: it would never drain, and no status could tell of it."""
+    """Else the plan counts fewer tuples in its links than none: it never drains, and no status can tell of it."""
     peer, out = Peer(), core.Stream(2, "out", "json", deadline_ns=MINUTE)
     sending = replace(PLAN, streams=(PLAN.streams[0], out), sends=((2, 1),), peers=(core.Peer(1, "b"),))
     with in_process(sending, tmp_path) as runtime:
