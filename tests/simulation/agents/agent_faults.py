@@ -72,10 +72,11 @@ def _crash_at_step(line: AgentsLine, fault: Fault, fired: Counter[str]) -> None:
 def _freeze(which: str) -> Begin:
     def freeze(line: AgentsLine, fault: Fault, fired: Counter[str]) -> None:
         machine = line.machines[fault.node]
+        watched = machine.watched(which)
         if machine.asleep or (go_on := machine.freeze(which)) is None:
             return
         fired[fault.kind] += 1
-        if fault.size % 4:  # else for ever: it has to be replaced
+        if fault.size % 4 or not watched:  # else for ever: it has to be replaced
             line.time.after(fault.for_ns * (1 + fault.size % 3), go_on)
 
     return freeze
