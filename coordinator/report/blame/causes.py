@@ -56,7 +56,7 @@ LOST_AS: dict[int, CauseKind] = {
     rec.CAUSE_OPERATOR_ERROR: "operator_failed", rec.CAUSE_OPERATOR_HUNG: "operator_failed",
     rec.CAUSE_DECODE: "operator_failed", rec.CAUSE_ENCODE: "operator_failed", rec.CAUSE_ORDINALS: "operator_failed",
     rec.CAUSE_QUEUE_FULL: "queue_full", rec.CAUSE_LINK_FULL: "queue_full", rec.CAUSE_JOIN_EXPIRED: "partner",
-    rec.CAUSE_NO_ROUTE: "stopped", rec.CAUSE_STOPPED: "stopped", RESTART: "restart", LINK: "link",
+    rec.CAUSE_NO_ROUTE: "link", rec.CAUSE_STOPPED: "stopped", RESTART: "restart", LINK: "link",
 }  # fmt: skip
 SHED_AS: dict[int, CauseKind] = {
     rec.POLICY_RATE: "rate", rec.POLICY_MEMORY: "queue_full", rec.POLICY_ARRIVALS: "policed",

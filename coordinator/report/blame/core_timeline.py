@@ -17,6 +17,7 @@ from coordinator.report.landing.record_array import Raw, value
 from protos import records as rec
 
 ABOVE_NS = 100_000  # beyond a tenth more than its plan counts, and this, an instance is above it
+LOAD_NS = 1_000_000_000  # after it has written LOAD, a runtime writes the next one, whatever it has to do
 STILL_NS = 5_000_000  # a gap of it between two instances, with work waiting, is no overhead
 LULL_NS = 2_000_000  # a gap of it ends a busy spell
 SELDOM = 50  # of a unit's instances, one that is above plan is a chance
@@ -72,7 +73,8 @@ class Timeline:
         self._longest_decision_ns = STILL_NS if live else BEYOND_NS
         if live:
             self.channels = ran.channels(notes)
-            self._activity = np.sort(np.concatenate([self.start, self.end, *ran.others, _instants(notes.loads)]))
+            self._loads = np.sort(_instants(notes.loads))
+            self._activity = np.sort(np.concatenate([self.start, self.end, *ran.others, self._loads]))
 
     def _outliers(self) -> Bools:
         """Instances above plan of units that otherwise keep it."""
@@ -140,6 +142,16 @@ class Timeline:
             return from_ns, from_ns
         longest = int(np.argmax(np.diff(edges)))
         return int(edges[longest]), int(edges[longest + 1])
+
+
+    def overslept(self, from_ns: int, until_ns: int, by_ns: int) -> bool:
+        """Whether a LOAD was due in a span in which nothing ran, so long before its end, and came after it."""
+        place = int(np.searchsorted(self._loads, from_ns, "right"))
+        if not 0 < place < len(self._loads) or self._loads[place] < until_ns:
+            return False
+        due_ns = int(self._loads[place - 1]) + LOAD_NS
+        ran = np.searchsorted(self.start, until_ns, "left") > np.searchsorted(self.end, from_ns, "right")
+        return from_ns < due_ns <= until_ns - by_ns and not bool(ran)
 
 
 _RAN = (rec.RAN, rec.LOST)

@@ -111,7 +111,6 @@ def look(run: Run, crashed: frozenset[int], whole: frozenset[int]) -> Looked:
         for piece in pieces(incarnation, epochs[incarnation.number], KINDS):
             scan.take(incarnation, piece, incarnation.number in crashed)
         _clocks(run.plan, incarnation, found)
-        _clocks(run.plan, incarnation, found)
     scan.settle(whole)
     found.began = dict(_begun_again(run, notes, crashed))
     return found

@@ -19,6 +19,7 @@ from coordinator.report.blame.core_timeline import Span
 from coordinator.report.blame.excess import excess
 from coordinator.report.blame.missed import LATE, LOST, OUTCOMES, SHED, UNDECIDABLE, Rows, look, reduced
 from coordinator.report.blame.near import Near, near
+from coordinator.report.blame.no_route import explained
 from coordinator.report.blame.planned import Planned
 from coordinator.report.blame.record_pieces import Codes, Ints, mixed
 from coordinator.report.blame.sentences import Words
@@ -61,7 +62,9 @@ class _MissAnalysis:
         self._looked = look(run, crashed, whole)
         codes = [self._looked.unreceived[:MOST_OPEN], *(each[:MOST_OPEN] for each in self._looked.open.values())]
         gone = unended(run, self._looked, near(run, self._looked.epochs, np.concatenate(codes)), crashed, whole)
-        self._rows = reduced(np.concatenate([self._looked.missed, gone]), self._looked.delivered)
+        # What is gone comes first: where a partner went so, nothing else is to be said of a join that waited for it.
+        rows = explained(run, self._looked, np.concatenate([gone, self._looked.missed]), crashed)
+        self._rows = reduced(rows, self._looked.delivered)
         self._rows = self._rows[np.lexsort((self._rows["at_ns"], self._rows["output"]))]
         self._planned = Planned(run.plan)
         self._evidence = Evidence(run, self._looked, self._planned, excess(self._looked.arrivals, self._planned))
@@ -205,8 +208,8 @@ class _MissAnalysis:
                 continue
             unit = self._plan.units.get(each.unit)
             place: tuple[str, ...] = () if unit is None else unit.operators
-            if each.kind == way.LINK:
-                place = (self._plan.nodes.get(each.sender, ""), self._plan.nodes.get(each.at.node, ""))
+            if link := _link_of(looked.stretches, number):
+                place = (self._plan.nodes.get(link.sender, ""), self._plan.nodes.get(link.at.node, ""))
             elif each.kind == way.ADMISSION:
                 place = (self._planned.source_name(int(self._rows["source"][looked.row])),)
             ran_ns = each.ns if each.kind == way.RUN else 0
@@ -230,6 +233,15 @@ class _MissAnalysis:
             if view is not None and took_ns > 0:
                 query, node = self._planned.query_of_operators(view.operators), self._plan.nodes[each.at.node]
                 yield WaitedFor(view.operators, query, node, int((span.unit == unit).sum()), took_ns)
+
+
+def _link_of(stretches: Sequence[Stretch], number: int) -> Stretch | None:
+    """The link that a tuple was on, or that it was held back for."""
+    if stretches[number].kind == way.LINK:
+        return stretches[number]
+    follows = stretches[number + 1] if number + 1 < len(stretches) else None
+    held_back = stretches[number].kind == way.REST and follows is not None and follows.kind == way.LINK
+    return follows if held_back else None
 
 
 def _in_turn(groups: Iterable[Sequence[int]]) -> list[int]:

@@ -38,7 +38,7 @@ OUTRIGHT: Mapping[CauseKind, str] = {
     "operator_failed": "{of} on {node} failed",
     "link": "link {of} lost it",
     "window": "window {of} gave no result{why}",
-    "restart": "the runtime on {node} ended with the tuple in it",
+    "restart": "the runtime on {node} ended, with the tuple in it or on its way there",
     "stopped": "the plan took nothing more on {node}",
     "unknown": "the trace of {node} does not tell",
 }

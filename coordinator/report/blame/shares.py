@@ -94,6 +94,8 @@ class Evidence:
                 self._aged(found, number, each, output)
             elif each.ns >= STILL_NS and self._batches(each.at):
                 found.beyond[Subject("batch", each.at.node)] += each.ns
+            elif each.ns >= STILL_NS and number + 1 < len(stretches) and stretches[number + 1].kind == way.LINK:
+                self._unsent(found, each, stretches[number + 1])
             else:
                 found.within[Subject("unknown", each.at.node)] += each.ns
             self._slept(found, each)
@@ -177,6 +179,13 @@ class Evidence:
         if each.unsure_ns:
             found.unsure[Subject("clock", each.at.node, -1, self._link(each))] += each.unsure_ns
 
+    def _unsent(self, found: Shared, each: Stretch, link: Stretch) -> None:
+        """A tuple was ready to leave, and did not: its peer's runtime was away, or the link was not there."""
+        first_ns, _ = self.looked.heard.get((link.at.number, each.at.node), (each.from_ns, 0))
+        away = link.at.number in self.looked.began and each.from_ns < first_ns
+        subject = Subject("restart", link.at.node) if away else Subject("link", link.at.node, -1, self._link(link))
+        found.beyond[subject] += each.ns
+
     def _aged(self, found: Shared, number: int, each: Stretch, output: str) -> None:
         record = each.record
         assert isinstance(record, rec.Admitted)
@@ -249,9 +258,12 @@ class Evidence:
         return left_ns
 
     def stood_still(self, at: Incarnation, from_ns: int, until_ns: int) -> bool:
-        """Whether two at least of those that a node hears of regularly are missing in a span."""
-        ns, missing = until_ns - from_ns, 0
-        for instants in self.timeline(at).channels.values():
+        """Whether it wrote nothing in a span when its own time had come, or two at least of those that it hears of
+        regularly are missing."""
+        timeline, ns, missing = self.timeline(at), until_ns - from_ns, 0
+        if timeline.overslept(from_ns, until_ns, SILENT_NS):
+            return True
+        for instants in timeline.channels.values():
             before = np.searchsorted(instants, from_ns, "right") - np.searchsorted(instants, from_ns - 2 * ns, "left")
             within = np.searchsorted(instants, until_ns, "left") - np.searchsorted(instants, from_ns, "right")
             missing += int(before) >= 4 and int(within) <= 0
