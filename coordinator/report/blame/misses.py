@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from collections import Counter, defaultdict
 from collections.abc import Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from itertools import islice, zip_longest
 
 import numpy as np
@@ -30,6 +30,7 @@ from coordinator.report.blame.way import Stretch, Way
 from coordinator.report.facts.completeness import NOT_OVER
 from coordinator.report.facts.reader import Run
 from coordinator.report.report_document import CauseKind, Miss, Misses, MissHop, Report, TraceState, WaitedFor
+from protos import records as rec
 
 MOST_LOOKED_AT = 1024
 MOST_WORST, MOST_STORIES = 200, 3
@@ -156,6 +157,8 @@ class _MissAnalysis:
         path = Way(self._plan, told.get(code, ()), self._looked.clocks)
         if outcome <= UNDECIDABLE:
             stretches = path.to_result(output, incarnation.number, at_ns, ordinal)
+        elif why == rec.POLICY_WINDOW and outcome == SHED:
+            stretches = path.to_window(incarnation, at_ns)
         else:
             stretches = path.to_unit(int(one["unit"]), incarnation, at_ns, ordinal)
         view = self._plan.outputs[output]
@@ -168,6 +171,8 @@ class _MissAnalysis:
         else:
             latency_ns = int(one["latency_ns"]) if outcome == LATE else sum(each.ns for each in stretches)
             causes = self._judge.late(stretches, shared, latency_ns, latency_ns - view.deadline_ns)
+            if causes[0].subject.kind == "window":
+                causes = [replace(causes[0], detail=int(one["detail"])), *causes[1:]]
         return _Looked(row, stretches, shared, tuple(causes))
 
     def _subject(self, one: Rows, kind: str, node: int) -> Subject:

@@ -24,9 +24,7 @@ def explained(run: Run, looked: Looked, rows: Rows, crashed: frozenset[int]) -> 
     return rows
 
 
-def _away(
-    run: Run, looked: Looked, sender: int, peer: int, at_ns: int, crashed: frozenset[int]
-) -> Incarnation | None:
+def _away(run: Run, looked: Looked, sender: int, peer: int, at_ns: int, crashed: frozenset[int]) -> Incarnation | None:
     """The peer's runtime that had ended by then; None: one was there. at_ns: on the sender's clock."""
     heard = [
         (*looked.heard[each.number, sender], each)

@@ -84,11 +84,13 @@ class Words:
             return self._clock(found, node)
         if subject.name == SUSPENDED:
             return f"the machine of {node} was suspended for {show_ns(found.ns)}"
+        if subject.kind == "cost_above_plan" and subject.unit < 0:
+            return f"{node} took {show_ns(found.ns)} longer than its plan counts to choose what runs next"
         if subject.kind == "burst":
             return self._burst(found, node, of)
         if subject.kind == "overloaded_core" and found.spell is not None:
             return self._overloaded(found.spell, node)
-        words = WORDS if found.ns and subject.kind in WORDS else OUTRIGHT
+        words = WORDS if found.ns and subject.kind in WORDS and not found.detail else OUTRIGHT
         why = WINDOW_WORDS.get(rec.WINDOW_CAUSES[found.detail] if found.detail < len(rec.WINDOW_CAUSES) else "", "")
         of, node = of or "what runs there", node or "a node"
         return words[subject.kind].format(of=of, node=node, ns=show_ns(found.ns), why=why)

@@ -152,8 +152,16 @@ class Evidence:
                     found.beyond[Subject("burst", node, -1, self.planned.source_name(source))] += ns
                 else:
                     found.within[Subject("blocked", node, unit)] += ns
-        if span.deciding_ns:
-            found.within[Subject("blocked", node)] += span.deciding_ns
+        above_ns = self._choosing_above(each.at, span)
+        if above_ns:
+            found.beyond[Subject("cost_above_plan", node)] += above_ns
+        if span.deciding_ns > above_ns:
+            found.within[Subject("blocked", node)] += span.deciding_ns - above_ns
+
+    def _choosing_above(self, at: Incarnation, span: Span) -> int:
+        """How much longer than its plan counts a node chose. A live one reads as well meanwhile."""
+        planned_ns = span.choices * self.planned.decision_ns(at.node)
+        return max(0, span.deciding_ns - planned_ns) if at.virtual else 0
 
     def _ran(self, found: Shared, number: int, each: Stretch) -> None:
         timeline = self.timeline(each.at)

@@ -650,7 +650,7 @@ def _decisions(random: Random) -> Case:
     ms = random.uniform(14, 20)
     return Case(
         f"each decision takes {ms:.0f} ms",
-        Expected(("unknown", "pause"), ("",), "", ("out",)),
+        Expected(("cost_above_plan",), ("",), "", ("out",)),
         Setting(("line",)),
         (Strike(decision_us=round(ms * 1000)),),
     )
