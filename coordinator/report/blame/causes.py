@@ -47,12 +47,13 @@ class Spell:
 @dataclass(frozen=True, slots=True)
 class Found:
     """A cause as it is known here. spell: of an overloaded core; detail: of a window without a result: the cause of its
-    WINDOW record."""
+    WINDOW record; doubted: the node may have stood still in its place."""
 
     subject: Subject
     ns: int
     spell: Spell | None = None
     detail: int = 0
+    doubted: bool = False
 
 
 LOST_AS: dict[int, CauseKind] = {
@@ -125,7 +126,8 @@ class Judge:
             for each, ns in largest(rest)
             if each != main.subject and ns >= LEAST_SHARE * latency_ns and each.kind != "unknown"
         ]
-        return [main, *others][:MOST_CAUSES]
+        found = [replace(each, doubted=each.subject in shared.doubted) for each in (main, *others)]
+        return found[:MOST_CAUSES]
 
     def _given_up_early(self, last: Stretch) -> Found:
         """Much of the time was left, and a policy expected more of the work that remains: no time that went by is the

@@ -93,7 +93,8 @@ class Words:
         words = WORDS if found.ns and subject.kind in WORDS and not found.detail else OUTRIGHT
         why = WINDOW_WORDS.get(rec.WINDOW_CAUSES[found.detail] if found.detail < len(rec.WINDOW_CAUSES) else "", "")
         of, node = of or "what runs there", node or "a node"
-        return words[subject.kind].format(of=of, node=node, ns=show_ns(found.ns), why=why)
+        doubt = f", unless {node} stood still: it wrote nothing meanwhile" if found.doubted else ""
+        return words[subject.kind].format(of=of, node=node, ns=show_ns(found.ns), why=why) + doubt
 
     def _clock(self, found: Found, node: str) -> str:
         subject = found.subject

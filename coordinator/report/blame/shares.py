@@ -44,13 +44,15 @@ Shares = dict[Subject, int]  # ns
 @dataclass
 class Shared:
     """Of one miss. beyond: what goes beyond plan and declarations; within: what the plan allows; busiest: the stretch
-    in which it waited longest for the core, and how long; unsure_ns: of clocks; ran: by stretch, what ran meanwhile."""
+    in which it waited longest for the core, and how long; unsure: of clocks; doubted: in whose place the node may
+    have stood still, as it wrote nothing; ran: by stretch, what ran meanwhile."""
 
     beyond: Shares = field(default_factory=lambda: defaultdict(int))
     within: Shares = field(default_factory=lambda: defaultdict(int))
     busiest: Stretch | None = None
     busiest_ns: int = 0
     unsure: Shares = field(default_factory=lambda: defaultdict(int))
+    doubted: set[Subject] = field(default_factory=set)
     ran: dict[int, Span] = field(default_factory=dict)
 
 
@@ -181,7 +183,7 @@ class Evidence:
         planned_ns = min(each.ns, self.planned.link_ns(each.sender, each.at.node, each.payload_bytes))
         found.within[subject] += planned_ns
         left_ns = self._unread(found, number, each, self._restarted(found, each, each.from_ns + planned_ns))
-        left_ns = self._silent(found, each, each.until_ns - left_ns)
+        left_ns = self._silent(found, each, each.until_ns - left_ns, subject)
         if left_ns > 0:
             found.beyond[subject] += left_ns
         if each.unsure_ns:
@@ -208,7 +210,7 @@ class Evidence:
         subject = Subject("admission_age", each.at.node, -1, name)
         found.within[subject] += usual_ns
         left_ns = self._unread(found, number, each, self._restarted(found, each, each.from_ns + usual_ns))
-        left_ns = self._silent(found, each, each.until_ns - left_ns)
+        left_ns = self._silent(found, each, each.until_ns - left_ns, subject)
         if left_ns > 0:
             found.beyond[subject] += left_ns
         if each.unsure_ns:
@@ -252,9 +254,9 @@ class Evidence:
         self._wait(found, each, span.busy_ns)
         return max(0, began_ns - since_ns)
 
-    def _silent(self, found: Shared, each: Stretch, since_ns: int) -> int:
+    def _silent(self, found: Shared, each: Stretch, since_ns: int, subject: Subject | None = None) -> int:
         """What is left of what is not explained from `since_ns` on, once it is known whether the node stood still: then
-        what else should have come did not come either."""
+        what else should have come did not come either. subject: what it counts for otherwise."""
         left_ns = each.until_ns - since_ns
         if each.at.virtual or left_ns < SILENT_NS:
             return left_ns
@@ -263,6 +265,8 @@ class Evidence:
         if met_ns >= SILENT_NS and self.stood_still(each.at, from_ns, until_ns):
             found.beyond[Subject("pause", each.at.node)] += met_ns
             return left_ns - met_ns
+        if subject is not None and 2 * met_ns >= left_ns:
+            found.doubted.add(subject)
         return left_ns
 
     def stood_still(self, at: Incarnation, from_ns: int, until_ns: int) -> bool:

@@ -169,13 +169,11 @@ def _given_up(random: Random) -> Case:
 
 
 def _slack(random: Random) -> Case:
-    ms = random.uniform(42, 60)
-    return Case(
-        f"y takes {ms:.0f} ms under slack on all nodes",
-        _cost("y", "line", "out"),
-        Setting(("line", "busy")),
-        (Strike(dear={"y": ms}, policy="slack"),),
-    )
+    """Given up before the deadline, as it could not be met any more. Costs and links are those that nodes know of."""
+    ms = random.uniform(34, 39)
+    said = f"every 3rd tuple of s is {ms:.0f} ms old, under slack on all nodes"
+    expected = Expected(("admission_age",), ("s",), "line", ("out",))
+    return Case(said, expected, Setting(("line", "busy")), (Strike(old={"s": (ms, 3)}, policy="slack"),))
 
 
 # -- links

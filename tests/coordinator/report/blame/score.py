@@ -13,7 +13,14 @@ from coordinator.report.blame.misses import misses
 from coordinator.report.facts.reader import read_run
 from coordinator.report.report_document import Cause, Misses, Report
 from coordinator.report.verdict import verdict
-from tests.coordinator.report.blame import constructed, faulty, outsider, outsider_agents, struck_agents
+from tests.coordinator.report.blame import (
+    constructed,
+    faulty,
+    outsider,
+    outsider_agents,
+    outsider_live,
+    struck_agents,
+)
 from tests.coordinator.report.blame.constructed import Constructed, Expected
 
 MOSTLY = 2 / 3  # of the misses of a run
@@ -27,6 +34,7 @@ WORLDS: Mapping[str, Construct] = {
 OUTSIDERS: Mapping[str, Construct] = {
     **dict.fromkeys(outsider.RUNS, outsider.construct),
     **dict.fromkeys(outsider_agents.HAPPENS, outsider_agents.construct),
+    **dict.fromkeys(outsider_live.HAPPENS, outsider_live.construct),
 }
 EACH = {constructed.construct: 2, faulty.construct: 3, struck_agents.construct: 1}
 TWICE = ("live pause", "live burst")  # so that there are 48
@@ -58,7 +66,7 @@ def drawn_outsiders(seed: int, with_live: bool = True) -> list[tuple[str, int]]:
     """Each cause of the outsider's once, with a seed of its own."""
     random = Random(f"outsider {seed}")
     found = [(cause, random.randrange(1 << 30)) for cause in OUTSIDERS]
-    return [each for each in found if with_live or not each[0].startswith("live ")]
+    return [each for each in found if with_live or each[0] not in outsider_live.HAPPENS]
 
 
 def score(cause: str, seed: int, worlds: Mapping[str, Construct] = WORLDS) -> Scored:
