@@ -39,7 +39,7 @@ outputs:
 sources:
   n: {{at: b, type: json, arrival: {{burst: {n}, period: {n_period} ms}}{n_more}}}
 operators:
-  {many}h: {{run: pass, in: {h_in}, cost: {h} us, nodes: [b]{h_more}}}
+  {many}h: {{run: {h_run}, in: {h_in}, cost: {h} us, nodes: [b]{h_more}}}
 outputs:
   done: {{from: h, at: b, deadline: {done} ms}}
 """,
@@ -112,7 +112,7 @@ outputs:
 CALM: Mapping[str, object] = {
     "ab": 2, "bc": 2, "s": 1, "s_more": "", "x": 1000, "x_run": "pass", "x_more": "", "y": 1000, "y_run": "pass",
     "y_more": "", "z": 1000, "z_run": "pass", "z_more": "", "out": 40, "n": 3, "n_period": 100, "n_more": "", "h": 4000,
-    "h_in": "n", "h_more": "", "many": "", "done": 70, "left_run": "pass", "left_more": "", "pair": 35, "p_period": 50,
+    "h_in": "n", "h_run": "pass", "h_more": "", "many": "", "done": 70, "left_run": "pass", "left_more": "", "pair": 35, "p_period": 50,
     "slow": 1000,
 }  # fmt: skip
 
