@@ -296,10 +296,15 @@ class AgentsLine:
         if committed is None:
             return
 
+        errors = _errors(machine)
+
         def look() -> None:
-            if self.disturbed[name] != before:
+            if self.disturbed[name] != before or _errors(machine) != errors:
+                return  # what the disk refuses is written when it does not
+            try:
+                plans = plan_files.read_state(STATE / "plans", machine.disk).plans
+            except ValueError:
                 return
-            plans = plan_files.read_state(STATE / "plans", machine.disk).plans
             stored = {(each.hash, each.epoch): each.state for each in plans}  # it may be stopped and prepared anew
             if stored.get((committed.hash, committed.plan.epoch)) == plan_files.PREPARED:
                 self.problems.append(f"{name}: plan {committed.hash[:8]} admits, and is only prepared on the disk")
