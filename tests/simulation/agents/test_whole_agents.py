@@ -119,5 +119,6 @@ def test_what_a_tuple_proved_while_control_was_away_is_on_the_disk_soon() -> Non
 
 def test_a_proof_that_the_disk_refused_does_not_leave_another_plan_committed() -> None:
     """Of that seed: the plan before was deployed again, and taken for running."""
-    outcome = run(201230, ["disk_error", "two_coordinators", "deploy_cut", "cut_and_crash", "hang", "collect_power_cut"])
+    kinds = ["disk_error", "two_coordinators", "deploy_cut", "cut_and_crash", "hang", "collect_power_cut"]
+    outcome = run(201230, kinds)
     assert not outcome.problems, outcome.told
