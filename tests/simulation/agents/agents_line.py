@@ -214,10 +214,12 @@ class AgentsLine:
                         deploy.stop(None, agents, 20)
 
     def mend(self, damaged: bool) -> None:
-        """Everything has healed: deploy again where a deployment has not told that it is done, or where several may
-        have crossed. damaged: a disk has lost what was committed."""
+        """Everything has healed: deploy again where a deployment has not told that it is done, where several may have
+        crossed, or where one may follow, once what runs has been stopped. damaged: a disk has lost what was committed.
+        """
         unsure = any(each.result != "committed" for each in self.deployments) or len(self.deployments) > 2
-        if damaged or unsure:
+        to_come = any(each.process.alive and not each.collects for each in self.coordinators)
+        if damaged or unsure or to_come:
             for process in self.coordinators:
                 process.kill()
             self.deploy(self.deployments[-1].plan, tries=5)
@@ -296,10 +298,15 @@ class AgentsLine:
         if committed is None:
             return
 
+        errors = _errors(machine)
+
         def look() -> None:
-            if self.disturbed[name] != before:
+            if self.disturbed[name] != before or _errors(machine) != errors:
+                return  # what the disk refuses is written when it does not
+            try:
+                plans = plan_files.read_state(STATE / "plans", machine.disk).plans
+            except ValueError:
                 return
-            plans = plan_files.read_state(STATE / "plans", machine.disk).plans
             stored = {(each.hash, each.epoch): each.state for each in plans}  # it may be stopped and prepared anew
             if stored.get((committed.hash, committed.plan.epoch)) == plan_files.PREPARED:
                 self.problems.append(f"{name}: plan {committed.hash[:8]} admits, and is only prepared on the disk")
