@@ -128,6 +128,7 @@ def surplus() -> Column:
 def own(traces: DataFrame, plans: Plans) -> DataFrame:
     """The records of each run's plans that are judged (the ledgers' and FACT_KINDS), with the ids of the joined view
     (`merged_plans.py`): their plan epoch is named by a PLAN record with the hash of one of them."""
+    low = unjudged(Plan.plan_epoch).bitwiseAND(lit(rec.PLAN_EPOCH_MASK)).alias("plan_epoch")
     epochs = (
         traces.where(is_(rec.PLAN))
         .withColumn("hash", unjudged(Plan.stamp))
