@@ -133,9 +133,7 @@ def own(traces: DataFrame, plans: Plans) -> DataFrame:
         traces.where(is_(rec.PLAN))
         .withColumn("hash", unjudged(Plan.stamp))
         .join(plans.hashes, ["run", "hash"])
-        .select(
-            "run", "inc", unjudged(Plan.plan_epoch).bitwiseAND(lit(rec.PLAN_EPOCH_MASK)).alias("plan_epoch"), "number"
-        )
+        .select("run", "inc", low, "number")
         .groupBy("run", "inc", "plan_epoch")
         .agg(F.min("number").alias("number"))
     )
