@@ -130,7 +130,7 @@ def _replayed(run: Run, progress: Progress) -> Json:
         return None
     try:
         document = json.loads(path.read_text(encoding="utf-8"))
-    except (OSError, ValueError) as error:
+    except (OSError, ValueError, RecursionError) as error:
         progress(f"{path}: left out: {error}")
         return None
     return document.get("verdict") if isinstance(document, dict) else None

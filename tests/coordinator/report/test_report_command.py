@@ -115,7 +115,11 @@ def test_a_directory_that_is_no_run_is_exit_code_2(tmp_path: Path) -> None:
     assert line.startswith(f"{tmp_path}: no run: run.json cannot be read (No such file or directory); give a directory")
 
 
-@pytest.mark.parametrize(("text", "kept"), [('{"verdict": {"outcome": "AVOIDED"}}', True), ("{", False), ("[]", False)])
+@pytest.mark.parametrize(
+    ("text", "kept"),
+    [('{"verdict": {"outcome": "AVOIDED"}}', True), ("{", False), ("[]", False), ("[" * 100_000, False)],
+    ids=["whole", "cut", "list", "nested"],
+)
 def test_a_replays_verdict_is_merged(run: Path, text: str, kept: bool) -> None:
     (run / "replay.json").write_text(text)
     assert report(run).exit_code == 0
