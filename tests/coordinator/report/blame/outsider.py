@@ -547,7 +547,7 @@ def _adding(random: Random) -> Case:
 
 
 def _window_lossy(random: Random) -> Case:
-    loss = random.uniform(0.08, 0.15)
+    loss = random.uniform(0.15, 0.3)
     expected = Expected(("link", "window"), ("a -> b", "mean"), "", ("sums",))
     said = f"{loss:.0%} lost on the link before windows"
     return Case(said, expected, Setting(("windowed",)), (Strike(loss=loss),))
