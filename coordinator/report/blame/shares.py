@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from bisect import bisect_right
 from collections import defaultdict
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
@@ -22,6 +23,7 @@ from coordinator.report.report_document import CauseKind
 from protos import records as rec
 
 READ_NS = 1_000_000  # a tuple that is read so soon after an instance had ended may have waited for its end
+ASKED_NS = 1_000_000_000  # after which a peer asks again for a node's clock
 SILENT_NS = 20_000_000  # for so long a node that is at work writes something
 
 
@@ -271,8 +273,8 @@ class Evidence:
 
     def stood_still(self, at: Incarnation, from_ns: int, until_ns: int) -> bool:
         """Whether it wrote nothing in a span when its own time had come, or two at least of those that it hears of
-        regularly are missing."""
-        timeline, ns, missing = self.timeline(at), until_ns - from_ns, 0
+        regularly, or that ask for its clock, are missing."""
+        timeline, ns, missing = self.timeline(at), until_ns - from_ns, self._unanswered(at, from_ns, until_ns)
         if timeline.overslept(from_ns, until_ns, SILENT_NS):
             return True
         for instants in timeline.channels.values():
@@ -280,6 +282,17 @@ class Evidence:
             within = np.searchsorted(instants, until_ns, "left") - np.searchsorted(instants, from_ns, "right")
             missing += int(before) >= 4 and int(within) <= 0
         return missing >= 2
+
+    def _unanswered(self, at: Incarnation, from_ns: int, until_ns: int) -> int:
+        """How many peers asked for its clock in a span, as they do each second, and heard nothing until it was over."""
+        found = 0
+        for number, news in self.looked.clocks.items():
+            known = [each.at_ns - (each.lo_ns + each.hi_ns) // 2 for each in news if each.peer == at.node]
+            place = bisect_right(known, from_ns)
+            if not self.run.incarnations[number].virtual and 0 < place < len(known):
+                due_ns = known[place - 1] + ASKED_NS
+                found += known[place] >= until_ns and from_ns < due_ns <= until_ns - SILENT_NS
+        return found
 
     def _slept(self, found: Shared, each: Stretch) -> None:
         for stood in self.looked.stood.get(each.at.number, ()):

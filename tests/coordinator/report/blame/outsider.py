@@ -547,13 +547,10 @@ def _adding(random: Random) -> Case:
 
 
 def _window_lossy(random: Random) -> Case:
+    loss = random.uniform(0.15, 0.3)
     expected = Expected(("link", "window"), ("a -> b", "mean"), "", ("sums",))
-    return Case(
-        "3% lost on the link before windows",
-        expected,
-        Setting(("windowed",)),
-        (Strike(loss=random.uniform(0.04, 0.1)),),
-    )
+    said = f"{loss:.0%} lost on the link before windows"
+    return Case(said, expected, Setting(("windowed",)), (Strike(loss=loss),))
 
 
 def _window_old(random: Random) -> Case:
@@ -691,9 +688,9 @@ def _shared(random: Random) -> Case:
 
 
 def _varied_costs(random: Random) -> Case:
-    setting = Setting(("line",), {"y": 10_000, "out": 26}, jitter="lognormal:cv=1")
+    setting = Setting(("line",), {"y": 10_000, "out": 22}, jitter="lognormal:cv=1")
     return Case(
-        "costs vary, 25 ms for 10 at times",
+        "costs vary, 20 ms for 10 at times",
         Expected(("cost_above_plan",), ("y",), "line", ("out",), parts=("x", "z")),
         setting,
         planned=True,

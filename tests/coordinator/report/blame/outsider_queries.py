@@ -112,8 +112,8 @@ outputs:
 CALM: Mapping[str, object] = {
     "ab": 2, "bc": 2, "s": 1, "s_more": "", "x": 1000, "x_run": "pass", "x_more": "", "y": 1000, "y_run": "pass",
     "y_more": "", "z": 1000, "z_run": "pass", "z_more": "", "out": 40, "n": 3, "n_period": 100, "n_more": "", "h": 4000,
-    "h_in": "n", "h_run": "pass", "h_more": "", "many": "", "done": 70, "left_run": "pass",
-    "left_more": "", "pair": 35, "p_period": 50, "slow": 1000,
+    "h_in": "n", "h_run": "pass", "h_more": "", "many": "", "done": 70, "left_run": "pass", "left_more": "", "pair": 35,
+    "p_period": 50, "slow": 1000,
 }  # fmt: skip
 
 
