@@ -106,7 +106,11 @@ def _proof_unheard(line: AgentsLine, fault: Fault, fired: Counter[str]) -> None:
         if agent is not None and agent.supervisor is not None and not agent.supervisor.paused:
             line.machines[node].kill_control()
 
-    _cut_commit(line, fault, fired, kill)
+    def kill_each(node: str) -> None:
+        for ms in range(0, 250, 20):
+            line.time.after(ms * MS, lambda: kill(node))
+
+    _cut_commit(line, fault, fired, kill_each)
 
 
 def _cut_commit(line: AgentsLine, fault: Fault, fired: Counter[str], also: Callable[[str], None]) -> None:
