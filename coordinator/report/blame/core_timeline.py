@@ -17,7 +17,7 @@ from coordinator.report.landing.record_array import Raw, value
 from protos import records as rec
 
 ABOVE_NS = 100_000  # beyond a tenth more than its plan counts, and this, an instance is above it
-LOAD_NS = 1_000_000_000  # after it has written LOAD, a runtime writes the next one, whatever it has to do
+LOAD_NS = 1_000_000_000  # from one LOAD of a runtime to the next
 STILL_NS = 5_000_000  # a gap of it between two instances, with work waiting, is no overhead
 LULL_NS = 2_000_000  # a gap of it ends a busy spell
 SELDOM = 50  # of a unit's instances, one that is above plan is a chance
