@@ -95,10 +95,11 @@ class _Hops:
         clocks = [trace.incarnation.clock for trace in traces]
         domain = codes(np.unique(np.array([*clocks, ""]), return_inverse=True)[1].astype(np.int64))
         nameless = domain[-1]
-        self._same = (domain[sender] == domain[received.inc]) & (domain[sender] != nameless)
+        named = (domain[sender] != nameless) & (domain[received.inc] != nameless)
+        self._same = (domain[sender] == domain[received.inc]) & named
         self._lo, self._hi = np.full(len(received), -BEYOND_NS), np.full(len(received), BEYOND_NS)
         self._age = np.zeros(len(received), np.int64)
-        self._untold = np.zeros(len(received), np.bool_)  # something was known of the clock, no record says what
+        self._untold = ~named  # something was known of the clock, no record says what; or it is not known which it is
         for trace in traces:
             self._look_up(trace, received, told[trace.incarnation.number])
 
@@ -116,7 +117,7 @@ class _Hops:
             told_ns = value(told, Clock.at_ns)
             at = np.flatnonzero(mine & (received.ref == peer))
             before = np.searchsorted(told_ns, self._at[at], side="right") - 1
-            self._untold[at] = (before < 0) & (self._at[at] >= since)
+            self._untold[at] |= (before < 0) & (self._at[at] >= since)
             at, before = at[before >= 0], before[before >= 0]
             lo, hi = value(told, Clock.offset_lo_ns)[before], value(told, Clock.offset_hi_ns)[before]
             era = value(told, Clock.era)

@@ -312,3 +312,15 @@ def test_load_counts_tuples_that_no_other_record_knows_of(tmp_path: Path) -> Non
         node.records[-1] = last.changed(records_before=len(node.records) - 1).packed()
         books = verdict(read_run(cluster.save(tmp_path / name))).document()["conservation"]
         assert any("counts other tuples admitted or refused" in each for each in books["problems"]), books["problems"]
+
+
+@pytest.mark.parametrize("byte", [0, 8])
+def test_a_segment_without_its_head_contradicts_no_origin(tmp_path: Path, byte: int) -> None:
+    path = whole(tmp_path / "run").path
+    for segment_path in sorted(path.glob("trace/raw/b/*/*.trace")):
+        data = bytearray(segment_path.read_bytes())
+        data[byte] ^= 0xFF
+        segment_path.write_bytes(data)
+    told = verdict(read_run(path)).document()
+    assert said(told) and told["completeness"]["damage"]
+    assert not [each for each in told["conservation"]["contradictions"] if "another origin" in each["what"]]
