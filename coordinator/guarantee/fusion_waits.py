@@ -76,16 +76,17 @@ class _Waits:
         return f"{why}: give its 'sync:' a 'timeout:'"
 
     def hold_ns(self, port: int) -> int | None:
-        """For how long at most a tuple of that input waits that becomes part of a set; None: nothing says so."""
+        """For how long at most a tuple of that input waits that becomes part of a set; None: nothing says so. A timeout
+        counts also where periods promise less: it is there for inputs that fall silent."""
         sync = self.unit.sync
         assert sync is not None
+        if sync.timeout_ns:  # then the node looks at its timers, between instances
+            return sync.timeout_ns + self.charges.tick_ns + self.delays.drains.get(self.unit.node, 0)
         if sync.within_ns is None:
             gaps = [self._gap_ns(each) for each in range(len(self.inputs))]
             others = [gaps[each] for each in self._others(port)]
             slowest = None if None in others else max(ns for ns in others if ns is not None)
-            return min((ns for ns in (self._timeout_ns(), gaps[port], slowest) if ns is not None), default=None)
-        if sync.timeout_ns:
-            return self._timeout_ns()
+            return min((ns for ns in (gaps[port], slowest) if ns is not None), default=None)
         reached_ns = self._reached_ns(port)
         earliest_ns = min((late.least_ns for late in self.inputs[port].late.values()), default=0)
         return None if reached_ns is None else max(0, reached_ns - earliest_ns)
@@ -106,19 +107,11 @@ class _Waits:
             reached_ns = self._reached_ns(port)
             assert reached_ns is not None
             wait_ns = max(0, reached_ns - own.most_ns)
-        what = f"until the other inputs of {self.unit.stages[0].operator} are there"
+        what = f"until {self.unit.stages[0].operator} runs, for its other inputs"
         return own.after(Part("partner", what, wait_ns, self.unit.node))
 
     def _others(self, port: int) -> list[int]:
         return [each for each in range(len(self.inputs)) if each != port]
-
-    def _timeout_ns(self) -> int | None:
-        """After it the node looks at its timers, between instances."""
-        sync = self.unit.sync
-        assert sync is not None
-        if not sync.timeout_ns:
-            return None
-        return sync.timeout_ns + self.charges.tick_ns + self.delays.drains.get(self.unit.node, 0)
 
     def _gap_ns(self, port: int) -> int | None:
         """For how long at most no tuple of an input comes, where some source of it comes by whole."""

@@ -163,8 +163,8 @@ class Fusion:
         return waiting[place] if place < len(waiting) else None
 
     def _partial(self, first: Held) -> tuple[Held | None, ...]:
-        """What fires on timeout with the tuple that came first: of each other input, in their order, the tuple next to
-        it in time that leaves the set within the tolerance, of two the older; of kind `all` whatever is there."""
+        """The set that fires on timeout, with the tuple that came first. Of each other input, in their order, it has the
+        tuple next to that one in time that leaves it within the tolerance, of two the older; of kind `all` any."""
         if not self._sync.by_stamp:
             return tuple(waiting[0] if waiting else None for waiting in self._ports)
         least_ns = most_ns = first.stamp_ns

@@ -228,7 +228,8 @@ class Reach:
 
     `seen`: (unit, exit) pairs that filtered a tuple in this run. A result is *sure* unless an exit on some path may
     filter: its operators declare it, it did so in this run, it is a join with such an exit anywhere upstream (whose
-    partner might have been filtered), or a fusion, whose result may do without it. Side inputs are in no deadline path and reach nothing.
+    partner might have been filtered), or a fusion, whose result may do without it. Side inputs are in no deadline path
+    and reach nothing.
     """
 
     def __init__(self, plan: PlanView, seen: Iterable[tuple[int, int]] = ()) -> None:
