@@ -286,9 +286,20 @@ class Queue:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
+class Sync:
+    """How an operator's inputs are fused. within_ns: how far apart the origins of a set may be; None: every input has
+    come since the last set. timeout_ns: so long after its first tuple came a set runs without the others; 0: never.
+    keep: tuples of each input that may wait."""
+
+    within_ns: int | None
+    timeout_ns: int = 0
+    keep: int = 1
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
 class Operator:
-    """kind: map, join or union: what triggers it. inputs trigger it; side inputs do not. nodes: those it may be on;
-    None: all. hang_ns: an instance that runs longer ends its runtime."""
+    """kind: map, join, fusion or union: what triggers it. inputs trigger it; side inputs do not. nodes: those it may be
+    on; None: all. hang_ns: an instance that runs longer ends its runtime."""
 
     id: int
     run: str
@@ -312,6 +323,7 @@ class Operator:
     on_late: OnLate | None = omitted()
     queue: Queue | None = omitted()
     closes: str = omitted("")
+    sync: Sync | None = omitted()
 
     @property
     def declared(self) -> Selectivity:

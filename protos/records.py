@@ -63,14 +63,16 @@ REASONS = (
 )  # fmt: skip
 
 # SHED policies: too late for every output; above the source's limit; queues full; beyond declared arrivals; beyond
-# declared results; a window without a result; of tuples that lead to windows, by any policy; and a result that its
-# outputs can have too late only, as its operator ends
+# declared results; a window without a result; of tuples that lead to windows, by any policy; a result that its
+# outputs can have too late only, as its operator ends; of a fusion's inputs, for a newer tuple; and for want of others
 POLICY_LATE, POLICY_RATE, POLICY_MEMORY, POLICY_ARRIVALS, POLICY_SELECTIVITY = range(1, 6)
 POLICY_WINDOW, POLICY_WINDOW_AWARE, POLICY_FRONT, POLICY_RANDOM, POLICY_DROP_TAIL, POLICY_OUTDATED = range(6, 12)
+POLICY_REPLACED, POLICY_UNMATCHED = 12, 13
+UNFUSED = (POLICY_REPLACED, POLICY_UNMATCHED)  # as its query asks: no result is missing
 OWN_RESULT = (POLICY_SELECTIVITY, POLICY_OUTDATED)  # a result of that operator goes, not its way to the next one
 SHED_POLICIES = (
     "-", "late", "rate", "memory", "arrivals", "selectivity", "window", "window-aware", "front", "random", "drop-tail",
-    "outdated",
+    "outdated", "replaced", "unmatched",
 )  # fmt: skip
 
 # WINDOW states and causes

@@ -15,7 +15,7 @@ from coordinator.calculus.curves import Curve, Time
 from coordinator.calculus.flow import Spaced, jittered, least, selected, total
 from coordinator.calculus.response import Response
 from coordinator.calculus.selectivity import Selectivity
-from coordinator.guarantee import window_closing
+from coordinator.guarantee import fusion_waits, window_closing
 from coordinator.guarantee.link_delay import sending_ns
 from coordinator.guarantee.streams import Closing, Delays, Flow, Kind, Late, Part, Streams, Trail
 from coordinator.guarantee.system import Source, Stage, System, Unit
@@ -102,12 +102,17 @@ def _run(system: System, delays: Delays, charges: RuntimeOverhead, unit: Unit, s
     """Release and run one unit; its exits are then flows at its node."""
     inputs = [streams.flows.get((name, unit.node)) for name in unit.inputs]
     missing = next((name for name, flow in zip(unit.inputs, inputs, strict=True) if flow is None), None)
+    endless = ""
     if missing is not None:
         streams.unreleased[unit.id] = streams.why[missing, unit.node]
     else:
         present = [flow for flow in inputs if flow is not None]
-        streams.triggers[unit.id] = joined(present) if unit.join else united(present)
-    why = unit.unsound or delays.broken.get(unit.node) or streams.unreleased.get(unit.id)
+        if unit.sync is not None:
+            found = fusion_waits.fused(system, delays, charges, unit, present)
+            streams.triggers[unit.id], endless = found.trigger, found.why
+        else:
+            streams.triggers[unit.id] = joined(present) if unit.join else united(present)
+    why = unit.unsound or delays.broken.get(unit.node) or streams.unreleased.get(unit.id) or endless
     batch = system.nodes[unit.node].batch
     for stream, stage in unit.exits.items():
         if why:

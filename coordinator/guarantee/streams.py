@@ -11,7 +11,7 @@ from coordinator.calculus.flow import Known, jittered
 from coordinator.calculus.response import Response
 
 Trail = tuple[tuple[str, int], ...]
-Kind = Literal["age", "unit", "socket", "link", "beat", "window"]
+Kind = Literal["age", "unit", "socket", "link", "beat", "window", "partner"]
 
 
 @dataclass(frozen=True)

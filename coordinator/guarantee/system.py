@@ -16,7 +16,7 @@ from coordinator.calculus.curves import Bursts, Curve, Jcp, RateBurst, Recorded
 from coordinator.calculus.flow import jittered
 from coordinator.calculus.selectivity import ONE, Selectivity, UndeclaredError, declared
 from coordinator.guarantee.facts import Facts
-from coordinator.guarantee.window_sources import EntryShedder, Windows, read_entry_shedders, read_windows
+from coordinator.guarantee.window_sources import EntryShedder, Windows, read_entry_shedders, read_windows, whole
 from coordinator.spec.quality import NOTHING, Qos
 from protos import plan_document, plan_pb2
 from protos.plan_document import NodeCharges
@@ -36,7 +36,8 @@ class Stage:
 class Unit:
     """A task unit. `inputs`: streams that trigger it, all of one lineage together if `join`; `exits`: stream to the
     stage that it leaves after; `unsound`: why nothing bounds what it does, or nothing; `queue_bytes`: that may wait for
-    it, 0: as the node's memory allows."""
+    it, 0: as the node's memory allows; `sync`: how its inputs are fused; `whole`: of each input whether every tuple of
+    its sources comes by."""
 
     id: int
     node: str
@@ -47,6 +48,8 @@ class Unit:
     exits: Mapping[str, int]
     unsound: str
     queue_bytes: int = 0
+    sync: plan_document.Sync | None = None
+    whole: tuple[bool, ...] = ()
 
     @property
     def name(self) -> str:
@@ -84,7 +87,7 @@ class Source:
     """Where tuples enter. `curve` None: nothing bounds them, `why` says so; `max_age_ns` 0: of any age;
     `tolerance_ns`: how much later than its instant a tuple may come; `limit`: of what goes on, None: all does;
     `beat_ns`: how often its node says how far it is, where it leads to windows; `rarely_ns`: where it may say so more
-    rarely, at least so often."""
+    rarely, at least so often; `every_ns`: a tuple comes so often at least, 0: nothing says so."""
 
     name: str
     node: str
@@ -95,6 +98,7 @@ class Source:
     limit: Bursts | None = None
     beat_ns: int = 0
     rarely_ns: int = 0
+    every_ns: int = 0
 
 
 @dataclass(frozen=True)
@@ -204,7 +208,19 @@ def _source(name: str, source: plan_document.Source, local: plan_pb2.Source) -> 
         why = f"the arrivals of source {name} are unbounded: {error}"
     limit = Bursts(local.limit.tuples, local.limit.span_ns) if local.HasField("limit") else None
     tolerance_ns = source.arrival.tolerance_ns
-    return Source(name, source.at, curve, source.max_age_ns, why, tolerance_ns, limit, local.beat_ns)
+    every_ns = 0 if limit is not None else _every_ns(source.arrival)
+    return Source(name, source.at, curve, source.max_age_ns, why, tolerance_ns, limit, local.beat_ns, every_ns=every_ns)
+
+
+def _every_ns(arrival: plan_document.Arrival) -> int:
+    """The longest time without a tuple, of arrivals with a period; 0: nothing bounds it."""
+    match arrival:
+        case plan_document.BurstArrival():
+            return arrival.period_ns + arrival.tolerance_ns
+        case plan_document.JcpArrival():
+            return arrival.period_ns + arrival.early_ns + arrival.late_ns + arrival.tolerance_ns
+        case _:
+            return 0
 
 
 def _unit(plan: Facts, node: str, unit: plan_pb2.Unit, names: Sequence[str], streams: Mapping[int, str]) -> Unit:
@@ -229,7 +245,22 @@ def _unit(plan: Facts, node: str, unit: plan_pb2.Unit, names: Sequence[str], str
         exits,
         unsound,
         unit.queue_bytes,
+        first.sync,
+        tuple(_whole(plan, name) for name in first.inputs) if first.sync is not None else (),
     )
+
+
+def _whole(plan: Facts, stream: str) -> bool:
+    """Whether every tuple of a stream's sources is to come by it, and none waits for another."""
+    operators = plan.graph.operators
+    waiting = [stream]
+    while waiting:
+        operator = operators.get(waiting.pop())
+        if operator is not None:
+            if operator.kind not in ("map", "union") or operator.on_late or operator.queue or operator.closes:
+                return False
+            waiting += operator.inputs
+    return whole(plan, [stream])
 
 
 def _stage(plan: Facts, node: str, name: str) -> Stage:

@@ -140,7 +140,7 @@ def _shed(plan: Plan, report: Report) -> Iterator[str]:
     units = {(place, policy) for place, one in report.shed.units.items() for policy in one.policies}
     for place, one in report.shed.units.items():
         for policy, n in one.policies.items():
-            if policy not in (*SOURCES_OWN, "window"):
+            if policy not in (*SOURCES_OWN, "window", "replaced"):
                 yield _line("shed", n.tuples, f"at {place}", policy, one.came)
     for name, admitted in report.shed.sources.items():
         for policy, n in admitted.policies.items():

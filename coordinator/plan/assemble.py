@@ -221,6 +221,7 @@ def _operator(layout: Layout, operator: Operator) -> plan_document.Operator:
         on_late=operator.on_late,
         queue=operator.queue,
         closes=operator.closes,
+        sync=operator.sync,
     )
 
 

@@ -77,7 +77,7 @@ class Layout:
         punctuation there."""
         found: set[str] = set(self.counted)
         for operator in reversed(graph.order(self.query)):
-            if self.joins(operator) or operator.name in found:
+            if graph.kind(operator, self.cluster.catalog) == "join" or operator.name in found:
                 found |= set(operator.inputs)
         return found - {operator.name for operator in self.windows}
 
@@ -156,8 +156,8 @@ class Layout:
         return Division(self.query, units_, self.sub_deadline_ns, self._ways_ns, self.place)
 
     def joins(self, operator: Operator) -> bool:
-        """Whether an operator waits for all inputs of one lineage."""
-        return graph.kind(operator, self.cluster.catalog) == "join"
+        """Whether an operator takes one tuple of each input."""
+        return graph.kind(operator, self.cluster.catalog) in ("join", "fusion")
 
     def ordered_inputs(self, operator: Operator) -> list[str]:
         """Input streams in the order of the operator's ports."""

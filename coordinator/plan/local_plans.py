@@ -83,6 +83,18 @@ def _add_operator(layout: Layout, plan: plan_pb2.LocalPlan, operator: Operator) 
         window=layout_windows.message(layout, operator),
         closes=layout.operator_id[operator.closes] if operator.closes else 0,
         late=layout_windows.late(layout, operator),
+        sync=_sync(operator),
+    )
+
+
+def _sync(operator: Operator) -> plan_pb2.Sync | None:
+    """Of an operator that fuses its inputs; None of all others."""
+    given = operator.sync
+    if given is None:
+        return None
+    by_stamp = given.within_ns is not None
+    return plan_pb2.Sync(
+        by_stamp=by_stamp, within_ns=given.within_ns or 0, timeout_ns=given.timeout_ns, keep=given.keep
     )
 
 

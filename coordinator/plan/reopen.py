@@ -119,6 +119,7 @@ def _operator(
         on_late=facts.on_late,
         queue=facts.queue,
         cost_from=cost_from,
+        sync=facts.sync,
     )
 
 

@@ -23,8 +23,11 @@ def order(query: Query) -> list[Operator]:
 
 
 def kind(operator: Operator, catalog: Catalog) -> str:
-    """What triggers an operator of a checked query: `map`: its one input; `join`: all inputs of one lineage; `union`:
-    every input. A window collects every input, and what closes windows begins anew, as a union does."""
+    """What triggers an operator of a checked query: `map`: its one input; `join`: all inputs of one lineage; `fusion`:
+    a set of tuples of its inputs; `union`: every input. A window collects every input, and what closes windows begins
+    anew, as a union does."""
+    if operator.sync is not None:
+        return "fusion"
     if operator.is_windowed:
         return "union"
     installed = catalog.operators.get(operator.run)

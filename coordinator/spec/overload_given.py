@@ -1,4 +1,4 @@
-"""Windows, limits and late tuples of query.yaml, from its shapes to values. A window operator becomes two."""
+"""Windows, limits, late tuples and fusions of query.yaml, from its shapes to values. A window operator becomes two."""
 
 from __future__ import annotations
 
@@ -13,9 +13,10 @@ from coordinator.spec.files.query_file import OperatorFile, SourceFile
 from coordinator.spec.files.window_file import OnLateFile, WindowFile
 from coordinator.spec.query import Operator
 from coordinator.units import LARGEST, counted
-from protos.plan_document import ADD, Limit, OnLate, Queue, Window
+from protos.plan_document import ADD, Limit, OnLate, Queue, Sync, Window
 
 DEFAULT_HANG_NS = 10**9
+KEEP_WITHIN = 16  # tuples of each input that may wait to be fused
 
 
 def hang_ns(cost_ns: int) -> int:
@@ -111,6 +112,15 @@ def on_late(given: OperatorFile) -> OnLate | None:
 def queue(given: OperatorFile) -> Queue | None:
     """Before an operator; None: as long as the node's memory allows."""
     return Queue(most_bytes=given.queue.most, on_full=given.queue.on_full) if given.queue else None
+
+
+def sync(given: OperatorFile) -> Sync | None:
+    """How an operator's inputs are fused; None: they are not."""
+    if given.sync is None:
+        return None
+    by_stamp = given.sync.within is not None
+    keep = given.sync.keep or KEEP_WITHIN if by_stamp else 1
+    return Sync(within_ns=given.sync.within, timeout_ns=given.sync.timeout or 0, keep=keep)
 
 
 def plain(parameters: Mapping[str, Any]) -> dict[str, Any]:

@@ -11,7 +11,7 @@ from coordinator.spec.arrivals import Arrival
 from coordinator.spec.files import yaml_source
 from coordinator.spec.files.query_file import SelectivityFile
 from coordinator.spec.quality import NOTHING, Qos
-from protos.plan_document import ADD, CostOrigin, Limit, OnLate, QueryPart, Queue, Window
+from protos.plan_document import ADD, CostOrigin, Limit, OnLate, QueryPart, Queue, Sync, Window
 
 KEEP = "keep"
 GUESSED = "guessed"  # a cost that its query does not give: GUESS_NS
@@ -73,6 +73,7 @@ class Operator:
     on_late: OnLate | None = None
     queue: Queue | None = None
     cost_from: CostOrigin | None = None
+    sync: Sync | None = None
 
     @property
     def is_windowed(self) -> bool:

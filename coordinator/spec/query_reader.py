@@ -78,7 +78,12 @@ def _operators(name: str, given: OperatorFile, file: yaml_source.Source) -> list
             run=given.run or "", cost=None, side=given.side, selectivity=given.selectivity, with_=given.with_, hang=None
         )
         operator = _operator(name, member, given, inputs, ports, keys, file)
-        operator = replace(operator, on_late=overload_given.on_late(given), queue=overload_given.queue(given))
+        operator = replace(
+            operator,
+            on_late=overload_given.on_late(given),
+            queue=overload_given.queue(given),
+            sync=overload_given.sync(given),
+        )
         return (
             [operator] if given.window is None else overload_given.window_operators(operator, given, given.window, file)
         )

@@ -14,6 +14,7 @@ from typing import NamedTuple, Protocol, Self, final
 
 from node_agent.core import plan as plans
 from node_agent.core.facts import heading
+from node_agent.core.fusion import Fusion
 from node_agent.core.lineage import Lineage
 from node_agent.core.meters import UnitMeter
 from node_agent.core.punctuation import DelayedRemoval, Punctuation, Removal
@@ -476,7 +477,7 @@ class Route:
     def __init__(self, loaded: CompiledPlan, stream: plans.Stream) -> None:
         self.loaded, self.stream, self.marked = loaded, stream.id, stream.marked
         self.units: tuple[Unit, ...] = ()
-        self.joins: tuple[tuple[Join, int], ...] = ()  # and the port
+        self.joins: tuple[tuple[Join | FusionHead, int], ...] = ()  # and the port
         self.sides: tuple[SideSlot, ...] = ()
         self.sends: tuple[int, ...] = ()  # peers
         self.outputs: tuple[plans.Output, ...] = ()
@@ -536,6 +537,13 @@ class Join:
         self.wait_ns = 2 * unit.spec.last_ns + 1_000_000_000
 
 
+class FusionHead(NamedTuple):
+    """A fusion at the head of a unit. waiting: the same, for who only counts what waits."""
+
+    unit: Unit
+    waiting: Fusion
+
+
 class CompiledPlan:
     """A plan as it runs here."""
 
@@ -544,7 +552,7 @@ class CompiledPlan:
     def __init__(self, plan: plans.Plan, flags: int) -> None:
         self.plan, self.flags = plan, flags
         self.units: list[Unit] = []
-        self.joins: list[Join] = []
+        self.joins: list[Join | FusionHead] = []
         self.windows: list[WindowPort] = []
         self.routes: dict[int, Route] = {}  # by stream
         self.source_routes: dict[int, Route] = {}  # by source
@@ -567,7 +575,7 @@ class CompiledPlan:
 
     @property
     def waiting(self) -> int:
-        """Join results that wait for a contributor."""
+        """Join results that wait for a contributor, and tuples that wait to be fused."""
         return sum(len(join.waiting) for join in self.joins)
 
     def release_resources(self) -> None:
@@ -599,7 +607,7 @@ class CompiledPlan:
 
 __all__ = [
     "ALWAYS_NS", "CompiledPlan", "Decision", "Displaced", "Effect", "EntryShedder", "Exit", "ForwardedRemoval",
-    "Gate", "HeapEntry", "Job", "Join", "KeyQueue", "LateRule", "Passed", "Queue", "ResultPolice", "Route", "Shed",
-    "Shedding", "SideSlot", "SourceControl", "Step", "StreamShedder", "Unit", "UtilisationMeter", "Waiting",
-    "WindowPort", "Withdrawal", "new_job",
+    "FusionHead", "Gate", "HeapEntry", "Job", "Join", "KeyQueue", "LateRule", "Passed", "Queue", "ResultPolice",
+    "Route", "Shed", "Shedding", "SideSlot", "SourceControl", "Step", "StreamShedder", "Unit", "UtilisationMeter",
+    "Waiting", "WindowPort", "Withdrawal", "new_job",
 ]  # fmt: skip

@@ -81,6 +81,17 @@ class Window:
 
 
 @dataclass(frozen=True, slots=True)
+class Sync:
+    """How an operator's inputs are fused. by_stamp: stamps at most within_ns apart, of at most `keep` tuples of each
+    input that wait; else every input once. timeout_ns: then what is there fires; 0: it never does."""
+
+    by_stamp: bool = False
+    within_ns: int = 0
+    timeout_ns: int = 0
+    keep: int = 1
+
+
+@dataclass(frozen=True, slots=True)
 class Late:
     """What becomes of a tuple that is older than late_ns as an operator would start: it is shed, or `run` runs."""
 
@@ -137,6 +148,7 @@ class Operator:
     window: Window | None = None  # its output stream is admitted, as source `window.source`
     closes: int = 0  # makes the results of that operator's windows
     late: Late | None = None
+    sync: Sync | None = None  # with `join`: its inputs are fused, not joined by lineage
 
 
 @dataclass(frozen=True, slots=True)

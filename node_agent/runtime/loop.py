@@ -310,7 +310,7 @@ class Runtime:
         """When the timers are to be looked at: what has arrived since they were may have brought that forward."""
         due_ns = self._tick_ns
         for engine_slot in self.plans.engine_slots:
-            window_ns = engine_slot.engine.window_due_ns
+            window_ns = engine_slot.engine.due_ns
             if window_ns is not None and window_ns < due_ns:
                 due_ns = window_ns
         self._tick_ns = due_ns = max(due_ns, self._ticked_ns + self._least_tick_ns)

@@ -26,6 +26,7 @@ MOST_PARTS = 10**9  # of a nanosecond
 LARGEST = (1 << 63) - 1
 MOST_CURVES = 16  # of one unit
 MOST_K = 1_000_000
+MOST_FUSED = 1024  # tuples of an input that wait to be fused
 LEAST_BEAT_NS = 1_000_000
 LONGEST_VERSION = 100
 CODE = re.compile("[0-9a-f]{64}")
@@ -190,7 +191,19 @@ def _operator(o: plan_pb2.Operator) -> core.Operator:
         window=overload_message.window(o.name, o.window) if o.HasField("window") else None,
         closes=o.closes,
         late=overload_message.late(o.name, o.late) if o.HasField("late") else None,
+        sync=_sync(o.name, o.sync) if o.HasField("sync") else None,
     )
+
+
+def _sync(name: str, given: plan_pb2.Sync) -> core.Sync:
+    what = f"operator {name}"
+    _duration(what, "the tolerance of its inputs", given.within_ns)
+    _duration(what, "the timeout of its inputs", given.timeout_ns)
+    if given.by_stamp and not 1 <= given.keep <= MOST_FUSED:
+        raise PlanError(
+            "out_of_range", f"{what}: {given.keep} tuples of an input that wait; 1 to {MOST_FUSED}", subject=what
+        )
+    return core.Sync(given.by_stamp, given.within_ns, given.timeout_ns, given.keep)
 
 
 def _installed(i: plan_pb2.Installed) -> core.Identity:
@@ -226,8 +239,7 @@ def _check(plan: core.Plan) -> Incremental[None]:
         _selectivity(operator)
         used |= {operator.output, *operator.inputs, *(stream for _, stream in operator.sides)}
         _duration(f"operator {operator.name}", "hang", operator.hang_ns)
-        if not operator.inputs:
-            raise PlanError("no_input", f"operator {operator.name} has no input", subject=f"operator {operator.name}")
+        _inputs(operator)
     if missing := used - streams:
         raise PlanError("not_described", f"streams {sorted(missing)} are used but not described")
     if missing := {peer for _, peer in plan.sends} - peers:
@@ -251,6 +263,16 @@ def _check(plan: core.Plan) -> Incremental[None]:
         seen += unit.operators
     if sorted(seen) != sorted(operators):
         raise PlanError("not_in_one_unit", "every operator must be in exactly one unit")
+
+
+def _inputs(operator: core.Operator) -> None:
+    what = f"operator {operator.name}"
+    if not operator.inputs:
+        raise PlanError("no_input", f"{what} has no input", subject=what)
+    if operator.sync is not None and (not operator.join or len(operator.inputs) < 2):
+        raise PlanError(
+            "wrong_number_of_inputs", f"{what} fuses {len(operator.inputs)} inputs; it needs two", subject=what
+        )
 
 
 def _arrivals(source: core.Source) -> None:

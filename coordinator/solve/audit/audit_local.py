@@ -82,6 +82,7 @@ def _operators(plan: Plan, node: str, local: plan_pb2.LocalPlan) -> list[str]:
             or operator.cost_ns != stated.cost_ns
             or operator.output != stated.stream
             or operator.join != stated.join
+            or not _same_sync(operator, stated)
             or operator.hang_ns != stated.hang_ns
             or _parameters(operator) != stated.parameters
             or operator.sub_deadline_ns != plan.sub_deadlines_ns[name]
@@ -100,6 +101,14 @@ def _installed(plan: Plan, local: plan_pb2.LocalPlan) -> list[str]:
     stated = [known[run] for run in sorted(runs) if run in known]
     held = [(each.run, each.version, each.code) for each in local.installed]
     return [] if held == stated else ["the operators that it needs installed are not those that the plan was made for"]
+
+
+def _same_sync(operator: plan_pb2.Operator, stated: Operator) -> bool:
+    held, said = operator.sync, stated.sync
+    if said is None:
+        return not operator.HasField("sync")
+    within_ns = held.within_ns if held.by_stamp else None
+    return (within_ns, held.timeout_ns, held.keep) == (said.within_ns, said.timeout_ns, said.keep)
 
 
 def _held_to(plan: Plan, stated: Operator) -> set[tuple[int, int]]:
@@ -186,7 +195,7 @@ def _streams(plan: Plan, node: str, local: plan_pb2.LocalPlan) -> list[str]:
         leads_to = [graph.operators[one] for one in onward(plan, name) if one != name]
         if stream.counted != any(one.window is not None for one in leads_to):
             found.append(f"stream {name} is counted as leading to a window, or not counted, against the graph")
-        if stream.marked != (stream.counted or any(one.join for one in leads_to)):
+        if stream.marked != (stream.counted or any(one.kind == "join" for one in leads_to)):
             found.append(f"stream {name} is marked as leading to a join, or not marked, against the graph")
         if (stream.deadline_ns, stream.last_deadline_ns) != _least_and_last(plan, name):
             found.append(f"stream {name} has other deadlines than the least and the last of its outputs")

@@ -7,7 +7,7 @@ from graphlib import CycleError
 
 from coordinator.spec import core_assignment, graph
 from coordinator.spec.catalog import Catalog, Installed
-from coordinator.spec.checks import overload_checks
+from coordinator.spec.checks import fusion_checks, overload_checks
 from coordinator.spec.cluster import Cluster
 from coordinator.spec.files.yaml_source import nearest
 from coordinator.spec.query import Operator, Query
@@ -26,6 +26,8 @@ def check(query: Query, cluster: Cluster | None) -> Mapping[str, str]:
     _cycles(query)
     _consumers(query)
     _lineages(query, catalog)
+    query.file.check()
+    fusion_checks.check(query, catalog)
     query.file.check()
     found = graph.resolved_types(query, catalog)
     overload_checks.check(query, catalog, found)
@@ -157,7 +159,7 @@ def _lineages(query: Query, catalog: Catalog) -> None:
     """A join waits for all inputs of one lineage, so its inputs must have a source in common, or it never fires."""
     reach: dict[str, set[str]] = {source.name: {source.name} for source in query.sources}
     for operator in graph.order(query):
-        if operator.window is not None:
+        if operator.window is not None or operator.sync is not None:  # its results have lineages of their own
             reach[operator.name] = {operator.name}
             continue
         inputs = [reach[name] for name in operator.inputs]
@@ -170,5 +172,5 @@ def _lineages(query: Query, catalog: Catalog) -> None:
                 "no_common_source",
                 (*operator.keys, "in"),
                 text,
-                "join branches of one source, or read the other through 'side:'",
+                "join branches of one source, fuse them with 'sync:', or read the other through 'side:'",
             )

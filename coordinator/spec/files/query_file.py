@@ -17,10 +17,14 @@ from pydantic.json_schema import JsonSchemaValue
 from pydantic_core import CoreSchema
 
 from coordinator.errors import MistakeError
+from coordinator.spec.files.fusion_file import Sync
 from coordinator.spec.files.quantities import NAME, Count, Duration, DurationOrZero, Memory, Name, Place, Places, Strict
 from coordinator.spec.files.window_file import OnLateFile, OverloadOfOperator, OverloadOfSource
 
-NOT_YET = {"within": "a window says how far apart tuples may be; write 'window: {time: 50 ms}' with 'on:' instead"}
+NOT_YET = {
+    "within": "write 'sync: {within: 50 ms}' for one tuple of each input, or 'window: {time: 50 ms}' with 'on:' for "
+    "all pairs that agree in a field"
+}
 
 
 class JcpFile(Strict):
@@ -130,7 +134,7 @@ Member = Annotated[MemberFile, BeforeValidator(_member), _StringOr()]
 class OperatorFile(OverloadOfOperator):
     """One operator (`run`), or with a name like `O7..O21` a run of them (`chain`). `nodes`: where it may run, less
     `forbid_nodes`; `memory`: the state that each of them keeps; `state`: what becomes of it where a new plan leaves the
-    operator in its place."""
+    operator in its place; `sync`: it runs on one tuple of each input, which need not be of one lineage."""
 
     run: str | None = None
     chain: str | list[Member] | None = None
@@ -145,6 +149,7 @@ class OperatorFile(OverloadOfOperator):
     hang: Duration | None = None
     state: Literal["keep", "fresh"] = "keep"
     forbid_streams: list[Places] = Field(default=[])
+    sync: Sync | None = None
 
     @field_validator("state", mode="before")
     @classmethod
@@ -180,11 +185,15 @@ class OperatorFile(OverloadOfOperator):
                 "is a chain",
                 "give 'side', 'selectivity' and 'with' to a member: chain: [{run: NAME, with: {...}}, ...]",
             )
-        if self.chain is not None and (self.window or self.on or self.on_late or self.queue):
+        if self.chain is not None and (self.window or self.on or self.on_late or self.queue or self.sync):
             raise MistakeError(
                 "options_of_chain",
                 "is a chain",
-                "'window', 'on', 'on_late' and 'queue' are of one operator: write it out of the chain",
+                "'window', 'on', 'on_late', 'queue' and 'sync' are of one operator: write it out of the chain",
+            )
+        if self.sync is not None and self.window is not None:
+            raise MistakeError(
+                "sync_of_window", "has a window and a sync", "put an operator with 'sync:' before or behind it"
             )
         return self
 

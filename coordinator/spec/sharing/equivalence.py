@@ -49,14 +49,14 @@ def face(operator: Operator, catalog: Catalog) -> Face:
 
 
 def _overload(operator: Operator) -> list[tuple[str, Hashable, str]]:
-    """Of windows, of what is late, and of a queue with a limit; nothing of operators without."""
+    """Of windows, of what is late, of a queue with a limit and of fusions; nothing of operators without."""
     found: list[tuple[str, Hashable, str]] = []
     if operator.window is not None:
         spans = ("length", "hop") if operator.window.kind != "count" else ()
         for what, value in json_shape.write(operator.window).items():
             shown = show_ns(value) if what.endswith("_ns") or what in spans else _text(value)
             found.append((f"window.{what}", _text(value), f"window {what.removesuffix('_ns')} {shown}"))
-    for what, given in (("on_late", operator.on_late), ("queue", operator.queue)):
+    for what, given in (("on_late", operator.on_late), ("queue", operator.queue), ("sync", operator.sync)):
         if given is not None:
             said = _text(json_shape.write(given))
             found.append((what, said, f"{what} {said}"))

@@ -179,7 +179,7 @@ class VirtualNode:
         shared = Shared(self.name, ports, settings.boot, settings.trial, trace.facts, _Quiet(self.name, "runtime"))
         self._meter = _Meter(traffic, settings.decision_ns, self._work)
         self._listens = True  # not while a batch runs: that keeps an agent from its sockets
-        self._timed = False  # some plan has windows, or feeds them
+        self._timed = False  # some plan has windows, or feeds them, or fuses
         self._events = traffic.events
         pace = PACE._replace(most_tick_ns=max(PACE.most_tick_ns, settings.seldom_ns))
         runtime = self._runtime = Runtime(shared, trace.facts, registry, self._changed, None, self._meter, pace)
@@ -203,7 +203,8 @@ class VirtualNode:
         for variant in deployed.loaded.variants:
             self._meter.priced[variant] = costs, -variant.operator_id
         self._listens = not deployed.engine_slot.engine.batching
-        self._timed = self._timed or bool(deployed.loaded.windows) or any(source.beat_ns for source in plan.sources)
+        self._timed |= bool(deployed.loaded.windows or any(source.beat_ns for source in plan.sources))
+        self._timed |= any(operator.sync is not None for operator in plan.operators)
         self._hook(deployed)
         why = runtime.add_plan(deployed, routes)
         if why:
@@ -260,7 +261,7 @@ class VirtualNode:
             self._take_in()
 
     def _due_ns(self) -> int:
-        dues = [slot.engine.window_due_ns for slot in self._runtime.plans.engine_slots]
+        dues = [slot.engine.due_ns for slot in self._runtime.plans.engine_slots]
         return min([self._runtime.heartbeats.due_ns, *(due for due in dues if due is not None)])
 
     def _take_in(self) -> None:
@@ -268,7 +269,7 @@ class VirtualNode:
         self._network.serve()
         runtime.heartbeats.send(now_ns)
         for slot in runtime.plans.engine_slots:
-            due_ns = slot.engine.window_due_ns
+            due_ns = slot.engine.due_ns
             if due_ns is not None and due_ns <= now_ns:
                 slot.engine.expire(now_ns)
         self._send()

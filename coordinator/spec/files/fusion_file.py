@@ -1,0 +1,60 @@
+"""The shape of what query.yaml says about fusing the inputs of an operator, as pydantic models."""
+
+from __future__ import annotations
+
+from typing import Annotated, Literal
+
+from pydantic import (
+    BeforeValidator,
+    Field,
+    GetJsonSchemaHandler,
+    model_validator,
+)
+from pydantic.json_schema import JsonSchemaValue
+from pydantic_core import CoreSchema
+
+from coordinator.errors import MistakeError
+from coordinator.spec.files.quantities import Duration, DurationOrZero, Strict
+
+ALL = "all"
+
+
+class SyncFile(Strict):
+    """When an operator runs on one tuple of each input. `on: all`: every input has come since the last time, the latest
+    of each counts. `within`: of every input there is one, and their origins are at most so far apart. `timeout`: so
+    long after the first of them came it runs on what is there, and None for the others. `keep`: tuples of each input
+    that may wait for `within` (16)."""
+
+    on: Literal["all"] | None = None
+    within: DurationOrZero | None = None
+    timeout: Duration | None = None
+    keep: Annotated[int, Field(ge=1, le=1024, strict=True)] | None = None
+
+    @model_validator(mode="after")
+    def _one_kind(self) -> SyncFile:
+        if (self.on is None) == (self.within is None):
+            raise MistakeError(
+                "sync_kind",
+                "needs one of 'on: all' and 'within:'",
+                "write {on: all, timeout: 50 ms} or {within: 20 ms, timeout: 50 ms}",
+            )
+        if self.keep is not None and self.within is None:
+            raise MistakeError(
+                "keep_without_within", "has a 'keep', but of each input only the latest waits", "remove 'keep:'"
+            )
+        return self
+
+
+def _word(value: object) -> object:
+    """`all` is short for `{on: all}`."""
+    return {"on": ALL} if value == ALL else value
+
+
+class _AllOr:
+    """In the JSON Schema, a value may also be that word."""
+
+    def __get_pydantic_json_schema__(self, core: CoreSchema, handler: GetJsonSchemaHandler) -> JsonSchemaValue:
+        return {"anyOf": [{"const": ALL}, handler(core)]}
+
+
+Sync = Annotated[SyncFile, BeforeValidator(_word), _AllOr()]
