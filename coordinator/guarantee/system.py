@@ -84,7 +84,8 @@ class Source:
     """Where tuples enter. `curve` None: nothing bounds them, `why` says so; `max_age_ns` 0: of any age;
     `tolerance_ns`: how much later than its instant a tuple may come; `limit`: of what goes on, None: all does;
     `beat_ns`: how often its node says how far it is, where it leads to windows; `rarely_ns`: where it may say so more
-    rarely, at least so often."""
+    rarely, at least so often; `call_ns`: CPU time of a call on its node, where that makes its tuples itself;
+    `every_ns`: between two ticks that call, 0: an iterator; `timer`: whether its tuples are ticks and nothing else."""
 
     name: str
     node: str
@@ -95,6 +96,9 @@ class Source:
     limit: Bursts | None = None
     beat_ns: int = 0
     rarely_ns: int = 0
+    call_ns: int = 0
+    every_ns: int = 0
+    timer: bool = False
 
 
 @dataclass(frozen=True)
@@ -165,7 +169,7 @@ def read(plan: Facts) -> System:
         units=units,
         order=_order(units),
         sources={
-            name: _source(name, source, admitting.get(name, plan_pb2.Source()))
+            name: _source(name, source, admitting.get(name, plan_pb2.Source()), cluster.nodes[source.at].speed)
             for name, source in graph.sources.items()
         },
         outputs={
@@ -195,7 +199,7 @@ def _links(cluster: plan_document.Cluster) -> dict[tuple[str, str], Link]:
     }
 
 
-def _source(name: str, source: plan_document.Source, local: plan_pb2.Source) -> Source:
+def _source(name: str, source: plan_document.Source, local: plan_pb2.Source, speed: float) -> Source:
     """local: what its node's part of the plan has of it."""
     curve, why = None, ""
     try:
@@ -204,7 +208,21 @@ def _source(name: str, source: plan_document.Source, local: plan_pb2.Source) -> 
         why = f"the arrivals of source {name} are unbounded: {error}"
     limit = Bursts(local.limit.tuples, local.limit.span_ns) if local.HasField("limit") else None
     tolerance_ns = source.arrival.tolerance_ns
-    return Source(name, source.at, curve, source.max_age_ns, why, tolerance_ns, limit, local.beat_ns)
+    pull = source.pull or plan_document.Pull()
+    call_ns = ceil(pull.cost_ns / Fraction(str(speed)))
+    return Source(
+        name,
+        source.at,
+        curve,
+        source.max_age_ns,
+        why,
+        tolerance_ns,
+        limit,
+        local.beat_ns,
+        call_ns=call_ns,
+        every_ns=pull.every_ns,
+        timer=source.pull is not None and not pull.run,
+    )
 
 
 def _unit(plan: Facts, node: str, unit: plan_pb2.Unit, names: Sequence[str], streams: Mapping[int, str]) -> Unit:
