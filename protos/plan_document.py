@@ -221,8 +221,22 @@ class Limit:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
+class Pull:
+    """How the node of a source makes its tuples itself. run empty: a timer; every_ns 0: an iterator, at its own pace;
+    offset_ns: of the ticks, below every_ns; cost_ns: CPU time of a call, at speed 1, `guessed` where nobody says it."""
+
+    run: str = ""
+    parameters: Mapping[str, Json] = key("with", default_factory=dict)
+    every_ns: int = 0
+    offset_ns: int = 0
+    cost_ns: int = 0
+    guessed: bool = omitted(False)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
 class Source:
-    """forbid_streams: pairs of nodes between which its stream may not go."""
+    """forbid_streams: pairs of nodes between which its stream may not go. pull: its node makes its tuples; None:
+    clients feed it."""
 
     id: int
     at: str
@@ -233,6 +247,7 @@ class Source:
     forbid_streams: tuple[tuple[str, str], ...]
     limit: Limit | None = omitted()
     on_full: str = omitted("refuse")
+    pull: Pull | None = omitted()
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

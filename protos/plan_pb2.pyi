@@ -91,7 +91,7 @@ class Stream(_message.Message):
     def __init__(self, id: _Optional[int] = ..., name: _Optional[str] = ..., codec: _Optional[str] = ..., marked: _Optional[bool] = ..., deadline_ns: _Optional[int] = ..., producers: _Optional[_Iterable[int]] = ..., last_deadline_ns: _Optional[int] = ..., counted: _Optional[bool] = ...) -> None: ...
 
 class Source(_message.Message):
-    __slots__ = ("id", "name", "stream", "max_age_ns", "paces", "spans", "window", "limit", "beat_ns", "on_full")
+    __slots__ = ("id", "name", "stream", "max_age_ns", "paces", "spans", "window", "limit", "beat_ns", "on_full", "pull")
     ID_FIELD_NUMBER: _ClassVar[int]
     NAME_FIELD_NUMBER: _ClassVar[int]
     STREAM_FIELD_NUMBER: _ClassVar[int]
@@ -102,6 +102,7 @@ class Source(_message.Message):
     LIMIT_FIELD_NUMBER: _ClassVar[int]
     BEAT_NS_FIELD_NUMBER: _ClassVar[int]
     ON_FULL_FIELD_NUMBER: _ClassVar[int]
+    PULL_FIELD_NUMBER: _ClassVar[int]
     id: int
     name: str
     stream: int
@@ -112,7 +113,20 @@ class Source(_message.Message):
     limit: Limit
     beat_ns: int
     on_full: str
-    def __init__(self, id: _Optional[int] = ..., name: _Optional[str] = ..., stream: _Optional[int] = ..., max_age_ns: _Optional[int] = ..., paces: _Optional[_Iterable[_Union[Pace, _Mapping]]] = ..., spans: _Optional[_Iterable[_Union[Span, _Mapping]]] = ..., window: _Optional[int] = ..., limit: _Optional[_Union[Limit, _Mapping]] = ..., beat_ns: _Optional[int] = ..., on_full: _Optional[str] = ...) -> None: ...
+    pull: Pull
+    def __init__(self, id: _Optional[int] = ..., name: _Optional[str] = ..., stream: _Optional[int] = ..., max_age_ns: _Optional[int] = ..., paces: _Optional[_Iterable[_Union[Pace, _Mapping]]] = ..., spans: _Optional[_Iterable[_Union[Span, _Mapping]]] = ..., window: _Optional[int] = ..., limit: _Optional[_Union[Limit, _Mapping]] = ..., beat_ns: _Optional[int] = ..., on_full: _Optional[str] = ..., pull: _Optional[_Union[Pull, _Mapping]] = ...) -> None: ...
+
+class Pull(_message.Message):
+    __slots__ = ("every_ns", "offset_ns", "run", "with_json")
+    EVERY_NS_FIELD_NUMBER: _ClassVar[int]
+    OFFSET_NS_FIELD_NUMBER: _ClassVar[int]
+    RUN_FIELD_NUMBER: _ClassVar[int]
+    WITH_JSON_FIELD_NUMBER: _ClassVar[int]
+    every_ns: int
+    offset_ns: int
+    run: str
+    with_json: str
+    def __init__(self, every_ns: _Optional[int] = ..., offset_ns: _Optional[int] = ..., run: _Optional[str] = ..., with_json: _Optional[str] = ...) -> None: ...
 
 class Limit(_message.Message):
     __slots__ = ("tuples", "span_ns", "value_json")

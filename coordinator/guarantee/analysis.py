@@ -33,6 +33,7 @@ MOST_PASSES = 300
 MOST_LOOKS = 5_000_000
 LOADING_EVERY_NS = 20_000_000
 COMMIT_AND_END_NS = 10**9  # between a commit and the end of the plan before it
+LARGEST = 1 << 62
 COVERED = frozenset({"edf"})  # policies, each with its largest batch
 
 
@@ -125,7 +126,7 @@ def _grow_node(system: System, delays: Delays, charges: RuntimeOverhead, streams
     tasks = _tasks(system, delays, charges, streams, node)
     if not tasks:
         return charges.drained and _grow_drain(
-            delays, charges, node, demand.load(_reading(delays, charges, streams, node) + _loading(charges))
+            delays, charges, node, demand.load(_chores(system, delays, charges, streams, node))
         )
     loaded = demand.load(tasks)
     delays.looks += len(tasks) * sum(len(each.times) for each in loaded.steps)
@@ -163,7 +164,7 @@ def _tasks(system: System, delays: Delays, charges: RuntimeOverhead, streams: St
     own = charges.on(node.charges)
     tasks = [_task(unit, node, own, streams) for unit in _units(system, node)]
     if tasks:
-        tasks += _reading(delays, charges, streams, node) + _loading(charges)
+        tasks += _chores(system, delays, charges, streams, node)
     if tasks and own.side_ns and node.sides:
         sides = []
         for stream in node.sides:
@@ -172,6 +173,29 @@ def _tasks(system: System, delays: Delays, charges: RuntimeOverhead, streams: St
             sides.append(streams.flows[stream, node.name].curve)
         tasks.append(Task("updating side inputs", total(sides), 0, ((own.side_ns, ONE),), chore=True))
     return tasks
+
+
+def _chores(system: System, delays: Delays, charges: RuntimeOverhead, streams: Streams, node: Node) -> list[Task]:
+    """What goes before all task instances."""
+    return _reading(delays, charges, streams, node) + _calling(system, delays, node) + _loading(charges)
+
+
+def _calling(system: System, delays: Delays, node: Node) -> list[Task]:
+    """Calls that sources of the node make on threads of their own, which take their CPU time whenever they like. One
+    call at a time: in a window of t those that begin in it, and one that had begun before."""
+    found = []
+    for source in system.sources.values():
+        if source.node != node.name or not source.call_ns:
+            continue
+        if source.every_ns:
+            calls = jittered(Bursts(1, source.every_ns), delays.drains.get(node.name, 0))
+        elif source.curve is not None:
+            calls = jittered(source.curve, source.tolerance_ns)
+        else:
+            raise UnboundedError("unbounded", source.why)
+        curve = total([calls, Bursts(1, LARGEST)])
+        found.append(Task(f"calling source {source.name}", curve, 0, ((source.call_ns, ONE),), chore=True))
+    return found
 
 
 def _reading(delays: Delays, charges: RuntimeOverhead, streams: Streams, node: Node) -> list[Task]:

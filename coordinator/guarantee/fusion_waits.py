@@ -119,10 +119,10 @@ class _Waits:
             return None
         found = []
         for name, late in self.inputs[port].late.items():
-            every_ns = self.system.sources[name].every_ns if name in self.system.sources else 0
-            if every_ns:
+            gap_ns = self.system.sources[name].gap_ns if name in self.system.sources else 0
+            if gap_ns:
                 drain_ns = self.delays.drains.get(self.system.sources[name].node, 0)
-                found.append(every_ns + drain_ns + late.most_ns - late.least_ns)
+                found.append(gap_ns + drain_ns + late.most_ns - late.least_ns)
         return min(found, default=None)
 
     def _max_age_ns(self, name: str) -> int:

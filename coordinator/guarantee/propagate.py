@@ -50,6 +50,8 @@ def _enter(delays: Delays, charges: RuntimeOverhead, source: Source, marked: boo
         return
     late = {source.name: Late(0, 0, ())}
     drain_ns = delays.drains.get(source.node, 0)  # its stamp, and so its admission, may wait for a drain
+    if source.timer:
+        streams.ticks_ns[source.name] = drain_ns
     stamped: list[Curve] = [] if source.limit is None else [source.limit]
     punctuation: list[Curve] = []
     if source.curve is not None:
@@ -217,6 +219,9 @@ def age(system: System, streams: Streams, source: str) -> Late | None:
     if source in system.windows:
         return streams.window_closings[source].age
     given = system.sources[source]
+    tick_ns = streams.ticks_ns.get(source)
+    if tick_ns is not None and not 0 < given.max_age_ns < tick_ns:
+        return Late(0, 0, ()).after(Part("age", f"until {given.node} looks at the timer {source}", tick_ns, given.node))
     if not given.max_age_ns:
         return None
     part = Part("age", f"age of {source} on admission", given.max_age_ns, given.node)

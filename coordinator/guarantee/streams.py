@@ -107,6 +107,7 @@ class Streams:
 
     `triggers`: what releases a unit. Where there is no flow, `why` has the reason; `unknown`, `unread`: why a link or a
     node's sockets carry something that nothing bounds. `window_closings`: by the operator that collects windows.
+    `ticks_ns`: by timer, how much later than its instant a tick is admitted at most.
     """
 
     flows: dict[tuple[str, str], Flow] = field(default_factory=dict)
@@ -116,5 +117,6 @@ class Streams:
     why: dict[tuple[str, str], str] = field(default_factory=dict)
     unreleased: dict[int, str] = field(default_factory=dict)
     window_closings: dict[str, Closing] = field(default_factory=dict)
+    ticks_ns: dict[str, int] = field(default_factory=dict)
     unknown: dict[tuple[str, str], str] = field(default_factory=dict)
     unread: dict[str, str] = field(default_factory=dict)

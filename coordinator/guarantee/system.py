@@ -87,7 +87,9 @@ class Source:
     """Where tuples enter. `curve` None: nothing bounds them, `why` says so; `max_age_ns` 0: of any age;
     `tolerance_ns`: how much later than its instant a tuple may come; `limit`: of what goes on, None: all does;
     `beat_ns`: how often its node says how far it is, where it leads to windows; `rarely_ns`: where it may say so more
-    rarely, at least so often; `every_ns`: a tuple comes so often at least, 0: nothing says so."""
+    rarely, at least so often; `gap_ns`: a tuple comes so often at least, 0: nothing says so; `call_ns`: CPU time of a call
+    on its node, where that makes its tuples itself; `every_ns`: between two ticks that call, 0: an iterator; `timer`:
+    whether its tuples are ticks and nothing else."""
 
     name: str
     node: str
@@ -98,7 +100,10 @@ class Source:
     limit: Bursts | None = None
     beat_ns: int = 0
     rarely_ns: int = 0
+    gap_ns: int = 0
+    call_ns: int = 0
     every_ns: int = 0
+    timer: bool = False
 
 
 @dataclass(frozen=True)
@@ -169,7 +174,7 @@ def read(plan: Facts) -> System:
         units=units,
         order=_order(units),
         sources={
-            name: _source(name, source, admitting.get(name, plan_pb2.Source()))
+            name: _source(name, source, admitting.get(name, plan_pb2.Source()), cluster.nodes[source.at].speed)
             for name, source in graph.sources.items()
         },
         outputs={
@@ -199,7 +204,7 @@ def _links(cluster: plan_document.Cluster) -> dict[tuple[str, str], Link]:
     }
 
 
-def _source(name: str, source: plan_document.Source, local: plan_pb2.Source) -> Source:
+def _source(name: str, source: plan_document.Source, local: plan_pb2.Source, speed: float) -> Source:
     """local: what its node's part of the plan has of it."""
     curve, why = None, ""
     try:
@@ -208,11 +213,25 @@ def _source(name: str, source: plan_document.Source, local: plan_pb2.Source) -> 
         why = f"the arrivals of source {name} are unbounded: {error}"
     limit = Bursts(local.limit.tuples, local.limit.span_ns) if local.HasField("limit") else None
     tolerance_ns = source.arrival.tolerance_ns
-    every_ns = 0 if limit is not None else _every_ns(source.arrival)
-    return Source(name, source.at, curve, source.max_age_ns, why, tolerance_ns, limit, local.beat_ns, every_ns=every_ns)
+    pull = source.pull or plan_document.Pull()
+    call_ns = ceil(pull.cost_ns / Fraction(str(speed)))
+    return Source(
+        name,
+        source.at,
+        curve,
+        source.max_age_ns,
+        why,
+        tolerance_ns,
+        limit,
+        local.beat_ns,
+        call_ns=call_ns,
+        gap_ns=0 if limit is not None or pull.run else _gap_ns(source.arrival),  # a call may give nothing
+        every_ns=pull.every_ns,
+        timer=source.pull is not None and not pull.run,
+    )
 
 
-def _every_ns(arrival: plan_document.Arrival) -> int:
+def _gap_ns(arrival: plan_document.Arrival) -> int:
     """The longest time without a tuple, of arrivals with a period; 0: nothing bounds it."""
     match arrival:
         case plan_document.BurstArrival():

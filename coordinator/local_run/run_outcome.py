@@ -126,7 +126,7 @@ def unfed(plan: Plan, ran: Ran) -> list[str]:
 def sources_unfed(plan: Plan, ran: Ran) -> list[str]:
     """By name."""
     fed = {each.feed.source for each in ran.fed}
-    return [name for name in plan.graph.sources if name not in fed]
+    return [name for name, source in plan.graph.sources.items() if name not in fed and source.pull is None]
 
 
 def _first(lines: Sequence[str], more: str) -> Iterator[str]:

@@ -168,13 +168,14 @@ def _graph(layout: Layout) -> plan_document.Graph:
             source.name: plan_document.Source(
                 id=number,
                 at=source.at,
-                type=source.type,
+                type=layout.types[source.name],
                 stream=layout.stream_id[source.name],
                 max_age_ns=source.max_age_ns,
                 arrival=source.arrival.written,
                 forbid_streams=source.forbidden,
                 limit=source.limit,
                 on_full=source.on_full,
+                pull=source.pull,
             )
             for number, source in enumerate(query.sources, start=1)
         },

@@ -137,4 +137,5 @@ def _runs(plan: plan_pb2.LocalPlan) -> set[str]:
     found = {operator.run for operator in plan.operators}
     found |= {operator.late.run for operator in plan.operators}
     found |= {operator.window.size for operator in plan.operators}
+    found |= {source.pull.run for source in plan.sources}
     return found - {""}

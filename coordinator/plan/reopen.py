@@ -58,6 +58,7 @@ def query(plan: Plan, file: yaml_source.Source) -> Query:
             ("sources", name),
             facts.limit,
             facts.on_full,
+            facts.pull,
         )
         for name, facts in graph.sources.items()
     )

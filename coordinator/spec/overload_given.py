@@ -11,9 +11,9 @@ from coordinator.spec import expressions
 from coordinator.spec.files import yaml_source
 from coordinator.spec.files.query_file import OperatorFile, SourceFile
 from coordinator.spec.files.window_file import OnLateFile, WindowFile
-from coordinator.spec.query import Operator
+from coordinator.spec.query import GUESS_NS, Operator
 from coordinator.units import LARGEST, counted
-from protos.plan_document import ADD, Limit, OnLate, Queue, Sync, Window
+from protos.plan_document import ADD, Limit, OnLate, Pull, Queue, Sync, Window
 
 DEFAULT_HANG_NS = 10**9
 KEEP_WITHIN = 16  # tuples of each input that may wait to be fused
@@ -33,6 +33,21 @@ def limit(given: SourceFile, file: yaml_source.Source, keys: tuple[object, ...])
         return found
     tree = expressions.checked(file, (*keys, "value"), given.value)
     return replace(found, value=str(given.value), tree=tree)
+
+
+def pull(given: SourceFile) -> Pull | None:
+    """Of a source that its node makes itself; None: clients feed it."""
+    if given.run is None and given.every is None:
+        return None
+    most_ns = GUESS_NS if given.every is None else min(GUESS_NS, given.every // 10)
+    return Pull(
+        run=given.run or "",
+        parameters=plain(given.with_),
+        every_ns=given.every or 0,
+        offset_ns=given.offset or 0,
+        cost_ns=(given.cost or most_ns) if given.run else 0,
+        guessed=bool(given.run) and given.cost is None,
+    )
 
 
 def window_operators(

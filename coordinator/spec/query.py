@@ -11,16 +11,18 @@ from coordinator.spec.arrivals import Arrival
 from coordinator.spec.files import yaml_source
 from coordinator.spec.files.query_file import SelectivityFile
 from coordinator.spec.quality import NOTHING, Qos
-from protos.plan_document import ADD, CostOrigin, Limit, OnLate, QueryPart, Queue, Sync, Window
+from protos.plan_document import ADD, CostOrigin, Limit, OnLate, Pull, QueryPart, Queue, Sync, Window
 
 KEEP = "keep"
+GIVEN = ""  # a type that a source leaves to the function or the timer that it runs
 GUESSED = "guessed"  # a cost that its query does not give: GUESS_NS
 GUESS_NS = 10**6
 
 
 @dataclass(frozen=True)
 class Source:
-    """Tuples enter at node `at`; `max_age_ns` 0: any age; `on_full`: what happens while the node's queues are full."""
+    """Tuples enter at node `at`; `max_age_ns` 0: any age; `on_full`: what happens while the node's queues are full;
+    `pull`: how the node makes them itself, None: clients feed them."""
 
     name: str
     at: str
@@ -31,6 +33,7 @@ class Source:
     keys: tuple[object, ...]
     limit: Limit | None = None
     on_full: str = "refuse"
+    pull: Pull | None = None
 
     @property
     def burst(self) -> int:

@@ -17,7 +17,7 @@ from coordinator.spec.files.query_file import (
     QueryFile,
 )
 from coordinator.spec.quality import Qos
-from coordinator.spec.query import GUESS_NS, GUESSED, Operator, Output, Query, Source
+from coordinator.spec.query import GIVEN, GUESS_NS, GUESSED, Operator, Output, Query, Source
 from coordinator.spec.runtime_charges import MEASURED
 from coordinator.units import show_ns
 from protos.plan_document import CostOrigin
@@ -33,10 +33,10 @@ def load(path: Path, edit: yaml_source.Edit | None = None) -> Query:
     sources = []
     for name, given in shape.sources.items():
         keys = ("sources", name)
-        arrival = arrivals.tolerated(arrivals.read(given.arrival, file, keys), given.tolerance)
+        arrival = arrivals.of_source(given, file, keys)
         forbidden, limit = tuple(given.forbid_streams), overload_given.limit(given, file, keys)
-        max_age_ns = given.max_age or 0
-        sources.append(Source(name, given.at, given.type, arrival, max_age_ns, forbidden, keys, limit, given.on_full))
+        max_age_ns, pull, type_ = given.max_age or 0, overload_given.pull(given), given.type or GIVEN
+        sources.append(Source(name, given.at, type_, arrival, max_age_ns, forbidden, keys, limit, given.on_full, pull))
     operators = [one for name, given in shape.operators.items() for one in _operators(name, given, file)]
     outputs = [_output(name, given, file) for name, given in shape.outputs.items()]
     _unique(file, [*sources, *operators])

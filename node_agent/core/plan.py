@@ -44,9 +44,21 @@ class Limit:
 
 
 @dataclass(frozen=True, slots=True)
+class Pull:
+    """How the node makes a source's tuples itself. every_ns: between two ticks, 0: an iterator, at its own pace;
+    offset_ns: of the ticks; run: what is called, empty: a timer."""
+
+    every_ns: int = 0
+    offset_ns: int = 0
+    run: str = ""
+    with_json: str = "{}"
+
+
+@dataclass(frozen=True, slots=True)
 class Source:
     """Where tuples are admitted; what is beyond `paces`, `spans` or `limit` is shed. window: the operator whose windows
-    they are; 0: clients send them. on_full: what happens while the node's queues are full."""
+    they are; 0: clients send them, unless the node makes them itself (`pull`). on_full: what happens while the node's
+    queues are full."""
 
     id: int
     name: str
@@ -58,6 +70,7 @@ class Source:
     limit: Limit | None = None
     on_full: str = "refuse"  # or, shedding: drop-tail, front
     beat_ns: int = 0  # how often a heartbeat says how far it is
+    pull: Pull | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -258,6 +271,7 @@ class Plan:
         found = {operator.run for operator in self.operators}
         found |= {operator.late.run for operator in self.operators if operator.late is not None}
         found |= {operator.window.size for operator in self.operators if operator.window is not None}
+        found |= {source.pull.run for source in self.sources if source.pull is not None}
         return found - {""}
 
     def __post_init__(self) -> None:

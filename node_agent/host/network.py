@@ -7,6 +7,7 @@ from node_agent.host.clock import now_ns
 from node_agent.ports import READABLE, Handler
 
 MOST_EVENTS = 64  # sockets served in one drain
+MILLISECOND = 0.001
 
 
 class SocketListener:
@@ -68,7 +69,11 @@ class SocketNetwork:
             self._epoll.unregister(descriptor)
 
     def wait(self, seconds: float) -> int:
-        """Serve what is ready, after waiting for at most that long."""
+        """Serve what is ready, after waiting for at most that long: to the microsecond below a millisecond, beyond that
+        up to one longer, as epoll counts whole ones."""
+        if 0 < seconds < MILLISECOND:
+            select.select((self._epoll,), (), (), seconds)
+            seconds = 0
         for descriptor, mask in self._epoll.poll(seconds, MOST_EVENTS):
             handler = self._handlers.get(descriptor)
             if handler is not None:  # it may have gone while an earlier one of this drain was served

@@ -15,7 +15,7 @@ class Shared:
         self, name: str, ports: Ports, boot: int, lineage_epoch: int, facts: RingFacts, log: Log | None = None
     ) -> None:
         self.name = name
-        self.clock, self.network, self.machine = ports
+        self.clock, self.network, self.machine, self.callers = ports
         self.now_ns = ports.clock.now_ns
         self.boot, self.lineage_epoch = boot, lineage_epoch
         self.incarnation = facts.ring.header.starts

@@ -28,6 +28,7 @@ MOST_CURVES = 16  # of one unit
 MOST_K = 1_000_000
 MOST_FUSED = 1024  # tuples of an input that wait to be fused
 LEAST_BEAT_NS = 1_000_000
+LEAST_EVERY_NS, MOST_EVERY_NS = 1_000_000, 86_400_000_000_000
 LONGEST_VERSION = 100
 CODE = re.compile("[0-9a-f]{64}")
 
@@ -169,7 +170,26 @@ def _source(s: plan_pb2.Source) -> core.Source:
         overload_message.limit(s.name, s.limit) if s.HasField("limit") else None,
         overload_message.on_full(f"source {s.name}", s.on_full, refuses=True),
         s.beat_ns,
+        _pull(s) if s.HasField("pull") else None,
     )
+
+
+def _pull(s: plan_pb2.Source) -> core.Pull:
+    """How its tuples are made here."""
+    what, given = f"source {s.name}", s.pull
+    if s.window or not (given.every_ns or given.run):
+        raise PlanError("not_made_here", f"{what}: nothing says what makes its tuples here", subject=what)
+    if given.every_ns and not LEAST_EVERY_NS <= given.every_ns <= MOST_EVERY_NS:
+        raise PlanError(
+            "out_of_range",
+            f"{what}: a tick every {given.every_ns} ns; {LEAST_EVERY_NS} to {MOST_EVERY_NS} ns",
+            subject=what,
+        )
+    if not 0 <= given.offset_ns < max(1, given.every_ns):
+        raise PlanError(
+            "out_of_range", f"{what}: ticks {given.offset_ns} ns beyond multiples of {given.every_ns}", subject=what
+        )
+    return core.Pull(given.every_ns, given.offset_ns, given.run, given.with_json or "{}")
 
 
 def _operator(o: plan_pb2.Operator) -> core.Operator:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+from dataclasses import replace
 from typing import Any
 
 from coordinator.guarantee import policing
@@ -12,7 +13,7 @@ from coordinator.plan.service_curves import CURVES
 from coordinator.solve.audit.audit_overload import onward, overload
 from coordinator.spec.catalog import BUILTIN
 from protos import plan_pb2
-from protos.plan_document import Operator, Plan
+from protos.plan_document import Operator, Plan, Pull
 
 VERSION = 1  # of local plans
 LARGEST_EXITS = 4
@@ -96,6 +97,7 @@ def _installed(plan: Plan, local: plan_pb2.LocalPlan) -> list[str]:
     """The node is told the identities of all that its operators run, as they were known when the plan was made."""
     runs = {operator.run for operator in local.operators}
     runs |= {run for operator in local.operators for run in (operator.late.run, operator.window.size) if run}
+    runs |= {source.pull.run for source in local.sources if source.pull.run}
     known = {run: (run, one.version, one.code) for run, one in BUILTIN.items()}
     known |= {run: (run, one.version, one.code) for run, one in plan.cluster.installed.operators.items()}
     stated = [known[run] for run in sorted(runs) if run in known]
@@ -159,6 +161,10 @@ def _ends(plan: Plan, node: str, local: plan_pb2.LocalPlan) -> list[str]:
     sources |= {(w.source, w.add, ids[w.add], 0) for w in graph.windows.values() if w.at == node}
     if {(source.id, source.name, source.stream, source.max_age_ns) for source in local.sources} != sources:
         found.append("its sources differ from the plan's")
+    for source in local.sources:
+        stated = graph.sources.get(source.name)
+        if stated is not None and _pulled(source, stated.pull) != stated.pull:
+            found.append(f"source {source.name} is made otherwise than the plan says")
     pairs = {pair for every in sends(plan).values() for pair in every if node in pair}
     neighbours = {other for pair in pairs for other in pair if other != node}
     peers = set()
@@ -170,6 +176,20 @@ def _ends(plan: Plan, node: str, local: plan_pb2.LocalPlan) -> list[str]:
     if {(peer.index, peer.name, peer.latency_ns, peer.bandwidth_bps) for peer in local.peers} != peers:
         found.append("its peers are not those that it sends to or receives from, over their links")
     return found
+
+
+def _pulled(source: plan_pb2.Source, stated: Pull | None) -> Pull | None:
+    """How its node makes a source's tuples, with what only the plan says of that."""
+    if not source.HasField("pull"):
+        return None
+    told, given = stated or Pull(), source.pull
+    return replace(
+        told,
+        run=given.run,
+        parameters=json.loads(given.with_json or "{}"),
+        every_ns=given.every_ns,
+        offset_ns=given.offset_ns,
+    )
 
 
 def _streams(plan: Plan, node: str, local: plan_pb2.LocalPlan) -> list[str]:

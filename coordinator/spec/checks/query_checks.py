@@ -6,7 +6,7 @@ from collections.abc import Mapping
 from graphlib import CycleError
 
 from coordinator.spec import core_assignment, graph
-from coordinator.spec.catalog import Catalog, Installed
+from coordinator.spec.catalog import ITERATOR, SOURCE, Catalog, Installed
 from coordinator.spec.checks import fusion_checks, overload_checks
 from coordinator.spec.cluster import Cluster
 from coordinator.spec.files.yaml_source import nearest
@@ -20,6 +20,7 @@ def check(query: Query, cluster: Cluster | None) -> Mapping[str, str]:
     graph.size(query)
     _streams_exist(query)
     _operators_exist(query, catalog)
+    _sources_exist(query, catalog)
     if cluster:
         _nodes_exist(query, cluster)
     query.file.check()
@@ -75,6 +76,11 @@ def _operators_exist(query: Query, catalog: Catalog) -> None:
                 text = f"operator '{operator.said}' runs '{operator.run}', which no node has installed"
                 query.file.wrong("unknown_operator", (*operator.keys, "run"), text, catalog.unknown(operator.run))
             continue
+        if installed.kind in (SOURCE, ITERATOR):
+            text = f"operator '{operator.said}' runs '{operator.run}', which is a source"
+            mend = f"name it under 'sources:', like '{operator.said}: {{at: NODE, run: {operator.run}, ...}}'"
+            query.file.wrong("source_as_operator", (*operator.keys, "run"), text, mend)
+            continue
         _inputs_fit(query, operator, installed)
         for port in operator.side:
             if port not in installed.side:
@@ -84,6 +90,31 @@ def _operators_exist(query: Query, catalog: Catalog) -> None:
                 )
         for mistake in catalog.wrong_parameters(operator.run, operator.parameters):
             query.file.add((*operator.keys, "with"), mistake.within(f"operator '{operator.said}'"))
+
+
+def _sources_exist(query: Query, catalog: Catalog) -> None:
+    """What sources run is installed, is a source, and goes at the pace that they say."""
+    for source in query.sources:
+        if source.pull is None or not source.pull.run:
+            continue
+        run, installed = source.pull.run, catalog.operators.get(source.pull.run)
+        keys, what = (*source.keys, "run"), f"source '{source.name}' runs '{source.pull.run}', which"
+        if installed is None:
+            if catalog.complete:
+                query.file.wrong("unknown_operator", keys, f"{what} no node has installed", catalog.unknown(run))
+            continue
+        if installed.kind not in (SOURCE, ITERATOR):
+            mend = "write @source(...) above it, or read a source in an operator that runs it"
+            query.file.wrong("operator_as_source", keys, f"{what} is an operator", mend)
+        elif installed.kind == SOURCE and not source.pull.every_ns:
+            query.file.wrong(
+                "other_pace", keys, f"{what} is called tick by tick", "write 'every: 100 ms' for 'arrival:'"
+            )
+        elif installed.kind == ITERATOR and source.pull.every_ns:
+            text = f"{what} is an iterator and has a pace of its own"
+            query.file.wrong("other_pace", keys, text, "write 'arrival:' for 'every:', as dense as it may come")
+        for mistake in catalog.wrong_parameters(run, source.pull.parameters):
+            query.file.add((*source.keys, "with"), mistake.within(f"source '{source.name}'"))
 
 
 def _inputs_fit(query: Query, operator: Operator, installed: Installed) -> None:
@@ -109,7 +140,7 @@ def _inputs_fit(query: Query, operator: Operator, installed: Installed) -> None:
 def _nodes_exist(query: Query, cluster: Cluster) -> None:
     core_assignment.check(query, cluster)
     for source in query.sources:
-        if source.type not in cluster.catalog.codecs:
+        if (source.pull is None or source.type) and source.type not in cluster.catalog.codecs:
             text = f"source '{source.name}' has type '{source.type}', which no node has a codec for"
             query.file.wrong(
                 "unknown_codec", (*source.keys, "type"), text, nearest(source.type, cluster.catalog.codecs)

@@ -21,6 +21,7 @@ from node_agent.core.shedding.source_admission import inherit_admission
 from node_agent.host.system_disk import SYSTEM_DISK
 from node_agent.operators.hop import UnencodableError
 from node_agent.operators.registry import Registry
+from node_agent.operators.source_call import SourceCall
 from node_agent.ports import Disk
 from node_agent.runtime.context import Shared
 from node_agent.runtime.deployments import loading
@@ -105,7 +106,7 @@ class Plans:
         if plan.hash in self.by_stamp:
             raise PlanError("same_stamp", "another plan has the same first eight bytes of its hash")
         base = self.committed
-        code = yield from loading.make(plan, self.registry, base.loaded if base else None)
+        code = yield from loading.make(plan, self.registry, base.loaded if base else None, _pulls(base))
         engine_slot = self._engine_slot(plan)
         loaded = yield from compiling(plan, code.calls, engine_slot.engine.policy)
         costs = {}
@@ -127,6 +128,7 @@ class Plans:
         deployed = Deployed(plan_hash, plan, engine_slot, loaded, code.codecs, list(costs.values()))
         deployed.counted = frozenset(stream.id for stream in plan.streams if stream.counted)
         deployed.feeders = feeders(plan)
+        deployed.pulls = code.pulls
         if pairs is not None and base is not None and self._is_here(base):  # it may have gone while this one was loaded
             deployed.base, deployed.inherits = base, pairs
         idle = not self.carries_tuples
@@ -324,7 +326,7 @@ class Plans:
             for each in plans
             if each.state == COMMITTED
             for source in each.plan.sources
-            if not source.window  # no client feeds windows
+            if not source.window and source.pull is None  # no client feeds windows, nor what is made here
         }
         self.on_plans_changed()
 
@@ -358,6 +360,16 @@ class Plans:
 def installed(plan: core.Plan) -> Policy:
     """The policy that the plan names. Raises ValueError."""
     return policy(plan.policy, plan.largest_batch, plan.parameters)
+
+
+def _pulls(base: Deployed | None) -> dict[tuple[str, str, str], SourceCall]:
+    """What sources of a plan call, by source, what is run, and its parameters."""
+    sources = {source.id: source for source in base.plan.sources} if base is not None else {}
+    return {
+        (sources[number].name, pull.run, pull.with_json): call
+        for number, call in (base.pulls if base is not None else {}).items()
+        if (pull := sources[number].pull) is not None
+    }
 
 
 def _never() -> bool:

@@ -8,8 +8,10 @@ a large model is not in memory twice, and the parameters need no check, for they
 committed in between, the commit hands over that one's instances; what only the earlier one had goes on from there.
 """
 
+from collections.abc import Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
+from types import MappingProxyType
 
 from google.protobuf.message import DecodeError
 
@@ -21,6 +23,7 @@ from node_agent.host.files import plan_files
 from node_agent.operators.codecs import Codec, UnknownCodecError
 from node_agent.operators.registry import Registry
 from node_agent.operators.signature import OperatorError
+from node_agent.operators.source_call import SourceCall
 from node_agent.ports import Disk
 from node_agent.wire.plan_error import PlanError
 from node_agent.wire.plan_message import reading
@@ -35,6 +38,7 @@ class LoadedCode:
     codecs: dict[int, Codec] = field(default_factory=dict)  # by stream
     calls: dict[int, tuple[Call, bool]] = field(default_factory=dict)  # by operator
     inherits: dict[int, int] = field(default_factory=dict)  # operators: here, in the plan whose instances these are
+    pulls: dict[int, SourceCall] = field(default_factory=dict)  # by source
 
 
 def read(
@@ -58,9 +62,15 @@ def read(
     return plan
 
 
-def make(plan: core.Plan, registry: Registry, base: CompiledPlan | None) -> Incremental[LoadedCode]:
-    """Codecs and operators. base: the committed plan, whose instances are taken. Raises PlanError where something is
-    not installed, is not what was planned, or refuses its parameters."""
+def make(
+    plan: core.Plan,
+    registry: Registry,
+    base: CompiledPlan | None,
+    pulls: Mapping[tuple[str, str, str], SourceCall] = MappingProxyType({}),
+) -> Incremental[LoadedCode]:
+    """Codecs, operators and what sources call. base: the committed plan, whose instances are taken, as are its `pulls`,
+    by source, what is run and its parameters: a device may not be there twice. Raises PlanError where something is not
+    installed, is not what was planned, or refuses its parameters."""
     code = LoadedCode()
     try:
         for identity in plan.installed:
@@ -76,6 +86,7 @@ def make(plan: core.Plan, registry: Registry, base: CompiledPlan | None) -> Incr
             yield
     except UnknownCodecError as error:
         raise PlanError.within(error) from None
+    yield from _pulled(code, plan, registry, pulls)
     names = {stream.id: stream.name for stream in plan.streams}
     for operator in plan.operators:
         if operator.id not in code.calls:
@@ -93,6 +104,21 @@ def make(plan: core.Plan, registry: Registry, base: CompiledPlan | None) -> Incr
                 raise PlanError.within(error, f"{operator.name}, where it is late") from None
             yield
     return code
+
+
+def _pulled(
+    code: LoadedCode, plan: core.Plan, registry: Registry, pulls: Mapping[tuple[str, str, str], SourceCall]
+) -> Incremental[None]:
+    for source in plan.sources:
+        if source.pull is None or not source.pull.run:
+            continue
+        run, with_json = source.pull.run, source.pull.with_json
+        try:
+            same = pulls.get((source.name, run, with_json))
+            code.pulls[source.id] = same or registry.source_call(run, with_json, code.codecs[source.stream])
+        except OperatorError as error:
+            raise PlanError.within(error, source.name) from None
+        yield
 
 
 def _inherit(code: LoadedCode, plan: core.Plan, base: CompiledPlan) -> Incremental[None]:

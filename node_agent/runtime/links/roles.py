@@ -53,6 +53,28 @@ class Context:
         self.senders = 0  # connections that are granted credit
         self.clocks: OrderedDict[tuple[str, int], PeerClock] = OrderedDict()  # by peer and boot
 
+    def admit(
+        self, deployed: Deployed, source: core.Source, lo_ns: int, hi_ns: int, payload: object, size: int,
+        sent_ns: int = 0,
+    ) -> int:  # fmt: skip
+        """A tuple whose origin lies in that interval enters with this drain. Returns its number."""
+        self.seqs[source.id] = seq = self.seqs.get(source.id, 0) + 1
+        lineage: Lineage = (source.id, self.shared.lineage_epoch, seq, 0, lo_ns, hi_ns)
+        self.arrivals.add(deployed.loaded, source.id, source.stream, lineage, payload, size, sent_ns)
+        return seq
+
+    def refuse(
+        self, deployed: Deployed, source: core.Source, at_ns: int, lo_ns: int, hi_ns: int, reason: int, tuples: int = 1
+    ) -> None:
+        """Count tuples that do not, for the records and under the plan that they were offered to last."""
+        loaded = deployed.loaded
+        if loaded in self.plans.by_loaded:
+            loaded.source_routes[source.id].refused += tuples
+            flags = loaded.flags
+        else:
+            flags = 0  # of no plan: it came when that one was gone
+        self.shared.refusals.add(at_ns, flags, source.id, reason, at_ns - hi_ns, at_ns - lo_ns, tuples)
+
     def clock_of(self, hello: frames.Hello) -> PeerClock:
         """The clock of the peer that said hello, the one of its earlier connections if it still is that one.
 
@@ -262,24 +284,13 @@ class SourceRole:
         except CodecError as error:
             return self._refuse(at_ns, lo_ns, hi_ns, REASON_UNREADABLE, str(error))
         context.shared.refusals.pressing = True
-        context.seqs[source.id] = seq = context.seqs.get(source.id, 0) + 1
-        epoch = context.shared.lineage_epoch
-        lineage: Lineage = (source.id, epoch, seq, 0, lo_ns, hi_ns)
-        size = len(arrived.payload)
-        context.arrivals.add(deployed.loaded, source.id, source.stream, lineage, payload, size, sent_ns)
-        self.outcome_log.admitted(link_seq, epoch, seq)
+        seq = context.admit(deployed, source, lo_ns, hi_ns, payload, len(arrived.payload), sent_ns)
+        self.outcome_log.admitted(link_seq, context.shared.lineage_epoch, seq)
         return ""
 
     def _refuse(self, at_ns: int, lo_ns: int, hi_ns: int, reason: int, why: str) -> str:
-        """Count it, for the records and under the plan that it was offered to last. Returns why."""
-        deployed, source = self._fed
-        loaded = deployed.loaded
-        if loaded in self.context.plans.by_loaded:
-            loaded.source_routes[source.id].refused += 1
-            flags = loaded.flags
-        else:
-            flags = 0  # of no plan: it came when that one was gone
-        self.context.shared.refusals.add(at_ns, flags, source.id, reason, at_ns - hi_ns, at_ns - lo_ns)
+        """Count it. Returns why."""
+        self.context.refuse(*self._fed, at_ns, lo_ns, hi_ns, reason)
         return why
 
     def _why_not(
