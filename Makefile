@@ -65,8 +65,8 @@ bench-report: setup ## measure reports: records, nodes, engines; an hour; writes
 	@$(if $(RECORDS),RECORDS='$(RECORDS)') $(if $(NODES),NODES='$(NODES)') $(if $(ENGINES),ENGINES='$(ENGINES)') $(BIN)/python -m infra.bench.report
 
 .PHONY: score-blame
-score-blame: setup ## score the causes that reports name, on 48 constructed runs, some with real agents; minutes (SEED=7)
-	@$(BIN)/python -m tests.coordinator.report.blame $(if $(SEED),--seed $(SEED))
+score-blame: setup ## score the causes that reports name, on constructed runs, some with real agents; minutes (SEED=7 SET=outsider)
+	@$(BIN)/python -m tests.coordinator.report.blame $(if $(SEED),--seed $(SEED)) $(if $(SET),--set $(SET))
 
 .PHONY: spark-plan
 spark-plan: setup ## how Spark carries a report out, as explain prints it; writes docs/reference/spark_plan.md

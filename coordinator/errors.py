@@ -124,10 +124,15 @@ def bad_file(path: Path, code: Code, text: str, mend: str = "", subject: str = "
     return BadInputError([Problem(Mistake(code, text, mend, subject), str(path))])
 
 
-def unwritable(path: Path, error: OSError) -> BadInputError:
-    """A file or directory that was asked for and cannot be written."""
-    mend = "make room there, or name another place" if error.errno in FULL else "name another place"
+def unwritable(path: Path, error: OSError, otherwise: str = "name another place") -> BadInputError:
+    """A file or directory that was asked for and cannot be written; `otherwise`: what helps, beside room for it."""
+    mend = f"make room there, or {otherwise}" if error.errno in FULL else otherwise
     return bad_file(path, "unwritable", f"cannot be written: {error.strerror or error}", mend)
+
+
+def unwritable_run(path: Path, error: OSError) -> BadInputError:
+    """A file or directory of a run that a report has to write."""
+    return unwritable(path, error, "report on a copy of the run")
 
 
 def no_placement_in_time(seconds: float) -> OutOfTimeError:

@@ -1,13 +1,14 @@
 """Command `coordinator report` on runs that were read: judges them and writes report.json and the pages."""
 
 import json
-import secrets
+import shutil
 from collections.abc import Callable, Sequence
 from contextlib import ExitStack
 from dataclasses import dataclass, replace
 from pathlib import Path
 
-from coordinator.errors import unwritable
+from coordinator.errors import unwritable, unwritable_run
+from coordinator.leftovers import scratch_folder
 from coordinator.report.blame.misses import misses
 from coordinator.report.cost_overrun import cost_overruns
 from coordinator.report.facts.began_anew import began_anew
@@ -43,7 +44,8 @@ def publish(
         reports = judge(runs, engine, choice, progress, tables)
         progress("tables")
         for folder, run, report in zip(tables, runs, reports, strict=True):
-            write_tables.write_report(folder, run, report)
+            with write_tables.writing(run.path):
+                write_tables.write_report(folder, run, report)
     return Published(reports, write(runs, reports, output, progress))
 
 
@@ -87,6 +89,8 @@ def _judged(
             if engine == "spark" or choice.made:
                 raise
             progress(f"{error}. This report is made so")
+            for folder in tables:
+                shutil.rmtree(folder / RESULTS.name, ignore_errors=True)
     reports = []
     for number, run in enumerate(runs):
         progress(f"{run.name}: ledgers and verdict in plain Python")
@@ -101,7 +105,8 @@ def _in_python(run: Run, folder: Path | None) -> Report:
         return verdict(run)
     results = ResultRows(run.plan)
     report = verdict(run, results.add)
-    write_tables.write_table(folder, RESULTS, results.table())
+    with write_tables.writing(run.path):
+        write_tables.write_table(folder, RESULTS, results.table())
     return report
 
 
@@ -125,7 +130,7 @@ def _replayed(run: Run, progress: Progress) -> Json:
         return None
     try:
         document = json.loads(path.read_text(encoding="utf-8"))
-    except (OSError, ValueError) as error:
+    except (OSError, ValueError, RecursionError) as error:
         progress(f"{path}: left out: {error}")
         return None
     return document.get("verdict") if isinstance(document, dict) else None
@@ -138,24 +143,26 @@ def write(runs: Sequence[Run], reports: Sequence[Report], output: Path | None, p
     """
     for run, report in zip(runs, reports, strict=True):
         text = json.dumps(report.document(), indent=1, ensure_ascii=False, allow_nan=False) + "\n"
-        _replace(run.path / "report.json", text)
+        _replace(run.path / "report.json", text, unwritable_run)
     progress("page")
     entries = [(run, report, run_series(run, len(runs))) for run, report in zip(runs, reports, strict=True)]
-    pages = [_replace(entry[0].path / "report.html", page_of([entry])) for entry in entries]
+    pages = [_replace(entry[0].path / "report.html", page_of([entry]), unwritable_run) for entry in entries]
     if len(runs) == 1 and output is None:
         return pages[0]
     name = "comparison.html" if len(runs) > 1 else "report.html"
     directory = output or runs[0].path.resolve().parent
-    directory.mkdir(parents=True, exist_ok=True)
-    return _replace(directory / name, page_of(entries))
-
-
-def _replace(path: Path, text: str) -> Path:
-    """Write a file whole or not at all; reports of one run at once do not meet."""
-    scratch = path.with_name(f"{path.name}.{secrets.token_hex(4)}.part")
     try:
-        scratch.write_text(text, encoding="utf-8")
-        return scratch.replace(path)
+        directory.mkdir(parents=True, exist_ok=True)
     except OSError as error:
-        scratch.unlink(missing_ok=True)
-        raise unwritable(path, error) from error
+        raise unwritable(directory, error) from error
+    return _replace(directory / name, page_of(entries), unwritable)
+
+
+def _replace(path: Path, text: str, failure: Callable[[Path, OSError], Exception]) -> Path:
+    """Write a file whole or not at all; reports of one run at once do not meet."""
+    try:
+        with scratch_folder(path.parent, ".report-") as scratch:
+            (scratch / path.name).write_text(text, encoding="utf-8")
+            return (scratch / path.name).replace(path)
+    except OSError as error:
+        raise failure(path, error) from error

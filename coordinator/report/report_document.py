@@ -286,7 +286,7 @@ class WaitedFor:
 @dataclass(frozen=True, slots=True)
 class MissHop:
     """One stretch of a missed result's way: from_ns to until_ns on the node's clock. place: operators of a unit, the
-    two nodes of a link, or the source. waited_for: longest first, at most five."""
+    two nodes of a link, also of one that a rest is for, or the source. waited_for: longest first, at most five."""
 
     kind: HopKind
     place: tuple[str, ...]

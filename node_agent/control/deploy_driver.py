@@ -208,6 +208,8 @@ class DeployDriver:
             return  # runtime_down has spoken for it
         if isinstance(answer, ipc.PlanAnswer):
             self._do(self.machine.loaded(hash_, "" if answer.accepted else answer.why, place))
+            if again and answer.state == State.COMMITTED:  # a tuple may have proven it while nobody was there to hear
+                self._do(self.machine.proven(hash_))
         elif not again:
             self._do(self.machine.loaded(hash_, f"the runtime has not loaded the plan within {LOAD_S:.0f} s", place))
 

@@ -9,6 +9,7 @@ A deployment is prepared on every node and then committed on every node. What th
 - One committed plan at a time: committing a plan makes the one before it drain, under any names of their queries.
   Commits stand: nothing else but a stop ends a committed plan.
 - A tuple stamped with a prepared plan proves that the coordinator decided; the plan is committed without its message.
+  Where the disk refuses that, it is written as soon as it can be, and nothing that is asked meanwhile is accepted.
 - A plan that was committed is kept until a coordinator holds its run. Where there is no room for more of them, further
   plans are refused; none is forgotten.
 - A node with several cores has a runtime in each place. A plan is prepared in all places that it has a part for or in
@@ -62,6 +63,7 @@ class Deployments:
         self._up: set[int] = set()  # places whose runtime is running
         self._failed: dict[tuple[str, int], str] = {}  # plan, place: why the runtime could not load it again
         self._drained_at: dict[str, set[int]] = {}  # plan that drains: places that have nothing left of it
+        self._proofs: dict[str, None] = {}  # plans that tuples have proven, where the disk refused that
         self._waiting: deque[Callable[[], Commands]] = deque()
         self._writing: tuple[Durable, Callable[[str], Commands]] | None = None
         self._loading: _Loading | None = None
@@ -116,20 +118,19 @@ class Deployments:
 
     def proven(self, hash_: str) -> Commands:
         """A verified tuple came stamped with this prepared plan: it was committed, the message has not come yet."""
-        return self._line_up(lambda: self._proven(hash_))
+        return self._line_up(lambda: self._proven(hash_, lambda _: []))
 
     def drained(self, hash_: str, place: int = 0) -> Commands:
         """The runtime of that place has nothing left of a draining plan and unloaded it."""
         return self._line_up(lambda: self._drained(hash_, place))
 
     def try_again(self) -> Commands:
-        """A write has failed a while ago: the ends of plans that could not be stored are written now."""
-        return [
-            command
-            for hash_, places in list(self._drained_at.items())
-            for place in sorted(places)[:1]
-            for command in self.drained(hash_, place)
-        ]
+        """A write has failed a while ago: proofs and ends of plans that could not be stored are written now."""
+        commands = [command for hash_ in list(self._proofs) for command in self.proven(hash_)]
+        for hash_, places in list(self._drained_at.items()):
+            for place in sorted(places)[:1]:
+                commands += self.drained(hash_, place)
+        return commands
 
     def runtime_up(self, place: int = 0) -> Commands:
         """A new incarnation of that place's runtime: all that is on disk is told again, all of it idempotent. What has
@@ -185,7 +186,7 @@ class Deployments:
     def _enter(self, token: int, hash_: str, event: Callable[[], Commands]) -> Commands:
         if len(self._waiting) >= MOST_WAITING:
             return self._answer(token, hash_, f"{MOST_WAITING} requests wait already; try again")
-        return self._line_up(event)
+        return self._line_up(lambda: self._after_proofs(token, hash_, event))
 
     def _line_up(self, event: Callable[[], Commands]) -> Commands:
         self._waiting.append(event)
@@ -196,6 +197,16 @@ class Deployments:
         while self._waiting and not self.busy:
             commands += self._waiting.popleft()()
         return commands
+
+    def _after_proofs(self, token: int, hash_: str, event: Callable[[], Commands]) -> Commands:
+        """Proofs that could not be stored come first: until then, what is stored is not what runs."""
+        if not self._proofs:
+            return event()
+
+        def go_on(why: str) -> Commands:
+            return self._answer(token, hash_, why) if why else self._after_proofs(token, hash_, event)
+
+        return self._proven(next(iter(self._proofs)), go_on)
 
     def _write(self, durable: Durable, then: Callable[[str], Commands]) -> Commands:
         self._writing = (durable, then)
@@ -296,11 +307,19 @@ class Deployments:
 
         return self._write(self.durable.put(replace(known, again=epoch)).with_seen(epoch), written)
 
-    def _proven(self, hash_: str) -> Commands:
+    def _proven(self, hash_: str, then: Callable[[str], Commands]) -> Commands:
+        """then: called when it is stored, or with why it is not; `try_again` and the next request store it then."""
+        self._proofs.pop(hash_, None)
         known = self.durable.get(hash_)
         if known is None or known.state is not State.PREPARED:
-            return []
-        return self._commit_durably(known, lambda why: [])
+            return then("")
+
+        def written(why: str) -> Commands:
+            if why:
+                self._proofs[hash_] = None
+            return then(why)
+
+        return self._commit_durably(known, written)
 
     def _commit_durably(self, known: Deployment, answer: Callable[[str], Commands]) -> Commands:
         # Even a commit that comes late runs what is under way, since other nodes may have stamped tuples with it.

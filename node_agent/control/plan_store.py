@@ -81,15 +81,17 @@ class PlanStore:
         self.remove_left_overs(durable, keep)
 
     def remove_left_overs(self, durable: Durable, keep: frozenset[str] = frozenset()) -> None:
-        """Plan files of neither `durable` nor `keep` go: of refused requests, of forgotten plans."""
+        """Plan files of neither `durable` nor `keep` go: of refused requests, of forgotten plans. Those that the disk
+        does not let go are tried again with the next write: what was written stands."""
         here = {each.hash for each in durable.deployments} | keep
         kept = {".local": here, ".json": here | {each.hash for each in durable.ran} | {Path(STATE_FILE).stem}}
-        for path in self.disk.entries(self.directory):
-            hash_ = path.name.partition(".")[0]
-            if path.suffix in kept and hash_ not in kept[path.suffix]:
-                with contextlib.suppress(FileNotFoundError):
-                    self.disk.remove(path)
-                self._locals.pop(hash_, None)
+        with contextlib.suppress(OSError):
+            for path in self.disk.entries(self.directory):
+                hash_ = path.name.partition(".")[0]
+                if path.suffix in kept and hash_ not in kept[path.suffix]:
+                    with contextlib.suppress(FileNotFoundError):
+                        self.disk.remove(path)
+                    self._locals.pop(hash_, None)
 
     def whole(self, hash_: str) -> bytes:
         """The whole plan of that hash. Raises ValueError where it is not here any more, or damaged."""

@@ -18,6 +18,7 @@ from coordinator.report.landing.record_array import Raw, value
 from protos import records as rec
 
 ABOVE_NS = 100_000  # beyond a tenth more than its plan counts, and this, an instance is above it
+LOAD_NS = 1_000_000_000  # a runtime writes LOAD this long after the last one, idle or busy
 STILL_NS = 5_000_000  # a gap of it between two instances, with work waiting, is no overhead
 LULL_NS = 2_000_000  # a gap of it ends a busy spell
 SELDOM = 50  # of a unit's instances, one that is above plan is a chance
@@ -26,21 +27,32 @@ FEW = 20
 
 @dataclass(frozen=True, slots=True)
 class Span:
-    """What ran within a span, an entry per instance: ns of it in the span, by what they were. gaps: [from, to) in
-    which nothing ran, the choosing of instances left out."""
+    """What ran within a span, an entry per instance: when it began, and ns of it in the span, by what they were.
+    choices: how many instances were chosen, in deciding_ns. gaps: [from, to) in which nothing ran nor was chosen."""
 
     unit: Ints
+    start: Ints
     code: Codes
     plain: Ints
     batch: Ints
     above: Ints
     deciding_ns: int
+    choices: int
     gaps: tuple[tuple[int, int], ...]
 
     @property
     def busy_ns(self) -> int:
         """In which something ran."""
         return int(self.plain.sum() + self.batch.sum() + self.above.sum())
+
+    def left_of(self, work: Ints) -> int:
+        """How much of this work, a part of each instance's, is still to be made up for at the end of the span: while
+        nothing ran nothing waited, so a gap takes off what it is long."""
+        gaps = np.array(self.gaps, np.int64).reshape(-1, 2)
+        steps = np.concatenate([work, gaps[:, 0] - gaps[:, 1]])
+        order = np.argsort(np.concatenate([self.start, gaps[:, 0]]), kind="stable")
+        level = np.cumsum(steps[order])
+        return int(level[-1] - min(0, int(level.min()))) if len(level) else 0
 
 
 class Timeline:
@@ -73,7 +85,8 @@ class Timeline:
         self._longest_decision_ns = STILL_NS if live else BEYOND_NS
         if live:
             self.channels = ran.channels(notes)
-            self._activity = np.sort(np.concatenate([self.start, self.end, *ran.others, _instants(notes.loads)]))
+            self._loads = np.sort(_instants(notes.loads))
+            self._activity = np.sort(np.concatenate([self.start, self.end, *ran.others, self._loads]))
 
     def _outliers(self) -> Bools:
         """Instances above plan of units that otherwise keep it."""
@@ -92,7 +105,7 @@ class Timeline:
         last = int(np.searchsorted(self.start, until_ns, "left"))
         at = np.arange(first, max(first, last))
         gaps = self._gaps(first, last, from_ns, until_ns)
-        deciding = int(self.deciding[first : last + 1][self.start[first : last + 1] <= until_ns].sum())
+        chosen = self.deciding[first : last + 1][self.start[first : last + 1] <= until_ns]
         if not_of is not None:
             at = at[~((self.unit[at] == not_of[0]) & (self.start[at] == not_of[1]))]
         start, end = np.maximum(self.start[at], from_ns), np.minimum(self.end[at], until_ns)
@@ -101,7 +114,10 @@ class Timeline:
         batch_from = above_from - self.batch[at]
         above = np.clip(end - np.maximum(start, above_from), 0, None)
         batch = np.clip(np.minimum(end, above_from) - np.maximum(start, batch_from), 0, None)
-        return Span(self.unit[at], self.code[at], all_ns - above - batch, batch, above, deciding, gaps)
+        return Span(
+            self.unit[at], start, self.code[at], all_ns - above - batch, batch, above, int(chosen.sum()), len(chosen),
+            gaps,
+        )  # fmt: skip
 
     def is_outlier(self, unit: int, around: tuple[int, int]) -> bool:
         """Whether an instance of the unit that alone is above plan touches the span."""
@@ -141,6 +157,15 @@ class Timeline:
             return from_ns, from_ns
         longest = int(np.argmax(np.diff(edges)))
         return int(edges[longest]), int(edges[longest + 1])
+
+    def overslept(self, from_ns: int, until_ns: int, by_ns: int) -> bool:
+        """Whether a LOAD was due in a span in which nothing ran, so long before its end, and came after it."""
+        place = int(np.searchsorted(self._loads, from_ns, "right"))
+        if not 0 < place < len(self._loads) or self._loads[place] < until_ns:
+            return False
+        due_ns = int(self._loads[place - 1]) + LOAD_NS
+        ran = np.searchsorted(self.start, until_ns, "left") > np.searchsorted(self.end, from_ns, "right")
+        return from_ns < due_ns <= until_ns - by_ns and not bool(ran)
 
 
 _RAN = (rec.RAN, rec.LOST)

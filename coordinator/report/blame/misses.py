@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from collections import Counter, defaultdict
 from collections.abc import Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from itertools import islice, zip_longest
 
 import numpy as np
@@ -19,6 +19,7 @@ from coordinator.report.blame.core_timeline import Span
 from coordinator.report.blame.excess import excess
 from coordinator.report.blame.missed import LATE, LOST, OUTCOMES, SHED, UNDECIDABLE, Rows, look, reduced
 from coordinator.report.blame.near import Near, near
+from coordinator.report.blame.no_route import explained
 from coordinator.report.blame.planned import Planned
 from coordinator.report.blame.record_pieces import Ints
 from coordinator.report.blame.sentences import Words
@@ -30,6 +31,7 @@ from coordinator.report.facts.completeness import NOT_OVER
 from coordinator.report.facts.mixing import Codes, mixed
 from coordinator.report.facts.reader import Run
 from coordinator.report.report_document import CauseKind, Miss, Misses, MissHop, Report, TraceState, WaitedFor
+from protos import records as rec
 
 MOST_LOOKED_AT = 1024
 MOST_WORST, MOST_STORIES = 200, 3
@@ -62,7 +64,9 @@ class _MissAnalysis:
         self._looked = look(run, crashed, whole)
         codes = [self._looked.unreceived[:MOST_OPEN], *(each[:MOST_OPEN] for each in self._looked.open.values())]
         gone = unended(run, self._looked, near(run, self._looked.epochs, np.concatenate(codes)), crashed, whole)
-        self._rows = reduced(np.concatenate([self._looked.missed, gone]), self._looked.delivered)
+        # What is gone comes first: where a partner went so, nothing else is to be said of a join that waited for it.
+        rows = explained(run, self._looked, np.concatenate([gone, self._looked.missed]), crashed)
+        self._rows = reduced(rows, self._looked.delivered)
         self._rows = self._rows[np.lexsort((self._rows["at_ns"], self._rows["output"]))]
         self._planned = Planned(run.plan)
         self._evidence = Evidence(run, self._looked, self._planned, excess(self._looked.arrivals, self._planned))
@@ -154,6 +158,8 @@ class _MissAnalysis:
         path = Way(self._plan, told.get(code, ()), self._looked.clocks)
         if outcome <= UNDECIDABLE:
             stretches = path.to_result(output, incarnation.number, at_ns, ordinal)
+        elif why == rec.POLICY_WINDOW and outcome == SHED:
+            stretches = path.to_window(incarnation, at_ns)
         else:
             stretches = path.to_unit(int(one["unit"]), incarnation, at_ns, ordinal)
         view = self._plan.outputs[output]
@@ -166,6 +172,8 @@ class _MissAnalysis:
         else:
             latency_ns = int(one["latency_ns"]) if outcome == LATE else sum(each.ns for each in stretches)
             causes = self._judge.late(stretches, shared, latency_ns, latency_ns - view.deadline_ns)
+            if causes[0].subject.kind == "window":
+                causes = [replace(causes[0], detail=int(one["detail"])), *causes[1:]]
         return _Looked(row, stretches, shared, tuple(causes))
 
     def _subject(self, one: Rows, kind: str, node: int) -> Subject:
@@ -206,8 +214,8 @@ class _MissAnalysis:
                 continue
             unit = self._plan.units.get(each.unit)
             place: tuple[str, ...] = () if unit is None else unit.operators
-            if each.kind == way.LINK:
-                place = (self._plan.nodes.get(each.sender, ""), self._plan.nodes.get(each.at.node, ""))
+            if link := _link_of(looked.stretches, number):
+                place = (self._plan.nodes.get(link.sender, ""), self._plan.nodes.get(link.at.node, ""))
             elif each.kind == way.ADMISSION:
                 place = (self._planned.source_name(int(self._rows["source"][looked.row])),)
             ran_ns = each.ns if each.kind == way.RUN else 0
@@ -231,6 +239,15 @@ class _MissAnalysis:
             if view is not None and took_ns > 0:
                 query, node = self._planned.query_of_operators(view.operators), self._plan.nodes[each.at.node]
                 yield WaitedFor(view.operators, query, node, int((span.unit == unit).sum()), took_ns)
+
+
+def _link_of(stretches: Sequence[Stretch], number: int) -> Stretch | None:
+    """The link that a tuple was on, or that it was held back for."""
+    if stretches[number].kind == way.LINK:
+        return stretches[number]
+    follows = stretches[number + 1] if number + 1 < len(stretches) else None
+    held_back = stretches[number].kind == way.REST and follows is not None and follows.kind == way.LINK
+    return follows if held_back else None
 
 
 def _in_turn(groups: Iterable[Sequence[int]]) -> list[int]:

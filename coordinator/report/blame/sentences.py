@@ -38,7 +38,7 @@ OUTRIGHT: Mapping[CauseKind, str] = {
     "operator_failed": "{of} on {node} failed",
     "link": "link {of} lost it",
     "window": "window {of} gave no result{why}",
-    "restart": "the runtime on {node} ended with the tuple in it",
+    "restart": "the runtime on {node} ended, with the tuple in it or on its way there",
     "stopped": "the plan took nothing more on {node}",
     "unknown": "the trace of {node} does not tell",
 }
@@ -84,14 +84,17 @@ class Words:
             return self._clock(found, node)
         if subject.name == SUSPENDED:
             return f"the machine of {node} was suspended for {show_ns(found.ns)}"
+        if subject.kind == "cost_above_plan" and subject.unit < 0:
+            return f"{node} took {show_ns(found.ns)} longer than its plan counts to choose what runs next"
         if subject.kind == "burst":
             return self._burst(found, node, of)
         if subject.kind == "overloaded_core" and found.spell is not None:
             return self._overloaded(found.spell, node)
-        words = WORDS if found.ns and subject.kind in WORDS else OUTRIGHT
+        words = WORDS if found.ns and subject.kind in WORDS and not found.detail else OUTRIGHT
         why = WINDOW_WORDS.get(rec.WINDOW_CAUSES[found.detail] if found.detail < len(rec.WINDOW_CAUSES) else "", "")
         of, node = of or "what runs there", node or "a node"
-        return words[subject.kind].format(of=of, node=node, ns=show_ns(found.ns), why=why)
+        doubt = f", unless {node} stood still: it wrote nothing meanwhile" if found.doubted else ""
+        return words[subject.kind].format(of=of, node=node, ns=show_ns(found.ns), why=why) + doubt
 
     def _clock(self, found: Found, node: str) -> str:
         subject = found.subject

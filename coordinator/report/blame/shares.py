@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from bisect import bisect_right
 from collections import defaultdict
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
@@ -22,6 +23,7 @@ from coordinator.report.report_document import CauseKind
 from protos import records as rec
 
 READ_NS = 1_000_000  # a tuple that is read so soon after an instance had ended may have waited for its end
+ASKED_NS = 1_000_000_000  # after which a peer asks again for a node's clock
 SILENT_NS = 20_000_000  # for so long a node that is at work writes something
 
 
@@ -44,13 +46,15 @@ Shares = dict[Subject, int]  # ns
 @dataclass
 class Shared:
     """Of one miss. beyond: what goes beyond plan and declarations; within: what the plan allows; busiest: the stretch
-    in which it waited longest for the core, and how long; unsure_ns: of clocks; ran: by stretch, what ran meanwhile."""
+    in which it waited longest for the core, and how long; unsure: of clocks; doubted: in whose place the node may
+    have stood still, as it wrote nothing; ran: by stretch, what ran meanwhile."""
 
     beyond: Shares = field(default_factory=lambda: defaultdict(int))
     within: Shares = field(default_factory=lambda: defaultdict(int))
     busiest: Stretch | None = None
     busiest_ns: int = 0
     unsure: Shares = field(default_factory=lambda: defaultdict(int))
+    doubted: set[Subject] = field(default_factory=set)
     ran: dict[int, Span] = field(default_factory=dict)
 
 
@@ -94,6 +98,8 @@ class Evidence:
                 self._aged(found, number, each, output)
             elif each.ns >= STILL_NS and self._batches(each.at):
                 found.beyond[Subject("batch", each.at.node)] += each.ns
+            elif each.ns >= STILL_NS and number + 1 < len(stretches) and stretches[number + 1].kind == way.LINK:
+                self._unsent(found, each, stretches[number + 1])
             else:
                 found.within[Subject("unknown", each.at.node)] += each.ns
             self._slept(found, each)
@@ -150,8 +156,16 @@ class Evidence:
                     found.beyond[Subject("burst", node, -1, self.planned.source_name(source))] += ns
                 else:
                     found.within[Subject("blocked", node, unit)] += ns
-        if span.deciding_ns:
-            found.within[Subject("blocked", node)] += span.deciding_ns
+        above_ns = self._choosing_above(each.at, span)
+        if above_ns:
+            found.beyond[Subject("cost_above_plan", node)] += above_ns
+        if span.deciding_ns > above_ns:
+            found.within[Subject("blocked", node)] += span.deciding_ns - above_ns
+
+    def _choosing_above(self, at: Incarnation, span: Span) -> int:
+        """How much longer than its plan counts a node chose. A live one reads as well meanwhile."""
+        planned_ns = span.choices * self.planned.decision_ns(at.node)
+        return max(0, span.deciding_ns - planned_ns) if at.virtual else 0
 
     def _ran(self, found: Shared, number: int, each: Stretch) -> None:
         timeline = self.timeline(each.at)
@@ -171,11 +185,18 @@ class Evidence:
         planned_ns = min(each.ns, self.planned.link_ns(each.sender, each.at.node, each.payload_bytes))
         found.within[subject] += planned_ns
         left_ns = self._unread(found, number, each, self._restarted(found, each, each.from_ns + planned_ns))
-        left_ns = self._silent(found, each, each.until_ns - left_ns)
+        left_ns = self._silent(found, each, each.until_ns - left_ns, subject)
         if left_ns > 0:
             found.beyond[subject] += left_ns
         if each.unsure_ns:
             found.unsure[Subject("clock", each.at.node, -1, self._link(each))] += each.unsure_ns
+
+    def _unsent(self, found: Shared, each: Stretch, link: Stretch) -> None:
+        """A tuple was ready to leave, and did not: its peer's runtime was away, or the link was not there."""
+        first_ns, _ = self.looked.heard.get((link.at.number, each.at.node), (each.from_ns, 0))
+        away = link.at.number in self.looked.began and each.from_ns < first_ns
+        subject = Subject("restart", link.at.node) if away else Subject("link", link.at.node, -1, self._link(link))
+        found.beyond[subject] += each.ns
 
     def _aged(self, found: Shared, number: int, each: Stretch, output: str) -> None:
         record = each.record
@@ -191,7 +212,7 @@ class Evidence:
         subject = Subject("admission_age", each.at.node, -1, name)
         found.within[subject] += usual_ns
         left_ns = self._unread(found, number, each, self._restarted(found, each, each.from_ns + usual_ns))
-        left_ns = self._silent(found, each, each.until_ns - left_ns)
+        left_ns = self._silent(found, each, each.until_ns - left_ns, subject)
         if left_ns > 0:
             found.beyond[subject] += left_ns
         if each.unsure_ns:
@@ -235,9 +256,9 @@ class Evidence:
         self._wait(found, each, span.busy_ns)
         return max(0, began_ns - since_ns)
 
-    def _silent(self, found: Shared, each: Stretch, since_ns: int) -> int:
+    def _silent(self, found: Shared, each: Stretch, since_ns: int, subject: Subject | None = None) -> int:
         """What is left of what is not explained from `since_ns` on, once it is known whether the node stood still: then
-        what else should have come did not come either."""
+        what else should have come did not come either. subject: what it counts for otherwise."""
         left_ns = each.until_ns - since_ns
         if each.at.virtual or left_ns < SILENT_NS:
             return left_ns
@@ -246,16 +267,32 @@ class Evidence:
         if met_ns >= SILENT_NS and self.stood_still(each.at, from_ns, until_ns):
             found.beyond[Subject("pause", each.at.node)] += met_ns
             return left_ns - met_ns
+        if subject is not None and 2 * met_ns >= left_ns:
+            found.doubted.add(subject)
         return left_ns
 
     def stood_still(self, at: Incarnation, from_ns: int, until_ns: int) -> bool:
-        """Whether two at least of those that a node hears of regularly are missing in a span."""
-        ns, missing = until_ns - from_ns, 0
-        for instants in self.timeline(at).channels.values():
+        """Whether it wrote nothing in a span when its own time had come, or two at least of those that it hears of
+        regularly, or that ask for its clock, are missing."""
+        timeline, ns, missing = self.timeline(at), until_ns - from_ns, self._unanswered(at, from_ns, until_ns)
+        if timeline.overslept(from_ns, until_ns, SILENT_NS):
+            return True
+        for instants in timeline.channels.values():
             before = np.searchsorted(instants, from_ns, "right") - np.searchsorted(instants, from_ns - 2 * ns, "left")
             within = np.searchsorted(instants, until_ns, "left") - np.searchsorted(instants, from_ns, "right")
             missing += int(before) >= 4 and int(within) <= 0
         return missing >= 2
+
+    def _unanswered(self, at: Incarnation, from_ns: int, until_ns: int) -> int:
+        """How many peers asked for its clock in a span, as they do each second, and heard nothing until it was over."""
+        found = 0
+        for number, news in self.looked.clocks.items():
+            known = [each.at_ns - (each.lo_ns + each.hi_ns) // 2 for each in news if each.peer == at.node]
+            place = bisect_right(known, from_ns)
+            if not self.run.incarnations[number].virtual and 0 < place < len(known):
+                due_ns = known[place - 1] + ASKED_NS
+                found += known[place] >= until_ns and from_ns < due_ns <= until_ns - SILENT_NS
+        return found
 
     def _slept(self, found: Shared, each: Stretch) -> None:
         for stood in self.looked.stood.get(each.at.number, ()):

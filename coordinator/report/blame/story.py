@@ -44,7 +44,7 @@ def _hop(hop: MissHop, took: str) -> str:
         "queue": f"it waits {took} for {place} on {hop.node}" + (f", behind {ahead}" if ahead else ""),
         "run": f"{place} runs {took} on {hop.node}",
         "link": f"it leaves {' for '.join(hop.place)} and takes {took}",
-        "rest": f"it is held back {took} on {hop.node}",
+        "rest": f"it is held back {took} on {hop.node}" + (f", for the link to {hop.place[-1]}" if hop.place else ""),
     }
     return told[hop.kind]
 

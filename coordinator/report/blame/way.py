@@ -82,6 +82,12 @@ class Way:
             self._found.append(waited)
         return self._back(came, at_ns if came is None else came.at_ns, ordinal)
 
+    def to_window(self, incarnation: Incarnation, at_ns: int) -> tuple[Stretch, ...]:
+        """Of a window that was given up there, as it would have been too late."""
+        ends = (each for each in self._mine if each.incarnation is incarnation)
+        end = next((each for each in ends if isinstance(each.record, rec.Admitted)), None)
+        return self._back(None if end is None else Arrived(end.record.at_ns, end), at_ns, 0)
+
     def _back(self, came: Arrived | None, until_ns: int, ordinal: int) -> tuple[Stretch, ...]:
         for _ in range(MOST_STEPS):
             if came is None:

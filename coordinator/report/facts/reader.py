@@ -267,7 +267,7 @@ def _traces(
 ) -> _Traces:
     """From the raw segments, as far as they are read fast; else from what was landed of them."""
     raw = path / "trace" / "raw"
-    if raw.is_dir() and sum(each.stat().st_size for each in raw.glob(f"*/*/*{SUFFIX}")) < MOST_READ:
+    if raw.is_dir() and sum(map(_size, raw.glob(f"*/*/*{SUFFIX}"))) < MOST_READ:
         return _segments(raw, plan, firsts, damage)
     from coordinator.report.landing import landed_run
 
@@ -275,8 +275,20 @@ def _traces(
     if landed is not None:
         return _sealed(path, landed, plan, damage)
     if not raw.is_dir() and any(each.records for each in declared.values()):
+        sealed = landed_run.folders(path)[1]
+        if sealed.is_dir():
+            raise _no_run(
+                sealed, "damaged", "is not as it was sealed, and the raw segments are gone; give a sound copy"
+            )
         raise _no_run(raw, "no_trace", "is not there, so there is nothing to judge; give a copy of the run that has it")
     return _segments(raw, plan, firsts, damage)
+
+
+def _size(path: Path) -> int:
+    try:
+        return path.stat().st_size
+    except OSError:  # removed in between, or a link to nowhere: told where it is read
+        return 0
 
 
 def first_records(plan: PlanView, declared: Mapping[tuple[int, int], Declared]) -> dict[tuple[str, str], int]:

@@ -1,7 +1,8 @@
 """The seal of a landed run: what was landed, from what, and what came of it. It is written last.
 
 It holds per incarnation the raw segments and the Parquet files, with sizes and checksums, and all that segments say
-beside their records: so a reader needs neither to open nor to have them.
+beside their records: so a reader needs neither to open nor to have them. A checksum of its own shows that it was not
+changed.
 """
 
 from __future__ import annotations
@@ -67,6 +68,7 @@ class Seal:
         """Raises OSError."""
         document: dict[str, Any] = {"schema": SCHEMA_VERSION, "left_out": self.left_out}
         document["traces"] = [asdict(each) for each in self.traces]
+        document["check"] = _check(document)
         durable_files.replace(folder / NAME, (json.dumps(document, indent=1) + "\n").encode())
 
     def is_of(self, raw: Path, firsts: Firsts) -> bool:
@@ -98,14 +100,14 @@ class Seal:
 
 
 def read(folder: Path) -> Seal | None:
-    """The seal in a landed folder; None where there is none that this version can use."""
+    """The seal in a landed folder; None where there is none that this version can use, or it was changed."""
     try:
         document = json.loads((folder / NAME).read_bytes())
-        if document["schema"] != SCHEMA_VERSION:
+        if document.pop("check") != _check(document) or document["schema"] != SCHEMA_VERSION:
             return None
         others = tuple((str(node), str(name)) for node, name in document["left_out"])
         return Seal(tuple(_trace(each) for each in document["traces"]), others)
-    except (OSError, ValueError, KeyError, TypeError):
+    except (OSError, ValueError, KeyError, TypeError, AttributeError, RecursionError):
         return None
 
 
@@ -138,6 +140,11 @@ def _same(folder: Path, sealed: tuple[SealedFile, ...], names: Iterable[str]) ->
         return all(file_of(folder / each.name, each.records) == each for each in sealed)
     except OSError:
         return False
+
+
+def _check(document: Mapping[str, Any]) -> str:
+    """Of all else that the seal says."""
+    return hashlib.blake2b(json.dumps(document, sort_keys=True).encode(), digest_size=16).hexdigest()
 
 
 def _trace(told: Mapping[str, Any]) -> SealedTrace:

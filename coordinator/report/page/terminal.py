@@ -2,7 +2,9 @@
 
 from collections.abc import Iterator, Sequence
 
+from rich.console import Console
 from rich.markup import escape
+from rich.measure import Measurement
 from rich.table import Table
 
 from coordinator.report import cost_overrun, missed_share
@@ -17,6 +19,7 @@ from coordinator.report.summary.assembly import cause_text
 from coordinator.units import counted
 
 WIDE = 140  # columns of text; in less, results and latencies are two tables, and counts that are all 0 a line above
+ENDLESS = 100_000
 SHARES = ("missed", "of delivered")
 COUNTS = ("deadline", "bound", *COLUMNS, *SHARES)
 
@@ -24,8 +27,9 @@ COUNTS = ("deadline", "bound", *COLUMNS, *SHARES)
 def tables(runs: Sequence[Run], reports: Sequence[Report], width: int = WIDE) -> Iterator[Table]:
     """Outputs, placement and conservation, side by side where there are several runs."""
     names = labels(runs)
-    if width >= WIDE:
-        yield _outputs(names, reports, (*COUNTS, *LATENCIES))
+    whole = _outputs(names, reports, (*COUNTS, *LATENCIES))
+    if width >= WIDE and _fits(whole, width):
+        yield whole
     else:
         every = [by_end(found) for one in reports for found in one.outputs.values()]
         none = [name for name in COLUMNS if not any(ends[name] for ends in every)]
@@ -37,6 +41,12 @@ def tables(runs: Sequence[Run], reports: Sequence[Report], width: int = WIDE) ->
     yield from _overload(list(zip(names, reports, strict=True)))
     yield _placement(names, runs)
     yield _conservation(names, reports)
+
+
+def _fits(table: Table, width: int) -> bool:
+    """Whether no figure of it is cut short."""
+    endless = Console(width=ENDLESS)
+    return Measurement.get(endless, endless.options, table).maximum <= width
 
 
 def _outputs(names: Sequence[str], reports: Sequence[Report], columns: Sequence[str], left_out: str = "") -> Table:

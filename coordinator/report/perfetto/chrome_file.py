@@ -4,6 +4,7 @@ import gzip
 import heapq
 import json
 from collections.abc import Callable, Iterable, Iterator
+from contextlib import suppress
 from dataclasses import dataclass
 from itertools import chain, islice
 from pathlib import Path
@@ -85,7 +86,8 @@ def write(run: Run, path: Path, part: Part, progress: Progress) -> dict[str, int
         text = f"{path}: cannot be written: {error.strerror or error}"
         raise ChromeTraceError(Mistake("unwritable", text, "give another file", str(path))) from error
     finally:
-        scratch.unlink(missing_ok=True)
+        with suppress(OSError):
+            scratch.unlink()
     return counts
 
 

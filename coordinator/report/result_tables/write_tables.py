@@ -4,17 +4,16 @@ were there."""
 from __future__ import annotations
 
 import os
-import secrets
-import shutil
 from collections.abc import Iterator
-from contextlib import contextmanager, suppress
+from contextlib import ExitStack, contextmanager, suppress
 from errno import EEXIST, ENOTEMPTY
 from pathlib import Path
 
 import pyarrow as pa
 import pyarrow.parquet as pq
 
-from coordinator.errors import unwritable
+from coordinator import leftovers
+from coordinator.errors import unwritable_run
 from coordinator.report.facts.reader import Run
 from coordinator.report.report_document import Report
 from coordinator.report.result_tables import report_rows, unit_rows
@@ -28,27 +27,33 @@ FOLDER, PART = "tables", "part-0000.parquet"
 def replaced(run: Path) -> Iterator[Path]:
     """A folder that takes the place of `RUN/tables` at the end, if all goes well. Raises CoordinatorError where it
     cannot be written."""
-    folder, name = run / FOLDER, secrets.token_hex(4)
-    new, old = folder.with_name(f".{FOLDER}-{name}"), folder.with_name(f".{FOLDER}-{name}-old")
-    try:
-        new.mkdir()
-        old.mkdir()
+    folder = run / FOLDER
+    with ExitStack() as stack:
+        with writing(run):
+            scratch = stack.enter_context(leftovers.scratch_folder(run, f".{FOLDER}-"))
+            new = scratch / FOLDER
+            new.mkdir()
         yield new
-        _put(new, folder, old)
+        with writing(run):
+            _put(new, folder, scratch)
+
+
+@contextmanager
+def writing(run: Path) -> Iterator[None]:
+    """Raises CoordinatorError in place of OSError."""
+    try:
+        yield
     except OSError as error:
         plain = OSError(error.errno, os.strerror(error.errno)) if error.errno else error  # pyarrow's says more
-        raise unwritable(folder, plain) from error
-    finally:
-        for left in (new, old):
-            shutil.rmtree(left, ignore_errors=True)
+        raise unwritable_run(run / FOLDER, plain) from error
 
 
-def _put(new: Path, folder: Path, old: Path) -> None:
+def _put(new: Path, folder: Path, scratch: Path) -> None:
     """What was there goes aside first, since no rename takes the place of a folder with files. Another report may put
     its own there in between: then that one goes as well."""
     for number in range(MOST_TRIES):
         with suppress(FileNotFoundError):
-            folder.rename(old / str(number))
+            folder.rename(scratch / str(number))
         try:
             new.rename(folder)
         except OSError as error:

@@ -35,7 +35,7 @@ from coordinator.report.spark import spark_ledger as ledger
 from coordinator.report.spark import spark_results as results
 from coordinator.report.spark.shared_files import SharedFiles
 from coordinator.report.spark.spark_choice import HERE, SparkChoice
-from coordinator.report.spark.spark_records import LINEAGE, TUPLE, flagged, is_, noted
+from coordinator.report.spark.spark_records import LINEAGE, TUPLE, flagged, is_, unjudged
 from coordinator.report.spark.spark_tables import (  # fmt: skip
     Plans,
     col,
@@ -115,7 +115,7 @@ def scan(
     every: DataFrame, done: DataFrame, tables: Plans, runs: Sequence[Run], files: SharedFiles
 ) -> tuple[list[list[Trace]], dict[int, set[tuple[int, int]]]]:
     """Judge every incarnation, and find the exits that filtered."""
-    records_before, dropped = noted(Load.records_before), noted(Gap.dropped)
+    records_before, dropped = unjudged(Load.records_before), unjudged(Gap.dropped)
     misplaced = is_(rec.LOAD) & (records_before != col("place"))
     found = every.groupBy("run", "inc").agg(
         F.count("*").alias("n"),
@@ -130,13 +130,15 @@ def scan(
         .select(
             "run",
             "inc",
-            noted(Plan.state).cast("long").alias("state"),
-            noted(Plan.plan_epoch).alias("epoch"),
-            noted(Plan.stamp).alias("stamp"),
+            unjudged(Plan.state).cast("long").alias("state"),
+            unjudged(Plan.plan_epoch).alias("epoch"),
+            unjudged(Plan.stamp).alias("stamp"),
         )
         .distinct()
     )
-    epochs = every.where(is_(*LEDGER_KINDS)).groupBy("run", "inc", noted(Plan.plan_epoch).alias("plan_epoch")).count()
+    epochs = (
+        every.where(is_(*LEDGER_KINDS)).groupBy("run", "inc", unjudged(Plan.plan_epoch).alias("plan_epoch")).count()
+    )
     given = F.expr("shiftright(outputs, cast(8 * exit as int))").bitwiseAND(lit(255))
     zero = (
         done.where((col("finals") > 0) & (col("lost") == 0) & (col("shed") == 0))

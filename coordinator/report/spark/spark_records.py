@@ -35,7 +35,7 @@ def is_(*kinds: int) -> Column:
     return col("kind").isin(*kinds)
 
 
-def noted(field: Field) -> Column:
+def unjudged(field: Field) -> Column:
     """A field of any kind, before records are narrowed to those that are judged (`own`)."""
     return col(READ + field.name)
 
@@ -128,17 +128,18 @@ def surplus() -> Column:
 def own(traces: DataFrame, plans: Plans) -> DataFrame:
     """The records of each run's plans that are judged (the ledgers' and FACT_KINDS), with the ids of the joined view
     (`merged_plans.py`): their plan epoch is named by a PLAN record with the hash of one of them."""
+    low = unjudged(Plan.plan_epoch).bitwiseAND(lit(rec.PLAN_EPOCH_MASK)).alias("plan_epoch")
     epochs = (
         traces.where(is_(rec.PLAN))
-        .withColumn("hash", noted(Plan.stamp))
+        .withColumn("hash", unjudged(Plan.stamp))
         .join(plans.hashes, ["run", "hash"])
-        .select("run", "inc", noted(Plan.plan_epoch).bitwiseAND(lit(rec.PLAN_EPOCH_MASK)).alias("plan_epoch"), "number")
+        .select("run", "inc", low, "number")
         .groupBy("run", "inc", "plan_epoch")
         .agg(F.min("number").alias("number"))
     )
     judged = traces.where(is_(*LEDGER_KINDS, *FACT_KINDS)).select(
         "run", "inc", "at_node", "clock", "kind", "flagged", "ref", *LINEAGE,
-        noted(Plan.plan_epoch).alias("plan_epoch"), *_narrow(),
+        unjudged(Plan.plan_epoch).alias("plan_epoch"), *_narrow(),
     )  # fmt: skip
     found = judged.join(F.broadcast(epochs), ["run", "inc", "plan_epoch"]).drop("plan_epoch")
     return moved(found, plans) if plans.moved else found.drop("number")

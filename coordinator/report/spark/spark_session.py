@@ -15,6 +15,7 @@ from typing import TYPE_CHECKING, Any
 import psutil
 
 from coordinator.errors import Mistake
+from coordinator.leftovers import scratch_folder
 from coordinator.report.spark.java import Java, SparkUnavailableError, find
 from coordinator.report.spark.spark_choice import HERE, SparkChoice, defaults
 
@@ -23,6 +24,7 @@ if TYPE_CHECKING:
 
 LOCAL = "local[2]"
 KILLED_S = 10.0
+MOST_SAID = 200  # letters of an error
 SMALL = 30_000  # records; below it compiling generated code costs more than it saves (measured: equal at 50 000)
 LARGE = 5_000_000  # records; at a million the JVM's second compiler takes more time than it saves (126 s for 102)
 OF_A_TASK = 500_000  # records of a partition, about
@@ -52,22 +54,56 @@ def session(choice: SparkChoice = HERE, records: int = 0) -> Iterator["SparkSess
     if there is not None:
         yield there
         return
-    with tempfile.TemporaryDirectory(prefix="shimekiri-spark-", ignore_cleanup_errors=True) as scratch:
+    with scratch_folder(Path(tempfile.gettempdir()), "shimekiri-report-") as scratch:
         others = set(psutil.Process().children())
         try:
-            spark = _start(Path(scratch), java, choice, records)
+            spark = _start(scratch, java, choice, records)
             yield spark
             spark.stop()
             _end(others)  # what follows in this process wants its memory
-        except Exception:
+        except Exception as error:
+            why = _why(error)  # while there is somebody to ask
             _end(others)
-            raise
+            if not why:
+                raise
+            text = f"Spark failed: {why}"
+            mend = "--engine python gives the same verdict without it"
+            raise SparkUnavailableError(Mistake("spark_failed", text, mend, "Spark")) from error
         except BaseException:  # Ctrl-C, or SIGTERM: asking the JVM would take as long as what it is at
             before = signal.signal(signal.SIGINT, signal.SIG_IGN) if _on_main_thread() else None
             _end(others)
             if before is not None:
                 signal.signal(signal.SIGINT, before)
             raise
+
+
+def _why(error: Exception) -> str:
+    """What Spark says of a job that failed; empty where the error is not of Spark."""
+    from py4j.protocol import Py4JError, Py4JJavaError
+    from pyspark.errors import PySparkException
+
+    gone = "its process has ended, perhaps as memory ran out"
+    match error:
+        case Py4JJavaError():
+            try:
+                return _deepest(error.java_exception)
+            except (Py4JError, OSError):
+                return gone
+        case Py4JError() | ConnectionError():
+            return gone
+        case PySparkException():
+            return _line(str(error))
+    return ""
+
+
+def _deepest(thrown: Any) -> str:
+    while thrown.getCause() is not None:
+        thrown = thrown.getCause()
+    return _line(f"{thrown.getClass().getSimpleName()}: {thrown.getMessage()}")
+
+
+def _line(text: str) -> str:
+    return " ".join(text.split())[:MOST_SAID]
 
 
 def _on_main_thread() -> bool:

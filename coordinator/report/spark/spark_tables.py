@@ -11,7 +11,7 @@ from pyspark.sql import Column, DataFrame, SparkSession
 from pyspark.sql import functions as F  # noqa: N812
 from pyspark.sql.types import BooleanType, IntegerType, LongType, StringType, StructField, StructType
 
-from coordinator.errors import unwritable
+from coordinator.errors import unwritable_run
 from coordinator.report.facts.completeness import Trace, incomplete_nodes, unknown_nodes
 from coordinator.report.facts.plan_view import OUTPUT, PEER, UNIT, PlanView, Reach, consumer_id
 from coordinator.report.facts.reader import Run
@@ -59,7 +59,7 @@ def traces(spark: SparkSession, runs: Sequence[Run], files: SharedFiles, progres
         try:
             landed = land(run.path, run.firsts)
         except OSError as error:
-            raise unwritable(run.path / "trace" / "parquet", error) from error
+            raise unwritable_run(run.path / "trace" / "parquet", error) from error
         known = {(run.plan.nodes[each.node], each.boot_hex): each for each in run.incarnations}
         for trace, sealed in enumerate(landed.seal.traces):
             if each := known.get((sealed.node, sealed.boot)):

@@ -68,7 +68,8 @@ class PeerLink:
 
     def gave_up(self, at_ns: int, link_seq: int, tag: Tag) -> None:
         """GAVE_UP, or LOST for what never left."""
-        self._flight.pop(link_seq, None)
+        if link_seq and self._flight.pop(link_seq, None) is None:
+            return  # the peer has refused it, and the acknowledgement was lost: it was given up then
         tag[0].held -= 1
         self.shared.counters["tuples_given_up"] += tag[4] is None  # punctuation is no tuple, and no record tells of it
         if not link_seq:

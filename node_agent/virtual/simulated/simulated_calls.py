@@ -159,6 +159,9 @@ class _Served:
             await self._write(END, b"")
         except AbortedError as error:
             await self._write(ERROR, "\0".join(error.failure).encode())
+        except Exception as error:  # gRPC tells the caller so; here it is a defect as well
+            self._loop.call_exception_handler({"message": f"{name} has failed", "exception": error})
+            await self._write(ERROR, f"unknown\0{error!r}".encode())
         while self._wire.unsent and self._number in self._among:
             self._room.clear()
             await self._room.wait()

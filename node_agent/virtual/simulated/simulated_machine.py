@@ -49,6 +49,7 @@ class SimulatedMachine:
         self.asleep = self._stopping = self._ended = False
         self._agents = 0
         self.agent: SimulatedProcessHost | None = None
+        self._rules: Supervision | None = None  # of that agent
         self.boots: list[int] = []
 
     @property
@@ -97,7 +98,7 @@ class SimulatedMachine:
             self.name, (self.host.name, CONTROL_PORT), (self.host.name, DATA_PORT), state, clock=self.clock.domain,
             drift_ppm=self.clock.drift_ppm, rt=False,
         )  # fmt: skip
-        rules = Supervision(settings, host, self._around.log(self.name, "supervisor"))
+        rules = self._rules = Supervision(settings, host, self._around.log(self.name, "supervisor"))
         try:
             rules.prepare()
             rules.start()
@@ -120,7 +121,7 @@ class SimulatedMachine:
                 self.time.after(AGAIN_NS, self.start)
 
     def _end(self) -> None:
-        host, self.agent, self._ended = self.agent, None, True
+        host, self.agent, self._rules, self._ended = self.agent, None, None, True
         self.disk.before_step = _dead
         if host is not None:
             host.die()
@@ -205,6 +206,12 @@ class SimulatedMachine:
         if which == "supervisor":
             self._give_up_silent(self._agents)
         return lambda: None if self.asleep else process.go_on()
+
+    def watched(self, which: str) -> bool:
+        """Whether that process is replaced soon where it stands still: one that has not said that it is ready may take
+        two minutes for that."""
+        ready = {child.name for child, _ in self._rules.children() if child.ready} if self._rules is not None else set()
+        return which == "supervisor" or which in ready
 
     def _give_up_silent(self, agent: int) -> None:
         """The service manager gives up a supervisor that says nothing for a while."""

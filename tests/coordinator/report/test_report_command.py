@@ -61,6 +61,17 @@ def test_several_runs_are_compared_beside_the_first(run: Path) -> None:
     assert (run.parent / "elsewhere" / "comparison.html").exists()
 
 
+def test_no_figure_is_cut_short_where_runs_are_side_by_side(run: Path) -> None:
+    """Names, hundreds of results and latencies of seconds need more than a line has."""
+    others = [play(everything(), seed, tuples=300, mishaps=0.05).save(run.parent / f"line-{seed}") for seed in range(3)]
+    found = report(*others)
+    outputs = found.output[: found.output.index("placement")]
+    assert "…" not in outputs
+    document = json.loads((others[0] / "report.json").read_text())
+    row = next(line for line in outputs.splitlines() if "near" in line and "line-0" in line)
+    assert f" {document['outputs']['near']['met']} " in row
+
+
 def test_json_for_machines(run: Path) -> None:
     result = report(run, "--json")
     document = json.loads(result.stdout)
@@ -104,7 +115,11 @@ def test_a_directory_that_is_no_run_is_exit_code_2(tmp_path: Path) -> None:
     assert line.startswith(f"{tmp_path}: no run: run.json cannot be read (No such file or directory); give a directory")
 
 
-@pytest.mark.parametrize(("text", "kept"), [('{"verdict": {"outcome": "AVOIDED"}}', True), ("{", False), ("[]", False)])
+@pytest.mark.parametrize(
+    ("text", "kept"),
+    [('{"verdict": {"outcome": "AVOIDED"}}', True), ("{", False), ("[]", False), ("[" * 100_000, False)],
+    ids=["whole", "cut", "list", "nested"],
+)
 def test_a_replays_verdict_is_merged(run: Path, text: str, kept: bool) -> None:
     (run / "replay.json").write_text(text)
     assert report(run).exit_code == 0

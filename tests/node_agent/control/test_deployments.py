@@ -7,7 +7,7 @@ from hypothesis import settings
 from hypothesis import strategies as st
 from hypothesis.stateful import RuleBasedStateMachine, invariant, precondition, rule
 
-from node_agent.control.deploy_protocol import MOST_RAN, MOST_RAN_BYTES, Deployments
+from node_agent.control.deploy_protocol import BEING_STOPPED, MOST_RAN, MOST_RAN_BYTES, Deployments
 from node_agent.control.deployment import (
     AnswerRequest,
     Commands,
@@ -283,6 +283,38 @@ def test_a_tuple_proves_the_commit() -> None:
     assert driver.told[-1] == CommitInRuntime(A, 1)
     assert driver.ask("commit", A, 1).accepted, "the message may still come"
     assert not driver.ask("abort", A, 1).accepted, "what ran cannot be aborted"
+
+
+def proof_refused_by_the_disk() -> Driver:
+    """A admits, B is proven to follow it, and that could not be stored."""
+    driver = Driver()
+    run(driver, A, 1)
+    driver.ask("prepare", plan(B, 2))
+    (write,) = driver.machine.proven(B)
+    assert isinstance(write, WriteDurably)
+    assert driver.machine.wrote("disk full") == []
+    return driver
+
+
+def test_a_proof_that_could_not_be_stored_is_stored_later() -> None:
+    driver = proof_refused_by_the_disk()
+    driver.do(driver.machine.try_again())
+    assert {each.hash: each.state for each in driver.disk.deployments} == {A: State.DRAINING, B: State.COMMITTED}
+    assert driver.told[-2:] == [CommitInRuntime(B, 2), DrainInRuntime(A)]
+    assert driver.machine.try_again() == []
+
+
+@pytest.mark.parametrize("event", ["prepare", "commit", "abort", "stop", "collected"])
+def test_nothing_is_accepted_before_a_proof_that_could_not_be_stored(event: str) -> None:
+    """The runtime admits under B and has ended A, which a deployment of A would take for running."""
+    args = {"prepare": (plan(A, 3),), "collected": (frozenset({A}),)}.get(event, (A, 3))
+    driver = proof_refused_by_the_disk()
+    (write,) = getattr(driver.machine, event)(10, *args)
+    assert isinstance(write, WriteDurably)
+    assert driver.machine.wrote("disk full")[-1].why == "disk full"  # type: ignore[union-attr]
+    reply = driver.ask(event, *args)
+    assert driver.disk.get(B) == replace(plan(B, 2), state=State.COMMITTED)
+    assert reply.why == (BEING_STOPPED if event in {"prepare", "commit"} else "")
 
 
 def test_a_new_version_lets_the_old_one_drain() -> None:

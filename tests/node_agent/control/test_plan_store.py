@@ -1,5 +1,6 @@
 """Plans on disk: what is written comes back; what is damaged is named and not resumed."""
 
+import errno
 import hashlib
 from pathlib import Path
 
@@ -8,6 +9,7 @@ import pytest
 from node_agent.control.deployment import Deployment, Durable, Ran, State
 from node_agent.control.plan_store import PlanStore
 from node_agent.host.files.plan_files import read_state
+from node_agent.host.system_disk import SystemDisk
 
 WHOLE, LOCAL = b'{"plan":1}', b"\x08\x01"
 HASH = hashlib.sha256(WHOLE).hexdigest()
@@ -93,3 +95,22 @@ def test_left_overs_go_but_not_those_of_a_request_under_way(stored: Path) -> Non
     assert sorted(path.name for path in stored.iterdir()) == sorted(
         [f"{HASH}.json", f"{HASH}.local", "reserve", "state.json"]
     )
+
+
+class Clinging(SystemDisk):
+    """Nothing can be removed."""
+
+    def remove(self, path: Path) -> None:
+        raise OSError(errno.EIO, "input/output error")
+
+
+def test_a_state_is_written_also_where_a_left_over_cannot_be_removed(stored: Path) -> None:
+    """It is on the disk: a request that was refused for that would be there after the next start."""
+    store = PlanStore(stored, disk=Clinging())
+    store.load()
+    store.write(Durable(6, 5, ()))
+    assert (stored / f"{HASH}.local").exists()
+    store = PlanStore(stored)
+    assert store.load() == Durable(6, 5, ()) and store.problems == []
+    store.write(Durable(6, 5, ()))
+    assert not (stored / f"{HASH}.local").exists()

@@ -26,7 +26,7 @@ def _crash_running(line: AgentsLine, fault: Fault, fired: Counter[str]) -> None:
     agent = line.machines[fault.node].agent
     if agent is not None and agent.runtime is not None and agent.runtime.working:
         fired[fault.kind] += line.machines[fault.node].kill_runtime()
-        line.disturbed[fault.node] = line.time.now_ns
+        line.touch(fault.node)
     elif line.time.now_ns < fault.at_ns + SECOND:
         line.time.after(LOOK_NS, lambda: _crash_running(line, fault, fired))
 
@@ -36,7 +36,7 @@ def _crash_control(line: AgentsLine, fault: Fault, fired: Counter[str]) -> None:
 
 
 def _crash_supervisor(line: AgentsLine, fault: Fault, fired: Counter[str]) -> None:
-    line.disturbed[fault.node] = line.time.now_ns
+    line.touch(fault.node)
     fired[fault.kind] += line.machines[fault.node].kill_supervisor()
 
 
@@ -72,10 +72,11 @@ def _crash_at_step(line: AgentsLine, fault: Fault, fired: Counter[str]) -> None:
 def _freeze(which: str) -> Begin:
     def freeze(line: AgentsLine, fault: Fault, fired: Counter[str]) -> None:
         machine = line.machines[fault.node]
+        watched = machine.watched(which)
         if machine.asleep or (go_on := machine.freeze(which)) is None:
             return
         fired[fault.kind] += 1
-        if fault.size % 4:  # else for ever: it has to be replaced
+        if fault.size % 4 or not watched:  # else for ever: it has to be replaced
             line.time.after(fault.for_ns * (1 + fault.size % 3), go_on)
 
     return freeze
@@ -90,7 +91,7 @@ def _suspend(line: AgentsLine, fault: Fault, fired: Counter[str]) -> None:
     machine.suspend()
 
     def wake() -> None:
-        line.disturbed[fault.node] = line.time.now_ns
+        line.touch(fault.node)
         machine.go_on()
         line.slept[fault.node].append((since_ns, line.time.now_ns))
 

@@ -132,7 +132,7 @@ class AgentsLine:
         self.ledger.on_answer.append(self._note_answer)
         self._answers: list[tuple[str, Asked, dict[str, int]]] = []  # and states of plans on the disk then
         self._overtaken: list[str] = []  # commits in place of later ones
-        self.disturbed: dict[str, int] = dict.fromkeys(NODES, 0)  # the last instant at which something happened to it
+        self.disturbed: dict[str, int] = dict.fromkeys(NODES, 0)  # how often something has happened to it
         self._clocks = 0
         self._coordinator_host = SimulatedHost(self.wires, COORDINATOR)
         self.machines = {
@@ -214,10 +214,12 @@ class AgentsLine:
                         deploy.stop(None, agents, 20)
 
     def mend(self, damaged: bool) -> None:
-        """Everything has healed: deploy again where a deployment has not told that it is done, or where several may
-        have crossed. damaged: a disk has lost what was committed."""
+        """Everything has healed: deploy again where a deployment has not told that it is done, where several may have
+        crossed, or where one may follow, once what runs has been stopped. damaged: a disk has lost what was committed.
+        """
         unsure = any(each.result != "committed" for each in self.deployments) or len(self.deployments) > 2
-        if damaged or unsure:
+        to_come = any(each.process.alive and not each.collects for each in self.coordinators)
+        if damaged or unsure or to_come:
             for process in self.coordinators:
                 process.kill()
             self.deploy(self.deployments[-1].plan, tries=5)
@@ -290,16 +292,21 @@ class AgentsLine:
 
     def expect_durable(self, name: str) -> None:
         """What a runtime has committed for a while is committed on the disk, unless something happened to the node."""
-        machine, since_ns = self.machines[name], self.disturbed[name]
+        machine, before = self.machines[name], self.disturbed[name]
         runtime = machine.agent.runtime if machine.agent is not None else None
         committed = runtime.runtime.plans.committed if runtime is not None and runtime.runtime is not None else None
         if committed is None:
             return
 
+        errors = _errors(machine)
+
         def look() -> None:
-            if self.disturbed[name] != since_ns:
+            if self.disturbed[name] != before or _errors(machine) != errors:
+                return  # what the disk refuses is written when it does not
+            try:
+                plans = plan_files.read_state(STATE / "plans", machine.disk).plans
+            except ValueError:
                 return
-            plans = plan_files.read_state(STATE / "plans", machine.disk).plans
             stored = {(each.hash, each.epoch): each.state for each in plans}  # it may be stopped and prepared anew
             if stored.get((committed.hash, committed.plan.epoch)) == plan_files.PREPARED:
                 self.problems.append(f"{name}: plan {committed.hash[:8]} admits, and is only prepared on the disk")
@@ -365,8 +372,8 @@ class AgentsLine:
     # -- what holds at every boot
 
     def touch(self, name: str) -> None:
-        """Something has happened to that machine."""
-        self.disturbed[name] = self.time.now_ns
+        """Something has happened to that machine. It is counted: several things may happen at one instant."""
+        self.disturbed[name] += 1
 
     def expect_accepted(self, name: str, damaged: bool) -> None:
         """A machine has lost its power: what it answered last is on its disk. damaged: a disk has lost more."""
@@ -388,7 +395,8 @@ class AgentsLine:
     def expect_plan_soon(self, name: str) -> None:
         """A machine has booted: what was committed runs in a while, with the coordinator away."""
         machine, booted_ns = self.machines[name], self.time.now_ns
-        self.disturbed[name] = booted_ns
+        self.touch(name)
+        before = self.disturbed[name]
         try:
             stored = plan_files.read_state(STATE / "plans", machine.disk).plans
         except ValueError:
@@ -400,7 +408,7 @@ class AgentsLine:
         errors = _errors(machine)
 
         def look() -> None:
-            if self.disturbed[name] != booted_ns or not machine.host.on or _errors(machine) != errors:
+            if self.disturbed[name] != before or not machine.host.on or _errors(machine) != errors:
                 return  # an agent that its disk does not let start is started again later, by its service manager
             if any(each.method == "Stop" and each.began_ns >= booted_ns for each in self.ledger.asked[name]):
                 return  # somebody has ended it meanwhile

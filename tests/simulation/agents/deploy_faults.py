@@ -2,6 +2,7 @@
 network make of it."""
 
 from collections import Counter
+from collections.abc import Callable
 
 from node_agent.virtual.simulated.simulated_network import SimulatedHost
 from tests.simulation.agents.agent_faults import Begin
@@ -94,6 +95,25 @@ def _deploy_cut(line: AgentsLine, fault: Fault, fired: Counter[str]) -> None:
 
 def _commit_cut(line: AgentsLine, fault: Fault, fired: Counter[str]) -> None:
     """One node does not hear of a commit that the others hear of; what its peers send proves it."""
+    _cut_commit(line, fault, fired, lambda node: None)
+
+
+def _proof_unheard(line: AgentsLine, fault: Fault, fired: Counter[str]) -> None:
+    """The same, and no control is there as the runtime says what was proven."""
+
+    def kill(node: str) -> None:
+        agent = line.machines[node].agent
+        if agent is not None and agent.supervisor is not None and not agent.supervisor.paused:
+            line.machines[node].kill_control()
+
+    def kill_each(node: str) -> None:
+        for ms in range(0, 250, 20):
+            line.time.after(ms * MS, lambda: kill(node))
+
+    _cut_commit(line, fault, fired, kill_each)
+
+
+def _cut_commit(line: AgentsLine, fault: Fault, fired: Counter[str], also: Callable[[str], None]) -> None:
     node = FOLLOWING[fault.size % len(FOLLOWING)]
     way, cut = line.wires.way(COORDINATOR, NODES[node]), list[Asked]()
 
@@ -104,8 +124,14 @@ def _commit_cut(line: AgentsLine, fault: Fault, fired: Counter[str]) -> None:
             fired[fault.kind] += 1
             way.cut()
             line.touch(node)
+            also(node)
+            before = line.disturbed[node]
             line.time.after(max(fault.for_ns, 2 * SECOND), way.heal)
-            line.time.after(SECOND // 2, lambda: line.expect_durable(node))
+            line.time.after(SECOND // 2, lambda: expect(before))
+
+    def expect(before: int) -> None:
+        if line.disturbed[node] == before:
+            line.expect_durable(node)
 
     line.ledger.on_ask.append(asked)
     line.deploy(PLANS[1 - fault.size % 2])
@@ -280,5 +306,5 @@ DEPLOY_KINDS: dict[str, Begin] = {
     "stop_cut": _stop_cut, "stop_half_done": _stop_half_done, "collect": _collect, "moved": _moved,
     "collect_power_cut": _collect_power_cut, "commit_cut": _commit_cut, "late_prepare": _late_prepare,
     "late_commit": _late_commit, "collects_power_cut": _collects_power_cut, "collect_killed": _collect_killed,
-    "stop_killed": _stop_killed,
+    "stop_killed": _stop_killed, "proof_unheard": _proof_unheard,
 }  # fmt: skip

@@ -38,15 +38,15 @@ def _hang(line: AgentsLine, fault: Fault, fired: Counter[str]) -> None:
     def wait() -> None:
         if runtime.stuck_since_ns:
             line.touch(fault.node)
-            since_ns = line.disturbed[fault.node]
-            line.time.after(LATEST_NS, lambda: judge(since_ns))
+            before = line.disturbed[fault.node]
+            line.time.after(LATEST_NS, lambda: judge(before))
         elif line.time.now_ns > END_NS:
             runtime.get_stuck(0)  # no operator ran since then, and all is to heal now
         elif runtime.process.alive:
             line.time.after(SECOND // 10, wait)
 
-    def judge(since_ns: int) -> None:
-        undisturbed = line.disturbed[fault.node] == since_ns
+    def judge(before: int) -> None:
+        undisturbed = line.disturbed[fault.node] == before
         line.touch(fault.node)
         supervisor = agent.supervisor if agent is not None and machine.agent is agent else None
         if not undisturbed or machine.asleep or supervisor is None or supervisor.paused:

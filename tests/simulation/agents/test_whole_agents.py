@@ -102,3 +102,23 @@ def test_a_coordinator_that_was_paused_cannot_use_the_epoch_of_a_plan_that_has_e
     outcome = run(95036, ["freeze_control", "coordinator_paused"])
     assert not outcome.problems, outcome.told
     assert outcome.fired["epoch refused"]
+
+
+def test_an_agent_that_is_killed_at_the_instant_of_its_boot_may_start_two_seconds_later() -> None:
+    """Of that seed: its service manager starts it again, and what is expected of the boot does not hold."""
+    outcome = run(200289, ["crash_at_step", "collects_power_cut"])
+    assert not outcome.problems, outcome.told
+    assert outcome.fired["crash_at_step"]
+
+
+def test_what_a_tuple_proved_while_control_was_away_is_on_the_disk_soon() -> None:
+    outcome = run(5, ["proof_unheard"])
+    assert not outcome.problems, outcome.told
+    assert outcome.fired["proof_unheard"] and outcome.counts["log crashed"]
+
+
+def test_a_proof_that_the_disk_refused_does_not_leave_another_plan_committed() -> None:
+    """Of that seed: the plan before was deployed again, and taken for running."""
+    kinds = ["disk_error", "two_coordinators", "deploy_cut", "cut_and_crash", "hang", "collect_power_cut"]
+    outcome = run(201230, kinds)
+    assert not outcome.problems, outcome.told

@@ -39,7 +39,13 @@ BUGS = (
     Bug(
         "proof_not_durable", "What a tuple proved is forgotten with the process.",
         "node_agent/control/deploy_protocol.py",
-        "        return self._commit_durably(known, lambda why: [])\n", "        return []\n",
+        "        return self._commit_durably(known, written)\n", "        return then(\"\")\n",
+    ),
+    Bug(
+        "proof_unheard", "What a tuple proved while control was away is not heard of when it is there again.",
+        "node_agent/control/deploy_driver.py",
+        "            if again and answer.state == State.COMMITTED:",
+        "            if again and answer.state == State.NONE:",
     ),
     Bug(
         "two_admit", "The plan before goes on admitting when another one is committed.",

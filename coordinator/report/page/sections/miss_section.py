@@ -239,7 +239,8 @@ def _parts(hop: MissHop, from_ns: int, until_ns: int) -> Iterator[tuple[int, int
 
 
 def _hop_text(hop: MissHop) -> str:
-    place = " to ".join(hop.place) if hop.kind == "link" else f"{', '.join(hop.place)} on {hop.node}"
+    between = hop.kind == "link" or (hop.kind == "rest" and hop.place)
+    place = " to ".join(hop.place) if between else f"{', '.join(hop.place)} on {hop.node}"
     waited = [
         f"for {one.instances:,} of {', '.join(one.operators)}{f' ({one.query})' if one.query else ''}: {brief(one.ns)}"
         for one in hop.waited_for[:MOST_WAITED_FOR]

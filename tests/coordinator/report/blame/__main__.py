@@ -1,9 +1,9 @@
-"""Scores blame on 48 constructed runs: `python -m tests.coordinator.report.blame --seed 7`, a few minutes."""
+"""Scores blame on constructed runs: `python -m tests.coordinator.report.blame --seed 7 --set outsider`, minutes."""
 
 import argparse
 import sys
 
-from tests.coordinator.report.blame.score import drawn, score, table
+from tests.coordinator.report.blame.score import OUTSIDERS, WORLDS, drawn, drawn_outsiders, score, table
 
 GOAL = 0.9
 
@@ -12,13 +12,15 @@ def main() -> int:
     """Exit code 1: fewer than nine in ten are named right, or somebody is accused who has nothing to do with it."""
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("--seed", type=int, default=1, help="what causes and intensities are drawn from")
+    parser.add_argument("--set", default="author", choices=("author", "outsider"), help="whose runs")
     parser.add_argument("--virtual", action="store_true", help="without real agents")
     parser.add_argument("--only", help="this cause alone")
     given = parser.parse_args()
-    runs = [each for each in drawn(given.seed, not given.virtual) if given.only in (None, each[0])]
+    draw, worlds = (drawn, WORLDS) if given.set == "author" else (drawn_outsiders, OUTSIDERS)
+    runs = [each for each in draw(given.seed, not given.virtual) if given.only in (None, each[0])]
     scored = []
     for number, (cause, seed) in enumerate(runs, 1):
-        one = score(cause, seed)
+        one = score(cause, seed, worlds)
         scored.append(one)
         print(f"{number} of {len(runs)}: {cause} {seed}: {one.named}", file=sys.stderr, flush=True)
     print("\n".join(table(scored)))

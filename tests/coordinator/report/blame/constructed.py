@@ -95,12 +95,16 @@ def _registry() -> Registry:
 
 @dataclass(frozen=True)
 class Expected:
-    """What has to be named as the main cause: one of the kinds and of the subjects; query: of the subject. Nobody else
-    may be named as one."""
+    """What has to be named as the main cause: one of the kinds and of the subjects; query: of the subject; nodes: that
+    it may be on; outputs: those that are struck; parts: who else has a part. Empty: any query, any node, all outputs,
+    nobody. Nobody else may be named as a main cause, of whichever output."""
 
     kinds: tuple[str, ...]
     subjects: tuple[str, ...] = ()
     query: str = ""
+    outputs: tuple[str, ...] = ()
+    parts: tuple[str, ...] = ()
+    nodes: tuple[str, ...] = ()
 
 
 @dataclass(frozen=True)

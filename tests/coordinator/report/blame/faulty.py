@@ -14,7 +14,7 @@ from tests.simulation.agents.agents_line import MS, NODES, SECOND, AgentsLine
 
 DEPLOY_NS, FROM_NS, UNTIL_NS, OVER_NS = SECOND, 4 * SECOND, 10 * SECOND, 60 * SECOND
 EVERY_NS = 40 * MS
-Happens = Callable[[AgentsLine, Random], tuple[str, Expected]]
+Happens = Callable[[AgentsLine, Random], tuple[str, Expected | None]]
 
 
 def _later(line: AgentsLine, at_ns: int, what: Callable[[], None]) -> None:
@@ -78,6 +78,11 @@ FAULTY: Mapping[str, Happens] = {"pause": _pause, "restart": _restart, "slow": _
 
 def construct(cause: str, seed: int, folder: Path) -> Constructed:
     """A run in which that happens."""
+    return played(cause, seed, folder, FAULTY[cause])
+
+
+def played(cause: str, seed: int, folder: Path, happens: Happens) -> Constructed:
+    """The line under load, and what happens to it."""
     folder.mkdir(parents=True, exist_ok=True)
     random = Random(f"{cause} {seed}")
     line = AgentsLine(seed, folder)
@@ -85,7 +90,7 @@ def construct(cause: str, seed: int, folder: Path) -> Constructed:
         instants = range(FROM_NS, UNTIL_NS, EVERY_NS)
         line.feed(name, [each + random.randrange(5 * MS) for each in instants])
     _later(line, DEPLOY_NS, lambda: line.deploy("first", tries=3))
-    said, expected = FAULTY[cause](line, random)
+    said, expected = happens(line, random)
     line.time.run_until(UNTIL_NS + 3 * SECOND)
     process = line.finish()
     line.time.run_until(UNTIL_NS + OVER_NS)

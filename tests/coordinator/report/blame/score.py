@@ -11,17 +11,30 @@ from tempfile import TemporaryDirectory
 
 from coordinator.report.blame.misses import misses
 from coordinator.report.facts.reader import read_run
-from coordinator.report.report_document import Misses, Report
+from coordinator.report.report_document import Cause, Misses, Report
 from coordinator.report.verdict import verdict
-from tests.coordinator.report.blame import constructed, faulty, struck_agents
+from tests.coordinator.report.blame import (
+    constructed,
+    faulty,
+    outsider,
+    outsider_agents,
+    outsider_live,
+    struck_agents,
+)
 from tests.coordinator.report.blame.constructed import Constructed, Expected
 
 MOSTLY = 2 / 3  # of the misses of a run
+NAMES_NODE = {"pause", "restart", "batch"}  # and nobody else
 Construct = Callable[[str, int, Path], Constructed]
 WORLDS: Mapping[str, Construct] = {
     **dict.fromkeys(constructed.VIRTUAL, constructed.construct),
     **dict.fromkeys(faulty.FAULTY, faulty.construct),
     **dict.fromkeys(struck_agents.LIVE, struck_agents.construct),
+}
+OUTSIDERS: Mapping[str, Construct] = {
+    **dict.fromkeys(outsider.RUNS, outsider.construct),
+    **dict.fromkeys(outsider_agents.HAPPENS, outsider_agents.construct),
+    **dict.fromkeys(outsider_live.HAPPENS, outsider_live.construct),
 }
 EACH = {constructed.construct: 2, faulty.construct: 3, struck_agents.construct: 1}
 TWICE = ("live pause", "live burst")  # so that there are 48
@@ -49,10 +62,17 @@ def drawn(seed: int, with_live: bool = True) -> list[tuple[str, int]]:
     return [each for each in found if with_live or each[0] not in struck_agents.LIVE]
 
 
-def score(cause: str, seed: int) -> Scored:
+def drawn_outsiders(seed: int, with_live: bool = True) -> list[tuple[str, int]]:
+    """Each cause of the outsider's once, with a seed of its own."""
+    random = Random(f"outsider {seed}")
+    found = [(cause, random.randrange(1 << 30)) for cause in OUTSIDERS]
+    return [each for each in found if with_live or each[0] not in outsider_live.HAPPENS]
+
+
+def score(cause: str, seed: int, worlds: Mapping[str, Construct] = WORLDS) -> Scored:
     """Construct a run, judge it, and see what is named."""
     with TemporaryDirectory() as folder:
-        made = WORLDS[cause](cause, seed, Path(folder) / "made")
+        made = worlds[cause](cause, seed, Path(folder) / "made")
         run = read_run(made.path)
         report = verdict(run)
         return _scored(made, seed, report, misses(run, report))
@@ -63,26 +83,32 @@ def _scored(made: Constructed, seed: int, report: Report, found: Misses) -> Scor
     expected = made.expected
     if expected is None:
         return Scored(made, seed, "nothing" if not total else "something", 1.0, not total, (), total)
-    kinds = _kinds(report, found)
+    struck = expected.outputs or tuple(found.by_cause)
+    kinds = _kinds(report, found, struck)
     missed = sum(kinds.values())
     right = sum(n for kind, n in kinds.items() if kind in expected.kinds)
-    top = kinds.most_common(1)[0][0] if kinds else "nothing"
-    mains = (each.causes[0] for each in found.worst)
-    subjects = Counter((each.subject, each.query) for each in mains if each.kind == top and top in expected.kinds)
-    subject, query = subjects.most_common(1)[0][0] if subjects else ("", "")
-    fits = bool(subjects) and subject in expected.subjects and query == expected.query
-    share = right / missed if missed else 0.0
+    mains = [each.causes[0] for each in found.worst if each.output in struck and each.causes[0].kind in kinds]
+    named = Counter(mains_named := [f"{each.kind} {each.subject}".strip() for each in mains])
+    of_kind = [each for each in mains if each.kind in expected.kinds]
+    fitting = sum(_fits(expected, each) for each in of_kind)
+    share = right / missed * fitting / len(of_kind) if missed and of_kind else 0.0
     wrong = tuple(sorted(set(_accused(expected, found))))
-    named = f"{top} {subject}".strip()
-    return Scored(made, seed, named, share, share >= MOSTLY and fits, wrong, total)
+    most = named.most_common(1)[0][0] if mains_named else "nothing"
+    return Scored(made, seed, most, share, share >= MOSTLY, wrong, total)
 
 
-def _kinds(report: Report, found: Misses) -> Counter[str]:
-    """Main causes of all misses; undecidable results count where nothing else was missed."""
+def _fits(expected: Expected, main: Cause) -> bool:
+    """Whether it names who is to be named."""
+    right = main.subject in expected.subjects and main.query == (expected.query or main.query)
+    return right and main.node in (expected.nodes or (main.node,))
+
+
+def _kinds(report: Report, found: Misses, struck: tuple[str, ...]) -> Counter[str]:
+    """Main causes of all misses of these outputs; undecidable results count where nothing else was missed."""
     kinds = Counter[str]()
-    for each in found.by_cause.values():
-        kinds.update(each)
-    if any(each.late + each.shed + each.lost for each in report.outputs.values()):
+    for name in struck:
+        kinds.update(found.by_cause.get(name, {}))
+    if any(report.outputs[each].late + report.outputs[each].shed + report.outputs[each].lost for each in struck):
         kinds["clock"] = 0
     return +kinds
 
@@ -91,8 +117,11 @@ def _accused(expected: Expected, found: Misses) -> Iterator[str]:
     """Main causes that name somebody who has nothing to do with it."""
     for each in found.worst:
         main = each.causes[0]
-        if main.subject and main.kind not in {"clock", "unknown"} and main.subject not in expected.subjects:
-            yield f"{each.output}: {main.kind} {main.subject}"
+        innocent = main.subject not in (*expected.subjects, *expected.parts)
+        if main.kind in NAMES_NODE and not main.subject:
+            innocent = main.kind not in expected.kinds or main.node not in (expected.nodes or (main.node,))
+        if innocent and main.kind not in {"clock", "unknown"}:
+            yield f"{each.output}: {main.kind} {main.subject or main.node}"
 
 
 def table(scored: list[Scored]) -> Iterator[str]:

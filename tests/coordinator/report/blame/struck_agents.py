@@ -38,6 +38,9 @@ CALM = {
 }
 
 
+Strike = Callable[[LocalAgent], None]
+
+
 @dataclass
 class Live:
     """What happens. busy_us: CPU time that operators really take; feeds: how often and how many at once, and how old;
@@ -49,12 +52,23 @@ class Live:
     s_age_ms: float = 0.0
     s_burst: int = 1
     model: str = "paper"
-    strike: Callable[[LocalAgent], None] | None = None
+    strike: Strike | None = None
     said: str = ""
     expected: Expected | None = None
 
 
-def _runtime(agent: LocalAgent) -> int:
+@dataclass(frozen=True)
+class Feed:
+    """How a source is fed: at which node, how often, how many at once, and how old."""
+
+    source: str
+    node: str
+    period_s: float
+    n: int = 1
+    age_ms: float = 0.0
+
+
+def runtime_of(agent: LocalAgent) -> int:
     """Process id of the child that does not have grpc."""
     children = psutil.Process(agent.process.pid).children()
     return next(each.pid for each in children if "grpc" not in Path(f"/proc/{each.pid}/maps").read_text())
@@ -64,7 +78,7 @@ def _pause(random: Random) -> Live:
     seconds = random.uniform(0.4, 0.8)
 
     def strike(agent: LocalAgent) -> None:
-        runtime = _runtime(agent)
+        runtime = runtime_of(agent)
         os.kill(runtime, signal.SIGSTOP)
         time.sleep(seconds)
         os.kill(runtime, signal.SIGCONT)
@@ -75,7 +89,7 @@ def _pause(random: Random) -> Live:
 
 def _restart(random: Random) -> Live:
     def strike(agent: LocalAgent) -> None:
-        os.kill(_runtime(agent), signal.SIGKILL)
+        os.kill(runtime_of(agent), signal.SIGKILL)
 
     figures = {
         "near": 20_000, "near_run": "busy", "near_more": ", with: {cpu_us: 18000}", "s_burst": 4, "s_period": 200,
@@ -132,37 +146,39 @@ def construct(cause: str, seed: int, folder: Path) -> Constructed:
     """A run in which that happens."""
     live = LIVE[cause](Random(f"{cause} {seed}"))
     plan = plan_of(folder, {**CALM, **live.figures}, live.model)
+    periods_s = {name: plan.graph.sources[name].arrival.period_ns / 1e9 for name in "sn"}
+    feeds = [Feed("s", "a", periods_s["s"], live.s_burst, live.s_age_ms), Feed("n", "a", periods_s["n"], live.n_burst)]
+    strike = None if live.strike is None else ("a", live.strike)
+    return Constructed(cause, live.said, live.expected, run_of(plan, feeds, strike, folder), "live")
+
+
+def run_of(plan: Plan, feeds: list[Feed], strike: tuple[str, Strike] | None, folder: Path) -> Path:
+    """The plan on agents of this machine, fed for a while; in the middle something happens to one of its nodes."""
     plan_file.write(plan, folder / "plan.json")
-    wanted = [Wanted(name, "127.0.0.1:0", "127.0.0.1:0", folder / "state" / name) for name in "ab"]
+    wanted = [Wanted(name, "127.0.0.1:0", "127.0.0.1:0", folder / "state" / name) for name in plan.nodes]
     agents = local_agents.start(wanted)
     try:
-        run = _play(live, plan, agents, folder)
+        return _play(plan, feeds, strike, agents, folder)
     finally:
         local_agents.stop(agents)
-    return Constructed(cause, live.said, live.expected, run, "live")
 
 
-def _play(live: Live, plan: Plan, agents: list[LocalAgent], folder: Path) -> Path:
+def _play(
+    plan: Plan, feeds: list[Feed], strike: tuple[str, Strike] | None, agents: list[LocalAgent], folder: Path
+) -> Path:
     places = {agent.wanted.name: agent.address for agent in agents if agent.address is not None}
     addresses = Addresses(folder / "addresses.json", places)
     addresses.write()
     with Agents(addresses.of_plan(plan)) as connected:
         deploy.deploy(plan, connected)
         until = time.monotonic() + SECONDS
-        data = places["a"].data
-        feeds = [
-            ("s", plan.graph.sources["s"].arrival, live.s_burst, live.s_age_ms),
-            ("n", plan.graph.sources["n"].arrival, live.n_burst, 0.0),
-        ]
-        threads = [
-            threading.Thread(target=_feed, args=(data, name, arrival.period_ns / 1e9, n, age, until))
-            for name, arrival, n, age in feeds
-        ]
+        threads = [threading.Thread(target=_feed, args=(places[each.node].data, each, until)) for each in feeds]
         for thread in threads:
             thread.start()
-        if live.strike is not None:
+        if strike is not None:
             time.sleep(SECONDS / 2 + SHORTLY)
-            live.strike(agents[0])
+            node, happens = strike
+            happens(next(each for each in agents if each.wanted.name == node))
         for thread in threads:
             thread.join()
         time.sleep(0.5)
@@ -172,10 +188,10 @@ def _play(live: Live, plan: Plan, agents: list[LocalAgent], folder: Path) -> Pat
     return run
 
 
-def _feed(address: str, name: str, period_s: float, n: int, age_ms: float, until: float) -> None:
-    with suppress(Exception), Source(address, name, timeout=20, outage=20) as source:
+def _feed(address: str, feed: Feed, until: float) -> None:
+    with suppress(Exception), Source(address, feed.source, timeout=20, outage=20) as source:
         due = time.monotonic()
         while due < until:
-            source.send_many([{"n": i} for i in range(n)], age_ms=age_ms)
-            due = max(due + period_s, time.monotonic())
+            source.send_many([{"n": i} for i in range(feed.n)], age_ms=feed.age_ms)
+            due = max(due + feed.period_s, time.monotonic())
             time.sleep(due - min(due, time.monotonic()))

@@ -14,7 +14,7 @@ import pytest
 from coordinator.report.facts import reader
 from coordinator.report.facts.raw import raw_pieces
 from coordinator.report.facts.reader import NoRunError, Run, read_run
-from coordinator.report.landing import landed_run
+from coordinator.report.landing import landed_run, seal
 from coordinator.report.landing.landed_run import drop_raw, find, land
 from coordinator.report.landing.record_array import usable_records
 from coordinator.report.landing.record_columns import FIELDS, SCHEMA
@@ -104,8 +104,9 @@ def test_other_raw_segments_are_landed_anew(run: Run, how: str) -> None:
         case "counted from elsewhere":
             firsts = {key: first + 5 for key, first in firsts.items()}
         case _:
-            seal = before.folder / "seal.json"
-            seal.write_text(json.dumps(json.loads(seal.read_text()) | {"schema": 0}))
+            with pytest.MonkeyPatch.context() as patch:
+                patch.setattr(seal, "SCHEMA_VERSION", 0)
+                before.seal.write(before.folder)
     assert find(run.path, firsts) is None
     assert land(run.path, firsts).seal.is_of(run.path / "trace" / "raw", firsts)
     again = read_run(run.path)
@@ -150,6 +151,33 @@ def test_parquet_that_is_not_as_it_was_sealed_is_no_evidence(run: Run) -> None:
         read_run(run.path)
     with pytest.raises(FileNotFoundError):
         land(run.path, run.firsts)
+
+
+@pytest.mark.parametrize("how", ["places", "damage", "left_out", "nesting"])
+def test_a_seal_that_was_changed_is_none(run: Run, how: str) -> None:
+    """Not even where nothing but it says so, as of damage to segments that are gone."""
+    landed = land(run.path, run.firsts)
+    path = landed.folder / seal.NAME
+    document = json.loads(path.read_text())
+    match how:
+        case "places":
+            document["traces"][0]["places"] = 10**12
+        case "damage":
+            document["traces"][0]["damage"] = ["all is well"]
+        case "left_out":
+            document["left_out"] = [["a", "0" * 16]]
+    path.write_text("[" * 100_000 if how == "nesting" else json.dumps(document))
+    assert find(run.path, run.firsts) is None
+    shutil.rmtree(run.path / "trace" / "raw")
+    with pytest.raises(NoRunError) as raised:
+        read_run(run.path)
+    assert "trace/parquet: is not as it was sealed" in str(raised.value)
+
+
+def test_a_link_to_nowhere_among_segments_is_damage(run: Run) -> None:
+    segment = next(run.path.glob("trace/raw/a/*/0001.trace"))
+    segment.with_name("9999.trace").symlink_to("nowhere")
+    assert any("9999.trace: left out" in each for each in read_run(run.path).damage)
 
 
 def test_large_runs_are_read_anew_and_said_the_same_of(run: Run, monkeypatch: pytest.MonkeyPatch) -> None:

@@ -200,6 +200,7 @@ def test_a_part_of_a_run(tmp_path: Path) -> None:
         (["--from", "10"], "no unit"),
         (["--from", "1 h"], "no trace records in that part"),
         (["--perfetto", "/proc/nowhere/x.json"], "cannot be written"),
+        (["--perfetto", "/dev/null/x.json"], "cannot be written"),
     ],
 )
 def test_what_cannot_be_done_is_said(tmp_path: Path, options: list[str], why: str) -> None:
