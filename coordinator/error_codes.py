@@ -78,7 +78,8 @@ Code = Literal[
     "no_setting", "no_shared_files", "spark_does_not_start", "too_many_plans", "too_many_records", "unbalanced",
     "unreadable_plan", "unusable_java",
     # local_run
-    "bad_duration", "bad_rate", "feed_of_several_sources", "incomplete", "made_by_node", "no_listing", "no_source", "not_local",
+    "bad_duration", "bad_rate", "feed_of_several_sources", "incomplete", "made_by_node", "no_listing",
+    "no_source", "not_local",
     "nothing_to_feed", "option_twice", "rate_and_by", "simulation_killed", "slow_import", "unknown_source",
     "unknown_unit",
     # cli

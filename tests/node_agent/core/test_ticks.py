@@ -34,4 +34,6 @@ def test_every_instant_is_taken_once_whenever_one_looks(seed: int) -> None:
         due = ticks.take(at_ns)
         taken += range(due.first_ns, due.first_ns + due.ticks * every_ns, every_ns)
     assert taken == [at for at in range(from_ns, at_ns + 1) if at % every_ns == offset_ns]
-    assert [ticks.number(at) for at in taken] == list(range(ticks.number(taken[0]), ticks.number(taken[0]) + len(taken)))
+    assert [ticks.number(at) for at in taken] == list(
+        range(ticks.number(taken[0]), ticks.number(taken[0]) + len(taken))
+    )

@@ -6,9 +6,9 @@ import threading
 import time
 from collections.abc import Callable
 
-from node_agent.host.caller_threads import CallerThreads
 from node_agent.host.clock import now_ns
 from node_agent.host.network import SocketNetwork
+from node_agent.host.threads.caller_threads import CallerThreads
 from node_agent.ports import Returned
 
 LONG_S = 20.0

@@ -265,8 +265,8 @@ def test_a_stopped_plan_calls_nothing_more_and_gives_its_function_back() -> None
 
 @pytest.mark.parametrize("seed", seeds(range(30)))
 def test_whatever_calls_take_their_results_keep_to_the_declared_arrivals(seed: int) -> None:
-    """n results in a row span n - 2 periods at least (`coordinator.spec.arrivals.of_source`), and each tick is admitted,
-    missed, or under way."""
+    """n results in a row span n - 2 periods at least (`coordinator.spec.arrivals.of_source`), and each tick is
+    admitted, missed, or under way."""
     random, story = Random(seed), Story()
     every_ns = random.choice([MS, 3 * MS, 10 * MS])
     worst_ns = random.choice([0, every_ns // 2, every_ns, 3 * every_ns])
