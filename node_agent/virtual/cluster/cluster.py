@@ -312,7 +312,7 @@ class Cluster:
         client.flush()
 
     def _ticking(self, name: str) -> tuple[int, int]:
-        """From when until when a source ticks: as often as others have bursts, and on to the last tuple of a client."""
+        """From when until when a source ticks: as often as others have bursts, and on to the last of a client's."""
         source = self._sources[self._ids[name]]
         assert source.pull is not None
         own_ns = self._begun_ns + self._scenario.bursts * source.pull.every_ns
