@@ -315,9 +315,8 @@ def test_sources_that_nodes_make_themselves_need_no_tuples(tmp_path: Path) -> No
     fed = simulated(query, cluster, {"p": [{}] * 4}, [camera], may_fail=True)
     ticks = [value for value in fed["o"].values if value]
     assert len(ticks) == 30 and len(fed["o"].values) == 34, "until the fourth burst, 300 ms after the first"
-    with pytest.raises(FailedError) as failed:
+    with pytest.raises(FailedError):
         simulated(query, cluster, {}, [camera], Scenario(bursts=40))
-    assert fault(failed.value).startswith("raised")
     with SAID.refuses("made_here beat"):
         simulated(query, cluster, {"beat": [{}]}, [camera])
     with SAID.refuses("made_here --phase"):
