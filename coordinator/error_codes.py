@@ -16,7 +16,8 @@ Code = Literal[
     "address_twice", "aggregate_without_window", "arrival_keys", "bad_expression", "bad_figure", "bad_filter",
     "bad_max_rate", "bad_name", "bad_on_late", "bad_operator_name", "bad_quantile", "bad_value",
     "chain_length", "closes_after_deadline", "contradicting_selectivity", "core_link_of_one_core",
-    "cost_beyond_every", "cost_too_large",
+    "cost_beyond_cap", "cost_beyond_every",
+    "cost_too_large",
     "count_of_field", "cycle", "degraded_no_cheaper", "degraded_unlike", "degraded_window", "different_shedders",
     "empty_file", "every_and_arrival", "file_of_another_kind", "gap_above_period", "hang_too_short",
     "hop_beyond_length",
@@ -80,7 +81,8 @@ Code = Literal[
     "no_setting", "no_shared_files", "spark_does_not_start", "spark_failed", "too_many_plans", "too_many_records",
     "unbalanced", "unreadable_plan", "unusable_java",
     # local_run
-    "bad_duration", "bad_rate", "feed_of_several_sources", "incomplete", "made_by_node", "no_listing", "no_source", "not_local",
+    "bad_duration", "bad_rate", "feed_of_several_sources", "incomplete", "made_by_node", "no_listing",
+    "no_source", "not_local",
     "nothing_to_feed", "option_twice", "rate_and_by", "simulation_killed", "slow_import", "unknown_source",
     "unknown_unit",
     # cli

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 
+from coordinator.explain import source_lines
 from coordinator.spec.costs import FEW, MEASURED, UNUSED
 from coordinator.spec.query import GUESS_NS, GUESSED, Query
 from coordinator.units import show_ns
@@ -17,17 +18,7 @@ def _halves(names: Sequence[str]) -> list[str]:
 
 def lines(plan: Plan) -> list[str]:
     """What a plan's costs rest on, in a sentence or a few."""
-    costs_ns = {name: one.cost_ns for name, one in plan.graph.operators.items()}
-    return _lines(costs_ns, plan.costs or {}) + _calls(plan)
-
-
-def _calls(plan: Plan) -> list[str]:
-    """What nobody has said of the calls that sources make."""
-    guessed = {name: one.pull.cost_ns for name, one in plan.graph.sources.items() if one.pull and one.pull.guessed}
-    if not guessed:
-        return []
-    each = ", ".join(f"{name} {show_ns(cost_ns)}" for name, cost_ns in guessed.items())
-    return [f"CPU time of a call is GUESSED for what sources run, {each}: declare it with 'cost:' under 'sources:'"]
+    return _lines({name: one.cost_ns for name, one in plan.graph.operators.items()}, plan.costs or {})
 
 
 def _lines(costs_ns: Mapping[str, int], origins: Mapping[str, CostOrigin]) -> list[str]:
@@ -57,7 +48,7 @@ def _lines(costs_ns: Mapping[str, int], origins: Mapping[str, CostOrigin]) -> li
 def on_guesses(plan: Plan) -> str:
     """To end a verdict: nothing is promised beyond what was guessed, or what not all calls kept to."""
     origins = (plan.costs or {}).values()
-    guessed = any(one.kind == GUESSED for one in origins) or bool(_calls(plan))
+    guessed = any(one.kind == GUESSED for one in origins) or bool(source_lines.guessed(plan))
     weak = ["the guessed costs hold"] if guessed else []
     below = sorted({one.of for one in origins if one.kind == MEASURED} - {"worst"})
     weak += [f"no call takes longer than {' or '.join(below)} with the margin"] if below else []

@@ -151,8 +151,8 @@ class InputFeeder:
         self._selector.close()
 
     def wait(self, seconds: float | None, watch: Watch, progress: Callable[[str], None]) -> str:
-        """Until all have ended, `seconds` are over (None: never), or there is no point in going on: then why. Where there
-        are none the time alone counts."""
+        """Until all have ended, `seconds` are over (None: never), or there is no point in going on: then why. Where
+        there are none the time alone counts."""
         end = None if seconds is None else self._began + seconds
         while self._selector.get_map() or (end is not None and not self.feeds):
             if why := watch():

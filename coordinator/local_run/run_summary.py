@@ -8,7 +8,7 @@ from collections.abc import Iterator
 from rich.markup import escape
 from rich.table import Table
 
-from coordinator.explain import cost_lines
+from coordinator.explain import cost_lines, source_lines
 from coordinator.local_run import run_outcome
 from coordinator.local_run.listening import first
 from coordinator.local_run.stages import Ran
@@ -108,6 +108,7 @@ def sentences(plan: Plan, ran: Ran) -> Iterator[str]:
     yield from run_outcome.sentences(plan, ran)
     yield from beyond_caps(plan)
     yield from cost_lines.lines(plan)
+    yield from source_lines.lines(plan)
     yield _balance(report.conservation)
     if ran.checked:
         yield CHECKED

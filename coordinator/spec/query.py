@@ -46,6 +46,11 @@ class Source:
         most = Fraction(self.limit.tuples, self.limit.span_ns) if self.limit else self.arrival.rate
         return min(self.arrival.rate, most)
 
+    @property
+    def calls(self) -> Fraction:
+        """The part of its node's time that the calls take which make its tuples, at speed 1."""
+        return self.arrival.rate * self.pull.cost_ns if self.pull else Fraction(0)
+
 
 @dataclass(frozen=True)
 class Operator:

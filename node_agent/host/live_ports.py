@@ -5,9 +5,9 @@ import os
 from pathlib import Path
 
 from node_agent.host import scheduling
-from node_agent.host.caller_threads import CallerThreads
 from node_agent.host.clock import SystemClock
 from node_agent.host.network import SocketNetwork
+from node_agent.host.threads.caller_threads import CallerThreads
 from node_agent.ports import Ports
 
 STATM = Path("/proc/self/statm")

@@ -30,11 +30,11 @@ class Made(NamedTuple):
 
 
 class SourceCall:
-    """What makes a source's tuples, called with a Tick, on a thread of its own.
+    """The call that makes a source's tuples, given a Tick, on a thread of its own.
 
     What it gives is encoded and decoded there: a function may go on changing what it has given, and another thread
     reads it. Raises EndedError at the end of an iterator, UnencodableError and AgeError for what no tuple can be made
-    of, and whatever the author's code raises.
+    of, and everything that the author's code raises.
     """
 
     def __init__(self, name: str, call: Callable[[Tick], Any], codec: Codec, iterates: bool) -> None:

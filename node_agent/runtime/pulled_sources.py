@@ -5,7 +5,7 @@ unless the function says how old its value is. The source's limits, its age and 
 
 A function is called beside the scheduling thread (`ports.Callers`), one call at a time: a tick that finds the call
 before it under way is missed, and refused as that. Of a timer some ticks may be due at once, after a long instance;
-more than MOST_DUE are not made up for. So nothing piles up, whatever hangs.
+more than MOST_DUE are not made up for. So nothing piles up where a call hangs.
 
 Under the next plan a source of the same name, function and parameters goes on with the function that it has, at the
 instants that it had.

@@ -140,6 +140,13 @@ def _inputs_fit(query: Query, operator: Operator, installed: Installed) -> None:
 def _nodes_exist(query: Query, cluster: Cluster) -> None:
     core_assignment.check(query, cluster)
     for source in query.sources:
+        node = cluster.places(source.at)[0] if cluster.places(source.at) else None
+        if node is not None and source.calls / node.speed >= node.cap:
+            use, cap = f"{float(source.calls / node.speed):.1%}", f"{float(node.cap):.1%}"
+            text = f"source '{source.name}' would use {use} of node '{node.name}' for its calls, whose cap is {cap}"
+            query.file.wrong(
+                "cost_beyond_cap", (*source.keys, "cost"), text, "let it tick more rarely, or lower its cost"
+            )
         if (source.pull is None or source.type) and source.type not in cluster.catalog.codecs:
             text = f"source '{source.name}' has type '{source.type}', which no node has a codec for"
             query.file.wrong(

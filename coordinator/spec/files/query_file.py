@@ -110,7 +110,8 @@ class SourceFile(OverloadOfSource):
     @classmethod
     def _typed(cls, value: str | None, info: ValidationInfo) -> str | None:
         """Else it is what its timer or its function gives."""
-        if value is None and "run" in info.data and not (info.data["run"] or info.data.get("every")):
+        known = info.data.keys() >= {"run", "every"}  # else something is wrong with them, which is said
+        if value is None and known and not (info.data["run"] or info.data["every"]):
             raise PydanticKnownError("missing")
         return value
 

@@ -157,7 +157,7 @@ def _unlike(one: Source, other: Source) -> str:
     found = []
     for what, left, right in (
         ("at", one.at, other.at),
-        ("type", one.type, other.type),
+        ("type", one.type or other.type, other.type or one.type),
         ("max_age", show_ns(one.max_age_ns), show_ns(other.max_age_ns)),
         ("forbid_streams", sorted(one.forbidden), sorted(other.forbidden)),
         ("max_rate", _limit(one), _limit(other)),

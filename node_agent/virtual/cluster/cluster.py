@@ -105,7 +105,8 @@ class Cluster:
             self._plan(self._begun_ns + self._change_schedule.at_ns[epoch - 1], CHANGED, self._change, epoch)
         for burst in planned:
             self._plan(self._begun_ns + burst.at_ns, ADMITTED, self._admit_burst, burst)
-        given_ns = [burst.at_ns for burst in planned] + [each.at_ns for each in admissions or ()]
+        fed = {number for number, source in self._sources.items() if source.pull is None}
+        given_ns = [burst.at_ns for burst in planned if burst.source in fed] + [each.at_ns for each in admissions or ()]
         self._given_ns = self._begun_ns + max(given_ns, default=0)
         ticks_ns = [self._ticking(source.name)[1] for source in self._sources.values() if source.ticks]
         self._until_ns = max([self._begun_ns + max((burst.at_ns for burst in planned), default=0), *ticks_ns])
@@ -311,7 +312,7 @@ class Cluster:
         client.flush()
 
     def _ticking(self, name: str) -> tuple[int, int]:
-        """From when until when a source ticks: as often as others have bursts, and on to the last given tuple."""
+        """From when until when a source ticks: as often as others have bursts, and on to the last of a client's."""
         source = self._sources[self._ids[name]]
         assert source.pull is not None
         own_ns = self._begun_ns + self._scenario.bursts * source.pull.every_ns

@@ -234,7 +234,7 @@ def test_the_next_plan_goes_on_with_the_same_function_at_the_same_instants() -> 
     story.world.takes = lambda: 4 * MS
     pull = core.Pull(10 * MS, run="t.reading", with_json='{"gain":2}')
     story.deploy(plan(pull))
-    story.until(24 * MS)  # within the call that began 23 ms after the start
+    story.until(23 * MS)  # a call has begun
     story.deploy(plan(pull, 2))
     story.until(43 * MS)
     admitted, refused = story.ends()
@@ -265,8 +265,8 @@ def test_a_stopped_plan_calls_nothing_more_and_gives_its_function_back() -> None
 
 @pytest.mark.parametrize("seed", seeds(range(30)))
 def test_whatever_calls_take_their_results_keep_to_the_declared_arrivals(seed: int) -> None:
-    """n results in a row span n - 2 periods at least (`coordinator.spec.arrivals.of_source`), and each tick is admitted,
-    missed, or under way."""
+    """n results in a row span n - 2 periods at least (`coordinator.spec.arrivals.of_source`), and each tick is
+    admitted, missed, or under way."""
     random, story = Random(seed), Story()
     every_ns = random.choice([MS, 3 * MS, 10 * MS])
     worst_ns = random.choice([0, every_ns // 2, every_ns, 3 * every_ns])
