@@ -574,6 +574,17 @@ class CompiledPlan:
         return sum(len(unit.queue) for unit in self.units)
 
     @property
+    def fuses(self) -> bool:
+        """Whether tuples may wait to be fused."""
+        return any(isinstance(join, FusionHead) for join in self.joins)
+
+    @property
+    def awaited(self) -> int:
+        """Of `waiting` what a draining plan waits for: not the last tuples of inputs that others no longer follow."""
+        joins = (join for join in self.joins if not isinstance(join, FusionHead) or join.waiting.times_out)
+        return sum(len(join.waiting) for join in joins)
+
+    @property
     def waiting(self) -> int:
         """Join results that wait for a contributor, and tuples that wait to be fused."""
         return sum(len(join.waiting) for join in self.joins)

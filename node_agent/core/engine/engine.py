@@ -158,8 +158,8 @@ class Engine:
         return loaded
 
     def unload(self, loaded: CompiledPlan, at_ns: int) -> None:
-        """Forget a plan. Tuples that are still queued or waiting are lost (stopped); normally it has drained.
-        Open windows that no newer plan inherits are abandoned."""
+        """Forget a plan. Tuples that are still queued or wait for a join are lost (stopped); normally it has drained.
+        What waits to be fused is unmatched. Open windows that no newer plan inherits are abandoned."""
         for windowed, event in self.windows.unload(loaded):
             self.ledger.window(at_ns, windowed, self.windows.epoch, event)
         for unit in loaded.units:
@@ -167,8 +167,7 @@ class Engine:
                 self._lose(at_ns, unit, job.lineage, CAUSE_STOPPED)
         for join in loaded.joins:
             if isinstance(join, FusionHead):
-                for lineage in join.waiting.stop():
-                    self._lose(at_ns, join.unit, lineage, CAUSE_STOPPED)
+                self._apply_fusion(at_ns, join.unit, join.waiting.stop())
             else:
                 self._apply_joins(at_ns, joins.stopped(join))
         self.windows.forget(loaded)

@@ -204,7 +204,7 @@ class VirtualNode:
             self._meter.priced[variant] = costs, -variant.operator_id
         self._listens = not deployed.engine_slot.engine.batching
         self._timed |= bool(deployed.loaded.windows or any(source.beat_ns for source in plan.sources))
-        self._timed |= any(operator.sync is not None for operator in plan.operators)
+        self._timed |= deployed.loaded.fuses
         self._hook(deployed)
         why = runtime.add_plan(deployed, routes)
         if why:

@@ -7,10 +7,8 @@ from node_agent.core.engine.events import Admitted, Command, Drained, Ended, Exp
 from node_agent.core.policies import policy
 from protos import records
 from protos.records import (
-    CAUSE_STOPPED,
     POLICY_REPLACED,
     POLICY_UNMATCHED,
-    Lost,
     Merged,
     Output,
     Ran,
@@ -131,11 +129,19 @@ def test_a_tuple_without_near_others_fires_alone_on_timeout() -> None:
 
 
 @pytest.mark.parametrize("sync", [ALL, NEAR])
-def test_what_waits_when_the_plan_is_unloaded_is_lost(sync: plans.Sync) -> None:
+def test_what_waits_when_the_plan_is_unloaded_is_unmatched(sync: plans.Sync) -> None:
+    """No timeout: a draining plan does not wait for it."""
     story = fused(sync)
     comes(story, 5, CAMERA, 1)
+    assert (story.loaded.waiting, story.loaded.awaited) == (1, 0)
     story.handle(Drained(9, 1))
-    assert [(lost.source, lost.seq, lost.cause) for lost in facts(story, Lost)] == [(CAMERA, 1, CAUSE_STOPPED)]
+    assert [(shed.source, shed.seq, shed.policy) for shed in facts(story, Shed)] == [(CAMERA, 1, POLICY_UNMATCHED)]
+
+
+def test_a_draining_plan_waits_for_timeouts() -> None:
+    story = fused(ALL_OR_50)
+    comes(story, 5, CAMERA, 1)
+    assert (story.loaded.waiting, story.loaded.awaited) == (1, 1)
 
 
 def test_records_of_a_fusion_are_of_kinds_that_readers_know() -> None:
