@@ -22,8 +22,8 @@ from coordinator.spec.files.quantities import NAME, Count, Duration, DurationOrZ
 from coordinator.spec.files.window_file import OnLateFile, OverloadOfOperator, OverloadOfSource
 
 NOT_YET = {
-    "within": "write 'sync: {within: 50 ms}' for one tuple of each input, or 'window: {time: 50 ms}' with 'on:' for "
-    "all pairs that agree in a field"
+    "within": "a fusion or a window says how far apart tuples may be; write 'sync: {within: 50 ms}' for one of each "
+    "input, or 'window: {time: 50 ms}' with 'on:' for all pairs"
 }
 
 
