@@ -11,7 +11,7 @@ from coordinator.spec.arrivals import Arrival
 from coordinator.spec.files import yaml_source
 from coordinator.spec.files.query_file import SelectivityFile
 from coordinator.spec.quality import NOTHING, Qos
-from protos.plan_document import ADD, CostOrigin, Limit, OnLate, QueryPart, Queue, Sync, Window
+from protos.plan_document import ADD, CostOrigin, Limit, OnLate, QueryPart, Queue, SideRule, Sync, Window
 
 KEEP = "keep"
 GUESSED = "guessed"  # a cost that its query does not give: GUESS_NS
@@ -74,6 +74,7 @@ class Operator:
     queue: Queue | None = None
     cost_from: CostOrigin | None = None
     sync: Sync | None = None
+    side_rules: Mapping[str, SideRule] = field(default_factory=dict)
 
     @property
     def is_windowed(self) -> bool:

@@ -17,7 +17,7 @@ from pydantic.json_schema import JsonSchemaValue
 from pydantic_core import CoreSchema
 
 from coordinator.errors import MistakeError
-from coordinator.spec.files.fusion_file import Sync
+from coordinator.spec.files.fusion_file import Side, Sync
 from coordinator.spec.files.quantities import NAME, Count, Duration, DurationOrZero, Memory, Name, Place, Places, Strict
 from coordinator.spec.files.window_file import OnLateFile, OverloadOfOperator, OverloadOfSource
 
@@ -111,7 +111,7 @@ class MemberFile(Strict):
 
     run: str
     cost: Duration | None = None
-    side: dict[str, Name] = Field(default={})
+    side: dict[str, Side] = Field(default={})
     selectivity: SelectivityFile | None = None
     with_: dict[str, Any] = Field(default={}, alias="with")
     hang: Duration | None = None
@@ -139,7 +139,7 @@ class OperatorFile(OverloadOfOperator):
     run: str | None = None
     chain: str | list[Member] | None = None
     in_: Streams = Field(alias="in")
-    side: dict[str, Name] = Field(default={})
+    side: dict[str, Side] = Field(default={})
     cost: Duration | None = None
     selectivity: SelectivityFile | None = None
     nodes: list[Place] | None = None

@@ -68,6 +68,7 @@ from protos.records import (
     POLICY_OUTDATED,
     POLICY_RATE,
     POLICY_SELECTIVITY,
+    POLICY_STALE,
     RECORD_BYTES,
     beside_decision,
 )  # fmt: skip
@@ -455,6 +456,10 @@ class Engine:
         self._shed_result(at_ns, unit, lineage, POLICY_LATE, late.before, slot)
         return None
 
+    def shed_stale(self, at_ns: int, unit: Unit, step: Step, lineage: Lineage, slot: int = 0) -> None:
+        """An operator of the running instance would start on that tuple without a side input that it needs."""
+        self._shed_result(at_ns, unit, lineage, POLICY_STALE, step.operator_id, slot)
+
     def _shed_outdated(self, at_ns: int, exit_: Exit, lineage: Lineage, slot: int) -> None:
         """A result of the running instance that its outputs can have too late only."""
         job = self.ready.running
@@ -532,7 +537,7 @@ class Engine:
 
     def _spread(self, at_ns: int, route: Route, lineage: Lineage, payload: object) -> None:
         for side in route.sides:  # before any release of the same instant
-            side.put(payload)
+            side.put(payload, lineage[4])
             self.ledger.absorbed(at_ns, route, side, lineage)
         for unit in route.units if not route.stream_shedders else self._past_shedders(at_ns, route, lineage):
             self.release(at_ns, unit, lineage, payload)
