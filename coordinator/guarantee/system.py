@@ -38,7 +38,7 @@ class Unit:
     """A task unit. `inputs`: streams that trigger it, all of one lineage together if `join`; `exits`: stream to the
     stage that it leaves after; `unsound`: why nothing bounds what it does, or nothing; `queue_bytes`: that may wait for
     it, 0: as the node's memory allows; `sync`: how its inputs are fused; `whole`: of each input whether every tuple of
-    its sources comes by; `needs`: side inputs without which it sheds its tuple, in words."""
+    its sources comes by; `required`: side inputs without which it sheds its tuple, in words."""
 
     id: int
     node: str
@@ -51,7 +51,7 @@ class Unit:
     queue_bytes: int = 0
     sync: plan_document.Sync | None = None
     whole: tuple[bool, ...] = ()
-    needs: tuple[str, ...] = ()
+    required: tuple[str, ...] = ()
 
     @property
     def name(self) -> str:
@@ -249,11 +249,11 @@ def _unit(plan: Facts, node: str, unit: plan_pb2.Unit, names: Sequence[str], str
         unit.queue_bytes,
         first.sync,
         tuple(_whole(plan, name) for name in first.inputs) if first.sync is not None else (),
-        tuple(each for name in names for each in _needs(plan, name)),
+        tuple(each for name in names for each in _required(plan, name)),
     )
 
 
-def _needs(plan: Facts, name: str) -> Iterator[str]:
+def _required(plan: Facts, name: str) -> Iterator[str]:
     rules = plan.graph.operators[name].side_rules
     for port, rule in rules.items():
         if rule.shed:

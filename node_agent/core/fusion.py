@@ -74,7 +74,7 @@ class Fusion:
 
     @property
     def times_out(self) -> bool:
-        """Whether what waits fires before long, whatever comes."""
+        """Whether what waits fires before long in any case."""
         return self._sync.timeout_ns > 0
 
     def __len__(self) -> int:
