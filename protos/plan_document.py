@@ -301,6 +301,15 @@ class Queue:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
+class SideRule:
+    """Of a side input. max_age_ns: a value that may be older counts as none, 0: any age; shed: a tuple without one is
+    shed, else the operator gets none."""
+
+    max_age_ns: int = 0
+    shed: bool = False
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
 class Sync:
     """How an operator's inputs are fused. within_ns: how far apart the origins of a set may be; None: every input has
     come since the last set. timeout_ns: so long after its first tuple came a set runs without the others; 0: never.
@@ -339,6 +348,7 @@ class Operator:
     queue: Queue | None = omitted()
     closes: str = omitted("")
     sync: Sync | None = omitted()
+    side_rules: Mapping[str, SideRule] = empty()
 
     @property
     def declared(self) -> Selectivity:

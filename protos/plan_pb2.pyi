@@ -289,12 +289,16 @@ class Most(_message.Message):
     def __init__(self, inputs: _Optional[int] = ..., results: _Optional[int] = ...) -> None: ...
 
 class Side(_message.Message):
-    __slots__ = ("port", "stream")
+    __slots__ = ("port", "stream", "max_age_ns", "shed")
     PORT_FIELD_NUMBER: _ClassVar[int]
     STREAM_FIELD_NUMBER: _ClassVar[int]
+    MAX_AGE_NS_FIELD_NUMBER: _ClassVar[int]
+    SHED_FIELD_NUMBER: _ClassVar[int]
     port: str
     stream: int
-    def __init__(self, port: _Optional[str] = ..., stream: _Optional[int] = ...) -> None: ...
+    max_age_ns: int
+    shed: bool
+    def __init__(self, port: _Optional[str] = ..., stream: _Optional[int] = ..., max_age_ns: _Optional[int] = ..., shed: _Optional[bool] = ...) -> None: ...
 
 class Unit(_message.Message):
     __slots__ = ("id", "operators", "sub_deadline_ns", "deadline_ns", "exits", "service", "arrivals", "last_deadline_ns", "queue_bytes", "on_full")

@@ -65,15 +65,16 @@ REASONS = (
 
 # SHED policies: too late for every output; above the source's limit; queues full; beyond declared arrivals; beyond
 # declared results; a window without a result; of tuples that lead to windows, by any policy; a result that its
-# outputs can have too late only, as its operator ends; of a fusion's inputs, for a newer tuple; and for want of others
+# outputs can have too late only, as its operator ends; of a fusion's inputs, for a newer tuple; for want of others;
+# and of an operator that would have run without a side input, or with one that is too old
 POLICY_LATE, POLICY_RATE, POLICY_MEMORY, POLICY_ARRIVALS, POLICY_SELECTIVITY = range(1, 6)
 POLICY_WINDOW, POLICY_WINDOW_AWARE, POLICY_FRONT, POLICY_RANDOM, POLICY_DROP_TAIL, POLICY_OUTDATED = range(6, 12)
-POLICY_REPLACED, POLICY_UNMATCHED = 12, 13
+POLICY_REPLACED, POLICY_UNMATCHED, POLICY_STALE = 12, 13, 14
 UNFUSED = (POLICY_REPLACED, POLICY_UNMATCHED)  # as its query asks: no result is missing
-OWN_RESULT = (POLICY_SELECTIVITY, POLICY_OUTDATED)  # a result of that operator goes, not its way to the next one
+OWN_RESULT = (POLICY_SELECTIVITY, POLICY_OUTDATED, POLICY_STALE)  # of that operator's result, not of its way on
 SHED_POLICIES = (
     "-", "late", "rate", "memory", "arrivals", "selectivity", "window", "window-aware", "front", "random", "drop-tail",
-    "outdated", "replaced", "unmatched",
+    "outdated", "replaced", "unmatched", "stale",
 )  # fmt: skip
 
 # WINDOW states and causes

@@ -25,7 +25,7 @@ SOURCE = {key: key for key in ("at", "type", "max_age_ns", "arrival", "limit", "
 OUTPUT = {"from": "origin", "at": "at", "deadline_ns": "deadline_ns", "qos": "qos"}
 OPERATOR = {"run": "run", "in": "inputs", "side": "side", "cost_ns": "cost_ns", "selectivity": "selectivity"} | {
     "with": "parameters", "kind": "kind", "join": "join", "window": "window", "closes": "closes", "on_late": "on_late",
-    "queue": "queue", "sync": "sync",
+    "queue": "queue", "sync": "sync", "side_rules": "side_rules",
 }  # fmt: skip
 
 

@@ -26,6 +26,7 @@ def losses(analysis: Analysis, output: str) -> tuple[str, ...]:
     units, sources = behind(analysis, system.outputs[output].stream)
     found = [_limited(analysis, system.sources[name]) for name in sorted(sources)]
     found += [_full(analysis, system.units[number]) for number in sorted(units)]
+    found += [text for number in sorted(units) for text in system.units[number].required]
     for name, windows in system.windows.items():
         if any(stage.operator == name for number in units for stage in system.units[number].stages):
             found += [_shed(analysis, shedder) for shedder in system.entry_shedders if name in shedder.windows]

@@ -6,7 +6,7 @@ file.
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from fractions import Fraction
 from graphlib import TopologicalSorter
@@ -18,6 +18,7 @@ from coordinator.calculus.selectivity import ONE, Selectivity, UndeclaredError, 
 from coordinator.guarantee.facts import Facts
 from coordinator.guarantee.window_sources import EntryShedder, Windows, read_entry_shedders, read_windows, whole
 from coordinator.spec.quality import NOTHING, Qos
+from coordinator.units import show_ns
 from protos import plan_document, plan_pb2
 from protos.plan_document import NodeCharges
 
@@ -37,7 +38,7 @@ class Unit:
     """A task unit. `inputs`: streams that trigger it, all of one lineage together if `join`; `exits`: stream to the
     stage that it leaves after; `unsound`: why nothing bounds what it does, or nothing; `queue_bytes`: that may wait for
     it, 0: as the node's memory allows; `sync`: how its inputs are fused; `whole`: of each input whether every tuple of
-    its sources comes by."""
+    its sources comes by; `required`: side inputs without which it sheds its tuple, in words."""
 
     id: int
     node: str
@@ -50,6 +51,7 @@ class Unit:
     queue_bytes: int = 0
     sync: plan_document.Sync | None = None
     whole: tuple[bool, ...] = ()
+    required: tuple[str, ...] = ()
 
     @property
     def name(self) -> str:
@@ -266,7 +268,16 @@ def _unit(plan: Facts, node: str, unit: plan_pb2.Unit, names: Sequence[str], str
         unit.queue_bytes,
         first.sync,
         tuple(_whole(plan, name) for name in first.inputs) if first.sync is not None else (),
+        tuple(each for name in names for each in _required(plan, name)),
     )
+
+
+def _required(plan: Facts, name: str) -> Iterator[str]:
+    rules = plan.graph.operators[name].side_rules
+    for port, rule in rules.items():
+        if rule.shed:
+            age = f" of at most {show_ns(rule.max_age_ns)}" if rule.max_age_ns else ""
+            yield f"{name} sheds a tuple while its side input {port} has no value{age}"
 
 
 def _whole(plan: Facts, stream: str) -> bool:

@@ -223,6 +223,7 @@ def _operator(layout: Layout, operator: Operator) -> plan_document.Operator:
         queue=operator.queue,
         closes=operator.closes,
         sync=operator.sync,
+        side_rules=operator.side_rules,
     )
 
 

@@ -14,6 +14,7 @@ from coordinator.plan.service_curves import CURVES
 from coordinator.spec.cluster import Node
 from coordinator.spec.query import KEEP, Operator
 from protos import plan_pb2
+from protos.plan_document import SideRule
 
 
 def of_node(layout: Layout, node: Node) -> plan_pb2.LocalPlan:
@@ -74,7 +75,7 @@ def _add_operator(layout: Layout, plan: plan_pb2.LocalPlan, operator: Operator) 
         cost_ns=operator.cost_ns,
         inputs=[layout.stream_id[name] for name in layout.ordered_inputs(operator)],
         called=operator.called or (),
-        sides=[plan_pb2.Side(port=port, stream=layout.stream_id[name]) for port, name in operator.side.items()],
+        sides=[_side(layout, operator, port, name) for port, name in operator.side.items()],
         output=layout.stream_id[operator.name],
         join=layout.joins(operator),
         hang_ns=operator.hang_ns,
@@ -85,6 +86,11 @@ def _add_operator(layout: Layout, plan: plan_pb2.LocalPlan, operator: Operator) 
         late=layout_windows.late(layout, operator),
         sync=_sync(operator),
     )
+
+
+def _side(layout: Layout, operator: Operator, port: str, name: str) -> plan_pb2.Side:
+    rule = operator.side_rules.get(port, SideRule())
+    return plan_pb2.Side(port=port, stream=layout.stream_id[name], max_age_ns=rule.max_age_ns, shed=rule.shed)
 
 
 def _sync(operator: Operator) -> plan_pb2.Sync | None:

@@ -121,6 +121,7 @@ def _operator(
         queue=facts.queue,
         cost_from=cost_from,
         sync=facts.sync,
+        side_rules=facts.side_rules,
     )
 
 

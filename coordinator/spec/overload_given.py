@@ -9,11 +9,11 @@ from typing import Any
 
 from coordinator.spec import expressions
 from coordinator.spec.files import yaml_source
-from coordinator.spec.files.query_file import OperatorFile, SourceFile
+from coordinator.spec.files.query_file import MemberFile, OperatorFile, SourceFile
 from coordinator.spec.files.window_file import OnLateFile, WindowFile
 from coordinator.spec.query import GUESS_NS, Operator
 from coordinator.units import LARGEST, counted
-from protos.plan_document import ADD, Limit, OnLate, Pull, Queue, Sync, Window
+from protos.plan_document import ADD, Limit, OnLate, Pull, Queue, SideRule, Sync, Window
 
 DEFAULT_HANG_NS = 10**9
 KEEP_WITHIN = 16  # tuples of each input that may wait to be fused
@@ -136,6 +136,12 @@ def sync(given: OperatorFile) -> Sync | None:
     by_stamp = given.sync.within is not None
     keep = given.sync.keep or KEEP_WITHIN if by_stamp else 1
     return Sync(within_ns=given.sync.within, timeout_ns=given.sync.timeout or 0, keep=keep)
+
+
+def side_rules(given: MemberFile) -> dict[str, SideRule]:
+    """By port, of side inputs that may be too old, or without which a tuple is shed."""
+    rules = {port: SideRule(max_age_ns=one.max_age or 0, shed=one.absent == "shed") for port, one in given.side.items()}
+    return {port: rule for port, rule in rules.items() if rule != SideRule()}
 
 
 def plain(parameters: Mapping[str, Any]) -> dict[str, Any]:

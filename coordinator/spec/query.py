@@ -11,7 +11,7 @@ from coordinator.spec.arrivals import Arrival
 from coordinator.spec.files import yaml_source
 from coordinator.spec.files.query_file import SelectivityFile
 from coordinator.spec.quality import NOTHING, Qos
-from protos.plan_document import ADD, CostOrigin, Limit, OnLate, Pull, QueryPart, Queue, Sync, Window
+from protos.plan_document import ADD, CostOrigin, Limit, OnLate, Pull, QueryPart, Queue, SideRule, Sync, Window
 
 KEEP = "keep"
 GIVEN = ""  # a type that a source leaves to the function or the timer that it runs
@@ -82,6 +82,7 @@ class Operator:
     queue: Queue | None = None
     cost_from: CostOrigin | None = None
     sync: Sync | None = None
+    side_rules: Mapping[str, SideRule] = field(default_factory=dict)
 
     @property
     def is_windowed(self) -> bool:

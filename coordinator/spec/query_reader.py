@@ -134,7 +134,7 @@ def _operator(
         member.run,
         inputs,
         ports,
-        member.side,
+        {port: one.from_ for port, one in member.side.items()},
         cost_ns,
         member.selectivity,
         tuple(dict.fromkeys(given.nodes)) if given.nodes else None,
@@ -146,4 +146,5 @@ def _operator(
         given.memory or 0,
         given.state,
         cost_from=origin,
+        side_rules=overload_given.side_rules(member),
     )

@@ -72,6 +72,11 @@ class Fusion:
         self._number = 0
         self._since_ns = 0  # of kind `all`: when the first tuple since the last firing came
 
+    @property
+    def times_out(self) -> bool:
+        """Whether what waits fires before long in any case."""
+        return self._sync.timeout_ns > 0
+
     def __len__(self) -> int:
         """Tuples that wait."""
         return len(self._came)
@@ -118,13 +123,9 @@ class Fusion:
                 ends += self._dropped([first], POLICY_UNMATCHED)
         return ends
 
-    def stop(self) -> list[Lineage]:
-        """The plan is unloaded. Returns what waited."""
-        waiting = [held.lineage for held in self._came.values()]
-        self._came.clear()
-        for ports in self._ports:
-            ports.clear()
-        return waiting
+    def stop(self) -> list[FusionEnd]:
+        """The plan is unloaded: nothing that waits is matched any more."""
+        return self._dropped(list(self._came.values()), POLICY_UNMATCHED)
 
     # -- sets
 
@@ -163,8 +164,8 @@ class Fusion:
         return waiting[place] if place < len(waiting) else None
 
     def _partial(self, first: Held) -> tuple[Held | None, ...]:
-        """The set that fires on timeout, with the tuple that came first. Of each other input, in their order, it has the
-        tuple next to that one in time that leaves it within the tolerance, of two the older; of kind `all` any."""
+        """The set that fires on timeout, with the tuple that came first. Of each other input, in their order, it has
+        the tuple next to that one in time that leaves it within the tolerance, of two the older; of kind `all` any."""
         if not self._sync.by_stamp:
             return tuple(waiting[0] if waiting else None for waiting in self._ports)
         least_ns = most_ns = first.stamp_ns

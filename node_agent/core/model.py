@@ -309,24 +309,30 @@ Calls = Mapping[int, tuple[Call, bool]]
 
 
 class SideSlot:
-    """The newest value of a side input of one operator; None before the first.
+    """The newest value of a side input of one operator; None before the first. origin_ns: it is not older than that.
 
     heir: the slot of a newer plan, which gets the value as well until it has one of its own (`own`).
     """
 
-    __slots__ = ("operator_id", "own", "port", "successor", "value")
+    __slots__ = ("operator_id", "origin_ns", "own", "port", "rule", "successor", "value")
 
-    def __init__(self, operator_id: int, port: str) -> None:
-        self.operator_id, self.port = operator_id, port
+    def __init__(self, operator_id: int, port: str, rule: plans.SideRule) -> None:
+        self.operator_id, self.port, self.rule = operator_id, port, rule
         self.value: object = None
+        self.origin_ns = 0
         self.successor: SideSlot | None = None
         self.own = False
 
-    def put(self, value: object) -> None:
+    def put(self, value: object, origin_ns: int) -> None:
         """It has arrived."""
-        self.value, self.own, successor = value, True, self.successor
+        self.value, self.origin_ns, self.own, successor = value, origin_ns, True, self.successor
         while successor is not None and not successor.own:
-            successor.value, successor = value, successor.successor
+            successor.value, successor.origin_ns, successor = value, origin_ns, successor.successor
+
+    def at(self, now_ns: int) -> object:
+        """The value that an operator gets which starts now; None where there is none, or it may be too old."""
+        max_age_ns = self.rule.max_age_ns
+        return None if max_age_ns and now_ns - self.origin_ns > max_age_ns else self.value
 
 
 class Exit:
@@ -360,7 +366,10 @@ class Step:
         self.operator_id, self.cost_ns, self.join = operator.id, operator.cost_ns, operator.join
         self.call, self.bare, self.plain = call, plain, plain
         self.late: LateRule | None = None
-        self.sides: tuple[SideSlot, ...] = tuple(SideSlot(operator.id, port) for port, _ in operator.sides)
+        rules = operator.side_rules or (plans.SideRule(),) * len(operator.sides)
+        self.sides: tuple[SideSlot, ...] = tuple(
+            SideSlot(operator.id, port, rule) for (port, _), rule in zip(operator.sides, rules, strict=True)
+        )
         self.exit: Exit | None = None
         self.collects: WindowPort | None = None
         self.police: ResultPolice | None = None
@@ -572,6 +581,17 @@ class CompiledPlan:
     def ready(self) -> int:
         """Queued jobs."""
         return sum(len(unit.queue) for unit in self.units)
+
+    @property
+    def fuses(self) -> bool:
+        """Whether tuples may wait to be fused."""
+        return any(isinstance(join, FusionHead) for join in self.joins)
+
+    @property
+    def awaited(self) -> int:
+        """Of `waiting` what a draining plan waits for: not the last tuples of inputs that others no longer follow."""
+        joins = (join for join in self.joins if not isinstance(join, FusionHead) or join.waiting.times_out)
+        return sum(len(join.waiting) for join in joins)
 
     @property
     def waiting(self) -> int:

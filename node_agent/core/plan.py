@@ -94,6 +94,15 @@ class Window:
 
 
 @dataclass(frozen=True, slots=True)
+class SideRule:
+    """Of a side input: a value that may be older than max_age_ns is none, 0: of any age; shed: a tuple without a value
+    is shed."""
+
+    max_age_ns: int = 0
+    shed: bool = False
+
+
+@dataclass(frozen=True, slots=True)
 class Sync:
     """How an operator's inputs are fused. by_stamp: stamps at most within_ns apart, of at most `keep` tuples of each
     input that wait; else every input once. timeout_ns: then what is there fires; 0: it never does."""
@@ -161,6 +170,7 @@ class Operator:
     window: Window | None = None  # its output stream is admitted, as source `window.source`
     closes: int = 0  # makes the results of that operator's windows
     late: Late | None = None
+    side_rules: tuple[SideRule, ...] = ()  # of `sides`, in their order; none: values of any age
     sync: Sync | None = None  # with `join`: its inputs are fused, not joined by lineage
 
 

@@ -102,6 +102,7 @@ class Runtime:
         self._measure_ns = 0  # when an instance is to be measured again
         self._skip = self._turn = 0  # how many go before it: all in turn, also where few come after a pause
         self._units = 1
+        self._fuses = False  # what has arrived may have brought timers forward
 
     def attach(self, acceptor: Acceptor) -> None:
         """Serve the data socket."""
@@ -113,6 +114,7 @@ class Runtime:
         self.pulled.look_up()
         self._tick_ns = 0
         self._units = max(1, sum(len(loaded.units) for loaded in self.plans.by_loaded))
+        self._fuses = any(loaded.fuses for loaded in self.plans.by_loaded)
 
     def add_plan(self, deployed: Deployed, routes: tuple[tuple[int, str, str], ...], routed: int = 0) -> str:
         """After a plan was loaded. routed: the epoch of the deployment that the routes are of. Returns why it cannot
@@ -264,7 +266,7 @@ class Runtime:
         self.outbox.flush(at_ns)
         if self.acceptor is not None:
             self.acceptor.flush(at_ns)
-        if at_ns >= self._tick_ns:
+        if at_ns >= (self._due_ns() if self._fuses else self._tick_ns):
             self.tick(at_ns)
         if refusals.held:
             self._tick_ns = min(self._tick_ns, refusals.due_ns)

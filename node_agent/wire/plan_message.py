@@ -202,6 +202,7 @@ def _operator(o: plan_pb2.Operator) -> core.Operator:
         cost_ns=o.cost_ns,
         sub_deadline_ns=o.sub_deadline_ns,
         sides=tuple((side.port, side.stream) for side in o.sides),
+        side_rules=_side_rules(o),
         join=o.join,
         hang_ns=o.hang_ns or 1_000_000_000,
         with_json=o.with_json or "{}",
@@ -213,6 +214,14 @@ def _operator(o: plan_pb2.Operator) -> core.Operator:
         late=overload_message.late(o.name, o.late) if o.HasField("late") else None,
         sync=_sync(o.name, o.sync) if o.HasField("sync") else None,
     )
+
+
+def _side_rules(o: plan_pb2.Operator) -> tuple[core.SideRule, ...]:
+    """None where values of any age count and no tuple needs one."""
+    for side in o.sides:
+        _duration(f"operator {o.name}", f"the age of its side input {side.port}", side.max_age_ns)
+    found = tuple(core.SideRule(side.max_age_ns, side.shed) for side in o.sides)
+    return found if any(each != core.SideRule() for each in found) else ()
 
 
 def _sync(name: str, given: plan_pb2.Sync) -> core.Sync:

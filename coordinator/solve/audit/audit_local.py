@@ -13,7 +13,7 @@ from coordinator.plan.service_curves import CURVES
 from coordinator.solve.audit.audit_overload import onward, overload
 from coordinator.spec.catalog import BUILTIN
 from protos import plan_pb2
-from protos.plan_document import Operator, Plan, Pull
+from protos.plan_document import Operator, Plan, Pull, SideRule
 
 VERSION = 1  # of local plans
 LARGEST_EXITS = 4
@@ -80,6 +80,7 @@ def _operators(plan: Plan, node: str, local: plan_pb2.LocalPlan) -> list[str]:
             or list(operator.inputs) != [ids[one] for one in stated.inputs]
             or list(operator.called) != list(stated.called or ())
             or {side.port: side.stream for side in operator.sides} != {p: ids[s] for p, s in stated.side.items()}
+            or any(_rule(side) != stated.side_rules.get(side.port, SideRule()) for side in operator.sides)
             or operator.cost_ns != stated.cost_ns
             or operator.output != stated.stream
             or operator.join != stated.join
@@ -103,6 +104,10 @@ def _installed(plan: Plan, local: plan_pb2.LocalPlan) -> list[str]:
     stated = [known[run] for run in sorted(runs) if run in known]
     held = [(each.run, each.version, each.code) for each in local.installed]
     return [] if held == stated else ["the operators that it needs installed are not those that the plan was made for"]
+
+
+def _rule(side: plan_pb2.Side) -> SideRule:
+    return SideRule(max_age_ns=side.max_age_ns, shed=side.shed)
 
 
 def _same_sync(operator: plan_pb2.Operator, stated: Operator) -> bool:

@@ -1,4 +1,4 @@
-"""The shape of what query.yaml says about fusing the inputs of an operator, as pydantic models."""
+"""The shape of what query.yaml says about fusing inputs, and about how old side inputs may be, as pydantic models."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ from pydantic.json_schema import JsonSchemaValue
 from pydantic_core import CoreSchema
 
 from coordinator.errors import MistakeError
-from coordinator.spec.files.quantities import Duration, DurationOrZero, Strict
+from coordinator.spec.files.quantities import Duration, DurationOrZero, Name, Strict
 
 ALL = "all"
 
@@ -43,6 +43,30 @@ class SyncFile(Strict):
                 "keep_without_within", "has a 'keep', but of each input only the latest waits", "remove 'keep:'"
             )
         return self
+
+
+class SideFile(Strict):
+    """`from`: the stream whose latest value the operator reads. `max_age`: a value that may be older as the operator
+    starts counts as absent. `absent`: without a value the operator gets `none`, or the tuple is `shed`."""
+
+    from_: Name = Field(alias="from")
+    max_age: Duration | None = None
+    absent: Literal["none", "shed"] = "none"
+
+
+def _stream(value: object) -> object:
+    """`ego: O1` is short for `ego: {from: O1}`."""
+    return {"from": value} if isinstance(value, str) else value
+
+
+class _NameOr:
+    """In the JSON Schema, a value may also be a name."""
+
+    def __get_pydantic_json_schema__(self, core: CoreSchema, handler: GetJsonSchemaHandler) -> JsonSchemaValue:
+        return {"anyOf": [{"type": "string"}, handler(core)]}
+
+
+Side = Annotated[SideFile, BeforeValidator(_stream), _NameOr()]
 
 
 def _word(value: object) -> object:

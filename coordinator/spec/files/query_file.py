@@ -20,14 +20,14 @@ from pydantic.json_schema import JsonSchemaValue
 from pydantic_core import CoreSchema, PydanticKnownError
 
 from coordinator.errors import MistakeError
-from coordinator.spec.files.fusion_file import Sync
+from coordinator.spec.files.fusion_file import Side, Sync
 from coordinator.spec.files.quantities import NAME, Count, Duration, DurationOrZero, Memory, Name, Place, Places, Strict
 from coordinator.spec.files.window_file import OnLateFile, OverloadOfOperator, OverloadOfSource
 from coordinator.units import show_ns
 
 NOT_YET = {
-    "within": "write 'sync: {within: 50 ms}' for one tuple of each input, or 'window: {time: 50 ms}' with 'on:' for "
-    "all pairs that agree in a field"
+    "within": "a fusion or a window says how far apart tuples may be; write 'sync: {within: 50 ms}' for one of each "
+    "input, or 'window: {time: 50 ms}' with 'on:' for all pairs"
 }
 
 
@@ -192,7 +192,7 @@ class MemberFile(Strict):
 
     run: str
     cost: Duration | None = None
-    side: dict[str, Name] = Field(default={})
+    side: dict[str, Side] = Field(default={})
     selectivity: SelectivityFile | None = None
     with_: dict[str, Any] = Field(default={}, alias="with")
     hang: Duration | None = None
@@ -220,7 +220,7 @@ class OperatorFile(OverloadOfOperator):
     run: str | None = None
     chain: str | list[Member] | None = None
     in_: Streams = Field(alias="in")
-    side: dict[str, Name] = Field(default={})
+    side: dict[str, Side] = Field(default={})
     cost: Duration | None = None
     selectivity: SelectivityFile | None = None
     nodes: list[Place] | None = None

@@ -41,6 +41,9 @@ def face(operator: Operator, catalog: Catalog) -> Face:
         ("forbid_streams", pairs, f"forbid_streams {json.dumps(sorted(map(list, pairs)))}"),
         ("side", tuple(sorted(operator.side)), f"side inputs {', '.join(sorted(operator.side)) or 'none'}"),
     ]
+    for port, rule in sorted(operator.side_rules.items()):
+        said = _text(json_shape.write(rule))
+        parts.append((f"side.{port}", said, f"side input {port} {said}"))
     parts += _overload(operator)
     if installed is None or (installed.variadic and not operator.is_windowed):  # it is told what its inputs are called
         names = operator.inputs if operator.called is None else operator.called

@@ -68,6 +68,7 @@ from protos.records import (
     POLICY_OUTDATED,
     POLICY_RATE,
     POLICY_SELECTIVITY,
+    POLICY_STALE,
     RECORD_BYTES,
     beside_decision,
 )  # fmt: skip
@@ -158,8 +159,8 @@ class Engine:
         return loaded
 
     def unload(self, loaded: CompiledPlan, at_ns: int) -> None:
-        """Forget a plan. Tuples that are still queued or waiting are lost (stopped); normally it has drained.
-        Open windows that no newer plan inherits are abandoned."""
+        """Forget a plan. Tuples that are still queued or wait for a join are lost (stopped); normally it has drained.
+        What waits to be fused is unmatched. Open windows that no newer plan inherits are abandoned."""
         for windowed, event in self.windows.unload(loaded):
             self.ledger.window(at_ns, windowed, self.windows.epoch, event)
         for unit in loaded.units:
@@ -167,8 +168,7 @@ class Engine:
                 self._lose(at_ns, unit, job.lineage, CAUSE_STOPPED)
         for join in loaded.joins:
             if isinstance(join, FusionHead):
-                for lineage in join.waiting.stop():
-                    self._lose(at_ns, join.unit, lineage, CAUSE_STOPPED)
+                self._apply_fusion(at_ns, join.unit, join.waiting.stop())
             else:
                 self._apply_joins(at_ns, joins.stopped(join))
         self.windows.forget(loaded)
@@ -456,6 +456,10 @@ class Engine:
         self._shed_result(at_ns, unit, lineage, POLICY_LATE, late.before, slot)
         return None
 
+    def shed_stale(self, at_ns: int, unit: Unit, step: Step, lineage: Lineage, slot: int = 0) -> None:
+        """An operator of the running instance would start on that tuple without a side input that it needs."""
+        self._shed_result(at_ns, unit, lineage, POLICY_STALE, step.operator_id, slot)
+
     def _shed_outdated(self, at_ns: int, exit_: Exit, lineage: Lineage, slot: int) -> None:
         """A result of the running instance that its outputs can have too late only."""
         job = self.ready.running
@@ -533,7 +537,7 @@ class Engine:
 
     def _spread(self, at_ns: int, route: Route, lineage: Lineage, payload: object) -> None:
         for side in route.sides:  # before any release of the same instant
-            side.put(payload)
+            side.put(payload, lineage[4])
             self.ledger.absorbed(at_ns, route, side, lineage)
         for unit in route.units if not route.stream_shedders else self._past_shedders(at_ns, route, lineage):
             self.release(at_ns, unit, lineage, payload)

@@ -83,5 +83,5 @@ class Deployed:
 
     def drained(self, at_ns: int) -> bool:
         """Nothing of this plan is left here, and nothing is on its way."""
-        empty = not (self.ready or self.loaded.waiting or self.held)
+        empty = not (self.ready or self.loaded.awaited or self.held)
         return empty and at_ns - self.arrived_ns >= self.quiet_ns()

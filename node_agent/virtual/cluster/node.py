@@ -214,7 +214,7 @@ class VirtualNode:
         self._listens = not deployed.engine_slot.engine.batching
         beats = any(source.beat_ns or source.pull is not None for source in plan.sources)
         self._timed = self._timed or bool(deployed.loaded.windows) or beats
-        self._timed |= any(operator.sync is not None for operator in plan.operators)
+        self._timed |= deployed.loaded.fuses
         self._hook(deployed)
         why = runtime.add_plan(deployed, routes)
         if why:

@@ -137,7 +137,7 @@ def test_sets_are_those_of_the_definition_and_every_tuple_ends_once(seed: int) -
         assert len(fusion) == len(definition.waiting) <= ports * (sync.keep if sync.by_stamp else 1)
         assert fusion.due_ns is None or fusion.due_ns > at_ns  # what was due has ended
         ended += [each for _, numbers in expected for each in numbers if each is not None]
-    ended += [lineage[2] for lineage in fusion.stop()]
+    ended += [number for _, numbers in told(fusion.stop()) for number in numbers]
     assert sorted(each for each in ended if each) == [n for n, (_, p, _) in enumerate(arrivals, start=1) if p < ports]
     assert len(fusion) == 0 and fusion.due_ns is None
 

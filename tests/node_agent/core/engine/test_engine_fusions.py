@@ -1,16 +1,27 @@
 """Event stories of fusions: what fires, under which lineage, and how every input ends."""
 
+from dataclasses import replace
+
 import pytest
 
 from node_agent.core import plan as plans
-from node_agent.core.engine.events import Admitted, Command, Drained, Ended, Expired, Finished, ScenarioRunner, Start
+from node_agent.core.engine.events import (
+    Admitted,
+    Command,
+    Committed,
+    Drained,
+    Ended,
+    Expired,
+    Finished,
+    Prepared,
+    ScenarioRunner,
+    Start,
+)
 from node_agent.core.policies import policy
 from protos import records
 from protos.records import (
-    CAUSE_STOPPED,
     POLICY_REPLACED,
     POLICY_UNMATCHED,
-    Lost,
     Merged,
     Output,
     Ran,
@@ -131,11 +142,30 @@ def test_a_tuple_without_near_others_fires_alone_on_timeout() -> None:
 
 
 @pytest.mark.parametrize("sync", [ALL, NEAR])
-def test_what_waits_when_the_plan_is_unloaded_is_lost(sync: plans.Sync) -> None:
+def test_what_waits_when_the_plan_is_unloaded_is_unmatched(sync: plans.Sync) -> None:
+    """No timeout: a draining plan does not wait for it."""
     story = fused(sync)
     comes(story, 5, CAMERA, 1)
+    assert (story.loaded.waiting, story.loaded.awaited) == (1, 0)
     story.handle(Drained(9, 1))
-    assert [(lost.source, lost.seq, lost.cause) for lost in facts(story, Lost)] == [(CAMERA, 1, CAUSE_STOPPED)]
+    assert [(shed.source, shed.seq, shed.policy) for shed in facts(story, Shed)] == [(CAMERA, 1, POLICY_UNMATCHED)]
+
+
+def test_a_draining_plan_waits_for_timeouts() -> None:
+    story = fused(ALL_OR_50)
+    comes(story, 5, CAMERA, 1)
+    assert (story.loaded.waiting, story.loaded.awaited) == (1, 1)
+
+
+def test_what_waits_stays_with_its_plan() -> None:
+    story = fused(ALL)
+    comes(story, 5, CAMERA, 1)
+    story.handle(Prepared(6, replace(story.loaded.plan, hash=2, epoch=4)))
+    story.handle(Committed(7, 2))
+    assert comes(story, 8, LIDAR, 1) == []
+    story.handle(Drained(9, 1))
+    assert [(shed.source, shed.policy) for shed in facts(story, Shed)] == [(CAMERA, POLICY_UNMATCHED)]
+    assert started(comes(story, 10, CAMERA, 2)) == [((LIDAR, 1), ("1/2", "2/1"))]
 
 
 def test_records_of_a_fusion_are_of_kinds_that_readers_know() -> None:
