@@ -222,7 +222,7 @@ class Limit:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Source:
-    """forbid_streams: pairs of nodes between which its stream may not go."""
+    """forbid_streams: pairs of nodes between which its stream may not go. max_bytes: of a payload; 0: not declared."""
 
     id: int
     at: str
@@ -233,6 +233,7 @@ class Source:
     forbid_streams: tuple[tuple[str, str], ...]
     limit: Limit | None = omitted()
     on_full: str = omitted("refuse")
+    max_bytes: int = omitted(0)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -288,7 +289,7 @@ class Queue:
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Operator:
     """kind: map, join or union: what triggers it. inputs trigger it; side inputs do not. nodes: those it may be on;
-    None: all. hang_ns: an instance that runs longer ends its runtime."""
+    None: all. hang_ns: an instance that runs longer ends its runtime. max_bytes: of a result as declared, 0: not."""
 
     id: int
     run: str
@@ -312,6 +313,7 @@ class Operator:
     on_late: OnLate | None = omitted()
     queue: Queue | None = omitted()
     closes: str = omitted("")
+    max_bytes: int = omitted(0)
 
     @property
     def declared(self) -> Selectivity:
@@ -342,10 +344,11 @@ class Output:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Stream:
-    """What a source or an operator produces. type: of its codec."""
+    """What a source or an operator produces. type: of its codec. max_bytes: of a payload; 0: as fits one frame."""
 
     id: int
     type: str
+    max_bytes: int = omitted(0)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

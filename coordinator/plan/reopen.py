@@ -58,6 +58,7 @@ def query(plan: Plan, file: yaml_source.Source) -> Query:
             ("sources", name),
             facts.limit,
             facts.on_full,
+            facts.max_bytes,
         )
         for name, facts in graph.sources.items()
     )
@@ -119,6 +120,7 @@ def _operator(
         on_late=facts.on_late,
         queue=facts.queue,
         cost_from=cost_from,
+        max_bytes=facts.max_bytes,
     )
 
 

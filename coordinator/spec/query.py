@@ -20,7 +20,8 @@ GUESS_NS = 10**6
 
 @dataclass(frozen=True)
 class Source:
-    """Tuples enter at node `at`; `max_age_ns` 0: any age; `on_full`: what happens while the node's queues are full."""
+    """Tuples enter at node `at`; `max_age_ns` 0: any age; `on_full`: what happens while the node's queues are full;
+    `max_bytes`: of a payload, 0: not declared."""
 
     name: str
     at: str
@@ -31,6 +32,7 @@ class Source:
     keys: tuple[object, ...]
     limit: Limit | None = None
     on_full: str = "refuse"
+    max_bytes: int = 0
 
     @property
     def burst(self) -> int:
@@ -50,7 +52,7 @@ class Operator:
     run, None: anywhere, less `barred`; `keys`: where it stands; `memory_bytes`: of the state it keeps; `state`: `keep`
     or `fresh`, of one that stays where it is when the plan changes; `called`: what its own query calls its inputs,
     None: as they are. A window operator is two: one with a `window` that collects tuples, and the one that `closes` it,
-    under the user's name. `cost_from`: None: the cost is as declared."""
+    under the user's name. `cost_from`: None: the cost is as declared. `max_bytes`: of a result, 0: not declared."""
 
     name: str
     run: str
@@ -73,6 +75,7 @@ class Operator:
     on_late: OnLate | None = None
     queue: Queue | None = None
     cost_from: CostOrigin | None = None
+    max_bytes: int = 0
 
     @property
     def is_windowed(self) -> bool:

@@ -36,7 +36,8 @@ def load(path: Path, edit: yaml_source.Edit | None = None) -> Query:
         arrival = arrivals.tolerated(arrivals.read(given.arrival, file, keys), given.tolerance)
         forbidden, limit = tuple(given.forbid_streams), overload_given.limit(given, file, keys)
         max_age_ns = given.max_age or 0
-        sources.append(Source(name, given.at, given.type, arrival, max_age_ns, forbidden, keys, limit, given.on_full))
+        size, full = given.max_size or 0, given.on_full
+        sources.append(Source(name, given.at, given.type, arrival, max_age_ns, forbidden, keys, limit, full, size))
     operators = [one for name, given in shape.operators.items() for one in _operators(name, given, file)]
     outputs = [_output(name, given, file) for name, given in shape.outputs.items()]
     _unique(file, [*sources, *operators])
@@ -141,4 +142,5 @@ def _operator(
         given.memory or 0,
         given.state,
         cost_from=origin,
+        max_bytes=given.max_size or 0,
     )

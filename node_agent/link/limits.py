@@ -7,6 +7,9 @@ TUPLE_OVERHEAD_BYTES = 5  # tag and length of one tuple in a Batch
 TUPLE_FIELDS_BYTES = 128  # of a Tuple beside its payload: at most this
 MAX_PAYLOAD_BYTES = MAX_FRAME_BYTES - BATCH_OVERHEAD_BYTES - TUPLE_OVERHEAD_BYTES - TUPLE_FIELDS_BYTES
 
+MAX_MESSAGE_BYTES = 8 << 20  # the most that a query may declare for the payloads of a stream
+MESSAGE_HEAD_BYTES = 1024  # of a payload's encoding that `max_size` does not count: at most this
+
 
 class LinkError(Exception):
     """The peer broke the link's rules: close this connection, count `counter`, go on with all else."""

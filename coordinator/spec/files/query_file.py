@@ -17,7 +17,18 @@ from pydantic.json_schema import JsonSchemaValue
 from pydantic_core import CoreSchema
 
 from coordinator.errors import MistakeError
-from coordinator.spec.files.quantities import NAME, Count, Duration, DurationOrZero, Memory, Name, Place, Places, Strict
+from coordinator.spec.files.quantities import (
+    NAME,
+    Count,
+    Duration,
+    DurationOrZero,
+    Memory,
+    Name,
+    Payload,
+    Place,
+    Places,
+    Strict,
+)
 from coordinator.spec.files.window_file import OnLateFile, OverloadOfOperator, OverloadOfSource
 
 NOT_YET = {"within": "a window says how far apart tuples may be; write 'window: {time: 50 ms}' with 'on:' instead"}
@@ -62,12 +73,14 @@ class ArrivalFile(Strict):
 
 
 class SourceFile(OverloadOfSource):
-    """`at`: the node where tuples enter; `type`: codec; `tolerance`: how much later than its arrivals say a tuple may
-    come (of bursts a tenth of their period, unless given); `forbid_streams`: pairs of nodes, from and to, that it may
-    not take."""
+    """`at`: the node where tuples enter; `type`: codec (json, bytes, numpy, arrow, or a registered message);
+    `max_size`: the most that a payload may have, 1 MiB unless given; `tolerance`: how much later than its arrivals say
+    a tuple may come (of bursts a tenth of their period, unless given); `forbid_streams`: pairs of nodes, from and to,
+    that it may not take."""
 
     at: Place
     type: str
+    max_size: Payload | None = None
     arrival: ArrivalFile
     max_age: Duration | None = None
     tolerance: DurationOrZero | None = None
@@ -129,7 +142,8 @@ Member = Annotated[MemberFile, BeforeValidator(_member), _StringOr()]
 
 class OperatorFile(OverloadOfOperator):
     """One operator (`run`), or with a name like `O7..O21` a run of them (`chain`). `nodes`: where it may run, less
-    `forbid_nodes`; `memory`: the state that each of them keeps; `state`: what becomes of it where a new plan leaves the
+    `forbid_nodes`; `memory`: the state that each of them keeps; `max_size`: the most that a result may have; `state`:
+    what becomes of it where a new plan leaves the
     operator in its place."""
 
     run: str | None = None
@@ -141,6 +155,7 @@ class OperatorFile(OverloadOfOperator):
     nodes: list[Place] | None = None
     forbid_nodes: list[Place] = Field(default=[])
     memory: Memory | None = None
+    max_size: Payload | None = None
     with_: dict[str, Any] = Field(default={}, alias="with")
     hang: Duration | None = None
     state: Literal["keep", "fresh"] = "keep"

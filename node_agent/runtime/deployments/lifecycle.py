@@ -43,7 +43,6 @@ from protos import records
 
 MOST_PLANS = 8
 LEAST_JOBS = 1024  # that a lane may queue; at most, what would fill the node's memory without any payload
-DEFAULT_BYTES = 64 << 20  # of queued payloads, where no plan says
 FACT_STATES = {
     PREPARED: records.STATE_PREPARED,
     COMMITTED: records.STATE_COMMITTED,
@@ -65,7 +64,7 @@ class Plans:
         self.by_stamp: dict[int, Deployed] = {}  # by the first eight bytes of the hash, as tuples carry it
         self.by_loaded: dict[CompiledPlan, Deployed] = {}
         self.emulating = False  # every instance is told to the meter
-        self.limit_bytes = DEFAULT_BYTES  # of queued payloads of all plans: the most that one of them allows
+        self.limit_bytes = loading.DEFAULT_BYTES  # of queued payloads of all plans: the most that one of them allows
         self.memory_full: Callable[[], bool] = _never
         self.policies: Policies = installed
         self.on_plans_changed: Callable[[], None] = (
@@ -316,7 +315,7 @@ class Plans:
         """Rebuilds the lookup tables after the set of plans or a plan's state changed."""
         plans = self.by_hash.values()
         self.emulating = self.meter.always or any(cost.emulate_ns > 0 for cost in self.meter.costs.values())
-        self.limit_bytes = max((each.plan.memory_bytes for each in plans), default=0) or DEFAULT_BYTES
+        self.limit_bytes = max((each.plan.memory_bytes for each in plans), default=0) or loading.DEFAULT_BYTES
         for engine_slot in self.engine_slots:
             engine_slot.engine.limit_to(max(LEAST_JOBS, self.limit_bytes // JOB_BYTES))
         self._sources = {

@@ -27,6 +27,8 @@ from node_agent.wire.plan_message import reading
 from protos import plan_pb2
 from protos.records import stamp_of
 
+DEFAULT_BYTES = 64 << 20  # of queued payloads, where no plan says
+
 
 @dataclass(slots=True)
 class LoadedCode:
@@ -68,11 +70,12 @@ def make(plan: core.Plan, registry: Registry, base: CompiledPlan | None) -> Incr
             yield
     except OperatorError as error:
         raise PlanError.within(error) from None
+    _check_memory(plan)
     if base is not None:
         yield from _inherit(code, plan, base)
     try:
         for stream in plan.streams:
-            code.codecs[stream.id] = registry.codecs.get(stream.codec)
+            code.codecs[stream.id] = registry.codecs.get(stream.codec, stream.max_bytes)
             yield
     except UnknownCodecError as error:
         raise PlanError.within(error) from None
@@ -93,6 +96,19 @@ def make(plan: core.Plan, registry: Registry, base: CompiledPlan | None) -> Incr
                 raise PlanError.within(error, f"{operator.name}, where it is late") from None
             yield
     return code
+
+
+def _check_memory(plan: core.Plan) -> None:
+    """One payload of each stream fits what may be queued. Raises PlanError."""
+    memory = plan.memory_bytes or DEFAULT_BYTES
+    for stream in plan.streams:
+        if stream.max_bytes > memory:
+            raise PlanError(
+                "too_large",
+                f"a payload of stream {stream.name} may have {stream.max_bytes} bytes, and the queues of node"
+                f" {plan.node} {memory}: give it more 'memory:' in the cluster file, or declare a smaller 'max_size:'",
+                subject=stream.name,
+            )
 
 
 def _inherit(code: LoadedCode, plan: core.Plan, base: CompiledPlan) -> Incremental[None]:

@@ -33,6 +33,7 @@ from protos.records import (
     REASON_OTHER_CODEC,
     REASON_OTHER_PLAN,
     REASON_STOPPED,
+    REASON_TOO_LARGE,
     REASON_TOO_OLD,
     REASON_UNREADABLE,
     RECEIVED,
@@ -260,7 +261,8 @@ class SourceRole:
         try:
             payload = self.codec.decode(arrived.payload)
         except CodecError as error:
-            return self._refuse(at_ns, lo_ns, hi_ns, REASON_UNREADABLE, str(error))
+            reason = REASON_TOO_LARGE if error.code == "too_large" else REASON_UNREADABLE
+            return self._refuse(at_ns, lo_ns, hi_ns, reason, str(error))
         context.shared.refusals.pressing = True
         context.seqs[source.id] = seq = context.seqs.get(source.id, 0) + 1
         epoch = context.shared.lineage_epoch
