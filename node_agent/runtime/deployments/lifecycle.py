@@ -19,6 +19,7 @@ from node_agent.core.policies import Policy, policy
 from node_agent.core.shedding.memory_limit import JOB_BYTES
 from node_agent.core.shedding.source_admission import inherit_admission
 from node_agent.host.system_disk import SYSTEM_DISK
+from node_agent.link.limits import MAX_FRAME_BYTES, MESSAGE_HEAD_BYTES, TUPLE_FIELDS_BYTES
 from node_agent.operators.hop import UnencodableError
 from node_agent.operators.registry import Registry
 from node_agent.ports import Disk
@@ -42,6 +43,7 @@ from node_agent.wire.punctuation_frames import feeders
 from protos import records
 
 MOST_PLANS = 8
+LARGE_HEAD_BYTES = MESSAGE_HEAD_BYTES + TUPLE_FIELDS_BYTES  # of a large tuple beside its payload, at most
 LEAST_JOBS = 1024  # that a lane may queue; at most, what would fill the node's memory without any payload
 FACT_STATES = {
     PREPARED: records.STATE_PREPARED,
@@ -64,6 +66,7 @@ class Plans:
         self.by_stamp: dict[int, Deployed] = {}  # by the first eight bytes of the hash, as tuples carry it
         self.by_loaded: dict[CompiledPlan, Deployed] = {}
         self.emulating = False  # every instance is told to the meter
+        self.large_bytes = 0  # that the largest tuple takes which any of them declares; 0: none is larger than a frame
         self.limit_bytes = loading.DEFAULT_BYTES  # of queued payloads of all plans: the most that one of them allows
         self.memory_full: Callable[[], bool] = _never
         self.policies: Policies = installed
@@ -315,6 +318,8 @@ class Plans:
         """Rebuilds the lookup tables after the set of plans or a plan's state changed."""
         plans = self.by_hash.values()
         self.emulating = self.meter.always or any(cost.emulate_ns > 0 for cost in self.meter.costs.values())
+        largest = max((stream.max_bytes for each in plans for stream in each.plan.streams), default=0)
+        self.large_bytes = largest + LARGE_HEAD_BYTES if largest > MAX_FRAME_BYTES - LARGE_HEAD_BYTES else 0
         self.limit_bytes = max((each.plan.memory_bytes for each in plans), default=0) or loading.DEFAULT_BYTES
         for engine_slot in self.engine_slots:
             engine_slot.engine.limit_to(max(LEAST_JOBS, self.limit_bytes // JOB_BYTES))

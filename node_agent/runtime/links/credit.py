@@ -20,6 +20,7 @@ SHARE = 16  # parts: a queue of one of them is next to nothing
 NOISE_BYTES = 2 << 20  # by which a process grows and shrinks without its queues
 SINK_SHARE = 8  # the part of the limit that all sinks together may hold
 FIELDS_BYTES = 48  # of a tuple on the wire beside its payload, about
+BESIDE_LARGE = 1 << 16  # bytes of credit, for what goes on while a large tuple is under way
 LEAST_CREDIT = 1 << 16  # bytes, of a source whose tuples are shed here when the queues are full
 
 
@@ -121,7 +122,23 @@ class Backpressure:
         shed here, so that it is never kept from sending."""
         encoded = FIELDS_BYTES + (self._encoded_16 >> 4)
         granted = share_credit(self.room * encoded, self._most_jobs * encoded, senders)
+        large = self.large_bytes
+        if large and (large > self.plans.limit_bytes or self.takes(large)):  # what can never fit is refused as it comes
+            granted = max(granted, large + BESIDE_LARGE)
         return max(granted, LEAST_CREDIT) if sheds else granted
+
+    @property
+    def large_bytes(self) -> int:
+        """What the largest tuple takes that any plan declares; 0: none is larger than a frame."""
+        return self.plans.large_bytes
+
+    def takes(self, size: int) -> bool:
+        """Whether there is room for a payload of that size."""
+        return self.queue_bytes + size <= self.plans.limit_bytes
+
+    def hold(self, change: int) -> None:
+        """So many more bytes are held, or fewer, of payloads that have not come whole."""
+        self.held_bytes += change
 
     def measure(self, at_ns: int) -> None:
         """Weigh what is queued, and seldom compare the estimate with what the process has grown by. What operators have
