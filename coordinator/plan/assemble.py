@@ -15,7 +15,8 @@ from coordinator.model.progress import relative_gap
 from coordinator.plan import layout_windows, local_plans, policy_choice
 from coordinator.plan.deadline_breakdown import MISSED, guarantee_status
 from coordinator.plan.layout import Layout
-from coordinator.spec import core_assignment, graph, payload_sizes
+from coordinator.spec import core_assignment, graph
+from coordinator.spec.checks import payload_checks
 from coordinator.spec.cluster import Cluster
 from coordinator.spec.query import Operator
 from coordinator.spec.runtime_charges import MEASURED, RuntimeOverhead
@@ -55,7 +56,7 @@ def build(
     would have chosen, where another was used; `incumbent`: what runs already and stays as it is. Raises BadInputError
     where a node's queues could not hold one payload."""
     query, cluster = layout.query, layout.cluster
-    payload_sizes.check_memory(query, cluster, layout.place)
+    payload_checks.check_memory(query, cluster, layout.place)
     named: Literal["sound", "paper", "sqpr"] = model if allocator == "deadline" else "sqpr"
     found = _promised(layout, charges)
     nodes, analysed = found.laid.nodes, found.document

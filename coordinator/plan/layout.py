@@ -13,7 +13,7 @@ from coordinator.model import task_units
 from coordinator.model.problem import deadlines, tuple_cost_ns
 from coordinator.model.routes import Hops
 from coordinator.plan.service_curves import Division
-from coordinator.spec import graph, payload_sizes, windows
+from coordinator.spec import graph, windows
 from coordinator.spec.cluster import Cluster
 from coordinator.spec.query import Operator, Query
 from protos.policies import Chosen
@@ -42,7 +42,7 @@ class Layout:
     @cached_property
     def max_bytes(self) -> dict[str, int]:
         """Of a payload of each stream; 0: not declared."""
-        return payload_sizes.sizes(self.query, self.cluster.catalog)
+        return graph.payload_bytes(self.query, self.cluster.catalog)
 
     @cached_property
     def operator_id(self) -> dict[str, int]:

@@ -7,6 +7,8 @@ from node_agent.host.clock import now_ns
 from node_agent.ports import READABLE, Handler
 
 MOST_EVENTS = 64  # sockets served in one drain
+UNSENT_BYTES = 1 << 16  # that the kernel takes of a link beyond what is on the wire: what comes after waits behind them
+TCP_NOTSENT_LOWAT = 25  # linux/tcp.h
 
 
 class SocketListener:
@@ -47,6 +49,7 @@ class SocketNetwork:
         except OSError:
             end.close()
             raise
+        end.setsockopt(socket.IPPROTO_TCP, TCP_NOTSENT_LOWAT, UNSENT_BYTES)
         return _prompt(end)
 
     def add(self, descriptor: int, handler: Handler, mask: int = READABLE) -> None:

@@ -18,24 +18,24 @@ class LargeTuple:
     """head: the encoded tuple without its payload; tag: what stands before the payload where all is one; parts: of the
     payload, which has `size` bytes. Its length is what it takes on a link, about."""
 
-    __slots__ = ("_parts", "head", "size", "tag")
+    __slots__ = ("head", "parts", "size", "tag")
 
     def __init__(self, head: bytes, tag: bytes, parts: Sequence[bytes | memoryview]) -> None:
         self.head, self.tag = head, tag
-        self._parts = [memoryview(part) for part in parts]
-        self.size = sum(map(len, self._parts))
+        self.parts = [memoryview(part) for part in parts]
+        self.size = sum(map(len, self.parts))
 
     def __len__(self) -> int:
         return len(self.head) + len(self.tag) + self.size
 
     def whole(self) -> bytes:
         """The encoded tuple, for a peer that takes no chunks."""
-        return b"".join((self.head, self.tag, *self._parts))
+        return b"".join((self.head, self.tag, *self.parts))
 
     def chunk(self, offset: int) -> bytes:
         """The part of the payload that begins there."""
         end, at, found = min(offset + CHUNK_BYTES, self.size), 0, []
-        for part in self._parts:
+        for part in self.parts:
             first, last = max(offset - at, 0), min(end - at, len(part))
             if first < last:
                 found.append(part[first:last])

@@ -99,7 +99,8 @@ class Sender(Generic[Tag]):
         self._large_flows: dict[Hashable, int] = {}  # how many of each flow are there
         self._offset = 0  # how much has left of the large tuple that is under way
         self._takes_chunks = False
-        self._large_bytes = 0  # of large tuples, waiting and unacknowledged
+        self.large_bytes = 0
+        """The part of `held_bytes` that is of large tuples."""
         self._again: deque[tuple[int, Encoded, int, Tag]] = deque()  # sent over an earlier connection: link_seq, ...
         self._flight: deque[tuple[int, Encoded, int, Tag]] = deque()  # sent over this connection
         self._flight_bytes = 0
@@ -154,7 +155,7 @@ class Sender(Generic[Tag]):
             flow = self._flow_of(tag)
             self._large_flows[flow] = self._large_flows.get(flow, 0) + 1
             self._large.append((data, give_up_ns, tag))
-            self._large_bytes += size if isinstance(data, LargeTuple) else 0
+            self.large_bytes += size if isinstance(data, LargeTuple) else 0
         else:
             self._waiting.append((data, give_up_ns, tag))
         self.held_bytes += size
@@ -166,8 +167,8 @@ class Sender(Generic[Tag]):
         if len(self) >= self._max_tuples:
             return True
         if isinstance(data, LargeTuple):
-            return self._large_bytes + len(data) > MOST_LARGE_BYTES
-        return self.held_bytes - self._large_bytes + len(data) > self._max_bytes
+            return self.large_bytes + len(data) > MOST_LARGE_BYTES
+        return self.held_bytes - self.large_bytes + len(data) > self._max_bytes
 
     def on_connected(
         self, at_ns: int, boot: int, resume_after: int, credit: int, asks: bool = False, takes_chunks: bool = False
@@ -386,7 +387,7 @@ class Sender(Generic[Tag]):
         """It is held no more."""
         self.held_bytes -= len(data)
         if isinstance(data, LargeTuple):
-            self._large_bytes -= len(data)
+            self.large_bytes -= len(data)
 
     def give_up_all(self, at_ns: int) -> None:
         """The link ends for good (plan stopped, shutdown): every tuple still held is given up."""
@@ -396,7 +397,7 @@ class Sender(Generic[Tag]):
             self._facts.gave_up(at_ns, 0, tag)
         for line in (self._again, self._flight, self._waiting, self._large, self._large_flows):
             line.clear()
-        self._flight_bytes = self.held_bytes = self._large_bytes = self._offset = 0
+        self._flight_bytes = self.held_bytes = self.large_bytes = self._offset = 0
         self._soonest_ns = None
 
     def sweep(self, at_ns: int) -> None:

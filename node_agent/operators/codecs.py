@@ -13,10 +13,10 @@ from json.scanner import make_scanner
 from typing import Any
 
 from node_agent.link.limits import MAX_PAYLOAD_BYTES
-from node_agent.operators.bytes_codec import BYTES
 from node_agent.operators.entry_points import Discover, Offers, installed
+from node_agent.operators.payloads.bytes_codec import BYTES
+from node_agent.operators.payloads.stream_type import Codec, CodecError, UnknownCodecError, sized
 from node_agent.operators.plain_json import check_keys, foreign, left
-from node_agent.operators.stream_type import Codec, CodecError, UnknownCodecError, sized
 from node_agent.problems import UnusableValueError
 
 GROUP = "shimekiri.codecs"
@@ -263,7 +263,7 @@ def _large(name: str) -> Codec:
     if not LARGE[name]:
         return BYTES
     try:
-        found: Codec = import_module(f"node_agent.operators.{name}_codec").codec()
+        found: Codec = import_module(f"node_agent.operators.payloads.{name}_codec").codec()
     except ImportError as error:
         raise UnknownCodecError(
             "unknown_codec",

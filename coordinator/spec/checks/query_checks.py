@@ -5,9 +5,9 @@ from __future__ import annotations
 from collections.abc import Mapping
 from graphlib import CycleError
 
-from coordinator.spec import core_assignment, graph, payload_sizes
+from coordinator.spec import core_assignment, graph
 from coordinator.spec.catalog import Catalog, Installed
-from coordinator.spec.checks import overload_checks
+from coordinator.spec.checks import overload_checks, payload_checks
 from coordinator.spec.cluster import Cluster
 from coordinator.spec.files.yaml_source import nearest
 from coordinator.spec.query import Operator, Query
@@ -29,7 +29,7 @@ def check(query: Query, cluster: Cluster | None) -> Mapping[str, str]:
     query.file.check()
     found = graph.resolved_types(query, catalog)
     overload_checks.check(query, catalog, found)
-    payload_sizes.check(query, found)
+    payload_checks.check(query, found)
     query.file.check()
     return found
 
@@ -108,7 +108,7 @@ def _inputs_fit(query: Query, operator: Operator, installed: Installed) -> None:
 def _nodes_exist(query: Query, cluster: Cluster) -> None:
     core_assignment.check(query, cluster)
     for source in query.sources:
-        known = {*cluster.catalog.codecs, *payload_sizes.LARGE_TYPES}
+        known = {*cluster.catalog.codecs, *payload_checks.LARGE_TYPES}
         if source.type not in known:
             text = f"source '{source.name}' has type '{source.type}', which no node has a codec for"
             query.file.wrong("unknown_codec", (*source.keys, "type"), text, nearest(source.type, known))

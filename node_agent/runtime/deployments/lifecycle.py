@@ -107,7 +107,7 @@ class Plans:
         if plan.hash in self.by_stamp:
             raise PlanError("same_stamp", "another plan has the same first eight bytes of its hash")
         base = self.committed
-        code = yield from loading.make(plan, self.registry, base.loaded if base else None)
+        code = yield from loading.make(plan, self.registry, base.loaded if base else None, self.shared.large)
         engine_slot = self._engine_slot(plan)
         loaded = yield from compiling(plan, code.calls, engine_slot.engine.policy)
         costs = {}

@@ -10,6 +10,7 @@ committed in between, the commit hands over that one's instances; what only the 
 
 from dataclasses import dataclass, field
 from pathlib import Path
+from typing import Any
 
 from google.protobuf.message import DecodeError
 
@@ -18,10 +19,11 @@ from node_agent.core.engine.handover import comparing
 from node_agent.core.incremental import Incremental
 from node_agent.core.model import Call, CompiledPlan
 from node_agent.host.files import plan_files
-from node_agent.operators.codecs import Codec, UnknownCodecError
+from node_agent.operators.codecs import LARGE, Codec, UnknownCodecError
 from node_agent.operators.registry import Registry
 from node_agent.operators.signature import OperatorError
 from node_agent.ports import Disk
+from node_agent.runtime.large_payloads import LARGE_BYTES, LargePayloads, is_large
 from node_agent.wire.plan_error import PlanError
 from node_agent.wire.plan_message import reading
 from protos import plan_pb2
@@ -60,9 +62,11 @@ def read(
     return plan
 
 
-def make(plan: core.Plan, registry: Registry, base: CompiledPlan | None) -> Incremental[LoadedCode]:
-    """Codecs and operators. base: the committed plan, whose instances are taken. Raises PlanError where something is
-    not installed, is not what was planned, or refuses its parameters."""
+def make(
+    plan: core.Plan, registry: Registry, base: CompiledPlan | None, large: LargePayloads
+) -> Incremental[LoadedCode]:
+    """Codecs and operators. base: the committed plan, whose instances are taken. large: counts results. Raises PlanError
+    where something is not installed, is not what was planned, or refuses its parameters, or payloads fit no queue."""
     code = LoadedCode()
     try:
         for identity in plan.installed:
@@ -75,7 +79,7 @@ def make(plan: core.Plan, registry: Registry, base: CompiledPlan | None) -> Incr
         yield from _inherit(code, plan, base)
     try:
         for stream in plan.streams:
-            code.codecs[stream.id] = registry.codecs.get(stream.codec, stream.max_bytes)
+            code.codecs[stream.id] = _counted(registry.codecs.get(stream.codec, stream.max_bytes), large)
             yield
     except UnknownCodecError as error:
         raise PlanError.within(error) from None
@@ -96,6 +100,21 @@ def make(plan: core.Plan, registry: Registry, base: CompiledPlan | None) -> Incr
                 raise PlanError.within(error, f"{operator.name}, where it is late") from None
             yield
     return code
+
+
+def _counted(codec: Codec, large: LargePayloads) -> Codec:
+    """The codec, whose large results are counted as an operator gives them."""
+    if codec.name not in LARGE or codec.most_bytes < LARGE_BYTES:
+        return codec
+    fit = codec.fit
+
+    def counted(value: Any) -> Any:
+        value = fit(value)
+        if is_large(value):
+            large.add(value)
+        return value
+
+    return codec._replace(fit=counted)
 
 
 def _check_memory(plan: core.Plan) -> None:

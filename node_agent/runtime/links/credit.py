@@ -7,6 +7,7 @@ from node_agent.core.shedding.memory_limit import JOB_BYTES, size_estimate
 from node_agent.link.receiver import share_credit
 from node_agent.runtime.context import Shared
 from node_agent.runtime.deployments.lifecycle import Plans
+from node_agent.runtime.large_payloads import LARGE_BYTES, is_large
 from protos.records import COUNTED, FLAG, LOAD, NO_REF, SUM_MASK
 
 EVERY_NS = 1_000_000_000
@@ -26,10 +27,11 @@ LEAST_CREDIT = 1 << 16  # bytes, of a source whose tuples are shed here when the
 
 class Backpressure:
     """Queued bytes are an estimate: jobs, and results that wait in joins, times the mean of what they occupy, which is
-    taken from a part of what arrives and of what is queued. Counting each would cost the hot path
-    more than the figure is worth. A result that several units take is one object and counts once for each of their
-    jobs: too much rather than too little, and what it counts for goes with each job that runs. Links, sinks and bytes
-    that no socket has taken are counted exactly, each what it holds itself.
+    taken from a part of what arrives and of what is queued. Counting each would cost the hot path more than the figure
+    is worth. A result that several units take is one object and counts once for each of their jobs: too much rather
+    than too little, and what it counts for goes with each job that runs. Large payloads are counted exactly, each once
+    (runtime/large_payloads.py). Links, sinks and bytes that no socket has taken are counted exactly, each what it holds
+    itself.
 
     At any estimate: where the process has grown by more than the limit since next to nothing was queued,
     the queues are taken to hold that, and from then on as much more than the estimate as was found.
@@ -54,6 +56,9 @@ class Backpressure:
 
     def arrived(self, size: int, payload: object = None) -> None:
         """A payload of that encoded size came in."""
+        if size >= LARGE_BYTES:
+            self.shared.large.add(payload)
+            return
         self._encoded_16 += size - (self._encoded_16 >> 4)
         self._left -= 1
         if not self._left:
@@ -90,7 +95,7 @@ class Backpressure:
         for deployed in self.plans.by_hash.values():
             if deployed.loaded.joins:
                 jobs += deployed.loaded.waiting
-        other = self.held_bytes + self.shared.unwritten_bytes
+        other = self.held_bytes + self.shared.unwritten_bytes + self.shared.large.bytes
         return jobs * job_bytes + other if jobs else other
 
     @property
@@ -199,11 +204,9 @@ class Backpressure:
         self._turn = (self._turn + WEIGHED_UNITS) % len(units) if len(units) > WEIGHED_UNITS else 0
         found, jobs, weighed = 0, 0, []
         for unit in islice(units, self._turn, self._turn + WEIGHED_UNITS):
-            queued, each = (
-                len(unit.queue),
-                size_estimate(unit.queue[0].payload) + size_estimate(unit.queue[-1].payload) >> 1,
-            )
-            found += each * queued
+            queued, ends = len(unit.queue), (unit.queue[0].payload, unit.queue[-1].payload)
+            each = sum(map(size_estimate, ends)) >> 1
+            found += (sum(size_estimate(payload) for payload in ends if not is_large(payload)) >> 1) * queued
             jobs += queued
             weighed.append((each * queued, each, unit))
         self._queued_weight = found // jobs

@@ -124,7 +124,7 @@ class Outbox:
         except CodecError as error:
             self.shared.note("payloads_unencodable", f"output {output.name}: {error}")
             return
-        data = frames.encode_large(lineage, output.stream, loaded.plan.hash, parts, at_ns=at_ns)
+        data = self._counted(frames.encode_large(lineage, output.stream, loaded.plan.hash, parts, at_ns=at_ns))
         for sink in sinks:
             if sink.codec.name == codec.name and sink.takes(data):
                 sink.deliver(data)
@@ -146,11 +146,19 @@ class Outbox:
                 if len(body) <= CHUNK_BYTES:
                     self._data = frames.encode_tuple(lineage, stream, loaded.plan.hash, body)
                 else:
-                    self._data = frames.encode_large(lineage, stream, loaded.plan.hash, (body,))
+                    self._data = self._counted(frames.encode_large(lineage, stream, loaded.plan.hash, (body,)))
             else:
-                self._data = frames.encode_large(lineage, stream, loaded.plan.hash, codec.parts(payload))
+                parts = codec.parts(payload)
+                self._data = self._counted(frames.encode_large(lineage, stream, loaded.plan.hash, parts))
         self._last = (loaded, stream, lineage, payload)
         return self._data
+
+    def _counted(self, data: bytes | LargeTuple) -> bytes | LargeTuple:
+        """Of what is large the memory counts once, however many links and sinks have it."""
+        if isinstance(data, LargeTuple):
+            for part in data.parts:
+                self.shared.large.add(part)
+        return data
 
     def link_states(self) -> tuple[tuple[str, bool, int, int, int, int], ...]:
         """The links, as in ipc.Status."""

@@ -156,7 +156,7 @@ class PeerLink:
             if sender.connected and self.pending:
                 self._pay(at_ns)
                 more = more or self._write(at_ns)
-        held_bytes = sender.held_bytes + len(sender) * TUPLE_BYTES
+        held_bytes = sender.held_bytes - sender.large_bytes + len(sender) * TUPLE_BYTES  # large ones count elsewhere
         self.backpressure.held_bytes += held_bytes - self._held_bytes
         self._held_bytes = held_bytes
         self._close_if_gone(at_ns)

@@ -71,8 +71,8 @@ class SinkRole:
     def _hold(self, data: bytes | LargeTuple, sign: int = 1) -> None:
         change, load = sign * len(data), self.context.backpressure
         self._bytes += change
-        load.held_bytes += change
-        if isinstance(data, bytes):  # large ones are few, and leave no less for the small ones of others
+        if isinstance(data, bytes):  # large ones are few, and counted elsewhere, each once
+            load.held_bytes += change
             load.sink_bytes += change
 
     def close(self) -> None:

@@ -96,11 +96,11 @@ def two_nodes(max_bytes: int, memory_b: int = 64 << 20) -> tuple[plan_pb2.LocalP
 
 def test_an_array_of_8_mib_crosses_two_agents_while_small_tuples_go_between(tmp_path: Path) -> None:
     ports = free_ports(2)
-    routes = tuple((index, name, f"127.0.0.1:{port}") for index, (name, port) in enumerate(zip("ab", ports)))
+    routes = ((0, "a", f"127.0.0.1:{ports[0]}"), (1, "b", f"127.0.0.1:{ports[1]}"))
     for plan in two_nodes(8 << 20):
         store(tmp_path / plan.node, plan, routes)
     a, b = (
-        Agent(tmp_path / name, "--data", f"127.0.0.1:{port}", name=name) for name, port in zip("ab", ports)
+        Agent(tmp_path / name, "--data", f"127.0.0.1:{port}", name=name) for name, port in zip("ab", ports, strict=True)
     )  # fmt: skip
     image = np.random.default_rng(1).integers(0, 255, (2048, 4096), np.uint8)
     assert image.nbytes == 8 << 20

@@ -58,7 +58,7 @@ def test_an_array_that_was_given_is_frozen_with_its_owner() -> None:
     owner = np.arange(6)
     given = owner[2:]
     assert codec("numpy").fit(given) is given
-    with pytest.raises(ValueError, match="read-only"):
+    with pytest.raises(ValueError):
         owner[3] = 0
 
 
@@ -96,23 +96,25 @@ def test_what_is_of_another_type_is_refused(name: str, value: object) -> None:
 def test_more_than_the_declared_size_is_refused(name: str, value: object) -> None:
     small, whole = codec(name, 300 if name == "arrow" else 1000), codec(name)
     for use in (small.encode, small.fit):
-        with pytest.raises(CodecError, match="max_size") as refused:
+        with pytest.raises(CodecError) as refused:
             use(value)
         assert refused.value.code == "too_large"
-    with pytest.raises(CodecError, match="max_size"):
+    with pytest.raises(CodecError) as refused:
         small.decode(whole.encode(value))
+    assert refused.value.code == "too_large"
 
 
 @pytest.mark.parametrize("name", ["bytes", "numpy"])
 def test_without_a_declaration_it_has_to_fit_a_frame(name: str) -> None:
     plain = codec(name, 0)
     assert plain.most_bytes + plain.head_bytes == MAX_PAYLOAD_BYTES
-    with pytest.raises(CodecError, match="max_size"):
+    with pytest.raises(CodecError) as refused:
         plain.encode(bytes(MIB) if name == "bytes" else np.zeros(MIB, np.uint8))
+    assert refused.value.code == "too_large"
 
 
 def test_nothing_beyond_the_largest_size_is_encoded_or_decoded() -> None:
-    with pytest.raises(CodecError, match="at most"):
+    with pytest.raises(CodecError):
         codec("numpy").encode(np.zeros(MAX_MESSAGE_BYTES + 1, np.uint8))
     for name in ("bytes", "numpy", "arrow"):
         with pytest.raises(CodecError):
@@ -149,7 +151,7 @@ def test_a_compressed_table_is_refused_before_it_is_unpacked() -> None:
         with pa.ipc.new_stream(out, words.schema, options=options) as writer:
             writer.write_table(words)
         before = pa.total_allocated_bytes()
-        with pytest.raises(CodecError, match="compressed"):
+        with pytest.raises(CodecError):
             codec("arrow").decode(out.getvalue().to_pybytes())
         assert pa.total_allocated_bytes() == before
 
@@ -170,5 +172,6 @@ def test_a_damaged_payload_is_refused_or_read_whole(seed: int) -> None:
 
 def test_a_node_that_lacks_the_package_says_what_to_install(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setitem(sys.modules, "numpy", None)
-    with pytest.raises(UnknownCodecError, match="pip install numpy"):
+    with pytest.raises(UnknownCodecError) as refused:
         codec("numpy")
+    assert "pip install numpy" in str(refused.value)

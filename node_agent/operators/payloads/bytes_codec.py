@@ -5,7 +5,7 @@ from collections.abc import Callable
 from typing import Any
 
 from node_agent.link.limits import MAX_MESSAGE_BYTES
-from node_agent.operators.stream_type import Codec, CodecError, too_large
+from node_agent.operators.payloads.stream_type import Codec, CodecError, too_large
 
 NAME = "bytes"
 

@@ -13,8 +13,8 @@ from struct import Struct
 from typing import Any
 
 from node_agent.link.limits import MAX_MESSAGE_BYTES, MESSAGE_HEAD_BYTES
-from node_agent.operators.bytes_codec import as_text, from_text
-from node_agent.operators.stream_type import Codec, CodecError, Parts, too_large
+from node_agent.operators.payloads.bytes_codec import as_text, from_text
+from node_agent.operators.payloads.stream_type import Codec, CodecError, Parts, too_large
 
 NAME = "numpy"
 MAGIC = b"\x93NUMPY\x01\x00"

@@ -1,29 +1,16 @@
-"""How large the payloads of each stream may be: as `max_size:` of its source or operator says."""
+"""How large payloads may be: whether their types and the nodes' memory allow what `max_size:` says."""
 
 from __future__ import annotations
 
 from collections.abc import Mapping
 
 from coordinator.spec import graph
-from coordinator.spec.catalog import Catalog
 from coordinator.spec.cluster import Cluster
 from coordinator.spec.query import Operator, Query
 from coordinator.units import show_bytes
 
 LARGE_TYPES = ("arrow", "bytes", "numpy")  # that agents have built in beside json: they are not parsed
 LARGEST_PARSED = (1 << 20) - 197  # bytes of any other type: what fits one frame
-
-
-def sizes(query: Query, catalog: Catalog) -> dict[str, int]:
-    """By stream: the most bytes of one payload as declared, 0: nothing is. Where an operator gives what it gets, its
-    stream is as large as its inputs."""
-    found = {source.name: source.max_bytes for source in query.sources}
-    for operator in graph.order(query):
-        installed = catalog.operators.get(operator.run)
-        passes = installed is not None and installed.output == "same" and not operator.is_windowed
-        given = max((found[name] for name in operator.inputs), default=0) if passes else 0
-        found[operator.name] = operator.max_bytes or given
-    return found
 
 
 def check(query: Query, types: Mapping[str, str]) -> None:
@@ -38,7 +25,7 @@ def check(query: Query, types: Mapping[str, str]) -> None:
 
 def check_memory(query: Query, cluster: Cluster, place: Mapping[str, str]) -> None:
     """place: by operator. Raises BadInputError where a node's queues could not hold one payload of a stream."""
-    most = sizes(query, cluster.catalog)
+    most = graph.payload_bytes(query, cluster.catalog)
     for one in query.producers:
         for node in _nodes(query, one.name, place):
             memory = cluster.nodes[node].memory_bytes

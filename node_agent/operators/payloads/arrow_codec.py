@@ -10,8 +10,8 @@ from struct import Struct, error
 from typing import Any
 
 from node_agent.link.limits import MAX_MESSAGE_BYTES
-from node_agent.operators.bytes_codec import as_text, from_text
-from node_agent.operators.stream_type import Codec, CodecError, too_large
+from node_agent.operators.payloads.bytes_codec import as_text, from_text
+from node_agent.operators.payloads.stream_type import Codec, CodecError, too_large
 
 NAME = "arrow"
 MOST_MESSAGES = 4096  # of one stream: its schema, dictionaries and batches
