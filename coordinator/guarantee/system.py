@@ -112,7 +112,7 @@ class System:
     """Everything. `order`: units so that each stands after those that trigger it; `hops`: per stream (from, to) in the
     order of travel; `marked`: streams that carry absence punctuation; `windows`: by the operator that collects them,
     whose stream they leave on, and which are released when they close; `entry_shedders`: where tuples are shed before
-    them."""
+    them; `max_bytes`: of a payload of each stream that declares it."""
 
     nodes: Mapping[str, Node]
     units: Mapping[int, Unit]
@@ -124,6 +124,7 @@ class System:
     marked: frozenset[str]
     windows: Mapping[str, Windows] = field(default_factory=dict)
     entry_shedders: tuple[EntryShedder, ...] = ()
+    max_bytes: Mapping[str, int] = field(default_factory=dict)
 
 
 def arrival_curve(arrival: plan_document.Arrival) -> Curve:
@@ -176,6 +177,7 @@ def read(plan: Facts) -> System:
         marked=frozenset(stream.name for local in plan.nodes.values() for stream in local.streams if stream.marked),
         windows=read_windows(plan),
         entry_shedders=read_entry_shedders(plan),
+        max_bytes={name: facts.max_bytes for name, facts in graph.streams.items() if facts.max_bytes},
     )
 
 

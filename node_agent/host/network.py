@@ -8,6 +8,7 @@ from node_agent.ports import READABLE, Handler
 
 MOST_EVENTS = 64  # sockets served in one drain
 UNSENT_BYTES = 1 << 16  # that the kernel takes of a link beyond what is on the wire: what comes after waits behind them
+UNREAD_BYTES = 1 << 18  # that it takes of an accepted connection until they are read: the same holds
 TCP_NOTSENT_LOWAT = 25  # linux/tcp.h
 
 
@@ -16,6 +17,7 @@ class SocketListener:
 
     def __init__(self, listening: socket.socket) -> None:
         listening.setblocking(False)
+        listening.setsockopt(socket.SOL_SOCKET, socket.SO_RCVBUF, UNREAD_BYTES // 2)  # the kernel takes twice as much
         self._listening = listening
         self.fileno = listening.fileno
 

@@ -10,7 +10,6 @@ committed in between, the commit hands over that one's instances; what only the 
 
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import Any
 
 from google.protobuf.message import DecodeError
 
@@ -65,8 +64,9 @@ def read(
 def make(
     plan: core.Plan, registry: Registry, base: CompiledPlan | None, large: LargePayloads
 ) -> Incremental[LoadedCode]:
-    """Codecs and operators. base: the committed plan, whose instances are taken. large: counts results. Raises PlanError
-    where something is not installed, is not what was planned, or refuses its parameters, or payloads fit no queue."""
+    """Codecs and operators. base: the committed plan, whose instances are taken. large: counts results. Raises
+    PlanError where something is not installed, is not what was planned, or refuses its parameters, or where payloads
+    fit no queue."""
     code = LoadedCode()
     try:
         for identity in plan.installed:
@@ -108,7 +108,7 @@ def _counted(codec: Codec, large: LargePayloads) -> Codec:
         return codec
     fit = codec.fit
 
-    def counted(value: Any) -> Any:
+    def counted(value: object) -> object:
         value = fit(value)
         if is_large(value):
             large.add(value)
