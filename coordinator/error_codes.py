@@ -91,4 +91,6 @@ Code = Literal[
     "no_namespaces", "no_netem", "not_allowed", "not_installed",
     # units
     "missing_unit", "no_quantity", "too_fine", "too_large_quantity",
+    # payloads
+    "payload_above_memory", "payload_too_large",
 ]  # fmt: skip

@@ -236,7 +236,7 @@ class Pull:
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Source:
     """forbid_streams: pairs of nodes between which its stream may not go. pull: its node makes its tuples; None:
-    clients feed it."""
+    clients feed it. max_bytes: of a payload; 0: not declared."""
 
     id: int
     at: str
@@ -248,6 +248,7 @@ class Source:
     limit: Limit | None = omitted()
     on_full: str = omitted("refuse")
     pull: Pull | None = omitted()
+    max_bytes: int = omitted(0)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -323,7 +324,8 @@ class Sync:
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Operator:
     """kind: map, join, fusion or union: what triggers it. inputs trigger it; side inputs do not. nodes: those it may be
-    on; None: all. hang_ns: an instance that runs longer ends its runtime."""
+    on; None: all. hang_ns: an instance that runs longer ends its runtime. max_bytes: of a result as declared, 0:
+    not."""
 
     id: int
     run: str
@@ -349,6 +351,7 @@ class Operator:
     closes: str = omitted("")
     sync: Sync | None = omitted()
     side_rules: Mapping[str, SideRule] = empty()
+    max_bytes: int = omitted(0)
 
     @property
     def declared(self) -> Selectivity:
@@ -379,10 +382,11 @@ class Output:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Stream:
-    """What a source or an operator produces. type: of its codec."""
+    """What a source or an operator produces. type: of its codec. max_bytes: of a payload; 0: as fits one frame."""
 
     id: int
     type: str
+    max_bytes: int = omitted(0)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

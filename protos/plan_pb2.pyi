@@ -71,7 +71,7 @@ class Policy(_message.Message):
     def __init__(self, name: _Optional[str] = ..., largest_batch: _Optional[int] = ..., phi_ns: _Optional[int] = ..., hop_phi_ns: _Optional[int] = ..., share_ppm: _Optional[int] = ..., first_k: _Optional[int] = ...) -> None: ...
 
 class Stream(_message.Message):
-    __slots__ = ("id", "name", "codec", "marked", "deadline_ns", "producers", "last_deadline_ns", "counted")
+    __slots__ = ("id", "name", "codec", "marked", "deadline_ns", "producers", "last_deadline_ns", "counted", "max_bytes")
     ID_FIELD_NUMBER: _ClassVar[int]
     NAME_FIELD_NUMBER: _ClassVar[int]
     CODEC_FIELD_NUMBER: _ClassVar[int]
@@ -80,6 +80,7 @@ class Stream(_message.Message):
     PRODUCERS_FIELD_NUMBER: _ClassVar[int]
     LAST_DEADLINE_NS_FIELD_NUMBER: _ClassVar[int]
     COUNTED_FIELD_NUMBER: _ClassVar[int]
+    MAX_BYTES_FIELD_NUMBER: _ClassVar[int]
     id: int
     name: str
     codec: str
@@ -88,7 +89,8 @@ class Stream(_message.Message):
     producers: _containers.RepeatedScalarFieldContainer[int]
     last_deadline_ns: int
     counted: bool
-    def __init__(self, id: _Optional[int] = ..., name: _Optional[str] = ..., codec: _Optional[str] = ..., marked: _Optional[bool] = ..., deadline_ns: _Optional[int] = ..., producers: _Optional[_Iterable[int]] = ..., last_deadline_ns: _Optional[int] = ..., counted: _Optional[bool] = ...) -> None: ...
+    max_bytes: int
+    def __init__(self, id: _Optional[int] = ..., name: _Optional[str] = ..., codec: _Optional[str] = ..., marked: _Optional[bool] = ..., deadline_ns: _Optional[int] = ..., producers: _Optional[_Iterable[int]] = ..., last_deadline_ns: _Optional[int] = ..., counted: _Optional[bool] = ..., max_bytes: _Optional[int] = ...) -> None: ...
 
 class Source(_message.Message):
     __slots__ = ("id", "name", "stream", "max_age_ns", "paces", "spans", "window", "limit", "beat_ns", "on_full", "pull")

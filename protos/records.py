@@ -53,14 +53,15 @@ CAUSES = (
 # REFUSED reasons: the node's queues are full; older than the source's max_age; of an age nobody knows yet; older than
 # heartbeats have promised to windows; an origin in the future; stamped with a plan that is not committed; of another
 # codec than the source has now; not a value of its codec; the plan takes nothing more; of a source that its node makes
-# itself: a tick that came when the call before had not ended, or when too many were due; a call that raised
+# itself: a tick that came when the call before had not ended, or when too many were due; a call that raised; and
+# larger than declared, or than the node's memory
 (
     REASON_FULL, REASON_TOO_OLD, REASON_AGE_UNKNOWN, REASON_WINDOWS_TOLD, REASON_FUTURE, REASON_OTHER_PLAN,
-    REASON_OTHER_CODEC, REASON_UNREADABLE, REASON_STOPPED, REASON_MISSED, REASON_RAISED,
-) = range(1, 12)  # fmt: skip
+    REASON_OTHER_CODEC, REASON_UNREADABLE, REASON_STOPPED, REASON_MISSED, REASON_RAISED, REASON_TOO_LARGE,
+) = range(1, 13)  # fmt: skip
 REASONS = (
     "-", "full", "too_old", "age_unknown", "windows_told", "future", "other_plan", "other_codec", "unreadable",
-    "stopped", "missed", "raised",
+    "stopped", "missed", "raised", "too_large",
 )  # fmt: skip
 
 # SHED policies: too late for every output; above the source's limit; queues full; beyond declared arrivals; beyond

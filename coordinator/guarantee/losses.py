@@ -15,6 +15,7 @@ from coordinator.calculus.flow import jittered
 from coordinator.guarantee.analysis import Analysis
 from coordinator.guarantee.system import Source, Unit
 from coordinator.guarantee.window_sources import EntryShedder
+from coordinator.spec.runtime_charges import on_wire
 from coordinator.units import counted, show_bytes, show_ns
 
 IN_MEMORY = 64  # bytes that an encoded byte may take there: a dict of one entry, '{"":0}', takes some 48 for each
@@ -69,7 +70,8 @@ def _full(analysis: Analysis, unit: Unit) -> str:
     if not unit.queue_bytes:
         return ""
     response = analysis.delays.units.get(unit.id)
-    size = analysis.charges.tuple_bytes * IN_MEMORY
+    declared = max((analysis.system.max_bytes.get(name, 0) for name in unit.inputs), default=0)
+    size = on_wire(declared, analysis.charges.tuple_bytes) * IN_MEMORY
     waiting = None if response is None else _waiting(analysis, unit, response.end)
     if waiting is not None and waiting * size <= unit.queue_bytes:
         return ""

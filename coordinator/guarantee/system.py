@@ -89,9 +89,9 @@ class Source:
     """Where tuples enter. `curve` None: nothing bounds them, `why` says so; `max_age_ns` 0: of any age;
     `tolerance_ns`: how much later than its instant a tuple may come; `limit`: of what goes on, None: all does;
     `beat_ns`: how often its node says how far it is, where it leads to windows; `rarely_ns`: where it may say so more
-    rarely, at least so often; `gap_ns`: a tuple comes so often at least, 0: nothing says so; `call_ns`: CPU time of a call
-    on its node, where that makes its tuples itself; `every_ns`: between two ticks that call, 0: an iterator; `timer`:
-    whether its tuples are ticks and nothing else."""
+    rarely, at least so often; `gap_ns`: a tuple comes so often at least, 0: nothing says so; `call_ns`: CPU time of a
+    call on its node, where that makes its tuples itself; `every_ns`: between two ticks that call, 0: an iterator;
+    `timer`: whether its tuples are ticks and nothing else."""
 
     name: str
     node: str
@@ -123,7 +123,7 @@ class System:
     """Everything. `order`: units so that each stands after those that trigger it; `hops`: per stream (from, to) in the
     order of travel; `marked`: streams that carry absence punctuation; `windows`: by the operator that collects them,
     whose stream they leave on, and which are released when they close; `entry_shedders`: where tuples are shed before
-    them."""
+    them; `max_bytes`: of a payload of each stream that declares it."""
 
     nodes: Mapping[str, Node]
     units: Mapping[int, Unit]
@@ -135,6 +135,7 @@ class System:
     marked: frozenset[str]
     windows: Mapping[str, Windows] = field(default_factory=dict)
     entry_shedders: tuple[EntryShedder, ...] = ()
+    max_bytes: Mapping[str, int] = field(default_factory=dict)
 
 
 def arrival_curve(arrival: plan_document.Arrival) -> Curve:
@@ -187,6 +188,7 @@ def read(plan: Facts) -> System:
         marked=frozenset(stream.name for local in plan.nodes.values() for stream in local.streams if stream.marked),
         windows=read_windows(plan),
         entry_shedders=read_entry_shedders(plan),
+        max_bytes={name: facts.max_bytes for name, facts in graph.streams.items() if facts.max_bytes},
     )
 
 

@@ -20,7 +20,7 @@ from coordinator.spec import core_assignment, graph
 from coordinator.spec.catalog import Catalog
 from coordinator.spec.cluster import Cluster, Node
 from coordinator.spec.query import Operator, Query
-from coordinator.spec.runtime_charges import MEASURED
+from coordinator.spec.runtime_charges import MEASURED, on_wire
 
 LEAST_CAP = Fraction(1, 10**6)  # of a node that calls of sources fill
 
@@ -134,8 +134,8 @@ def build(
     incumbent_hops: Mapping[str, Sequence[tuple[str, str]]] | None = None,
 ) -> Problem:
     """The problem of a checked query on a cluster; `held`: operators that the caller holds to a node, or to any core of
-    one. `tuple_bytes`: the largest size of a tuple on a link. `conflicts`: operators that may not all be on these
-    nodes. `incumbent_hops`: hops that streams take already, by place."""
+    one. `tuple_bytes`: the largest size of a tuple on a link, where none is declared. `conflicts`: operators that may
+    not all be on these nodes. `incumbent_hops`: hops that streams take already, by place."""
     calls = _calls(query, cluster)
     nodes = tuple(
         replace(node, cap=max(LEAST_CAP, node.cap - calls[name])) if calls.get(name) else node
@@ -289,6 +289,7 @@ def _streams(
     query: Query, cluster: Cluster, flow: Mapping[str, Flow], item_of: Mapping[str, int], tuple_bytes: int
 ) -> tuple[Stream, ...]:
     streams = []
+    sizes = graph.payload_bytes(query, cluster.catalog)
     for one in query.producers:
         own = item_of.get(one.name)
         readers = {
@@ -299,7 +300,7 @@ def _streams(
         sinks = {cluster.nodes[output.at].index for output in query.outputs if output.origin == one.name}
         node = None if isinstance(one, Operator) else cluster.nodes[one.at].index
         forbidden = frozenset((cluster.nodes[a].index, cluster.nodes[b].index) for a, b in one.forbidden)
-        bits_per_s = flow[one.name].rate * 10**9 * 8 * tuple_bytes
+        bits_per_s = flow[one.name].rate * 10**9 * 8 * on_wire(sizes[one.name], tuple_bytes)
         reading, leaving = tuple(sorted(readers)), tuple(sorted(sinks))
         streams.append(Stream(one.name, flow[one.name].burst, own, node, reading, leaving, forbidden, bits_per_s))
     return tuple(streams)

@@ -40,6 +40,11 @@ class Layout:
         return {one.name: i for i, one in enumerate(self.query.producers, start=1)}
 
     @cached_property
+    def max_bytes(self) -> dict[str, int]:
+        """Of a payload of each stream; 0: not declared."""
+        return graph.payload_bytes(self.query, self.cluster.catalog)
+
+    @cached_property
     def operator_id(self) -> dict[str, int]:
         """Operators in the query's order."""
         return {operator.name: i for i, operator in enumerate(self.query.operators, start=1)}

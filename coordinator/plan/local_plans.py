@@ -119,6 +119,7 @@ def _add_streams(layout: Layout, plan: plan_pb2.LocalPlan, node: Node) -> None:
                 producers=producers,
                 last_deadline_ns=layout.last_deadline_ns[name],
                 counted=name in layout.counted,
+                max_bytes=layout.max_bytes[name],
             )
 
 

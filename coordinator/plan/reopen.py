@@ -59,6 +59,7 @@ def query(plan: Plan, file: yaml_source.Source) -> Query:
             facts.limit,
             facts.on_full,
             facts.pull,
+            facts.max_bytes,
         )
         for name, facts in graph.sources.items()
     )
@@ -122,6 +123,7 @@ def _operator(
         cost_from=cost_from,
         sync=facts.sync,
         side_rules=facts.side_rules,
+        max_bytes=facts.max_bytes,
     )
 
 

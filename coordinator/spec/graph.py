@@ -47,6 +47,18 @@ def ordered_inputs(operator: Operator, catalog: Catalog) -> list[str]:
     return [by_port[port] for port in installed.inputs]
 
 
+def payload_bytes(query: Query, catalog: Catalog) -> dict[str, int]:
+    """By stream: the most bytes of one payload as declared, 0: nothing is. Where an operator gives what it gets, its
+    stream is as large as its inputs."""
+    found = {source.name: source.max_bytes for source in query.sources}
+    for operator in order(query):
+        installed = catalog.operators.get(operator.run)
+        passes = installed is not None and installed.output == "same" and not operator.is_windowed
+        given = max((found[name] for name in operator.inputs), default=0) if passes else 0
+        found[operator.name] = operator.max_bytes or given
+    return found
+
+
 def types(query: Query, catalog: Catalog) -> Mapping[str, str]:
     """The type of every stream of a query that is composed of checked ones. Raises BadInputError where it is too large
     as a whole."""

@@ -88,7 +88,7 @@ def window_operators(
         queue=None,
         cost_from=operator.cost_from if window.close is None else None,
     )
-    return [replace(operator, name=name, window=kept, forbidden=()), closing]
+    return [replace(operator, name=name, window=kept, forbidden=(), max_bytes=0), closing]
 
 
 def _on(operator: Operator, given: OperatorFile, file: yaml_source.Source) -> tuple[str, ...]:

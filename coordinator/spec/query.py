@@ -22,7 +22,7 @@ GUESS_NS = 10**6
 @dataclass(frozen=True)
 class Source:
     """Tuples enter at node `at`; `max_age_ns` 0: any age; `on_full`: what happens while the node's queues are full;
-    `pull`: how the node makes them itself, None: clients feed them."""
+    `pull`: how the node makes them itself, None: clients feed them; `max_bytes`: of a payload, 0: not declared."""
 
     name: str
     at: str
@@ -34,6 +34,7 @@ class Source:
     limit: Limit | None = None
     on_full: str = "refuse"
     pull: Pull | None = None
+    max_bytes: int = 0
 
     @property
     def burst(self) -> int:
@@ -58,7 +59,7 @@ class Operator:
     run, None: anywhere, less `barred`; `keys`: where it stands; `memory_bytes`: of the state it keeps; `state`: `keep`
     or `fresh`, of one that stays where it is when the plan changes; `called`: what its own query calls its inputs,
     None: as they are. A window operator is two: one with a `window` that collects tuples, and the one that `closes` it,
-    under the user's name. `cost_from`: None: the cost is as declared."""
+    under the user's name. `cost_from`: None: the cost is as declared. `max_bytes`: of a result, 0: not declared."""
 
     name: str
     run: str
@@ -83,6 +84,7 @@ class Operator:
     cost_from: CostOrigin | None = None
     sync: Sync | None = None
     side_rules: Mapping[str, SideRule] = field(default_factory=dict)
+    max_bytes: int = 0
 
     @property
     def is_windowed(self) -> bool:

@@ -36,7 +36,8 @@ def load(path: Path, edit: yaml_source.Edit | None = None) -> Query:
         arrival = arrivals.of_source(given, file, keys)
         forbidden, limit = tuple(given.forbid_streams), overload_given.limit(given, file, keys)
         max_age_ns, pull, type_ = given.max_age or 0, overload_given.pull(given), given.type or GIVEN
-        sources.append(Source(name, given.at, type_, arrival, max_age_ns, forbidden, keys, limit, given.on_full, pull))
+        size, full = given.max_size or 0, given.on_full
+        sources.append(Source(name, given.at, type_, arrival, max_age_ns, forbidden, keys, limit, full, pull, size))
     operators = [one for name, given in shape.operators.items() for one in _operators(name, given, file)]
     outputs = [_output(name, given, file) for name, given in shape.outputs.items()]
     _unique(file, [*sources, *operators])
@@ -147,4 +148,5 @@ def _operator(
         given.state,
         cost_from=origin,
         side_rules=overload_given.side_rules(member),
+        max_bytes=given.max_size or 0,
     )

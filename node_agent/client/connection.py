@@ -161,6 +161,10 @@ class Connection:
         if self.hello.clock != hello.clock:
             self._settle(min(until_ns, now_ns() + int(_PROBES_S * SECOND)))
 
+    def take_large(self, most_bytes: int) -> None:
+        """From now on tuples may come in chunks, with payloads of at most so many bytes."""
+        self._reader.assembly.most_bytes = most_bytes
+
     def write(self, data: bytes, until_ns: int) -> None:
         """Raises LostError."""
         self._transport.send(data, until_ns)

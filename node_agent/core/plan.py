@@ -15,6 +15,7 @@ class Stream:
     producers: tuple[int, ...] = ()  # node numbers that may send it here
     last_deadline_ns: int = 0  # greatest end-to-end deadline it leads to; 0: as deadline_ns
     counted: bool = False  # leads to a window
+    max_bytes: int = 0  # of one payload; 0: what fits one frame
 
     @property
     def last_ns(self) -> int:

@@ -8,6 +8,9 @@ from node_agent.ports import READABLE, Handler
 
 MOST_EVENTS = 64  # sockets served in one drain
 MILLISECOND = 0.001
+UNSENT_BYTES = 1 << 16  # that the kernel takes of a link beyond what is on the wire: what comes after waits behind them
+UNREAD_BYTES = 1 << 18  # that it takes of an accepted connection until they are read: the same holds
+TCP_NOTSENT_LOWAT = 25  # linux/tcp.h
 
 
 class SocketListener:
@@ -15,6 +18,7 @@ class SocketListener:
 
     def __init__(self, listening: socket.socket) -> None:
         listening.setblocking(False)
+        listening.setsockopt(socket.SOL_SOCKET, socket.SO_RCVBUF, UNREAD_BYTES // 2)  # the kernel takes twice as much
         self._listening = listening
         self.fileno = listening.fileno
 
@@ -48,6 +52,7 @@ class SocketNetwork:
         except OSError:
             end.close()
             raise
+        end.setsockopt(socket.IPPROTO_TCP, TCP_NOTSENT_LOWAT, UNSENT_BYTES)
         return _prompt(end)
 
     def add(self, descriptor: int, handler: Handler, mask: int = READABLE) -> None:

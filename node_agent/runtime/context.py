@@ -6,6 +6,7 @@ from node_agent.core.shedding.refusals import Refusals
 from node_agent.host.log import WARNING, Log
 from node_agent.host.trace_ring import RingFacts
 from node_agent.ports import Ports
+from node_agent.runtime.large_payloads import LargePayloads
 
 
 class Shared:
@@ -23,6 +24,7 @@ class Shared:
         self.log = log or Log(name, "runtime")
         self.counters: Counter[str] = Counter()
         self.unwritten_bytes = 0  # that sockets have not taken, of all connections
+        self.large = LargePayloads(self.now_ns)
 
     def note(self, counter: str, text: str, level: str = WARNING, event: str = "", **fields: object) -> None:
         """Count it, and say so: the first few of its kind, then one a minute. event: the counter, unless told."""

@@ -166,9 +166,15 @@ class Runtime:
             self._wait(wait and not sliced.line)
             chosen = None if self.requests else self._next()
             if chosen is None:
-                return take or overdue or (self.acceptor is not None and bool(self.acceptor.waiting))
+                left = self.acceptor is not None and bool(self.acceptor.waiting)
+                return take or overdue or left or self._unflushed
         self._busy(*chosen)
         return True
+
+    @property
+    def _unflushed(self) -> bool:
+        """Whether large tuples are on their way out: each link and each sink writes a chunk of one at a time."""
+        return bool(self.outbox.dirty) or (self.acceptor is not None and self.acceptor.unflushed)
 
     def _take_slice(self) -> None:
         self.facts.cells[BEAT] = self._now() + LOAD_DUE_NS
@@ -282,7 +288,8 @@ class Runtime:
             engine_slot.engine.most_urgent is not None for engine_slot in self.plans.engine_slots
         ):  # of a window that has closed
             return
-        seconds = self._idle_ns() / 1e9 if wait and not self.requests else 0.0
+        wait = wait and not (self.requests or self._unflushed)
+        seconds = self._idle_ns() / 1e9 if wait else 0.0
         if self.acceptor is not None:
             self.acceptor.begin_drain()
             if self.acceptor.waiting or self.acceptor.room < DRAIN_TUPLES:

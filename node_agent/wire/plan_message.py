@@ -8,6 +8,7 @@ from typing import TypeVar
 from node_agent.core import plan as core
 from node_agent.core.incremental import Incremental, finish
 from node_agent.core.policies import POLICIES, policy
+from node_agent.link.limits import MAX_MESSAGE_BYTES
 from node_agent.wire import overload_message
 from node_agent.wire.plan_error import PlanError
 from protos import plan_pb2
@@ -99,8 +100,11 @@ def _each(make: Callable[[Message], Made], messages: Iterable[Message]) -> Incre
 
 
 def _stream(s: plan_pb2.Stream) -> core.Stream:
+    if s.max_bytes > MAX_MESSAGE_BYTES:
+        text = f"stream {s.name} takes payloads of {s.max_bytes} bytes: at most {MAX_MESSAGE_BYTES} are carried"
+        raise PlanError("out_of_range", text, subject=s.name)
     return core.Stream(
-        s.id, s.name, s.codec, s.marked, s.deadline_ns, tuple(s.producers), s.last_deadline_ns, s.counted
+        s.id, s.name, s.codec, s.marked, s.deadline_ns, tuple(s.producers), s.last_deadline_ns, s.counted, s.max_bytes
     )
 
 

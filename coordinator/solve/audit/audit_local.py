@@ -213,6 +213,8 @@ def _streams(plan: Plan, node: str, local: plan_pb2.LocalPlan) -> list[str]:
         found.append("its streams are not those that it produces or receives")
     for name in set(listed) & set(graph.streams):
         stream, stated = listed[name], graph.streams[name]
+        if stream.max_bytes != stated.max_bytes:
+            found.append(f"stream {name} takes payloads of another size than the plan's")
         if set(stream.producers) != arriving.get(name, set()) or stream.id != stated.id:
             found.append(f"stream {name} has other producers or another id than the plan's")
         if stream.codec != stated.type:

@@ -7,7 +7,7 @@ from graphlib import CycleError
 
 from coordinator.spec import core_assignment, graph
 from coordinator.spec.catalog import ITERATOR, SOURCE, Catalog, Installed
-from coordinator.spec.checks import fusion_checks, overload_checks
+from coordinator.spec.checks import fusion_checks, overload_checks, payload_checks
 from coordinator.spec.cluster import Cluster
 from coordinator.spec.files.yaml_source import nearest
 from coordinator.spec.query import Operator, Query
@@ -32,6 +32,7 @@ def check(query: Query, cluster: Cluster | None) -> Mapping[str, str]:
     query.file.check()
     found = graph.resolved_types(query, catalog)
     overload_checks.check(query, catalog, found)
+    payload_checks.check(query, found)
     query.file.check()
     return found
 
@@ -147,11 +148,10 @@ def _nodes_exist(query: Query, cluster: Cluster) -> None:
             query.file.wrong(
                 "cost_beyond_cap", (*source.keys, "cost"), text, "let it tick more rarely, or lower its cost"
             )
-        if (source.pull is None or source.type) and source.type not in cluster.catalog.codecs:
+        known = {*cluster.catalog.codecs, *payload_checks.LARGE_TYPES}
+        if (source.pull is None or source.type) and source.type not in known:
             text = f"source '{source.name}' has type '{source.type}', which no node has a codec for"
-            query.file.wrong(
-                "unknown_codec", (*source.keys, "type"), text, nearest(source.type, cluster.catalog.codecs)
-            )
+            query.file.wrong("unknown_codec", (*source.keys, "type"), text, nearest(source.type, known))
 
 
 def _cycles(query: Query) -> None:

@@ -21,7 +21,18 @@ from pydantic_core import CoreSchema, PydanticKnownError
 
 from coordinator.errors import MistakeError
 from coordinator.spec.files.fusion_file import Side, Sync
-from coordinator.spec.files.quantities import NAME, Count, Duration, DurationOrZero, Memory, Name, Place, Places, Strict
+from coordinator.spec.files.quantities import (
+    NAME,
+    Count,
+    Duration,
+    DurationOrZero,
+    Memory,
+    Name,
+    Payload,
+    Place,
+    Places,
+    Strict,
+)
 from coordinator.spec.files.window_file import OnLateFile, OverloadOfOperator, OverloadOfSource
 from coordinator.units import show_ns
 
@@ -78,11 +89,12 @@ _EITHER: list[JsonValue] = [
 
 
 class SourceFile(OverloadOfSource):
-    """`at`: the node where tuples enter; `type`: codec; `tolerance`: how much later than its arrivals say a tuple may
-    come (of bursts a tenth of their period, unless given); `forbid_streams`: pairs of nodes, from and to, that it may
-    not take. Of a source that its node makes itself: `every`: how often, at instants of the node's clock `offset`
-    beyond a multiple; `run`: an installed source with its parameters `with` and the CPU time `cost` of a call, none: a
-    timer; `run` with `arrival`: an iterator, at its own pace."""
+    """`at`: the node where tuples enter; `type`: codec (json, bytes, numpy, arrow, or a registered message);
+    `max_size`: the most that a payload may have, 1 MiB unless given; `tolerance`: how much later than its arrivals say
+    a tuple may come (of bursts a tenth of their period, unless given); `forbid_streams`: pairs of nodes, from and to,
+    that it may not take. Of a source that its node makes itself: `every`: how often, at instants of the node's clock
+    `offset` beyond a multiple; `run`: an installed source with its parameters `with` and the CPU time `cost` of a call,
+    none: a timer; `run` with `arrival`: an iterator, at its own pace."""
 
     model_config = ConfigDict(json_schema_extra={"anyOf": _EITHER})
     at: Place
@@ -92,6 +104,7 @@ class SourceFile(OverloadOfSource):
     cost: Duration | None = None
     with_: dict[str, Any] = Field(default={}, alias="with")
     type: str | None = Field(default=None, validate_default=True)
+    max_size: Payload | None = None
     arrival: ArrivalFile | None = Field(default=None, validate_default=True)
     max_age: Duration | None = None
     tolerance: DurationOrZero | None = None
@@ -214,8 +227,9 @@ Member = Annotated[MemberFile, BeforeValidator(_member), _StringOr()]
 
 class OperatorFile(OverloadOfOperator):
     """One operator (`run`), or with a name like `O7..O21` a run of them (`chain`). `nodes`: where it may run, less
-    `forbid_nodes`; `memory`: the state that each of them keeps; `state`: what becomes of it where a new plan leaves the
-    operator in its place; `sync`: it runs on one tuple of each input, which need not be of one lineage."""
+    `forbid_nodes`; `memory`: the state that each of them keeps; `max_size`: the most that a result may have; `state`:
+    what becomes of it where a new plan leaves the operator in its place; `sync`: it runs on one tuple of each input,
+    which need not be of one lineage."""
 
     run: str | None = None
     chain: str | list[Member] | None = None
@@ -226,6 +240,7 @@ class OperatorFile(OverloadOfOperator):
     nodes: list[Place] | None = None
     forbid_nodes: list[Place] = Field(default=[])
     memory: Memory | None = None
+    max_size: Payload | None = None
     with_: dict[str, Any] = Field(default={}, alias="with")
     hang: Duration | None = None
     state: Literal["keep", "fresh"] = "keep"

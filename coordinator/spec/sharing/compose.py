@@ -164,6 +164,7 @@ def _unlike(one: Source, other: Source) -> str:
         ("value", one.limit.value if one.limit else "", other.limit.value if other.limit else ""),
         ("on_full", one.on_full, other.on_full),
         *_pulls(one.pull, other.pull),
+        ("max_size", one.max_bytes, other.max_bytes),
     ):
         if left != right:
             found.append(f"{what} {left} there, {right} here")

@@ -45,6 +45,8 @@ def face(operator: Operator, catalog: Catalog) -> Face:
         said = _text(json_shape.write(rule))
         parts.append((f"side.{port}", said, f"side input {port} {said}"))
     parts += _overload(operator)
+    if operator.max_bytes:
+        parts.append(("max_size", operator.max_bytes, f"max_size {operator.max_bytes} bytes"))
     if installed is None or (installed.variadic and not operator.is_windowed):  # it is told what its inputs are called
         names = operator.inputs if operator.called is None else operator.called
         parts.append(("called", tuple(names), f"inputs called {', '.join(names)}"))

@@ -20,15 +20,18 @@ from node_agent.core.engine.handover import comparing
 from node_agent.core.incremental import Incremental
 from node_agent.core.model import Call, CompiledPlan
 from node_agent.host.files import plan_files
-from node_agent.operators.codecs import Codec, UnknownCodecError
+from node_agent.operators.codecs import LARGE, Codec, UnknownCodecError
 from node_agent.operators.registry import Registry
 from node_agent.operators.signature import OperatorError
 from node_agent.operators.source_call import SourceCall
 from node_agent.ports import Disk
+from node_agent.runtime.large_payloads import LARGE_BYTES, LargePayloads, is_large
 from node_agent.wire.plan_error import PlanError
 from node_agent.wire.plan_message import reading
 from protos import plan_pb2
 from protos.records import stamp_of
+
+DEFAULT_BYTES = 64 << 20  # of queued payloads, where no plan says
 
 
 @dataclass(slots=True)
@@ -66,11 +69,13 @@ def make(
     plan: core.Plan,
     registry: Registry,
     base: CompiledPlan | None,
+    large: LargePayloads,
     pulls: Mapping[tuple[str, str, str], SourceCall] = MappingProxyType({}),
 ) -> Incremental[LoadedCode]:
     """Codecs, operators and what sources call. base: the committed plan, whose instances are taken, as are its `pulls`,
-    by source, what is run and its parameters: a device may not be there twice. Raises PlanError where something is not
-    installed, is not what was planned, or refuses its parameters."""
+    by source, what is run and its parameters: a device may not be there twice. large: counts results. Raises PlanError
+    where something is not installed, is not what was planned, or refuses its parameters, or where payloads fit no
+    queue."""
     code = LoadedCode()
     try:
         for identity in plan.installed:
@@ -78,11 +83,12 @@ def make(
             yield
     except OperatorError as error:
         raise PlanError.within(error) from None
+    _check_memory(plan)
     if base is not None:
         yield from _inherit(code, plan, base)
     try:
         for stream in plan.streams:
-            code.codecs[stream.id] = registry.codecs.get(stream.codec)
+            code.codecs[stream.id] = _counted(registry.codecs.get(stream.codec, stream.max_bytes), large)
             yield
     except UnknownCodecError as error:
         raise PlanError.within(error) from None
@@ -119,6 +125,34 @@ def _pulled(
         except OperatorError as error:
             raise PlanError.within(error, source.name) from None
         yield
+
+
+def _counted(codec: Codec, large: LargePayloads) -> Codec:
+    """The codec, whose large results are counted as an operator gives them."""
+    if codec.name not in LARGE or codec.most_bytes < LARGE_BYTES:
+        return codec
+    fit = codec.fit
+
+    def counted(value: object) -> object:
+        value = fit(value)
+        if is_large(value):
+            large.add(value)
+        return value
+
+    return codec._replace(fit=counted)
+
+
+def _check_memory(plan: core.Plan) -> None:
+    """One payload of each stream fits what may be queued. Raises PlanError."""
+    memory = plan.memory_bytes or DEFAULT_BYTES
+    for stream in plan.streams:
+        if stream.max_bytes > memory:
+            raise PlanError(
+                "too_large",
+                f"a payload of stream {stream.name} may have {stream.max_bytes} bytes, and the queues of node"
+                f" {plan.node} {memory}: give it more 'memory:' in the cluster file, or declare a smaller 'max_size:'",
+                subject=stream.name,
+            )
 
 
 def _inherit(code: LoadedCode, plan: core.Plan, base: CompiledPlan) -> Incremental[None]:

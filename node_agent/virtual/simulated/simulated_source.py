@@ -188,7 +188,7 @@ class SimulatedSource:
             batch = self._sender.poll(self._clock.now_ns())
             if batch is None:
                 return
-            self._write(frames.encode_batch(batch.first, self._clock.now_ns, batch.tuples))
+            self._write(frames.encode_outgoing(batch, self._clock.now_ns))
 
     def _write(self, data: bytes) -> None:
         assert self._end is not None

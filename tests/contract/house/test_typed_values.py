@@ -97,6 +97,7 @@ EDGES = {  # why a file may have such mappings, and which files
         "coordinator/examples/sorting_line/operators.py",
         "coordinator/examples/two_nodes/operators.py",
         "node_agent/operators/codecs.py",
+        "node_agent/operators/payloads/stream_type.py",
     ),
     "messages of any method, or the fields of one": (
         "coordinator/fleet/agents.py",
