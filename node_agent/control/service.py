@@ -206,9 +206,13 @@ class Agent(agent_pb2_grpc.AgentServicer):
         until = self.spool.totals()
         self.spool.seal(held)
         await self.spool_sync()
-        for chunk in self.spool.chunks(held, self.spool.on_disk(until, held)):
-            yield trace_pb2.TraceChunk(**chunk._asdict())
-            await asyncio.sleep(0)
+        try:
+            for chunk in self.spool.chunks(held, self.spool.on_disk(until, held)):
+                yield trace_pb2.TraceChunk(**chunk._asdict())
+                await asyncio.sleep(0)
+        except OSError as error:
+            why = f"the spool cannot be read ({error.strerror}); mend the disk and collect again"
+            await context.abort(grpc.StatusCode.INTERNAL, why)
 
     # -- inside
 

@@ -343,6 +343,20 @@ def test_the_trace_comes_in_chunks_and_what_is_held_is_freed(node: Node) -> None
     assert not node.state.rings.paths()
 
 
+def test_a_spool_that_cannot_be_read_is_said_in_a_line(node: Node) -> None:
+    facts = RingFacts(Ring.create(node.state.rings.path_of(77), Header("a", 0, 77, "c", 50, 1, 1)))
+    facts.write(LOAD, 0, NO_REF, 0, 0, 0, 1)
+    facts.publish()
+    assert list(node.stub.Trace(trace_pb2.TraceRequest()))
+    (file,) = node.state.spool.glob("*/*.rec")
+    file.unlink()
+    file.mkdir()
+    with pytest.raises(grpc.RpcError) as caught:
+        list(node.stub.Trace(trace_pb2.TraceRequest()))
+    assert caught.value.code() is grpc.StatusCode.INTERNAL
+    assert caught.value.details() == "the spool cannot be read (Is a directory); mend the disk and collect again"
+
+
 def test_a_place_without_a_runtime_is_named_and_takes_no_plan_until_it_is_back(tmp_path: Path) -> None:
     node = Node(tmp_path / "state", cores=2)
     first = node.runtime

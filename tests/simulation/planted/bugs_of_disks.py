@@ -21,9 +21,9 @@ BUGS = (
     Bug(
         "unsynced_spool", "Records are handed over that a power cut takes from the spool.",
         "node_agent/control/service.py",
-        "        await self.spool_sync()\n"
-        "        for chunk in self.spool.chunks(held, self.spool.on_disk(until, held)):\n",
-        "        for chunk in self.spool.chunks(held, until):\n",
+        "        await self.spool_sync()\n        try:\n"
+        "            for chunk in self.spool.chunks(held, self.spool.on_disk(until, held)):\n",
+        "        try:\n            for chunk in self.spool.chunks(held, until):\n",
     ),
     Bug(
         "unsynced_segment", "The entry of a new segment of the spool is never synced.",
