@@ -231,7 +231,8 @@ def test_an_iterator_that_ends_says_so_and_is_no_tuple_that_is_missing(capsys: p
 
 
 def test_the_next_plan_goes_on_with_the_same_function_at_the_same_instants() -> None:
-    story = Story()
+    called: list[int] = []
+    story = Story(gives=lambda tick: called.append(tick.planned_ns) or tick.number)  # type: ignore[func-returns-value]
     story.world.takes = lambda: 4 * MS
     pull = core.Pull(10 * MS, run="t.reading", with_json='{"gain":2}')
     story.deploy(plan(pull))
@@ -242,6 +243,7 @@ def test_the_next_plan_goes_on_with_the_same_function_at_the_same_instants() -> 
     assert [(each.origin_lo_ns - START) // MS for each in admitted] == [3, 13, 23, 33] and not refused
     assert [each.flags for each in admitted] == [1, 1, 2, 2], "the plan of the instant at which it is admitted"
     assert story.made == 1 and [each.seq for each in admitted] == [1, 2, 3, 4]
+    assert called == [each.origin_lo_ns for each in admitted], "none twice"
 
 
 def test_other_parameters_are_another_function_at_the_same_instants() -> None:
