@@ -85,8 +85,8 @@ class PulledSources:
             key=lambda each: each.plan.epoch,
             default=None,
         )
-        if deployed is self._newest:
-            return
+        if deployed is self._newest or (deployed is None and self._newest is not None and self._newest.superseded):
+            return  # another plan is about to be committed in its place
         self._newest, before, self._by_name = deployed, self._by_name, {}
         begun: list[PulledSource] = []
         for source in deployed.plan.sources if deployed is not None else ():

@@ -87,6 +87,7 @@ EDGES = {  # why a file may have such mappings, and which files
         "node_agent/operators/signature.py",
         "node_agent/testing/bench.py",
         "node_agent/testing/loaded.py",
+        "node_agent/testing/readings.py",
         "node_agent/testing/simulated_plan.py",
         "node_agent/testing/windows.py",
         "sim_vehicles/operators/chain.py",

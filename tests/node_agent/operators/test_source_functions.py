@@ -13,6 +13,7 @@ from node_agent.operators.codecs import Codecs
 from node_agent.operators.registry import Registry
 from node_agent.operators.source_call import EndedError, Made, SourceCall
 from node_agent.sdk import Aged, Tick, operator, source
+from node_agent.testing import readings
 from tests.node_agent.operators.test_registry import file_of, nothing
 from tests.sentences import Wording
 
@@ -179,3 +180,14 @@ def test_one_function_may_be_neither_both(registry: Registry) -> None:
 
     found = Registry(discover=nothing, operators=(both(lambda: 1),))
     assert "t.s" in found.names() and "t.o" not in found.names(), "what is said last counts"
+
+
+def test_a_source_is_read_in_a_test_as_an_agent_calls_it() -> None:
+    assert readings(number, 3) == [1, 2, 3]
+    assert readings(number, 2, with_={"times": 5}) == [5, 10]
+    assert readings(Plain, 2, with_={"value": None}) == [None, None]
+    assert readings(counting, 9, with_={"start": 4}) == [4, 5], "it ends"
+    with SAID.refuses("unknown_parameter more"):
+        readings(number, with_={"more": 1})
+    with SAID.refuses("no_source_function pass"):
+        readings("pass")

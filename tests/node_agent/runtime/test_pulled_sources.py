@@ -16,6 +16,7 @@ from node_agent.runtime.deployments.deployed_plan import Deployed
 from node_agent.runtime.loop import Runtime
 from node_agent.runtime.pulled_sources import MOST_DUE
 from node_agent.sdk import Aged, Tick, operator, source
+from node_agent.wire.plan_error import PlanError
 from protos import records
 from tests.node_agent.runtime.stepped_world import SteppedWorld, deploy, run_until, runtime_in, written
 from tests.seeds import seeds
@@ -230,7 +231,8 @@ def test_an_iterator_that_ends_says_so_and_is_no_tuple_that_is_missing(capsys: p
 
 
 def test_the_next_plan_goes_on_with_the_same_function_at_the_same_instants() -> None:
-    story = Story()
+    called: list[int] = []
+    story = Story(gives=lambda tick: called.append(tick.planned_ns) or tick.number)  # type: ignore[func-returns-value]
     story.world.takes = lambda: 4 * MS
     pull = core.Pull(10 * MS, run="t.reading", with_json='{"gain":2}')
     story.deploy(plan(pull))
@@ -241,6 +243,7 @@ def test_the_next_plan_goes_on_with_the_same_function_at_the_same_instants() -> 
     assert [(each.origin_lo_ns - START) // MS for each in admitted] == [3, 13, 23, 33] and not refused
     assert [each.flags for each in admitted] == [1, 1, 2, 2], "the plan of the instant at which it is admitted"
     assert story.made == 1 and [each.seq for each in admitted] == [1, 2, 3, 4]
+    assert called == [each.origin_lo_ns for each in admitted], "none twice"
 
 
 def test_other_parameters_are_another_function_at_the_same_instants() -> None:
@@ -284,3 +287,23 @@ def test_whatever_calls_take_their_results_keep_to_the_declared_arrivals(seed: i
     ticks = (story.world.now - START - (offset_ns - START) % every_ns) // every_ns + 1
     assert 0 <= ticks - len(admitted) - refused["missed"] <= 2, f"seed {seed}"
     assert set(refused) <= {"missed"}
+
+
+@pytest.mark.parametrize(
+    ("changes", "code"),
+    [
+        ({"installed": (core.Identity("t.reading", "1", "0" * 64),)}, "other_code"),
+        ({"installed": (core.Identity("t.reading", "2", "0" * 64),)}, "other_code"),
+        ({"run": "t.raeding"}, "unknown_operator"),
+        ({"run": "pass"}, "no_source_function"),
+        ({"with_json": '{"gain":"much"}'}, "parameter_type"),
+        ({"with_json": '{"grain":1}'}, "unknown_parameter"),
+    ],
+)
+def test_a_plan_for_another_function_is_refused_as_one_for_another_operator(changes: dict[str, Any], code: str) -> None:
+    story = Story()
+    pull = core.Pull(10 * MS, run=changes.get("run", "t.reading"), with_json=changes.get("with_json", "{}"))
+    made = replace(plan(pull), installed=changes.get("installed", ()))
+    with pytest.raises(PlanError) as refused:
+        story.runtime.plans.load(made, "1" * 64)
+    assert refused.value.code == code and not story.runtime.plans.by_hash
