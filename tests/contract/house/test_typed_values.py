@@ -92,6 +92,7 @@ EDGES = {  # why a file may have such mappings, and which files
         "sim_vehicles/operators/chain.py",
     ),
     "payloads of tuples": (
+        "coordinator/examples/robot/operators.py",
         "coordinator/examples/sorting_line/feed.py",
         "coordinator/examples/sorting_line/operators.py",
         "coordinator/examples/two_nodes/operators.py",

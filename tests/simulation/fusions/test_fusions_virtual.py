@@ -42,6 +42,10 @@ def check_sets(plan: Plan, done: Simulation, world: Periodic, unit: int) -> None
     """Every contributor that merged names the tuple whose lineage its result has: the oldest, and not too much so."""
     how = plan.graph.operators["F"].sync
     assert how is not None
+    if how.each:
+        assert not [f for f in facts(done) if isinstance(f, records.Merged)]
+        assert all(all(result.values()) for result in values(world))  # a list of each input, none is empty
+        return
     origins = {(f.source, f.epoch, f.seq): f.origin_lo_ns for f in facts(done) if isinstance(f, records.Admitted)}
     ran = {(f.source, f.epoch, f.seq) for f in facts(done) if isinstance(f, records.Ran) and f.unit == unit}
     merged = [f for f in facts(done) if isinstance(f, records.Merged)]

@@ -171,3 +171,17 @@ def test_what_waits_stays_with_its_plan() -> None:
 def test_records_of_a_fusion_are_of_kinds_that_readers_know() -> None:
     assert records.SHED_POLICIES[POLICY_REPLACED] == "replaced"
     assert records.SHED_POLICIES[POLICY_UNMATCHED] == "unmatched"
+
+
+def test_each_tuple_runs_as_it_comes_with_all_that_are_near() -> None:
+    story = fused(plans.Sync(by_stamp=True, within_ns=4, keep=3, each=True))
+    assert comes(story, 10, CAMERA, 1) == []
+    assert comes(story, 11, CAMERA, 2) == []
+    assert started(comes(story, 13, LIDAR, 1)) == [((LIDAR, 1), (["1/1", "1/2"], ["2/1"]))]
+    story.handle(Ended(14, 0), Finished(13, 14))
+    assert started(comes(story, 15, CAMERA, 3)) == [((CAMERA, 3), (["1/3"], ["2/1"]))]
+    assert [(shed.source, shed.seq, shed.policy) for shed in facts(story, Shed)] == [
+        (CAMERA, 1, POLICY_UNMATCHED),
+        (CAMERA, 2, POLICY_UNMATCHED),
+    ]
+    assert story.engine.due_ns is None and story.loaded.waiting == 0 and facts(story, Merged) == []
