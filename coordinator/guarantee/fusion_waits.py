@@ -133,10 +133,11 @@ class _Waits:
             return None
         found = []
         for name, late in self.inputs[port].late.items():
-            every_ns = self.system.sources[name].every_ns if name in self.system.sources else 0
-            if every_ns:
-                drain_ns = self.delays.drains.get(self.system.sources[name].node, 0)
-                found.append(every_ns + drain_ns + late.most_ns - late.least_ns)
+            source = self.system.sources.get(name)
+            drain_ns = 0 if source is None else self.delays.drains.get(source.node, 0)
+            if source is None or not source.every_ns or 0 < source.max_age_ns <= drain_ns:
+                continue  # in the last case fresh tuples may be refused
+            found.append(source.every_ns + drain_ns + late.most_ns - late.least_ns)
         return min(found, default=None)
 
     def _max_age_ns(self, name: str) -> int:
