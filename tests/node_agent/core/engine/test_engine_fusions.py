@@ -15,12 +15,14 @@ from node_agent.core.engine.events import (
     Finished,
     Prepared,
     ScenarioRunner,
+    Stale,
     Start,
 )
 from node_agent.core.policies import policy
 from protos import records
 from protos.records import (
     POLICY_REPLACED,
+    POLICY_STALE,
     POLICY_UNMATCHED,
     Merged,
     Output,
@@ -166,6 +168,16 @@ def test_what_waits_stays_with_its_plan() -> None:
     story.handle(Drained(9, 1))
     assert [(shed.source, shed.policy) for shed in facts(story, Shed)] == [(CAMERA, POLICY_UNMATCHED)]
     assert started(comes(story, 10, CAMERA, 2)) == [((LIDAR, 1), ("1/2", "2/1"))]
+
+
+def test_a_tuple_whose_side_input_is_too_old_ends_as_a_result_that_is_shed() -> None:
+    story = fused(ALL)
+    comes(story, 5, CAMERA, 1)
+    comes(story, 6, LIDAR, 1)
+    story.handle(Stale(6, 0), Finished(6, 7))
+    (shed,), (ran,) = facts(story, Shed), facts(story, Ran)
+    assert (shed.policy, shed.operator, shed.of_result) == (POLICY_STALE, 1, True)
+    assert (ran.policed_results, ran.outputs) == (1, 0)
 
 
 def test_records_of_a_fusion_are_of_kinds_that_readers_know() -> None:
