@@ -314,11 +314,12 @@ class SideRule:
 class Sync:
     """How an operator's inputs are fused. within_ns: how far apart the origins of a set may be; None: every input has
     come since the last set. timeout_ns: so long after its first tuple came a set runs without the others; 0: never.
-    keep: tuples of each input that may wait."""
+    keep: tuples of each input that may wait. each: no sets, but every tuple as it comes with all within_ns from it."""
 
     within_ns: int | None
     timeout_ns: int = 0
     keep: int = 1
+    each: bool = omitted(False)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

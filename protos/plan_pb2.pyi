@@ -203,16 +203,18 @@ class Operator(_message.Message):
     def __init__(self, id: _Optional[int] = ..., name: _Optional[str] = ..., run: _Optional[str] = ..., with_json: _Optional[str] = ..., cost_ns: _Optional[int] = ..., inputs: _Optional[_Iterable[int]] = ..., sides: _Optional[_Iterable[_Union[Side, _Mapping]]] = ..., output: _Optional[int] = ..., join: _Optional[bool] = ..., hang_ns: _Optional[int] = ..., sub_deadline_ns: _Optional[int] = ..., at_most: _Optional[_Iterable[_Union[Most, _Mapping]]] = ..., fresh: _Optional[bool] = ..., called: _Optional[_Iterable[str]] = ..., window: _Optional[_Union[Window, _Mapping]] = ..., closes: _Optional[int] = ..., late: _Optional[_Union[Late, _Mapping]] = ..., sync: _Optional[_Union[Sync, _Mapping]] = ...) -> None: ...
 
 class Sync(_message.Message):
-    __slots__ = ("by_stamp", "within_ns", "timeout_ns", "keep")
+    __slots__ = ("by_stamp", "within_ns", "timeout_ns", "keep", "each")
     BY_STAMP_FIELD_NUMBER: _ClassVar[int]
     WITHIN_NS_FIELD_NUMBER: _ClassVar[int]
     TIMEOUT_NS_FIELD_NUMBER: _ClassVar[int]
     KEEP_FIELD_NUMBER: _ClassVar[int]
+    EACH_FIELD_NUMBER: _ClassVar[int]
     by_stamp: bool
     within_ns: int
     timeout_ns: int
     keep: int
-    def __init__(self, by_stamp: _Optional[bool] = ..., within_ns: _Optional[int] = ..., timeout_ns: _Optional[int] = ..., keep: _Optional[int] = ...) -> None: ...
+    each: bool
+    def __init__(self, by_stamp: _Optional[bool] = ..., within_ns: _Optional[int] = ..., timeout_ns: _Optional[int] = ..., keep: _Optional[int] = ..., each: _Optional[bool] = ...) -> None: ...
 
 class Window(_message.Message):
     __slots__ = ("kind", "length", "hop", "lateness_ns", "first", "useful_ns", "wait_ns", "by", "on", "size", "source", "feeds")

@@ -239,7 +239,7 @@ class Lost(Record, kind=LOST):
 
 
 class Merged(Record, kind=MERGED):
-    """A contributor of a join ended there."""
+    """A contributor of a join, or of a set that was fused, ended there."""
 
     __slots__ = ()
     unit = head("ref", "the task unit")

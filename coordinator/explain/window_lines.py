@@ -71,6 +71,10 @@ def _fusion(name: str, inputs: Sequence[str], sync: Sync | None) -> list[str]:
     if sync is None:
         return []
     streams = " and ".join(inputs)
+    if sync.each:
+        kept = f"{counted(sync.keep, 'tuple')} of each are kept"
+        near = f"with all that are at most {show_ns(sync.within_ns or 0)} from it"
+        return [f"{name} takes each tuple of {streams} {near}; {kept}"]
     if sync.within_ns is None:
         when = f"{name} fuses the latest of {streams}, once each has come again"
     else:

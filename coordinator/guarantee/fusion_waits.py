@@ -14,6 +14,7 @@ from coordinator.guarantee.streams import Delays, Flow, Late, Part
 from coordinator.guarantee.system import System, Unit
 from coordinator.guarantee.window_closing import clocks
 from coordinator.spec.runtime_charges import RuntimeOverhead
+from coordinator.units import counted
 
 UNMATCHED_NS = 10**9  # and twice the longest deadline: after that a tuple is in no set
 
@@ -39,6 +40,19 @@ def fused(system: System, delays: Delays, charges: RuntimeOverhead, unit: Unit, 
     events = total([jittered(flow.events, found.absent_ns(port)) for port, flow in enumerate(inputs)])
     late = {name: found.late(port, name) for port, flow in enumerate(inputs) for name in flow.late}
     return Fused(Flow.of(_sets(unit, held), events, late))
+
+
+def left_out(system: System, delays: Delays, charges: RuntimeOverhead, unit: Unit, inputs: Sequence[Flow]) -> str:
+    """Why a tuple might meet one of the tolerance too late, which is not kept any more; empty: none does."""
+    sync, name = unit.sync, unit.stages[0].operator
+    assert sync is not None
+    found = _Waits(system, delays, charges, unit, inputs)
+    for port, flow in enumerate(inputs):
+        reached_ns = found.reached_ns(port)
+        if reached_ns is None or flow.curve.count(reached_ns) > sync.keep:
+            kept = f"{name} keeps {counted(sync.keep, 'tuple')} of {unit.inputs[port]}"
+            return f"{kept}, and more may come while others near to them are on their way"
+    return ""
 
 
 def _sets(unit: Unit, held: Sequence[Curve]) -> Curve:
@@ -87,7 +101,7 @@ class _Waits:
             others = [gaps[each] for each in self._others(port)]
             slowest = None if None in others else max(ns for ns in others if ns is not None)
             return min((ns for ns in (gaps[port], slowest) if ns is not None), default=None)
-        reached_ns = self._reached_ns(port)
+        reached_ns = self.reached_ns(port)
         earliest_ns = min((late.least_ns for late in self.inputs[port].late.values()), default=0)
         return None if reached_ns is None else max(0, reached_ns - earliest_ns)
 
@@ -104,7 +118,7 @@ class _Waits:
         sync, own, wait_ns = self.unit.sync, self.inputs[port].late[name], self.hold_ns(port)
         assert sync is not None and wait_ns is not None
         if sync.within_ns is not None and not sync.timeout_ns:
-            reached_ns = self._reached_ns(port)
+            reached_ns = self.reached_ns(port)
             assert reached_ns is not None
             wait_ns = max(0, reached_ns - own.most_ns)
         what = f"until {self.unit.stages[0].operator} runs, for its other inputs"
@@ -119,17 +133,18 @@ class _Waits:
             return None
         found = []
         for name, late in self.inputs[port].late.items():
-            gap_ns = self.system.sources[name].gap_ns if name in self.system.sources else 0
-            if gap_ns:
-                drain_ns = self.delays.drains.get(self.system.sources[name].node, 0)
-                found.append(gap_ns + drain_ns + late.most_ns - late.least_ns)
+            source = self.system.sources.get(name)
+            drain_ns = 0 if source is None else self.delays.drains.get(source.node, 0)
+            if source is None or not source.gap_ns or 0 < source.max_age_ns <= drain_ns:
+                continue  # in the last case fresh tuples may be refused
+            found.append(source.gap_ns + drain_ns + late.most_ns - late.least_ns)
         return min(found, default=None)
 
     def _max_age_ns(self, name: str) -> int:
         """Of a source; 0: of any age, as windows are."""
         return self.system.sources[name].max_age_ns if name in self.system.sources else 0
 
-    def _reached_ns(self, port: int) -> int | None:
+    def reached_ns(self, port: int) -> int | None:
         """Of a tuple whose set is within the tolerance: how long after its admission the youngest of the set is here.
         That one is younger by the tolerance at most, but for what clocks are apart."""
         sync = self.unit.sync
@@ -149,4 +164,4 @@ class _Waits:
         return clocks(self.system, self.delays, self.charges, stream, name)[0]
 
 
-__all__ = ["Fused", "fused"]
+__all__ = ["Fused", "fused", "left_out"]

@@ -117,11 +117,12 @@ def _run(system: System, delays: Delays, charges: RuntimeOverhead, unit: Unit, s
         streams.unreleased[unit.id] = streams.why[missing, unit.node]
     else:
         present = [flow for flow in inputs if flow is not None]
-        if unit.sync is not None:
+        if unit.sync is not None and not unit.sync.each:
             found = fusion_waits.fused(system, delays, charges, unit, present)
             streams.triggers[unit.id], endless = found.trigger, found.why
         else:
-            streams.triggers[unit.id] = joined(present) if unit.join else united(present)
+            one = unit.join and unit.sync is None
+            streams.triggers[unit.id] = joined(present) if one else united(present)
     why = unit.unsound or delays.broken.get(unit.node) or streams.unreleased.get(unit.id) or endless
     batch = system.nodes[unit.node].batch
     for stream, stage in unit.exits.items():

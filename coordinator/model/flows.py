@@ -42,9 +42,9 @@ def triggers(operator: Operator, catalog: Catalog, found: Mapping[str, Flow]) ->
         return every
     scarcest = Flow(min(one.burst for one in inputs), min(one.rate for one in inputs))
     sync = operator.sync
-    if sync is None or not sync.timeout_ns:
+    if sync is None or not (sync.timeout_ns or sync.each):
         return scarcest
-    if sync.within_ns is not None:  # each tuple may run alone
+    if sync.within_ns is not None:  # each tuple may run by itself
         return every
     return Flow(scarcest.burst, min(every.rate, scarcest.rate + Fraction(1, sync.timeout_ns)))
 

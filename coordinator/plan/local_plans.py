@@ -99,8 +99,9 @@ def _sync(operator: Operator) -> plan_pb2.Sync | None:
     if given is None:
         return None
     by_stamp = given.within_ns is not None
+    within_ns = given.within_ns or 0
     return plan_pb2.Sync(
-        by_stamp=by_stamp, within_ns=given.within_ns or 0, timeout_ns=given.timeout_ns, keep=given.keep
+        by_stamp=by_stamp, within_ns=within_ns, timeout_ns=given.timeout_ns, keep=given.keep, each=given.each
     )
 
 

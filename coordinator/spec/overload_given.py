@@ -133,9 +133,10 @@ def sync(given: OperatorFile) -> Sync | None:
     """How an operator's inputs are fused; None: they are not."""
     if given.sync is None:
         return None
-    by_stamp = given.sync.within is not None
-    keep = given.sync.keep or KEEP_WITHIN if by_stamp else 1
-    return Sync(within_ns=given.sync.within, timeout_ns=given.sync.timeout or 0, keep=keep)
+    each = given.sync.each is not None
+    within_ns = given.sync.each if each else given.sync.within
+    keep = 1 if within_ns is None else given.sync.keep or KEEP_WITHIN
+    return Sync(within_ns=within_ns, timeout_ns=given.sync.timeout or 0, keep=keep, each=each)
 
 
 def side_rules(given: MemberFile) -> dict[str, SideRule]:

@@ -5,9 +5,12 @@ before that replaces its tuple. Of kind `within` a set is complete as soon as on
 stamps lie within a tolerance. A stamp is the middle of the interval in which a tuple's origin lies.
 
 Every tuple ends once: fired as part of one set, replaced, or unmatched. Nothing here depends on what a tuple holds.
+
+Of kind `each` (an interval join) a tuple ends as it comes, with all tuples within the tolerance that came before; what
+is kept for later ones has ended.
 """
 
-from bisect import bisect_left, insort
+from bisect import bisect_left, bisect_right, insort
 from collections.abc import Iterator, Sequence
 from typing import NamedTuple
 
@@ -48,6 +51,13 @@ class Fired(NamedTuple):
         return tuple(None if held is None else held.payload for held in self.parts)
 
 
+class Met(NamedTuple):
+    """A tuple and all that are near it. values: by port, the payloads by stamp; of its own input its own alone."""
+
+    held: Held
+    values: tuple[list[object], ...]
+
+
 class Unfused(NamedTuple):
     """A tuple that becomes part of no set. policy: of SHED."""
 
@@ -55,7 +65,7 @@ class Unfused(NamedTuple):
     policy: int
 
 
-FusionEnd = Fired | Unfused
+FusionEnd = Fired | Met | Unfused
 
 
 class Fusion:
@@ -78,13 +88,13 @@ class Fusion:
         return self._sync.timeout_ns > 0
 
     def __len__(self) -> int:
-        """Tuples that wait."""
-        return len(self._came)
+        """Tuples that have not ended."""
+        return 0 if self._sync.each else len(self._came)
 
     @property
     def due_ns(self) -> int | None:
         """When `expire` has something to do, if nothing comes before; None: never."""
-        if not self._came:
+        if not len(self):
             return None
         first = next(iter(self._came.values()))
         if not self._sync.timeout_ns:
@@ -93,7 +103,8 @@ class Fusion:
 
     def numbers(self, source: int, epoch: int) -> Iterator[int]:
         """Of a source and incarnation: the numbers that wait."""
-        return (held.lineage[2] for held in self._came.values() if held.lineage[:2] == (source, epoch))
+        waiting = () if self._sync.each else self._came.values()
+        return (held.lineage[2] for held in waiting if held.lineage[:2] == (source, epoch))
 
     def arrive(self, at_ns: int, port: int, lineage: Lineage, payload: object) -> Sequence[FusionEnd]:
         """A tuple comes. What is due by then ends before it. Returns the ends, in order."""
@@ -102,8 +113,14 @@ class Fusion:
             self._since_ns = at_ns
         self._number += 1
         held = Held((lineage[4] + lineage[5]) // 2, self._number, port, at_ns, lineage, payload)
+        if self._sync.each:
+            ends.append(self._meet(held))
         insort(self._ports[port], held)
         self._came[held.number] = held
+        if self._sync.each:
+            if len(self._ports[port]) > self._keep:
+                self._remove(min(self._ports[port], key=lambda each: each.number))
+            return ends
         if len(self._ports[port]) > self._keep and not self._sync.by_stamp:
             ends += self._dropped([each for each in self._ports[port] if each is not held], POLICY_REPLACED)
         if (parts := self._complete(held)) is not None:
@@ -125,7 +142,20 @@ class Fusion:
 
     def stop(self) -> list[FusionEnd]:
         """The plan is unloaded: nothing that waits is matched any more."""
-        return self._dropped(list(self._came.values()), POLICY_UNMATCHED)
+        gone = self._dropped(list(self._came.values()), POLICY_UNMATCHED)
+        return [] if self._sync.each else gone
+
+    def _meet(self, held: Held) -> Met | Unfused:
+        """What is kept of all other inputs and near to a tuple; of an input without any, the tuple is unmatched."""
+        near: list[list[object]] = []
+        for port, waiting in enumerate(self._ports):
+            if port == held.port:
+                near.append([held.payload])
+                continue
+            first = bisect_left(waiting, held.stamp_ns - self._sync.within_ns, key=_stamp)
+            last = bisect_right(waiting, held.stamp_ns + self._sync.within_ns, key=_stamp)
+            near.append([each.payload for each in waiting[first:last]])
+        return Met(held, tuple(near)) if all(near) else Unfused(held.lineage, POLICY_UNMATCHED)
 
     # -- sets
 
@@ -160,7 +190,7 @@ class Fusion:
     def _from(self, port: int, stamp_ns: int) -> Held | None:
         """The oldest tuple of an input that is not older than that, of several the first."""
         waiting = self._ports[port]
-        place = bisect_left(waiting, stamp_ns, key=lambda each: each.stamp_ns)
+        place = bisect_left(waiting, stamp_ns, key=_stamp)
         return waiting[place] if place < len(waiting) else None
 
     def _partial(self, first: Held) -> tuple[Held | None, ...]:
@@ -209,4 +239,8 @@ class Fusion:
         del waiting[bisect_left(waiting, held)]
 
 
-__all__ = ["Fired", "Fusion", "FusionEnd", "Held", "Unfused"]
+def _stamp(held: Held) -> int:
+    return held.stamp_ns
+
+
+__all__ = ["Fired", "Fusion", "FusionEnd", "Held", "Met", "Unfused"]

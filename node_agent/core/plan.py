@@ -106,12 +106,14 @@ class SideRule:
 @dataclass(frozen=True, slots=True)
 class Sync:
     """How an operator's inputs are fused. by_stamp: stamps at most within_ns apart, of at most `keep` tuples of each
-    input that wait; else every input once. timeout_ns: then what is there fires; 0: it never does."""
+    input that wait; else every input once. timeout_ns: then what is there fires; 0: it never does. each: with by_stamp,
+    each tuple as it comes, with all near it that are kept."""
 
     by_stamp: bool = False
     within_ns: int = 0
     timeout_ns: int = 0
     keep: int = 1
+    each: bool = False
 
 
 @dataclass(frozen=True, slots=True)

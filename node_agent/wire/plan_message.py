@@ -236,7 +236,7 @@ def _sync(name: str, given: plan_pb2.Sync) -> core.Sync:
         raise PlanError(
             "out_of_range", f"{what}: {given.keep} tuples of an input that wait; 1 to {MOST_FUSED}", subject=what
         )
-    return core.Sync(given.by_stamp, given.within_ns, given.timeout_ns, given.keep)
+    return core.Sync(given.by_stamp, given.within_ns, given.timeout_ns, given.keep, given.by_stamp and given.each)
 
 
 def _installed(i: plan_pb2.Installed) -> core.Identity:

@@ -92,7 +92,7 @@ def _flows(plan: Plan, order: list[str]) -> dict[str, tuple[Fraction, Fraction]]
         inputs = [flow[one] for one in operator.inputs]
         gather = sum if operator.kind == "union" else min
         runs = (Fraction(gather(one[0] for one in inputs)), Fraction(gather(one[1] for one in inputs)))
-        if operator.sync is not None and operator.sync.timeout_ns:
+        if operator.sync is not None and (operator.sync.timeout_ns or operator.sync.each):
             runs = _on_timeout(operator.sync, inputs)
         selectivity = operator.selectivity
         mean = Fraction(str(selectivity.mean)) if selectivity else Fraction(1)
@@ -111,7 +111,7 @@ def _flows(plan: Plan, order: list[str]) -> dict[str, tuple[Fraction, Fraction]]
 
 
 def _on_timeout(sync: Sync, inputs: list[tuple[Fraction, Fraction]]) -> tuple[Fraction, Fraction]:
-    """How often a fusion with a timeout runs at most: by stamps for each tuple, else once a timeout beside the sets."""
+    """How often a fusion runs at most that does not wait for sets: by stamps for each tuple, else once a timeout."""
     every = Fraction(sum(one[0] for one in inputs)), Fraction(sum(one[1] for one in inputs))
     if sync.within_ns is not None:
         return every

@@ -115,7 +115,8 @@ def _same_sync(operator: plan_pb2.Operator, stated: Operator) -> bool:
     if said is None:
         return not operator.HasField("sync")
     within_ns = held.within_ns if held.by_stamp else None
-    return (within_ns, held.timeout_ns, held.keep) == (said.within_ns, said.timeout_ns, said.keep)
+    told = (within_ns, held.timeout_ns, held.keep, held.each)
+    return told == (said.within_ns, said.timeout_ns, said.keep, said.each)
 
 
 def _held_to(plan: Plan, stated: Operator) -> set[tuple[int, int]]:

@@ -120,7 +120,7 @@ class Search:
         for number in system.order:
             unit = system.units[number]
             entering = [count[stream] for stream in unit.inputs]
-            alone = unit.sync is not None and unit.sync.timeout_ns
+            alone = unit.sync is not None and (unit.sync.timeout_ns or unit.sync.each)
             jobs = min(entering) if unit.join and not alone else sum(entering)
             total = 0
             after = []

@@ -91,7 +91,7 @@ def _until_ns(system: System, stream: str) -> int:
 
 def _partner_ns(unit: Unit) -> int:
     """What a fusion waits for its other inputs, roughly: until its timeout, or as long as stamps are apart."""
-    return 0 if unit.sync is None else unit.sync.timeout_ns or unit.sync.within_ns or 0
+    return 0 if unit.sync is None or unit.sync.each else unit.sync.timeout_ns or unit.sync.within_ns or 0
 
 
 def share_until(unit: Unit, stream: str, held_ns: Mapping[str, int]) -> Fraction:

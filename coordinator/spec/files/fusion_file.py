@@ -20,25 +20,31 @@ ALL = "all"
 
 
 class SyncFile(Strict):
-    """When an operator runs on one tuple of each input. `on: all`: every input has come since the last time, the latest
-    of each counts. `within`: of every input there is one, and their origins are at most so far apart. `timeout`: so
-    long after the first of them came it runs on what is there, and None for the others. `keep`: tuples of each input
-    that may wait for `within` (16)."""
+    """When an operator runs on tuples of several inputs, which need not be of one lineage. `on: all`: every input has
+    come since the last time, the latest of each counts. `within`: of every input there is one, and their origins are at
+    most so far apart. `each`: every tuple as it comes, with lists of all others that are at most so far from it.
+    `timeout`: so long after the first of a set came it runs on what is there, and None for the others. `keep`: tuples
+    of each input that may wait for `within` and `each` (16)."""
 
     on: Literal["all"] | None = None
     within: DurationOrZero | None = None
+    each: DurationOrZero | None = None
     timeout: Duration | None = None
     keep: Annotated[int, Field(ge=1, le=1024, strict=True)] | None = None
 
     @model_validator(mode="after")
     def _one_kind(self) -> SyncFile:
-        if (self.on is None) == (self.within is None):
+        if sum(given is not None for given in (self.on, self.within, self.each)) != 1:
             raise MistakeError(
                 "sync_kind",
-                "needs one of 'on: all' and 'within:'",
-                "write {on: all, timeout: 50 ms} or {within: 20 ms, timeout: 50 ms}",
+                "needs one of 'on: all', 'within:' and 'each:'",
+                "write {on: all, timeout: 50 ms}, {within: 20 ms, timeout: 50 ms} or {each: 20 ms}",
             )
-        if self.keep is not None and self.within is None:
+        if self.each is not None and self.timeout is not None:
+            raise MistakeError(
+                "timeout_of_each", "has a 'timeout', but with 'each' nothing waits for others", "remove 'timeout:'"
+            )
+        if self.keep is not None and self.on is not None:
             raise MistakeError(
                 "keep_without_within", "has a 'keep', but of each input only the latest waits", "remove 'keep:'"
             )

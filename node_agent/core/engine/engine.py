@@ -23,7 +23,7 @@ from node_agent.core.engine.ready_queue import ReadyQueue
 from node_agent.core.engine.window_ends import WindowEnds
 from node_agent.core.expiry import is_late
 from node_agent.core.facts import HEADED, Facts
-from node_agent.core.fusion import FusionEnd, Unfused
+from node_agent.core.fusion import Fired, FusionEnd, Unfused
 from node_agent.core.lineage import Lineage, merged
 from node_agent.core.model import (
     Calls,
@@ -705,8 +705,8 @@ class Engine:
                 self.ledger.shed(at_ns, unit, end.lineage, end.policy)
                 self._forward_behind(at_ns, unit, end.lineage, 0, ABSENCE)
                 continue
-            lead = end.lead
-            for held in end.present:
+            lead = end.lead if isinstance(end, Fired) else end.held
+            for held in end.present if isinstance(end, Fired) else ():
                 if held is not lead:
                     self.ledger.merged(at_ns, unit, held.lineage, lead.lineage, absent=False)
                     self._forward_behind(at_ns, unit, held.lineage, 0, ABSENCE)

@@ -94,6 +94,7 @@ EDGES = {  # why a file may have such mappings, and which files
     ),
     "payloads of tuples": (
         "coordinator/examples/patrol_robot/operators.py",
+        "coordinator/examples/robot/operators.py",
         "coordinator/examples/sorting_line/feed.py",
         "coordinator/examples/sorting_line/operators.py",
         "coordinator/examples/two_nodes/operators.py",

@@ -151,6 +151,7 @@ def test_the_files_as_they_stand_are_right(files: Files) -> None:
         ("nodes: [a]", "sync: {on: all, within: 5 ms}", 7, "sync_kind", "operators.weigh.sync"),
         ("nodes: [a]", "sync: {on: all, keep: 3}", 7, "keep_without_within", "operators.weigh.sync"),
         ("nodes: [a]", "sync: {within: 5 ms, keep: 5000}", 7, "out_of_range", "operators.weigh.sync.keep"),
+        ("nodes: [a]", "sync: {each: 5 ms, timeout: 9 ms}", 7, "timeout_of_each", "operators.weigh.sync"),
         ("nodes: [a]", "sync: any", 7, "wrong_shape", "operators.weigh.sync"),
         ("nodes: [a]", "sync: all", 7, "sync_of_map", "operators.weigh.sync"),
         ("nodes: [a]", "sync: all, window: {time: 5 s}", 7, "sync_of_window", "operators.weigh"),

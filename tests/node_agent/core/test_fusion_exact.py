@@ -4,6 +4,7 @@ Stamps run backwards, come from the future and are equal; inputs fall silent; ti
 """
 
 from collections.abc import Iterable, Iterator
+from dataclasses import replace
 from itertools import product
 from random import Random
 
@@ -11,7 +12,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from node_agent.core import plan as plans
-from node_agent.core.fusion import Fired, Fusion, FusionEnd
+from node_agent.core.fusion import Fired, Fusion, FusionEnd, Met, Unfused
 from protos.records import POLICY_REPLACED, POLICY_UNMATCHED
 from tests.sampling import examples
 
@@ -108,13 +109,44 @@ class Definition:
             yield "replaced", (each[1],)
 
 
+@given(st.integers(0, 2**48))
+@settings(max_examples=EXAMPLES // 3, deadline=None)
+def test_each_tuple_meets_all_that_are_near_and_kept(seed: int) -> None:
+    """So each pair within the tolerance is met once, by the later of the two, while the other one is kept."""
+    how, ports, arrivals = drawn(Random(seed))
+    fusion = Fusion(replace(how, by_stamp=True, timeout_ns=0, each=True), ports, WAIT_NS)
+    at_ns, came = 0, list[tuple[int, int, int]]()  # port, stamp, number
+    for number, (gap_ns, port, behind_ns) in enumerate(arrivals, start=1):
+        at_ns += gap_ns
+        if port == ports:
+            assert fusion.expire(at_ns) == []
+            continue
+        stamp_ns = at_ns - behind_ns
+        lineage = (port + 1, 0, number, 0, stamp_ns, stamp_ns)
+        (end,) = fusion.arrive(at_ns, port, lineage, number)
+        near: list[list[int]] = []
+        for other in range(ports):
+            kept = [each for each in came if each[0] == other][-how.keep :]
+            near.append([n for _, stamp, n in sorted(kept) if abs(stamp - stamp_ns) <= how.within_ns])
+        near[port] = [number]
+        if all(near):
+            assert isinstance(end, Met) and end.held.lineage == lineage and list(end.values) == near
+        else:
+            assert end == Unfused(lineage, POLICY_UNMATCHED)
+        came.append((port, stamp_ns, number))
+        assert len(fusion) == 0 and fusion.due_ns is None
+    assert fusion.stop() == []
+
+
 def told(ends: Iterable[FusionEnd]) -> list[Told]:
+    """Of sets; no tuple meets others here."""
     names = {POLICY_REPLACED: "replaced", POLICY_UNMATCHED: "unmatched"}
     return [
         ("fired", tuple(None if part is None else part.lineage[2] for part in end.parts))
         if isinstance(end, Fired)
         else (names[end.policy], (end.lineage[2],))
         for end in ends
+        if not isinstance(end, Met)
     ]
 
 

@@ -18,6 +18,8 @@ def sync(draw: Random) -> str:
     if draw.random() < 0.4:
         return f"{{on: all{timeout}}}"
     keep = f", keep: {draw.randint(1, 6)}" if draw.random() < 0.5 else ""
+    if draw.random() < 0.25:
+        return f"{{each: {draw.choice([3, 10, 30])} ms{keep}}}"
     return f"{{within: {draw.choice([0, 3, 10, 30])} ms{timeout}{keep}}}"
 
 

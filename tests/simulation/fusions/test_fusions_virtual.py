@@ -15,6 +15,7 @@ from typing import Any
 from coordinator.guarantee.analysis import analyse
 from coordinator.guarantee.bounds import claims
 from coordinator.guarantee.system import read
+from coordinator.report.blame.misses import misses
 from coordinator.report.facts.reader import read_run
 from coordinator.report.verdict import verdict
 from coordinator.spec.runtime_charges import NOTHING
@@ -42,6 +43,10 @@ def check_sets(plan: Plan, done: Simulation, world: Periodic, unit: int) -> None
     """Every contributor that merged names the tuple whose lineage its result has: the oldest, and not too much so."""
     how = plan.graph.operators["F"].sync
     assert how is not None
+    if how.each:
+        assert not [f for f in facts(done) if isinstance(f, records.Merged)]
+        assert all(all(result.values()) for result in values(world))  # a list of each input, none is empty
+        return
     origins = {(f.source, f.epoch, f.seq): f.origin_lo_ns for f in facts(done) if isinstance(f, records.Admitted)}
     ran = {(f.source, f.epoch, f.seq) for f in facts(done) if isinstance(f, records.Ran) and f.unit == unit}
     merged = [f for f in facts(done) if isinstance(f, records.Merged)]
@@ -87,3 +92,28 @@ def test_fusions_stay_within_their_bounds_and_every_tuple_ends_once(tmp_path: Pa
     near = f"mean {fmean(ratios):.3f}, median {median(ratios):.3f}, largest {max(ratios):.3f}"
     print(f"\n{SETS} sets: {dict(counts)}; worst / bound: {near}")
     assert counts["results"] and counts["partial"] and counts["replaced"] and counts["bounded"]
+
+
+LATE = """
+shimekiri: 1
+query: late
+sources:
+  camera: {at: a, type: json, max_age: 20 ms, arrival: {burst: 1, period: 90 ms}}
+  lidar: {at: a, type: json, max_age: 20 ms, arrival: {burst: 1, period: 900 ms}}
+operators:
+  F: {run: join, in: [camera, lidar], cost: 1 ms, sync: {on: all, timeout: 60 ms}}
+outputs:
+  out: {from: F, at: a, deadline: 50 ms}
+"""
+ALONE = 'shimekiri: 1\nnodes: {a: {address: "127.0.0.1:7700"}}\noperators: operators.json\n'
+
+
+def test_a_result_that_waited_for_its_other_inputs_is_late_for_that(tmp_path: Path) -> None:
+    plan = planned(LATE, ALONE, sound=False)
+    assert plan is not None
+    assert plan.guarantee["out"].why.startswith("the bound exceeds the deadline")
+    write_run(simulate(plan, Scenario(bursts=10)), tmp_path / "run")
+    run = read_run(tmp_path / "run")
+    found = misses(run, verdict(run))
+    assert found.by_cause["out"].keys() == {"inputs"}
+    assert found.worst[0].causes[0].text == "F on a waited 60 ms for its other inputs"

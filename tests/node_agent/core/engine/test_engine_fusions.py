@@ -15,12 +15,14 @@ from node_agent.core.engine.events import (
     Finished,
     Prepared,
     ScenarioRunner,
+    Stale,
     Start,
 )
 from node_agent.core.policies import policy
 from protos import records
 from protos.records import (
     POLICY_REPLACED,
+    POLICY_STALE,
     POLICY_UNMATCHED,
     Merged,
     Output,
@@ -168,6 +170,30 @@ def test_what_waits_stays_with_its_plan() -> None:
     assert started(comes(story, 10, CAMERA, 2)) == [((LIDAR, 1), ("1/2", "2/1"))]
 
 
+def test_a_tuple_whose_side_input_is_too_old_ends_as_a_result_that_is_shed() -> None:
+    story = fused(ALL)
+    comes(story, 5, CAMERA, 1)
+    comes(story, 6, LIDAR, 1)
+    story.handle(Stale(6, 0), Finished(6, 7))
+    (shed,), (ran,) = facts(story, Shed), facts(story, Ran)
+    assert (shed.policy, shed.operator, shed.of_result) == (POLICY_STALE, 1, True)
+    assert (ran.policed_results, ran.outputs) == (1, 0)
+
+
 def test_records_of_a_fusion_are_of_kinds_that_readers_know() -> None:
     assert records.SHED_POLICIES[POLICY_REPLACED] == "replaced"
     assert records.SHED_POLICIES[POLICY_UNMATCHED] == "unmatched"
+
+
+def test_each_tuple_runs_as_it_comes_with_all_that_are_near() -> None:
+    story = fused(plans.Sync(by_stamp=True, within_ns=4, keep=3, each=True))
+    assert comes(story, 10, CAMERA, 1) == []
+    assert comes(story, 11, CAMERA, 2) == []
+    assert started(comes(story, 13, LIDAR, 1)) == [((LIDAR, 1), (["1/1", "1/2"], ["2/1"]))]
+    story.handle(Ended(14, 0), Finished(13, 14))
+    assert started(comes(story, 15, CAMERA, 3)) == [((CAMERA, 3), (["1/3"], ["2/1"]))]
+    assert [(shed.source, shed.seq, shed.policy) for shed in facts(story, Shed)] == [
+        (CAMERA, 1, POLICY_UNMATCHED),
+        (CAMERA, 2, POLICY_UNMATCHED),
+    ]
+    assert story.engine.due_ns is None and story.loaded.waiting == 0 and facts(story, Merged) == []
