@@ -424,7 +424,6 @@ class Sink(_Client):
         last = self._receiver.last if self._receiver else 0
         greeting = self._hello(last, SINK_CREDIT, self._agent_boot)._replace(most_bytes=MOST_PAYLOAD_BYTES)
         connection = self._dial(greeting, timeout_s, Backoff())
-        connection.take_large(MOST_PAYLOAD_BYTES)
         hello = connection.hello
         self._codec = self._codecs.get(hello.codec, MAX_MESSAGE_BYTES)
         self._receiver = self._inbox.hello(hello.peer, hello.boot, alone=True)

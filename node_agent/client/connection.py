@@ -139,6 +139,7 @@ class Connection:
     def __init__(self, transport: Transport, hello: frames.Hello, until_ns: int) -> None:
         self._transport = transport
         self._reader = frames.FrameReader()
+        self._reader.assembly.most_bytes = hello.most_bytes
         self._pending: list[frames.Frame] = []
         self._probes = 0
         self._asked_ns = 0  # when a heartbeat went out that nothing has come after; 0: none
@@ -160,10 +161,6 @@ class Connection:
         self._pending = list(first[1:])
         if self.hello.clock != hello.clock:
             self._settle(min(until_ns, now_ns() + int(_PROBES_S * SECOND)))
-
-    def take_large(self, most_bytes: int) -> None:
-        """From now on tuples may come in chunks, with payloads of at most so many bytes."""
-        self._reader.assembly.most_bytes = most_bytes
 
     def write(self, data: bytes, until_ns: int) -> None:
         """Raises LostError."""

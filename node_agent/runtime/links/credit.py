@@ -56,7 +56,7 @@ class Backpressure:
 
     def arrived(self, size: int, payload: object = None) -> None:
         """A payload of that encoded size came in."""
-        if size >= LARGE_BYTES:
+        if size >= LARGE_BYTES and is_large(payload):
             self.shared.large.add(payload)
             return
         self._encoded_16 += size - (self._encoded_16 >> 4)

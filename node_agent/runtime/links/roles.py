@@ -307,7 +307,7 @@ class SourceRole:
         if reason:
             return self._refuse(at_ns, lo_ns, hi_ns, reason, why)
         try:
-            payload = self.codec.decode(arrived.payload)
+            payload = deployed.codecs[source.stream].decode(arrived.payload)
         except CodecError as error:
             reason = REASON_TOO_LARGE if error.code == "too_large" else REASON_UNREADABLE
             return self._refuse(at_ns, lo_ns, hi_ns, reason, str(error))
@@ -318,7 +318,8 @@ class SourceRole:
 
     def _why_withheld(self, head: Arrived, size: int) -> Withheld | None:
         """Of a large tuple whose payload begins to come."""
-        return withheld(self.context, self.codec, size)
+        deployed, source = self.context.plans.source(self.source_name) or self._fed
+        return withheld(self.context, deployed.codecs[source.stream], size)
 
     def _refuse(self, at_ns: int, lo_ns: int, hi_ns: int, reason: int, why: str) -> str:
         """Count it. Returns why."""

@@ -1,7 +1,10 @@
 """Large payloads through real agents: arrays, pictures, tables."""
 
+import socket
+from contextlib import suppress
 from pathlib import Path
-from typing import Any
+from threading import Thread
+from typing import Any, Self
 
 import numpy as np
 import pyarrow as pa
@@ -121,4 +124,74 @@ def test_an_array_of_8_mib_crosses_two_agents_while_small_tuples_go_between(tmp_
         assert a.stop() == 0 and b.stop() == 0
     at_a, at_b = kinds(spooled(tmp_path / "a")), kinds(spooled(tmp_path / "b"))
     assert at_a["SENT"] == at_b["RECEIVED"] == at_b["OUTPUT"] == 64
+    assert at_a["GAVE_UP"] == at_a["LOST"] == at_b["LOST"] == 0
+
+
+class Cutter:
+    """Stands between two agents, and cuts the connection after so many bytes of one direction; each cut once."""
+
+    def __init__(self, port: int, cuts: list[int]) -> None:
+        self._port, self._cuts = port, cuts
+        self._listener = socket.create_server(("127.0.0.1", 0))
+        self.address = "127.0.0.1:{1}".format(*self._listener.getsockname())
+        self.carried: list[int] = []  # of each connection
+        self._threads = [Thread(target=self._accept, daemon=True)]
+        self._threads[0].start()
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(self, *error: object) -> None:
+        self._listener.close()
+
+    def _accept(self) -> None:
+        with suppress(OSError):
+            while True:
+                near = self._listener.accept()[0]
+                try:
+                    far = socket.create_connection(("127.0.0.1", self._port))
+                except OSError:  # it has not started yet
+                    near.close()
+                    continue
+                number = len(self.carried)
+                self.carried.append(0)
+                most = self._cuts[number] if number < len(self._cuts) else 1 << 62
+                for one, other, limit in ((near, far, most), (far, near, 1 << 62)):
+                    Thread(target=self._carry, args=(one, other, limit, number), daemon=True).start()
+
+    def _carry(self, one: socket.socket, other: socket.socket, limit: int, number: int) -> None:
+        with suppress(OSError):
+            while limit > 0 and (data := one.recv(min(limit, 1 << 14))):
+                other.sendall(data)
+                limit -= len(data)
+                self.carried[number] += len(data)
+        for each in (one, other):
+            with suppress(OSError):
+                each.shutdown(socket.SHUT_RDWR)
+
+
+def test_an_array_that_is_cut_off_comes_again_whole_and_once(tmp_path: Path) -> None:
+    port_a, port_b = free_ports(2)
+    with Cutter(port_b, [3_000_000, 8_000_000, 40_000]) as cutter:
+        routes = ((0, "a", f"127.0.0.1:{port_a}"), (1, "b", cutter.address))
+        for plan in two_nodes(8 << 20):
+            store(tmp_path / plan.node, plan, routes)
+        image = np.random.default_rng(2).integers(0, 255, 8 << 20, np.uint8)
+        with (
+            Agent(tmp_path / "a", "--data", f"127.0.0.1:{port_a}", name="a") as a,
+            Agent(tmp_path / "b", "--data", f"127.0.0.1:{port_b}", name="b") as b,
+            Sink(b.data, "out", timeout=30) as sink,
+            Sink(b.data, "told", timeout=30) as small_sink,
+            Source(a.data, "in", timeout=30) as source,
+            Source(a.data, "small", timeout=30) as small,
+        ):
+            assert isinstance(source.send(image), Admitted)
+            for value in range(20):
+                assert isinstance(small.send(value), Admitted)
+            assert np.array_equal(next(sink).value, image)
+            assert sorted(next(small_sink).value for _ in range(20)) == list(range(20))
+            assert a.stop() == 0 and b.stop() == 0
+        assert len(cutter.carried) == 4 and cutter.carried[0] >= 3_000_000
+    at_a, at_b = kinds(spooled(tmp_path / "a")), kinds(spooled(tmp_path / "b"))
+    assert at_a["SENT"] == at_b["RECEIVED"] == at_b["OUTPUT"] == 21
     assert at_a["GAVE_UP"] == at_a["LOST"] == at_b["LOST"] == 0

@@ -292,3 +292,44 @@ def test_a_tuple_that_stays_under_way_is_seen() -> None:
     assert assembly.still(2 * STILL_NS + 2)
     assembly.drop()
     assert not assembly.still(4 * STILL_NS)
+
+
+def test_small_tuples_have_the_bytes_that_they_had() -> None:
+    lineage = (3, 1, 9, 2, 5, 6)
+    for size in (0, 3, CHUNK_BYTES):
+        payload = bytes(size)
+        parts = (payload[: size // 2], memoryview(payload)[size // 2 :])
+        assert frames.encode_large(lineage, 4, 7, parts) == frames.encode_tuple(lineage, 4, 7, payload)
+    whole = frames.encode_large(lineage, 4, 7, (b"x" * CHUNK_BYTES, b"y"), at_ns=8)
+    assert isinstance(whole, LargeTuple)
+    (batch,) = reader().feed(frames.encode_batch(1, 0, [whole.whole()]))
+    assert isinstance(batch, frames.Batch)
+    assert batch.tuples[0] == Arrived(lineage, 4, 7, b"x" * CHUNK_BYTES + b"y", False, 8)
+
+
+@pytest.mark.parametrize("seed", seeds(range(40)))
+def test_chunks_of_any_fields_are_refused_or_make_what_they_say_and_hold_no_more(seed: int) -> None:
+    draw = random.Random(seed)
+    for _ in range(20):
+        held, got = [0], []
+        found = reader()
+        found.assembly.hold = lambda change, held=held: held.append(held[-1] + change)  # type: ignore[misc]
+        offset, size = 0, draw.choice([CHUNK_BYTES + 1, 3 * CHUNK_BYTES, 5_000, MOST])
+        try:
+            for _ in range(12):
+                data = draw.randbytes(draw.choice([CHUNK_BYTES, CHUNK_BYTES, LEAST_CHUNK_BYTES, 1]))
+                fields: dict[str, Any] = {"offset": offset, "size": size, "data": data[: max(0, size - offset)]}
+                if not offset:
+                    fields["tuple"] = HEAD
+                if offset + len(fields["data"]) == size:
+                    fields["first"] = 1 + len(got)
+                if draw.random() < 0.1:
+                    fields[draw.choice(["offset", "size", "first"])] = draw.choice([0, 1, MOST, 1 << 31])
+                for frame in found.feed(chunk(**fields)):
+                    assert isinstance(frame, frames.Batch)
+                    got.append(len(frame.tuples[0].payload))
+                offset = offset + len(fields["data"]) if "first" not in fields else 0
+        except LinkError:
+            pass
+        found.assembly.drop()
+        assert held[-1] == 0 and max(held) <= MOST and all(0 < each <= MOST for each in got)

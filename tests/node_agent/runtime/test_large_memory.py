@@ -15,9 +15,10 @@ from node_agent.host.clock import now_ns
 from node_agent.runtime.in_process import in_process
 from node_agent.runtime.large_payloads import LARGE_BYTES, LargePayloads, is_large
 from node_agent.runtime.loop import Runtime
+from node_agent.wire import frames
 from node_agent.wire.plan_error import PlanError
 from node_agent.wire.plan_message import core_plan
-from protos.records import REASON_FULL, REASON_TOO_LARGE, REFUSED, unpack_records
+from protos import records
 from tests.node_agent.live import chain_plan
 
 MIB = 1 << 20
@@ -137,9 +138,9 @@ def test_what_has_no_room_or_is_too_large_is_refused_and_all_else_goes_on(tmp_pa
         assert isinstance(full, Refused) and isinstance(large, Refused)
         assert isinstance(fits, Admitted) and isinstance(small, Admitted)
         runtime.facts.publish()
-        records = unpack_records(runtime.facts.ring.take(1 << 24))
-        reasons = [record.w1 for record in records if record.kind == REFUSED]
-        assert reasons == [REASON_FULL, REASON_TOO_LARGE]
+        facts = list(records.unpack_records(runtime.facts.ring.take(1 << 24)))
+        reasons = [fact.reason for fact in facts if isinstance(fact, records.Refused)]
+        assert reasons == [records.REASON_FULL, records.REASON_TOO_LARGE]
         assert runtime.backpressure.queue_bytes < 1000
 
 
@@ -150,8 +151,6 @@ def test_what_was_cut_off_in_the_middle_is_not_held(tmp_path: Path) -> None:
         made: list[Source] = []
         served(runtime, Thread(target=lambda: made.append(Source(f"{host}:{port}", "in", timeout=20))))
         (source,) = made
-        from node_agent.wire import frames
-
         whole = frames.encode_large((0, 0, 0, 0, 0, 0), 0, 0, (bytes(2 * MIB),))
         assert not isinstance(whole, bytes) and source._connection is not None
         source._connection.write(frames.encode_chunk(0, 0, whole, 0), now_ns() + 10**9)
