@@ -9,7 +9,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 
 from coordinator.calculus.curves import Curve
-from coordinator.calculus.flow import Spaced, jittered, least, total
+from coordinator.calculus.flow import Spaced, jittered, least, most, total
 from coordinator.guarantee.streams import Delays, Flow, Late, Part
 from coordinator.guarantee.system import System, Unit
 from coordinator.guarantee.window_closing import clocks
@@ -39,7 +39,7 @@ def fused(system: System, delays: Delays, charges: RuntimeOverhead, unit: Unit, 
     held = [jittered(flow.curve, hold_ns or 0) for flow, hold_ns in zip(inputs, holds, strict=True)]
     events = total([jittered(flow.events, found.absent_ns(port)) for port, flow in enumerate(inputs)])
     late = {name: found.late(port, name) for port, flow in enumerate(inputs) for name in flow.late}
-    return Fused(Flow.of(_sets(unit, held), events, late))
+    return Fused(Flow.of(_sets(unit, [flow.curve for flow in inputs], held), events, late))
 
 
 def left_out(system: System, delays: Delays, charges: RuntimeOverhead, unit: Unit, inputs: Sequence[Flow]) -> str:
@@ -55,13 +55,16 @@ def left_out(system: System, delays: Delays, charges: RuntimeOverhead, unit: Uni
     return ""
 
 
-def _sets(unit: Unit, held: Sequence[Curve]) -> Curve:
+def _sets(unit: Unit, came: Sequence[Curve], held: Sequence[Curve]) -> Curve:
     """Each set that is complete has a tuple of every input. Each other one has one at least; and of kind `all` it runs
-    a timeout after the one before at the earliest."""
+    a timeout after the one before at the earliest.
+
+    Complete ones of kind `all` run at arrivals: take the first of some sets, and the input that came last to it. Each
+    further set has a later tuple of that input, so its arrivals in that time are as many as the sets."""
     sync = unit.sync
     assert sync is not None
     if not sync.timeout_ns:
-        return least(held)
+        return least(held) if sync.within_ns is not None else least([*held, most(came)])
     if sync.within_ns is not None:
         return total(held)
     return least([total(held), total([least(held), Spaced(1, sync.timeout_ns)])])
