@@ -89,7 +89,7 @@ papers: setup ## the papers' figures beside ours; writes runs/papers
 	@$(BIN)/python -m infra.papers
 
 .PHONY: ars
-ars: setup ## the Autoware Reference System: plans, virtual and live runs, its KPIs; writes docs/explanation/reference_system.md; half an hour (QUICK=1: prints less)
+ars: setup ## the Autoware Reference System: plans, virtual and live runs, its KPIs; writes docs/explanation/reference_system.md; ten minutes (QUICK=1: prints less)
 	@$(BIN)/python -m infra.reference_system $(if $(QUICK),--quick)
 
 .PHONY: test-fresh
