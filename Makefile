@@ -88,6 +88,10 @@ chaos: setup ## as root: ten minutes of power cuts, cut links, frozen agents and
 papers: setup ## the papers' figures beside ours; writes runs/papers
 	@$(BIN)/python -m infra.papers
 
+.PHONY: ars
+ars: setup ## the Autoware Reference System: plans, virtual and live runs, its KPIs; writes docs/explanation/reference_system.md; ten minutes (QUICK=1: prints less)
+	@$(BIN)/python -m infra.reference_system $(if $(QUICK),--quick)
+
 .PHONY: test-fresh
 test-fresh: setup ## once per release, as root: set-up, demo and tests on Debian 12 and 13 with python3 only; half an hour
 	@$(BIN)/python -m infra.release fresh

@@ -19,10 +19,11 @@ Code = Literal[
     "of_another_ca", "open_to_all", "other_key", "other_purpose",
     # operators
     "aggregate_without_window", "declares_nothing", "default_not_json", "missing_method", "missing_parameter",
-    "missing_side_input", "no_aggregate", "no_join", "no_operator", "no_signature", "not_declared",
+    "missing_side_input", "no_aggregate", "no_join", "no_operator", "no_signature", "no_source_function",
+    "not_declared",
     "not_decoded", "not_encoded", "not_finite", "not_loaded", "not_ordinary", "not_python", "open_arguments",
     "operator_twice", "other_code", "other_inputs", "other_name", "parameter_type", "raised", "too_deep",
-    "too_large", "unknown_argument", "unknown_codec", "unknown_operator", "unknown_parameter",
+    "source_as_operator", "too_large", "unknown_argument", "unknown_codec", "unknown_operator", "unknown_parameter",
     "wrong_number_of_arguments", "wrong_window", "wrong_window_length",
     "input_changed", "result_changed", "side_input_changed", "too_many_results",
     # protos: plan.json and policies
@@ -48,12 +49,14 @@ Code = Literal[
     # wire: the local plan
     "bad_identity", "bad_ids", "closes_no_windows", "deadlines_in_wrong_order", "idle_service_with_period", "no_input",
     "no_service", "no_windows", "not_a_chain", "not_admitted", "not_described", "not_in_batches", "not_in_one_unit",
-    "not_its_own", "same_stamp", "too_many", "two_sheddings", "unknown_on_full", "unknown_shedding",
+    "not_its_own", "not_made_here", "same_stamp", "too_many", "two_sheddings", "unknown_on_full", "unknown_shedding",
     "unknown_window_kind", "value_not_computed", "wrong_keys", "wrong_number_of_sources",
     # virtual
     "arrivals_not_simulated", "barrier_of_several_operators", "burst_of_single_tuples", "changes_too_close",
-    "empty_file", "factors_in_wrong_order", "given_twice", "negative", "no_duration", "no_factor", "no_unit",
+    "empty_file", "factors_in_wrong_order", "given_twice", "made_here", "negative", "no_duration", "no_factor",
+    "no_unit",
     "not_an_object", "not_empty", "not_simulated", "other_deadline", "other_nodes", "other_policy",
-    "other_source", "out_of_range", "regret_in_batches", "regret_of_windows", "too_many_plans", "too_old",
+    "other_source", "out_of_range", "regret_in_batches", "regret_of_sources", "regret_of_windows", "too_many_plans",
+    "too_old",
     "unknown_jitter", "unknown_key", "unknown_word", "unreadable", "unwritable",
 ]  # fmt: skip

@@ -113,6 +113,36 @@ class Network(Protocol):
         read, so that nothing which came in meanwhile is younger."""
 
 
+class Returned(NamedTuple):
+    """The end of a call: when, on the node's clock, and what it gave or raised."""
+
+    at_ns: int
+    value: object
+    error: BaseException | None
+
+
+class Caller(Protocol):
+    """Makes calls beside the scheduling thread, one at a time."""
+
+    @property
+    def busy(self) -> bool:
+        """Whether a call has begun that has not ended."""
+
+    def call(self, function: Callable[[], object]) -> None:
+        """Begin a call; none is under way. Its end is told within `Network.wait`, or at once."""
+
+    def close(self) -> None:
+        """No call comes any more, and no end is told. One that never ends holds up nobody."""
+
+
+class Callers(Protocol):
+    """What blocks for long, or for ever, is called by them."""
+
+    def open(self, name: str, returned: Callable[[Returned], None], paced: bool = False) -> Caller:
+        """A caller; `returned` is told of each end. paced: a call ends when the world lets it, not when the work of it
+        is done, as that of an iterator does."""
+
+
 class Machine(Protocol):
     """The computer that the runtime's process has a part of."""
 
@@ -232,3 +262,4 @@ class Ports(NamedTuple):
     clock: Clock
     network: Network
     machine: Machine
+    callers: Callers

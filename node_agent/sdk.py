@@ -1,6 +1,6 @@
 """What the author of an operator and a client import; nothing in this package does.
 
-    from node_agent.sdk import At, Many, Sink, Source, aggregate, codec, operator
+    from node_agent.sdk import Aged, At, Many, Sink, Source, Tick, aggregate, codec, operator, source
 
 Importing it has no side effect and loads neither protobuf nor sockets: what clients use is loaded at first use.
 `node_agent/OPERATORS.md` is the manual.
@@ -11,13 +11,15 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Any
 
 from node_agent.operators.api import At, Many, aggregate, codec, operator
+from node_agent.operators.source_functions import Aged, Tick, source
 
 if TYPE_CHECKING:
     from node_agent.client.client import Admitted, Refused, Result, Sink, Source
     from node_agent.client.connection import AgentError
 
 __all__ = [
-    "Admitted", "AgentError", "At", "Many", "Refused", "Result", "Sink", "Source", "aggregate", "codec", "operator",
+    "Admitted", "Aged", "AgentError", "At", "Many", "Refused", "Result", "Sink", "Source", "Tick", "aggregate", "codec",
+    "operator", "source",
 ]  # fmt: skip
 
 

@@ -221,8 +221,22 @@ class Limit:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
+class Pull:
+    """How the node of a source makes its tuples itself. run empty: a timer; every_ns 0: an iterator, at its own pace;
+    offset_ns: of the ticks, below every_ns; cost_ns: CPU time of a call, at speed 1, `guessed` where nobody says it."""
+
+    run: str = ""
+    parameters: Mapping[str, Json] = key("with", default_factory=dict)
+    every_ns: int = 0
+    offset_ns: int = 0
+    cost_ns: int = 0
+    guessed: bool = omitted(False)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
 class Source:
-    """forbid_streams: pairs of nodes between which its stream may not go."""
+    """forbid_streams: pairs of nodes between which its stream may not go. pull: its node makes its tuples; None:
+    clients feed it. max_bytes: of a payload; 0: not declared."""
 
     id: int
     at: str
@@ -233,6 +247,8 @@ class Source:
     forbid_streams: tuple[tuple[str, str], ...]
     limit: Limit | None = omitted()
     on_full: str = omitted("refuse")
+    pull: Pull | None = omitted()
+    max_bytes: int = omitted(0)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -286,9 +302,31 @@ class Queue:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
+class SideRule:
+    """Of a side input. max_age_ns: a value that may be older counts as none, 0: any age; shed: a tuple without one is
+    shed, else the operator gets none."""
+
+    max_age_ns: int = 0
+    shed: bool = False
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Sync:
+    """How an operator's inputs are fused. within_ns: how far apart the origins of a set may be; None: every input has
+    come since the last set. timeout_ns: so long after its first tuple came a set runs without the others; 0: never.
+    keep: tuples of each input that may wait. each: no sets, but every tuple as it comes with all within_ns from it."""
+
+    within_ns: int | None
+    timeout_ns: int = 0
+    keep: int = 1
+    each: bool = omitted(False)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
 class Operator:
-    """kind: map, join or union: what triggers it. inputs trigger it; side inputs do not. nodes: those it may be on;
-    None: all. hang_ns: an instance that runs longer ends its runtime."""
+    """kind: map, join, fusion or union: what triggers it. inputs trigger it; side inputs do not. nodes: those it may be
+    on; None: all. hang_ns: an instance that runs longer ends its runtime. max_bytes: of a result as declared, 0:
+    not."""
 
     id: int
     run: str
@@ -312,6 +350,9 @@ class Operator:
     on_late: OnLate | None = omitted()
     queue: Queue | None = omitted()
     closes: str = omitted("")
+    sync: Sync | None = omitted()
+    side_rules: Mapping[str, SideRule] = empty()
+    max_bytes: int = omitted(0)
 
     @property
     def declared(self) -> Selectivity:
@@ -342,10 +383,11 @@ class Output:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Stream:
-    """What a source or an operator produces. type: of its codec."""
+    """What a source or an operator produces. type: of its codec. max_bytes: of a payload; 0: as fits one frame."""
 
     id: int
     type: str
+    max_bytes: int = omitted(0)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -71,7 +71,7 @@ class Policy(_message.Message):
     def __init__(self, name: _Optional[str] = ..., largest_batch: _Optional[int] = ..., phi_ns: _Optional[int] = ..., hop_phi_ns: _Optional[int] = ..., share_ppm: _Optional[int] = ..., first_k: _Optional[int] = ...) -> None: ...
 
 class Stream(_message.Message):
-    __slots__ = ("id", "name", "codec", "marked", "deadline_ns", "producers", "last_deadline_ns", "counted")
+    __slots__ = ("id", "name", "codec", "marked", "deadline_ns", "producers", "last_deadline_ns", "counted", "max_bytes")
     ID_FIELD_NUMBER: _ClassVar[int]
     NAME_FIELD_NUMBER: _ClassVar[int]
     CODEC_FIELD_NUMBER: _ClassVar[int]
@@ -80,6 +80,7 @@ class Stream(_message.Message):
     PRODUCERS_FIELD_NUMBER: _ClassVar[int]
     LAST_DEADLINE_NS_FIELD_NUMBER: _ClassVar[int]
     COUNTED_FIELD_NUMBER: _ClassVar[int]
+    MAX_BYTES_FIELD_NUMBER: _ClassVar[int]
     id: int
     name: str
     codec: str
@@ -88,10 +89,11 @@ class Stream(_message.Message):
     producers: _containers.RepeatedScalarFieldContainer[int]
     last_deadline_ns: int
     counted: bool
-    def __init__(self, id: _Optional[int] = ..., name: _Optional[str] = ..., codec: _Optional[str] = ..., marked: _Optional[bool] = ..., deadline_ns: _Optional[int] = ..., producers: _Optional[_Iterable[int]] = ..., last_deadline_ns: _Optional[int] = ..., counted: _Optional[bool] = ...) -> None: ...
+    max_bytes: int
+    def __init__(self, id: _Optional[int] = ..., name: _Optional[str] = ..., codec: _Optional[str] = ..., marked: _Optional[bool] = ..., deadline_ns: _Optional[int] = ..., producers: _Optional[_Iterable[int]] = ..., last_deadline_ns: _Optional[int] = ..., counted: _Optional[bool] = ..., max_bytes: _Optional[int] = ...) -> None: ...
 
 class Source(_message.Message):
-    __slots__ = ("id", "name", "stream", "max_age_ns", "paces", "spans", "window", "limit", "beat_ns", "on_full")
+    __slots__ = ("id", "name", "stream", "max_age_ns", "paces", "spans", "window", "limit", "beat_ns", "on_full", "pull")
     ID_FIELD_NUMBER: _ClassVar[int]
     NAME_FIELD_NUMBER: _ClassVar[int]
     STREAM_FIELD_NUMBER: _ClassVar[int]
@@ -102,6 +104,7 @@ class Source(_message.Message):
     LIMIT_FIELD_NUMBER: _ClassVar[int]
     BEAT_NS_FIELD_NUMBER: _ClassVar[int]
     ON_FULL_FIELD_NUMBER: _ClassVar[int]
+    PULL_FIELD_NUMBER: _ClassVar[int]
     id: int
     name: str
     stream: int
@@ -112,7 +115,20 @@ class Source(_message.Message):
     limit: Limit
     beat_ns: int
     on_full: str
-    def __init__(self, id: _Optional[int] = ..., name: _Optional[str] = ..., stream: _Optional[int] = ..., max_age_ns: _Optional[int] = ..., paces: _Optional[_Iterable[_Union[Pace, _Mapping]]] = ..., spans: _Optional[_Iterable[_Union[Span, _Mapping]]] = ..., window: _Optional[int] = ..., limit: _Optional[_Union[Limit, _Mapping]] = ..., beat_ns: _Optional[int] = ..., on_full: _Optional[str] = ...) -> None: ...
+    pull: Pull
+    def __init__(self, id: _Optional[int] = ..., name: _Optional[str] = ..., stream: _Optional[int] = ..., max_age_ns: _Optional[int] = ..., paces: _Optional[_Iterable[_Union[Pace, _Mapping]]] = ..., spans: _Optional[_Iterable[_Union[Span, _Mapping]]] = ..., window: _Optional[int] = ..., limit: _Optional[_Union[Limit, _Mapping]] = ..., beat_ns: _Optional[int] = ..., on_full: _Optional[str] = ..., pull: _Optional[_Union[Pull, _Mapping]] = ...) -> None: ...
+
+class Pull(_message.Message):
+    __slots__ = ("every_ns", "offset_ns", "run", "with_json")
+    EVERY_NS_FIELD_NUMBER: _ClassVar[int]
+    OFFSET_NS_FIELD_NUMBER: _ClassVar[int]
+    RUN_FIELD_NUMBER: _ClassVar[int]
+    WITH_JSON_FIELD_NUMBER: _ClassVar[int]
+    every_ns: int
+    offset_ns: int
+    run: str
+    with_json: str
+    def __init__(self, every_ns: _Optional[int] = ..., offset_ns: _Optional[int] = ..., run: _Optional[str] = ..., with_json: _Optional[str] = ...) -> None: ...
 
 class Limit(_message.Message):
     __slots__ = ("tuples", "span_ns", "value_json")
@@ -147,7 +163,7 @@ class Span(_message.Message):
     def __init__(self, tuples: _Optional[int] = ..., span_ns: _Optional[int] = ...) -> None: ...
 
 class Operator(_message.Message):
-    __slots__ = ("id", "name", "run", "with_json", "cost_ns", "inputs", "sides", "output", "join", "hang_ns", "sub_deadline_ns", "at_most", "fresh", "called", "window", "closes", "late")
+    __slots__ = ("id", "name", "run", "with_json", "cost_ns", "inputs", "sides", "output", "join", "hang_ns", "sub_deadline_ns", "at_most", "fresh", "called", "window", "closes", "late", "sync")
     ID_FIELD_NUMBER: _ClassVar[int]
     NAME_FIELD_NUMBER: _ClassVar[int]
     RUN_FIELD_NUMBER: _ClassVar[int]
@@ -165,6 +181,7 @@ class Operator(_message.Message):
     WINDOW_FIELD_NUMBER: _ClassVar[int]
     CLOSES_FIELD_NUMBER: _ClassVar[int]
     LATE_FIELD_NUMBER: _ClassVar[int]
+    SYNC_FIELD_NUMBER: _ClassVar[int]
     id: int
     name: str
     run: str
@@ -182,7 +199,22 @@ class Operator(_message.Message):
     window: Window
     closes: int
     late: Late
-    def __init__(self, id: _Optional[int] = ..., name: _Optional[str] = ..., run: _Optional[str] = ..., with_json: _Optional[str] = ..., cost_ns: _Optional[int] = ..., inputs: _Optional[_Iterable[int]] = ..., sides: _Optional[_Iterable[_Union[Side, _Mapping]]] = ..., output: _Optional[int] = ..., join: _Optional[bool] = ..., hang_ns: _Optional[int] = ..., sub_deadline_ns: _Optional[int] = ..., at_most: _Optional[_Iterable[_Union[Most, _Mapping]]] = ..., fresh: _Optional[bool] = ..., called: _Optional[_Iterable[str]] = ..., window: _Optional[_Union[Window, _Mapping]] = ..., closes: _Optional[int] = ..., late: _Optional[_Union[Late, _Mapping]] = ...) -> None: ...
+    sync: Sync
+    def __init__(self, id: _Optional[int] = ..., name: _Optional[str] = ..., run: _Optional[str] = ..., with_json: _Optional[str] = ..., cost_ns: _Optional[int] = ..., inputs: _Optional[_Iterable[int]] = ..., sides: _Optional[_Iterable[_Union[Side, _Mapping]]] = ..., output: _Optional[int] = ..., join: _Optional[bool] = ..., hang_ns: _Optional[int] = ..., sub_deadline_ns: _Optional[int] = ..., at_most: _Optional[_Iterable[_Union[Most, _Mapping]]] = ..., fresh: _Optional[bool] = ..., called: _Optional[_Iterable[str]] = ..., window: _Optional[_Union[Window, _Mapping]] = ..., closes: _Optional[int] = ..., late: _Optional[_Union[Late, _Mapping]] = ..., sync: _Optional[_Union[Sync, _Mapping]] = ...) -> None: ...
+
+class Sync(_message.Message):
+    __slots__ = ("by_stamp", "within_ns", "timeout_ns", "keep", "each")
+    BY_STAMP_FIELD_NUMBER: _ClassVar[int]
+    WITHIN_NS_FIELD_NUMBER: _ClassVar[int]
+    TIMEOUT_NS_FIELD_NUMBER: _ClassVar[int]
+    KEEP_FIELD_NUMBER: _ClassVar[int]
+    EACH_FIELD_NUMBER: _ClassVar[int]
+    by_stamp: bool
+    within_ns: int
+    timeout_ns: int
+    keep: int
+    each: bool
+    def __init__(self, by_stamp: _Optional[bool] = ..., within_ns: _Optional[int] = ..., timeout_ns: _Optional[int] = ..., keep: _Optional[int] = ..., each: _Optional[bool] = ...) -> None: ...
 
 class Window(_message.Message):
     __slots__ = ("kind", "length", "hop", "lateness_ns", "first", "useful_ns", "wait_ns", "by", "on", "size", "source", "feeds")
@@ -261,12 +293,16 @@ class Most(_message.Message):
     def __init__(self, inputs: _Optional[int] = ..., results: _Optional[int] = ...) -> None: ...
 
 class Side(_message.Message):
-    __slots__ = ("port", "stream")
+    __slots__ = ("port", "stream", "max_age_ns", "shed")
     PORT_FIELD_NUMBER: _ClassVar[int]
     STREAM_FIELD_NUMBER: _ClassVar[int]
+    MAX_AGE_NS_FIELD_NUMBER: _ClassVar[int]
+    SHED_FIELD_NUMBER: _ClassVar[int]
     port: str
     stream: int
-    def __init__(self, port: _Optional[str] = ..., stream: _Optional[int] = ...) -> None: ...
+    max_age_ns: int
+    shed: bool
+    def __init__(self, port: _Optional[str] = ..., stream: _Optional[int] = ..., max_age_ns: _Optional[int] = ..., shed: _Optional[bool] = ...) -> None: ...
 
 class Unit(_message.Message):
     __slots__ = ("id", "operators", "sub_deadline_ns", "deadline_ns", "exits", "service", "arrivals", "last_deadline_ns", "queue_bytes", "on_full")

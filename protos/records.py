@@ -52,25 +52,30 @@ CAUSES = (
 
 # REFUSED reasons: the node's queues are full; older than the source's max_age; of an age nobody knows yet; older than
 # heartbeats have promised to windows; an origin in the future; stamped with a plan that is not committed; of another
-# codec than the source has now; not a value of its codec; the plan takes nothing more
+# codec than the source has now; not a value of its codec; the plan takes nothing more; of a source that its node makes
+# itself: a tick that came when the call before had not ended, or when too many were due; a call that raised; and
+# larger than declared, or than the node's memory
 (
     REASON_FULL, REASON_TOO_OLD, REASON_AGE_UNKNOWN, REASON_WINDOWS_TOLD, REASON_FUTURE, REASON_OTHER_PLAN,
-    REASON_OTHER_CODEC, REASON_UNREADABLE, REASON_STOPPED,
-) = range(1, 10)  # fmt: skip
+    REASON_OTHER_CODEC, REASON_UNREADABLE, REASON_STOPPED, REASON_MISSED, REASON_RAISED, REASON_TOO_LARGE,
+) = range(1, 13)  # fmt: skip
 REASONS = (
     "-", "full", "too_old", "age_unknown", "windows_told", "future", "other_plan", "other_codec", "unreadable",
-    "stopped",
+    "stopped", "missed", "raised", "too_large",
 )  # fmt: skip
 
 # SHED policies: too late for every output; above the source's limit; queues full; beyond declared arrivals; beyond
-# declared results; a window without a result; of tuples that lead to windows, by any policy; and a result that its
-# outputs can have too late only, as its operator ends
+# declared results; a window without a result; of tuples that lead to windows, by any policy; a result that its
+# outputs can have too late only, as its operator ends; of a fusion's inputs, for a newer tuple; for want of others;
+# and of an operator that would have run without a side input, or with one that is too old
 POLICY_LATE, POLICY_RATE, POLICY_MEMORY, POLICY_ARRIVALS, POLICY_SELECTIVITY = range(1, 6)
 POLICY_WINDOW, POLICY_WINDOW_AWARE, POLICY_FRONT, POLICY_RANDOM, POLICY_DROP_TAIL, POLICY_OUTDATED = range(6, 12)
-OWN_RESULT = (POLICY_SELECTIVITY, POLICY_OUTDATED)  # a result of that operator goes, not its way to the next one
+POLICY_REPLACED, POLICY_UNMATCHED, POLICY_STALE = 12, 13, 14
+UNFUSED = (POLICY_REPLACED, POLICY_UNMATCHED)  # as its query asks: no result is missing
+OWN_RESULT = (POLICY_SELECTIVITY, POLICY_OUTDATED, POLICY_STALE)  # of that operator's result, not of its way on
 SHED_POLICIES = (
     "-", "late", "rate", "memory", "arrivals", "selectivity", "window", "window-aware", "front", "random", "drop-tail",
-    "outdated",
+    "outdated", "replaced", "unmatched", "stale",
 )  # fmt: skip
 
 # WINDOW states and causes
@@ -234,7 +239,7 @@ class Lost(Record, kind=LOST):
 
 
 class Merged(Record, kind=MERGED):
-    """A contributor of a join ended there."""
+    """A contributor of a join, or of a set that was fused, ended there."""
 
     __slots__ = ()
     unit = head("ref", "the task unit")

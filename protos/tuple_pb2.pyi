@@ -7,21 +7,23 @@ from typing import ClassVar as _ClassVar, Optional as _Optional, Union as _Union
 DESCRIPTOR: _descriptor.FileDescriptor
 
 class Frame(_message.Message):
-    __slots__ = ("hello", "batch", "ack", "probe", "refused")
+    __slots__ = ("hello", "batch", "ack", "probe", "refused", "chunk")
     HELLO_FIELD_NUMBER: _ClassVar[int]
     BATCH_FIELD_NUMBER: _ClassVar[int]
     ACK_FIELD_NUMBER: _ClassVar[int]
     PROBE_FIELD_NUMBER: _ClassVar[int]
     REFUSED_FIELD_NUMBER: _ClassVar[int]
+    CHUNK_FIELD_NUMBER: _ClassVar[int]
     hello: Hello
     batch: Batch
     ack: Ack
     probe: Probe
     refused: Refused
-    def __init__(self, hello: _Optional[_Union[Hello, _Mapping]] = ..., batch: _Optional[_Union[Batch, _Mapping]] = ..., ack: _Optional[_Union[Ack, _Mapping]] = ..., probe: _Optional[_Union[Probe, _Mapping]] = ..., refused: _Optional[_Union[Refused, _Mapping]] = ...) -> None: ...
+    chunk: Chunk
+    def __init__(self, hello: _Optional[_Union[Hello, _Mapping]] = ..., batch: _Optional[_Union[Batch, _Mapping]] = ..., ack: _Optional[_Union[Ack, _Mapping]] = ..., probe: _Optional[_Union[Probe, _Mapping]] = ..., refused: _Optional[_Union[Refused, _Mapping]] = ..., chunk: _Optional[_Union[Chunk, _Mapping]] = ...) -> None: ...
 
 class Hello(_message.Message):
-    __slots__ = ("version", "peer", "clock", "boot", "plan", "resume_after", "drift_ppm", "credit_bytes", "codec", "incarnation", "suspensions", "peer_boot")
+    __slots__ = ("version", "peer", "clock", "boot", "plan", "resume_after", "drift_ppm", "credit_bytes", "codec", "incarnation", "suspensions", "most_bytes", "peer_boot")
     VERSION_FIELD_NUMBER: _ClassVar[int]
     PEER_FIELD_NUMBER: _ClassVar[int]
     CLOCK_FIELD_NUMBER: _ClassVar[int]
@@ -33,6 +35,7 @@ class Hello(_message.Message):
     CODEC_FIELD_NUMBER: _ClassVar[int]
     INCARNATION_FIELD_NUMBER: _ClassVar[int]
     SUSPENSIONS_FIELD_NUMBER: _ClassVar[int]
+    MOST_BYTES_FIELD_NUMBER: _ClassVar[int]
     PEER_BOOT_FIELD_NUMBER: _ClassVar[int]
     version: int
     peer: str
@@ -45,8 +48,9 @@ class Hello(_message.Message):
     codec: str
     incarnation: int
     suspensions: int
+    most_bytes: int
     peer_boot: int
-    def __init__(self, version: _Optional[int] = ..., peer: _Optional[str] = ..., clock: _Optional[str] = ..., boot: _Optional[int] = ..., plan: _Optional[int] = ..., resume_after: _Optional[int] = ..., drift_ppm: _Optional[int] = ..., credit_bytes: _Optional[int] = ..., codec: _Optional[str] = ..., incarnation: _Optional[int] = ..., suspensions: _Optional[int] = ..., peer_boot: _Optional[int] = ...) -> None: ...
+    def __init__(self, version: _Optional[int] = ..., peer: _Optional[str] = ..., clock: _Optional[str] = ..., boot: _Optional[int] = ..., plan: _Optional[int] = ..., resume_after: _Optional[int] = ..., drift_ppm: _Optional[int] = ..., credit_bytes: _Optional[int] = ..., codec: _Optional[str] = ..., incarnation: _Optional[int] = ..., suspensions: _Optional[int] = ..., most_bytes: _Optional[int] = ..., peer_boot: _Optional[int] = ...) -> None: ...
 
 class Batch(_message.Message):
     __slots__ = ("first", "sent_ns", "tuples")
@@ -57,6 +61,22 @@ class Batch(_message.Message):
     sent_ns: int
     tuples: _containers.RepeatedCompositeFieldContainer[Tuple]
     def __init__(self, first: _Optional[int] = ..., sent_ns: _Optional[int] = ..., tuples: _Optional[_Iterable[_Union[Tuple, _Mapping]]] = ...) -> None: ...
+
+class Chunk(_message.Message):
+    __slots__ = ("first", "sent_ns", "size", "offset", "tuple", "data")
+    FIRST_FIELD_NUMBER: _ClassVar[int]
+    SENT_NS_FIELD_NUMBER: _ClassVar[int]
+    SIZE_FIELD_NUMBER: _ClassVar[int]
+    OFFSET_FIELD_NUMBER: _ClassVar[int]
+    TUPLE_FIELD_NUMBER: _ClassVar[int]
+    DATA_FIELD_NUMBER: _ClassVar[int]
+    first: int
+    sent_ns: int
+    size: int
+    offset: int
+    tuple: Tuple
+    data: bytes
+    def __init__(self, first: _Optional[int] = ..., sent_ns: _Optional[int] = ..., size: _Optional[int] = ..., offset: _Optional[int] = ..., tuple: _Optional[_Union[Tuple, _Mapping]] = ..., data: _Optional[bytes] = ...) -> None: ...
 
 class Ack(_message.Message):
     __slots__ = ("upto", "credit_bytes", "admitted")

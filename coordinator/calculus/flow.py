@@ -124,6 +124,26 @@ def _until(curve: Curve, most: int, points: Sequence[Time]) -> Sequence[Time]:
 
 
 @dataclass(frozen=True)
+class Most:
+    """One of the bounds holds, whichever."""
+
+    curves: tuple[Curve, ...]
+
+    @property
+    def rate(self) -> Fraction:
+        """The largest."""
+        return max(curve.rate for curve in self.curves)
+
+    def count(self, t: Time) -> int:
+        """The largest."""
+        return max(curve.count(t) for curve in self.curves)
+
+    def points(self, limit: Time) -> Sequence[Time]:
+        """All of them."""
+        return list(merge(*(curve.points(limit) for curve in self.curves)))
+
+
+@dataclass(frozen=True)
 class Total:
     """Several streams as one."""
 
@@ -185,6 +205,11 @@ class Known:
 def least(curves: Sequence[Curve]) -> Curve:
     """`Least` of one or more."""
     return curves[0] if len(curves) == 1 else Least(tuple(curves))
+
+
+def most(curves: Sequence[Curve]) -> Curve:
+    """`Most` of one or more."""
+    return curves[0] if len(curves) == 1 else Most(tuple(curves))
 
 
 def total(curves: Sequence[Curve]) -> Curve:

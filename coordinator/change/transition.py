@@ -21,11 +21,13 @@ from coordinator.spec.runtime_charges import NOTHING, RuntimeOverhead
 from protos.plan_document import Claim, Plan
 
 LOADING_NS = 10**6  # assumed: the longest stretch for which a runtime loads a plan without looking up
-SOURCE = {key: key for key in ("at", "type", "max_age_ns", "arrival", "limit", "on_full")}  # by what people call it
+SOURCE = {
+    key: key for key in ("at", "type", "max_age_ns", "arrival", "limit", "on_full", "max_bytes")
+}  # by what people call it
 OUTPUT = {"from": "origin", "at": "at", "deadline_ns": "deadline_ns", "qos": "qos"}
 OPERATOR = {"run": "run", "in": "inputs", "side": "side", "cost_ns": "cost_ns", "selectivity": "selectivity"} | {
     "with": "parameters", "kind": "kind", "join": "join", "window": "window", "closes": "closes", "on_late": "on_late",
-    "queue": "queue",
+    "queue": "queue", "sync": "sync", "side_rules": "side_rules", "max_bytes": "max_bytes",
 }  # fmt: skip
 
 

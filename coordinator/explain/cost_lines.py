@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 
+from coordinator.explain import source_lines
 from coordinator.spec.costs import FEW, MEASURED, UNUSED
 from coordinator.spec.query import GUESS_NS, GUESSED, Query
 from coordinator.units import show_ns
@@ -47,7 +48,8 @@ def _lines(costs_ns: Mapping[str, int], origins: Mapping[str, CostOrigin]) -> li
 def on_guesses(plan: Plan) -> str:
     """To end a verdict: nothing is promised beyond what was guessed, or what not all calls kept to."""
     origins = (plan.costs or {}).values()
-    weak = ["the guessed costs hold"] if any(one.kind == GUESSED for one in origins) else []
+    guessed = any(one.kind == GUESSED for one in origins) or bool(source_lines.guessed(plan))
+    weak = ["the guessed costs hold"] if guessed else []
     below = sorted({one.of for one in origins if one.kind == MEASURED} - {"worst"})
     weak += [f"no call takes longer than {' or '.join(below)} with the margin"] if below else []
     promised = any(claim.guaranteed for claim in plan.guarantee.values())

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from coordinator.explain import cost_lines, failover_lines, plan_summary, sharing_lines, window_lines
+from coordinator.explain import cost_lines, failover_lines, plan_summary, sharing_lines, source_lines, window_lines
 from coordinator.plan import deadline_breakdown, policy_choice
 from coordinator.solve.repair.repair_search import Findings
 from coordinator.spec.sharing.owners import owners
@@ -24,7 +24,12 @@ def short(plan: Plan) -> dict[str, list[str]]:
     lines = [line for name in plan.graph.outputs for line in deadline_breakdown.sentences(plan, name)]
     lines += deadline_breakdown.left_out_of_several(plan.guarantee).values()
     lines += policy_choice.sentences(plan)
-    said = [*plan_summary.lines(plan), *deadline_breakdown.beyond_caps(plan), *cost_lines.lines(plan)]
+    said = [
+        *plan_summary.lines(plan),
+        *deadline_breakdown.beyond_caps(plan),
+        *cost_lines.lines(plan),
+        *source_lines.lines(plan),
+    ]
     told = {window_lines.TITLE: found} if (found := window_lines.of_plan(plan)) else {}
     several = {SEVERAL: sharing_lines.sentences(plan)} if owners(plan) else {}
     return {

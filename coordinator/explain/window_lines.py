@@ -1,16 +1,16 @@
-"""Windows, limits and what becomes of late tuples in sentences, of a query or of a plan."""
+"""Windows, fusions, limits and what becomes of late tuples in sentences, of a query or of a plan."""
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Mapping, Sequence
 from typing import Any
 
 from coordinator.spec import windows
 from coordinator.spec.catalog import Catalog
 from coordinator.spec.query import Query
-from coordinator.units import show_bytes, show_ns
+from coordinator.units import counted, show_bytes, show_ns
 from protos import json_shape
-from protos.plan_document import ADD, Limit, OnLate, Plan, Queue, Window
+from protos.plan_document import ADD, Limit, OnLate, Plan, Queue, SideRule, Sync, Window
 
 TITLE = "Windows, and what goes where not all can be had"
 
@@ -28,6 +28,8 @@ def of_query(query: Query, catalog: Catalog) -> list[str]:
         lines += _source(source.name, source.limit, source.on_full)
     for operator in query.operators:
         lines += _operator(operator.said, operator.on_late, operator.queue)
+        lines += _fusion(operator.name, operator.inputs, operator.sync)
+        lines += _beside(operator.name, operator.side, operator.side_rules)
     return lines
 
 
@@ -60,6 +62,33 @@ def of_plan(plan: Plan) -> list[str]:
         said = name.removesuffix(ADD) if operator.window is not None else name
         after = show_ns(late_ns[name]) if name in late_ns else ""
         lines += _operator(said, operator.on_late, operator.queue, after)
+        lines += _fusion(name, operator.inputs, operator.sync)
+        lines += _beside(name, operator.side, operator.side_rules)
+    return lines
+
+
+def _fusion(name: str, inputs: Sequence[str], sync: Sync | None) -> list[str]:
+    if sync is None:
+        return []
+    streams = " and ".join(inputs)
+    if sync.each:
+        kept = f"{counted(sync.keep, 'tuple')} of each are kept"
+        near = f"with all that are at most {show_ns(sync.within_ns or 0)} from it"
+        return [f"{name} takes each tuple of {streams} {near}; {kept}"]
+    if sync.within_ns is None:
+        when = f"{name} fuses the latest of {streams}, once each has come again"
+    else:
+        kept = f"{counted(sync.keep, 'tuple')} of each may wait"
+        when = f"{name} fuses tuples of {streams} that are at most {show_ns(sync.within_ns)} apart; {kept}"
+    return [f"{when}; after {show_ns(sync.timeout_ns)} what is there" if sync.timeout_ns else when]
+
+
+def _beside(name: str, side: Mapping[str, str], rules: Mapping[str, SideRule]) -> list[str]:
+    lines = []
+    for port, rule in rules.items():
+        age = f" that is at most {show_ns(rule.max_age_ns)} old" if rule.max_age_ns else ""
+        without = "the tuple is shed" if rule.shed else "it gets none"
+        lines.append(f"{name}: without a value of {side[port]}{age}, {without}")
     return lines
 
 

@@ -21,11 +21,11 @@ from coordinator.calculus.curves import Bursts
 from coordinator.calculus.demand import DemandTestResult, Load, Task, UnboundedError
 from coordinator.calculus.flow import jittered, total
 from coordinator.calculus.response import load_responses
-from coordinator.calculus.selectivity import ONE
+from coordinator.calculus.selectivity import ONE, Selectivity
 from coordinator.guarantee import link_delay
 from coordinator.guarantee.propagate import Delays, Streams, propagate
 from coordinator.guarantee.system import Node, System, Unit
-from coordinator.spec.runtime_charges import RuntimeOverhead
+from coordinator.spec.runtime_charges import RuntimeOverhead, chunks
 from protos.plan_document import NodeCharges
 
 WORTH_HAVING = 5  # times the longest deadline
@@ -33,6 +33,9 @@ MOST_PASSES = 300
 MOST_LOOKS = 5_000_000
 LOADING_EVERY_NS = 20_000_000
 COMMIT_AND_END_NS = 10**9  # between a commit and the end of the plan before it
+LARGEST = 1 << 62
+CHUNKS = "reading chunks"  # and writing them
+CHUNKS_PER_DRAIN = 3  # of one stream of large payloads: 64 KiB are read of a connection, and one chunk is written
 COVERED = frozenset({"edf"})  # policies, each with its largest batch
 
 
@@ -92,7 +95,12 @@ def _grow(system: System, delays: Delays, charges: RuntimeOverhead, streams: Str
             except UnboundedError as error:
                 delays.broken[node.name] = f"node {node.name} has no bound: {error}"
                 changed = True
-    largest = max(max((each.end for each in delays.units.values()), default=0), *delays.links.values(), 0)
+    largest = max(
+        max((each.end for each in delays.units.values()), default=0),
+        *delays.links.values(),
+        *delays.large_links.values(),
+        0,
+    )
     longest = max(output.deadline_ns for output in system.outputs.values())
     if largest > worth_having * longest:
         _give_up(system, delays, f"delays grow beyond {worth_having} times the longest deadline")
@@ -112,20 +120,25 @@ def _grow_link(
         why = next((streams.unknown[each] for each in together if each in streams.unknown), "")
         if why and link.bandwidth_bps:
             raise UnboundedError("unbounded", f"what else it carries: {why}")
-        curves = [flow.events for other in together for flow in streams.sent[other]]
-        found = link_delay.delay_ns(link, curves, charges)
+        flows = [flow for other in together for flow in streams.sent[other]]
+        found = link_delay.delay_ns(link, flows, charges, delays.drains.get(pair[1], 0))
+        pause_ns = delays.drains.get(pair[0], 0) + delays.drains.get(pair[1], 0)
+        large = link_delay.large_delay_ns(link, flows, charges, pause_ns)
     except UnboundedError as error:
         delays.cut[pair] = f"the link from {pair[0]} to {pair[1]} has no bound: {error}"
         return True
     before, delays.links[pair] = delays.links.get(pair, 0), found
-    return found > before
+    earlier = delays.large_links.get(pair, 0)
+    if large:
+        delays.large_links[pair] = max(earlier, large)
+    return found > before or large > earlier
 
 
 def _grow_node(system: System, delays: Delays, charges: RuntimeOverhead, streams: Streams, node: Node) -> bool:
     tasks = _tasks(system, delays, charges, streams, node)
     if not tasks:
         return charges.drained and _grow_drain(
-            delays, charges, node, demand.load(_reading(delays, charges, streams, node) + _loading(charges))
+            delays, charges, node, demand.load(_chores(system, delays, charges, streams, node))
         )
     loaded = demand.load(tasks)
     delays.looks += len(tasks) * sum(len(each.times) for each in loaded.steps)
@@ -151,7 +164,8 @@ def _drain_ns(loaded: Load, charges: RuntimeOverhead) -> int:
     meanwhile."""
     longest = max((each.task.longest for each in loaded.steps if not each.task.chore), default=0)
     fixed = longest + charges.drain_every_ns
-    chores = [each for each in loaded.steps if each.task.chore]
+    fixed += sum(CHUNKS_PER_DRAIN * each.task.stages[0][0] for each in loaded.steps if each.task.name == CHUNKS)
+    chores = [each for each in loaded.steps if each.task.chore and each.task.name != CHUNKS]
     length = fixed
     while (grown := fixed + sum(each.task.work(each.task.curve.count(length)) for each in chores)) != length:
         length = grown
@@ -163,7 +177,7 @@ def _tasks(system: System, delays: Delays, charges: RuntimeOverhead, streams: St
     own = charges.on(node.charges)
     tasks = [_task(unit, node, own, streams) for unit in _units(system, node)]
     if tasks:
-        tasks += _reading(delays, charges, streams, node) + _loading(charges)
+        tasks += _chores(system, delays, charges, streams, node)
     if tasks and own.side_ns and node.sides:
         sides = []
         for stream in node.sides:
@@ -174,16 +188,47 @@ def _tasks(system: System, delays: Delays, charges: RuntimeOverhead, streams: St
     return tasks
 
 
+def _chores(system: System, delays: Delays, charges: RuntimeOverhead, streams: Streams, node: Node) -> list[Task]:
+    """What goes before all task instances."""
+    return _reading(delays, charges, streams, node) + _calling(system, delays, node) + _loading(charges)
+
+
+def _calling(system: System, delays: Delays, node: Node) -> list[Task]:
+    """Calls that sources of the node make on threads of their own, which take their CPU time whenever they like. One
+    call at a time: in a window of t those that begin in it, and one that had begun before."""
+    found = []
+    for source in system.sources.values():
+        if source.node != node.name or not source.call_ns:
+            continue
+        if source.every_ns:
+            calls = jittered(Bursts(1, source.every_ns), delays.drains.get(node.name, 0))
+        elif source.curve is not None:
+            calls = jittered(source.curve, source.tolerance_ns)
+        else:
+            raise UnboundedError("unbounded", source.why)
+        curve = total([calls, Bursts(1, LARGEST)])
+        found.append(Task(f"calling source {source.name}", curve, 0, ((source.call_ns, ONE),), chore=True))
+    return found
+
+
 def _reading(delays: Delays, charges: RuntimeOverhead, streams: Streams, node: Node) -> list[Task]:
     """What comes by its sockets, if anything."""
     drain_ns = charges.on(node.charges).drain_ns
     if charges.drained and node.name in streams.unread:
         raise UnboundedError("unbounded", f"what its sockets bring: {streams.unread[node.name]}")
-    if not drain_ns or not streams.arriving[node.name]:
+    arriving = streams.arriving[node.name]
+    if not drain_ns or not arriving:
         return []
-    jitter = delays.drains.get(node.name, 0)
-    arriving = jittered(total([flow.events for flow in streams.arriving[node.name]]), jitter)
-    return [Task("reading sockets", arriving, 0, ((drain_ns, ONE),), chore=True)]
+    jitter, tasks = delays.drains.get(node.name, 0), []
+    large = [flow for flow in arriving if chunks(flow.max_bytes)]
+    small = [flow.events for flow in arriving if not chunks(flow.max_bytes)]
+    if small:
+        tasks.append(Task("reading sockets", jittered(total(small), jitter), 0, ((drain_ns, ONE),), chore=True))
+    for flow in large:
+        chunk_ns = link_delay.READS_PER_CHUNK * drain_ns
+        per_tuple = Selectivity(((1, chunks(flow.max_bytes)),))
+        tasks.append(Task(CHUNKS, jittered(flow.events, jitter), 0, ((chunk_ns, per_tuple),), chore=True))
+    return tasks
 
 
 def _loading(charges: RuntimeOverhead) -> list[Task]:

@@ -12,9 +12,11 @@ from collections.abc import Set
 
 from coordinator.calculus.curves import Time
 from coordinator.calculus.flow import jittered
+from coordinator.guarantee import fusion_waits
 from coordinator.guarantee.analysis import Analysis
 from coordinator.guarantee.system import Source, Unit
 from coordinator.guarantee.window_sources import EntryShedder
+from coordinator.spec.runtime_charges import on_wire
 from coordinator.units import counted, show_bytes, show_ns
 
 IN_MEMORY = 64  # bytes that an encoded byte may take there: a dict of one entry, '{"":0}', takes some 48 for each
@@ -26,6 +28,8 @@ def losses(analysis: Analysis, output: str) -> tuple[str, ...]:
     units, sources = behind(analysis, system.outputs[output].stream)
     found = [_limited(analysis, system.sources[name]) for name in sorted(sources)]
     found += [_full(analysis, system.units[number]) for number in sorted(units)]
+    found += [text for number in sorted(units) for text in system.units[number].required]
+    found += [_unmet(analysis, system.units[number]) for number in sorted(units)]
     for name, windows in system.windows.items():
         if any(stage.operator == name for number in units for stage in system.units[number].stages):
             found += [_shed(analysis, shedder) for shedder in system.entry_shedders if name in shedder.windows]
@@ -68,7 +72,8 @@ def _full(analysis: Analysis, unit: Unit) -> str:
     if not unit.queue_bytes:
         return ""
     response = analysis.delays.units.get(unit.id)
-    size = analysis.charges.tuple_bytes * IN_MEMORY
+    declared = max((analysis.system.max_bytes.get(name, 0) for name in unit.inputs), default=0)
+    size = on_wire(declared, analysis.charges.tuple_bytes) * IN_MEMORY
     waiting = None if response is None else _waiting(analysis, unit, response.end)
     if waiting is not None and waiting * size <= unit.queue_bytes:
         return ""
@@ -94,6 +99,17 @@ def _room(analysis: Analysis, shedder: EntryShedder) -> bool:
     within = sum((each.end for each in responses if each is not None), 0)
     inside = [_waiting(analysis, analysis.system.units[number], within) for number in shedder.units]
     return None not in inside and sum(each or 0 for each in inside) <= shedder.most
+
+
+def _unmet(analysis: Analysis, unit: Unit) -> str:
+    """Of an interval join, whose memory is limited."""
+    if unit.sync is None or not unit.sync.each:
+        return ""
+    flows = [analysis.streams.flows.get((name, unit.node)) for name in unit.inputs]
+    known = [flow for flow in flows if flow is not None]
+    if len(known) < len(flows):
+        return ""
+    return fusion_waits.left_out(analysis.system, analysis.delays, analysis.charges, unit, known)
 
 
 def _waiting(analysis: Analysis, unit: Unit, within: Time) -> int | None:

@@ -10,23 +10,24 @@ e; the least of all is taken.
 from __future__ import annotations
 
 from collections.abc import Sequence
+from dataclasses import replace
 
 from coordinator.calculus.curves import Curve, Time
 from coordinator.calculus.flow import Spaced, jittered, least, selected, total
 from coordinator.calculus.response import Response
 from coordinator.calculus.selectivity import Selectivity
-from coordinator.guarantee import window_closing
+from coordinator.guarantee import fusion_waits, window_closing
 from coordinator.guarantee.link_delay import sending_ns
 from coordinator.guarantee.streams import Closing, Delays, Flow, Kind, Late, Part, Streams, Trail
 from coordinator.guarantee.system import Source, Stage, System, Unit
-from coordinator.spec.runtime_charges import RuntimeOverhead
+from coordinator.spec.runtime_charges import RuntimeOverhead, chunks
 
 
 def propagate(system: System, delays: Delays, charges: RuntimeOverhead) -> Streams:
     """All streams, once."""
     streams = Streams(arriving={node: [] for node in system.nodes}, sent={pair: [] for pair in system.links})
     for name, source in system.sources.items():
-        _enter(delays, charges, source, name in system.marked, streams)
+        _enter(delays, charges, source, name in system.marked, streams, system.max_bytes.get(name, 0))
         _travel(system, delays, charges, name, streams)
     for number in system.order:
         unit = system.units[number]
@@ -36,9 +37,11 @@ def propagate(system: System, delays: Delays, charges: RuntimeOverhead) -> Strea
     return streams
 
 
-def _enter(delays: Delays, charges: RuntimeOverhead, source: Source, marked: bool, streams: Streams) -> None:
+def _enter(
+    delays: Delays, charges: RuntimeOverhead, source: Source, marked: bool, streams: Streams, max_bytes: int
+) -> None:
     """A source at its node: what its clients send, and of that what is admitted and goes on. `marked`: what does not is
-    told."""
+    told; `max_bytes`: of a payload, 0: not declared."""
     at = (source.name, source.node)
     if source.curve is None:
         streams.unread[source.node] = source.why
@@ -50,11 +53,13 @@ def _enter(delays: Delays, charges: RuntimeOverhead, source: Source, marked: boo
         return
     late = {source.name: Late(0, 0, ())}
     drain_ns = delays.drains.get(source.node, 0)  # its stamp, and so its admission, may wait for a drain
+    if source.timer:
+        streams.ticks_ns[source.name] = drain_ns
     stamped: list[Curve] = [] if source.limit is None else [source.limit]
     punctuation: list[Curve] = []
     if source.curve is not None:
         early = jittered(source.curve, source.tolerance_ns if charges.drained else 0)
-        streams.arriving[source.node].append(Flow.of(early, early, late))
+        streams.arriving[source.node].append(Flow.of(early, early, late, max_bytes))
         declared = jittered(early, drain_ns)
         if source.limit is not None:  # what is shed leaves punctuation, which waits for the next heartbeat at most
             punctuation.append(jittered(declared, source.beat_ns + charges.tick_ns + drain_ns if source.beat_ns else 0))
@@ -81,9 +86,14 @@ def _travel(system: System, delays: Delays, charges: RuntimeOverhead, stream: st
         leaving = streams.flows[stream, start].delayed(
             Part("socket", f"{start} writes its sockets", delays.drains.get(start, 0), start)
         )
+        leaving = replace(leaving, max_bytes=system.max_bytes.get(stream, 0))
         streams.sent[pair].append(leaving)
-        link_ns = delays.links.get(pair, 0)
-        alone_ns = min(link_ns, system.links[pair].latency_ns + sending_ns(system.links[pair], charges))
+        large = chunks(leaving.max_bytes)
+        if large:  # writing a chunk costs about what reading one does
+            streams.arriving[start].append(leaving)
+        link_ns = (delays.large_links if large else delays.links).get(pair, 0)
+        own_ns = sending_ns(system.links[pair], charges, leaving.max_bytes)
+        alone_ns = min(link_ns, system.links[pair].latency_ns + own_ns)
         there = leaving.delayed(Part("link", f"link {start} to {end}", link_ns, start, alone_ns))
         streams.arriving[end].append(there)
         if why := _stuck(delays, charges, end):
@@ -102,12 +112,18 @@ def _run(system: System, delays: Delays, charges: RuntimeOverhead, unit: Unit, s
     """Release and run one unit; its exits are then flows at its node."""
     inputs = [streams.flows.get((name, unit.node)) for name in unit.inputs]
     missing = next((name for name, flow in zip(unit.inputs, inputs, strict=True) if flow is None), None)
+    endless = ""
     if missing is not None:
         streams.unreleased[unit.id] = streams.why[missing, unit.node]
     else:
         present = [flow for flow in inputs if flow is not None]
-        streams.triggers[unit.id] = joined(present) if unit.join else united(present)
-    why = unit.unsound or delays.broken.get(unit.node) or streams.unreleased.get(unit.id)
+        if unit.sync is not None and not unit.sync.each:
+            found = fusion_waits.fused(system, delays, charges, unit, present)
+            streams.triggers[unit.id], endless = found.trigger, found.why
+        else:
+            one = unit.join and unit.sync is None
+            streams.triggers[unit.id] = joined(present) if one else united(present)
+    why = unit.unsound or delays.broken.get(unit.node) or streams.unreleased.get(unit.id) or endless
     batch = system.nodes[unit.node].batch
     for stream, stage in unit.exits.items():
         if why:
@@ -212,6 +228,9 @@ def age(system: System, streams: Streams, source: str) -> Late | None:
     if source in system.windows:
         return streams.window_closings[source].age
     given = system.sources[source]
+    tick_ns = streams.ticks_ns.get(source)
+    if tick_ns is not None and not 0 < given.max_age_ns < tick_ns:
+        return Late(0, 0, ()).after(Part("age", f"until {given.node} looks at the timer {source}", tick_ns, given.node))
     if not given.max_age_ns:
         return None
     part = Part("age", f"age of {source} on admission", given.max_age_ns, given.node)

@@ -22,6 +22,7 @@ from itertools import accumulate
 
 from coordinator.guarantee.analysis import Analysis
 from coordinator.guarantee.system import System
+from coordinator.spec.runtime_charges import on_wire
 from coordinator.units import counted, show_bytes, show_ns
 from protos.plan_document import Checks, SizeCheck, TimeCheck
 
@@ -102,7 +103,8 @@ def _queue(analysis: Analysis, name: str, limit: int) -> Check:
     flow = analysis.streams.flows[output.stream, output.node]
     if others := sorted(sources(analysis, output.stream) - flow.late.keys()):
         return Check("queue", limit, None, f"not analysed: tuples of {', '.join(others)} wait for partners in a join")
-    size, most = analysis.charges.tuple_bytes, _at_once(analysis.system, name)
+    largest = max(analysis.system.max_bytes.values(), default=0)
+    size, most = on_wire(largest, analysis.charges.tuple_bytes), _at_once(analysis.system, name)
     admitted = jobs = 0
     for source, late in flow.late.items():
         given = analysis.system.windows.get(source) or analysis.system.sources[source]

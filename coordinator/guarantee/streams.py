@@ -11,7 +11,7 @@ from coordinator.calculus.flow import Known, jittered
 from coordinator.calculus.response import Response
 
 Trail = tuple[tuple[str, int], ...]
-Kind = Literal["age", "unit", "socket", "link", "beat", "window"]
+Kind = Literal["age", "unit", "socket", "link", "beat", "window", "partner"]
 
 
 @dataclass(frozen=True)
@@ -69,32 +69,36 @@ class Closing:
 
 @dataclass(frozen=True)
 class Flow:
-    """A stream at a place. `events`: with absence punctuation; `late`: by source of the lineage."""
+    """A stream at a place. `events`: with absence punctuation; `late`: by source of the lineage; `max_bytes`: of a
+    payload where it is sent or read, 0: not declared."""
 
     curve: Curve
     events: Curve
     late: Mapping[str, Late]
+    max_bytes: int = 0
 
     @classmethod
-    def of(cls, curve: Curve, events: Curve, late: Mapping[str, Late]) -> Flow:
+    def of(cls, curve: Curve, events: Curve, late: Mapping[str, Late], max_bytes: int = 0) -> Flow:
         """With curves that remember their steps."""
         known = Known(curve)
-        return cls(known, known if events is curve else Known(events), late)
+        return cls(known, known if events is curve else Known(events), late, max_bytes)
 
     def delayed(self, part: Part) -> Flow:
         """Anything from 0 to the part's ns later."""
         late = {name: each.after(part) for name, each in self.late.items()}
         curve = jittered(self.curve, part.ns)
-        return Flow.of(curve, curve if self.events is self.curve else jittered(self.events, part.ns), late)
+        events = curve if self.events is self.curve else jittered(self.events, part.ns)
+        return Flow.of(curve, events, late, self.max_bytes)
 
 
 @dataclass
 class Delays:
-    """What is known so far: it only grows. `broken`: nodes without a bound, `cut`: links without one, and why; `looks`:
-    what it has cost to find."""
+    """What is known so far: it only grows. `links`, `large_links`: of what is small, and of what goes in chunks;
+    `broken`: nodes without a bound, `cut`: links without one, and why; `looks`: what it has cost to find."""
 
     units: dict[int, Response] = field(default_factory=dict)
     links: dict[tuple[str, str], int] = field(default_factory=dict)
+    large_links: dict[tuple[str, str], int] = field(default_factory=dict)
     drains: dict[str, int] = field(default_factory=dict)
     broken: dict[str, str] = field(default_factory=dict)
     looks: int = 0
@@ -107,6 +111,7 @@ class Streams:
 
     `triggers`: what releases a unit. Where there is no flow, `why` has the reason; `unknown`, `unread`: why a link or a
     node's sockets carry something that nothing bounds. `window_closings`: by the operator that collects windows.
+    `ticks_ns`: by timer, how much later than its instant a tick is admitted at most.
     """
 
     flows: dict[tuple[str, str], Flow] = field(default_factory=dict)
@@ -116,5 +121,6 @@ class Streams:
     why: dict[tuple[str, str], str] = field(default_factory=dict)
     unreleased: dict[int, str] = field(default_factory=dict)
     window_closings: dict[str, Closing] = field(default_factory=dict)
+    ticks_ns: dict[str, int] = field(default_factory=dict)
     unknown: dict[tuple[str, str], str] = field(default_factory=dict)
     unread: dict[str, str] = field(default_factory=dict)

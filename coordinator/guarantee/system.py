@@ -6,7 +6,7 @@ file.
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from fractions import Fraction
 from graphlib import TopologicalSorter
@@ -16,8 +16,9 @@ from coordinator.calculus.curves import Bursts, Curve, Jcp, RateBurst, Recorded
 from coordinator.calculus.flow import jittered
 from coordinator.calculus.selectivity import ONE, Selectivity, UndeclaredError, declared
 from coordinator.guarantee.facts import Facts
-from coordinator.guarantee.window_sources import EntryShedder, Windows, read_entry_shedders, read_windows
+from coordinator.guarantee.window_sources import EntryShedder, Windows, read_entry_shedders, read_windows, whole
 from coordinator.spec.quality import NOTHING, Qos
+from coordinator.units import show_ns
 from protos import plan_document, plan_pb2
 from protos.plan_document import NodeCharges
 
@@ -36,7 +37,8 @@ class Stage:
 class Unit:
     """A task unit. `inputs`: streams that trigger it, all of one lineage together if `join`; `exits`: stream to the
     stage that it leaves after; `unsound`: why nothing bounds what it does, or nothing; `queue_bytes`: that may wait for
-    it, 0: as the node's memory allows."""
+    it, 0: as the node's memory allows; `sync`: how its inputs are fused; `whole`: of each input whether every tuple of
+    its sources comes by; `required`: side inputs without which it sheds its tuple, in words."""
 
     id: int
     node: str
@@ -47,6 +49,9 @@ class Unit:
     exits: Mapping[str, int]
     unsound: str
     queue_bytes: int = 0
+    sync: plan_document.Sync | None = None
+    whole: tuple[bool, ...] = ()
+    required: tuple[str, ...] = ()
 
     @property
     def name(self) -> str:
@@ -84,7 +89,9 @@ class Source:
     """Where tuples enter. `curve` None: nothing bounds them, `why` says so; `max_age_ns` 0: of any age;
     `tolerance_ns`: how much later than its instant a tuple may come; `limit`: of what goes on, None: all does;
     `beat_ns`: how often its node says how far it is, where it leads to windows; `rarely_ns`: where it may say so more
-    rarely, at least so often."""
+    rarely, at least so often; `gap_ns`: a tuple comes so often at least, 0: nothing says so; `call_ns`: CPU time of a
+    call on its node, where that makes its tuples itself; `every_ns`: between two ticks that call, 0: an iterator;
+    `timer`: whether its tuples are ticks and nothing else."""
 
     name: str
     node: str
@@ -95,6 +102,10 @@ class Source:
     limit: Bursts | None = None
     beat_ns: int = 0
     rarely_ns: int = 0
+    gap_ns: int = 0
+    call_ns: int = 0
+    every_ns: int = 0
+    timer: bool = False
 
 
 @dataclass(frozen=True)
@@ -112,7 +123,7 @@ class System:
     """Everything. `order`: units so that each stands after those that trigger it; `hops`: per stream (from, to) in the
     order of travel; `marked`: streams that carry absence punctuation; `windows`: by the operator that collects them,
     whose stream they leave on, and which are released when they close; `entry_shedders`: where tuples are shed before
-    them."""
+    them; `max_bytes`: of a payload of each stream that declares it."""
 
     nodes: Mapping[str, Node]
     units: Mapping[int, Unit]
@@ -124,6 +135,7 @@ class System:
     marked: frozenset[str]
     windows: Mapping[str, Windows] = field(default_factory=dict)
     entry_shedders: tuple[EntryShedder, ...] = ()
+    max_bytes: Mapping[str, int] = field(default_factory=dict)
 
 
 def arrival_curve(arrival: plan_document.Arrival) -> Curve:
@@ -165,7 +177,7 @@ def read(plan: Facts) -> System:
         units=units,
         order=_order(units),
         sources={
-            name: _source(name, source, admitting.get(name, plan_pb2.Source()))
+            name: _source(name, source, admitting.get(name, plan_pb2.Source()), cluster.nodes[source.at].speed)
             for name, source in graph.sources.items()
         },
         outputs={
@@ -176,6 +188,7 @@ def read(plan: Facts) -> System:
         marked=frozenset(stream.name for local in plan.nodes.values() for stream in local.streams if stream.marked),
         windows=read_windows(plan),
         entry_shedders=read_entry_shedders(plan),
+        max_bytes={name: facts.max_bytes for name, facts in graph.streams.items() if facts.max_bytes},
     )
 
 
@@ -195,7 +208,7 @@ def _links(cluster: plan_document.Cluster) -> dict[tuple[str, str], Link]:
     }
 
 
-def _source(name: str, source: plan_document.Source, local: plan_pb2.Source) -> Source:
+def _source(name: str, source: plan_document.Source, local: plan_pb2.Source, speed: float) -> Source:
     """local: what its node's part of the plan has of it."""
     curve, why = None, ""
     try:
@@ -204,7 +217,33 @@ def _source(name: str, source: plan_document.Source, local: plan_pb2.Source) -> 
         why = f"the arrivals of source {name} are unbounded: {error}"
     limit = Bursts(local.limit.tuples, local.limit.span_ns) if local.HasField("limit") else None
     tolerance_ns = source.arrival.tolerance_ns
-    return Source(name, source.at, curve, source.max_age_ns, why, tolerance_ns, limit, local.beat_ns)
+    pull = source.pull or plan_document.Pull()
+    call_ns = ceil(pull.cost_ns / Fraction(str(speed)))
+    return Source(
+        name,
+        source.at,
+        curve,
+        source.max_age_ns,
+        why,
+        tolerance_ns,
+        limit,
+        local.beat_ns,
+        call_ns=call_ns,
+        gap_ns=0 if limit is not None or pull.run else _gap_ns(source.arrival),  # a call may give nothing
+        every_ns=pull.every_ns,
+        timer=source.pull is not None and not pull.run,
+    )
+
+
+def _gap_ns(arrival: plan_document.Arrival) -> int:
+    """The longest time without a tuple, of arrivals with a period; 0: nothing bounds it."""
+    match arrival:
+        case plan_document.BurstArrival():
+            return arrival.period_ns + arrival.tolerance_ns
+        case plan_document.JcpArrival():
+            return arrival.period_ns + arrival.early_ns + arrival.late_ns + arrival.tolerance_ns
+        case _:
+            return 0
 
 
 def _unit(plan: Facts, node: str, unit: plan_pb2.Unit, names: Sequence[str], streams: Mapping[int, str]) -> Unit:
@@ -229,7 +268,31 @@ def _unit(plan: Facts, node: str, unit: plan_pb2.Unit, names: Sequence[str], str
         exits,
         unsound,
         unit.queue_bytes,
+        first.sync,
+        tuple(_whole(plan, name) for name in first.inputs) if first.sync is not None else (),
+        tuple(each for name in names for each in _required(plan, name)),
     )
+
+
+def _required(plan: Facts, name: str) -> Iterator[str]:
+    rules = plan.graph.operators[name].side_rules
+    for port, rule in rules.items():
+        if rule.shed:
+            age = f" of at most {show_ns(rule.max_age_ns)}" if rule.max_age_ns else ""
+            yield f"{name} sheds a tuple while its side input {port} has no value{age}"
+
+
+def _whole(plan: Facts, stream: str) -> bool:
+    """Whether every tuple of a stream's sources is to come by it, and none waits for another."""
+    operators = plan.graph.operators
+    waiting = [stream]
+    while waiting:
+        operator = operators.get(waiting.pop())
+        if operator is not None:
+            if operator.kind not in ("map", "union") or operator.on_late or operator.queue or operator.closes:
+                return False
+            waiting += operator.inputs
+    return whole(plan, [stream])
 
 
 def _stage(plan: Facts, node: str, name: str) -> Stage:

@@ -76,7 +76,7 @@ def _age(
         if windows.kind != "count":
             said_ns = max(source.beat_ns, source.rarely_ns) + charges.tick_ns + delays.drains.get(source.node, 0)
             age = age.after(Part("beat", f"until {source.node} says how far {name} has come", said_ns, source.node))
-            clocks_ns, pairs = _clocks(system, delays, charges, windows, name)
+            clocks_ns, pairs = clocks(system, delays, charges, windows.add, name)
             if pairs:
                 age = age.after(Part("beat", f"clocks of {pairs} apart", clocks_ns, windows.node))
         ages.append(Late(age.most_ns + way.most_ns, 0, (*age.parts, *way.parts)))
@@ -112,15 +112,15 @@ def _endless(system: System, windows: Windows, paths: Mapping[str, Late]) -> str
     return ""
 
 
-def _clocks(system: System, delays: Delays, charges: RuntimeOverhead, windows: Windows, name: str) -> tuple[int, str]:
-    """A heartbeat's promise is of an instant on its node's clock, of which the windows' node knows an interval: no
+def clocks(system: System, delays: Delays, charges: RuntimeOverhead, stream: str, name: str) -> tuple[int, str]:
+    """An instant of a source is one on its node's clock, of which the node that a stream comes to knows an interval: no
     longer than a question to the other clock and its answer take, but for drift. Hop by hop: also whose clocks."""
     if not charges.drained:
         return 0, ""
     pairs: dict[str, None] = {}
     made = {stage.operator: unit for unit in system.units.values() for stage in unit.stages}
     found = 0
-    for start, end in sorted(_hops(system, made, windows.add, name, {}) or ()):
+    for start, end in sorted(_hops(system, made, stream, name, {}) or ()):
         if system.links[start, end].apart:
             link_ns = delays.links.get((start, end), 0) + delays.links.get((end, start), 0)
             latency_ns = system.links[start, end].latency_ns + system.links[end, start].latency_ns
@@ -168,4 +168,4 @@ def _unsure(windows: Windows, paths: Mapping[str, Late], age_ns: int, streams: S
     return ""
 
 
-__all__ = ["close", "heartbeats"]
+__all__ = ["clocks", "close", "heartbeats"]

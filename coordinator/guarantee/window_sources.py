@@ -12,6 +12,7 @@ to wait for: the window closes when its last number is settled, which is one way
 
 from __future__ import annotations
 
+from collections.abc import Iterable
 from dataclasses import dataclass
 
 from coordinator.calculus.curves import Curve, Jcp
@@ -84,7 +85,7 @@ def read_windows(plan: Facts) -> dict[str, Windows]:
             facts.useful_ns,
             facts.wait_ns,
             facts.sources,
-            _whole(plan, add),
+            whole(plan, plan.graph.operators[add].inputs),
         )
     return found
 
@@ -116,10 +117,10 @@ def read_entry_shedders(plan: Facts) -> tuple[EntryShedder, ...]:
     )
 
 
-def _whole(plan: Facts, add: str) -> bool:
-    """Whether what is before it declares to pass every tuple: at most one, and one on average."""
+def whole(plan: Facts, streams: Iterable[str]) -> bool:
+    """Whether what makes these streams declares to pass every tuple: at most one, and one on average."""
     operators = plan.graph.operators
-    waiting, seen = list(operators[add].inputs), set()
+    waiting, seen = list(streams), set()
     while waiting:
         name = waiting.pop()
         if name in operators and name not in seen:
@@ -131,4 +132,4 @@ def _whole(plan: Facts, add: str) -> bool:
     return True
 
 
-__all__ = ["EntryShedder", "Windows", "read_entry_shedders", "read_windows"]
+__all__ = ["EntryShedder", "Windows", "read_entry_shedders", "read_windows", "whole"]

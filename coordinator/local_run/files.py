@@ -81,6 +81,9 @@ class Wishes:
                 if name not in sources:
                     text = f"--{option} {name}={value}: source '{name}' is unknown"
                     wrong.append(Mistake("unknown_source", text, nearest(name, sources), f"--{option}"))
+                elif sources[name].pull is not None:
+                    text = f"--{option} {name}={value}: the node of '{name}' makes its tuples itself"
+                    wrong.append(Mistake("made_by_node", text, f"leave --{option} out", f"--{option}"))
         for name, value in self.rates.items():
             if not _is_rate(value):
                 text = f"--rate {name}={value}: give tuples per second, above 0 and at most 1000000"
@@ -126,10 +129,10 @@ def seconds(text: str | None) -> float | None:
 
 
 def feeds(plan: Plan, wishes: Wishes, beside: Sequence[Path]) -> tuple[list[Feed], list[str]]:
-    """What feeds the sources of a plan, and the sources that nothing feeds. Raises BadInputError where that is all of
-    them or a file is missing, BadOptionError as of `Wishes.check`."""
-    sources = plan.graph.sources
-    wishes.check(sources)
+    """What feeds the sources of a plan that do not make their tuples themselves, and those that nothing feeds. Raises
+    BadInputError where that is all of all sources or a file is missing, BadOptionError as of `Wishes.check`."""
+    wishes.check(plan.graph.sources)
+    sources = {name: source for name, source in plan.graph.sources.items() if source.pull is None}
     paths = {name: Path(value) for name, value in wishes.files.items()}
     for name in sources:
         for path in (folder / f"{name}{suffix}" for folder in beside for suffix in FORMATS):
@@ -145,7 +148,7 @@ def feeds(plan: Plan, wishes: Wishes, beside: Sequence[Path]) -> tuple[list[Feed
     for path in paths.values():
         if not path.exists():
             raise bad_file(path, "no_file", "is not there", "--feed SOURCE=FILE names a file with tuples")
-    if not paths:
+    if not paths and len(left) == len(plan.graph.sources):
         text = f"has nothing to feed: write {left[0]}.jsonl beside it, a tuple in JSON per line, or give --feed"
         raise bad_file(beside[0] / QUERY, "nothing_to_feed", text)
     ordered = [name for name in sources if name in paths]

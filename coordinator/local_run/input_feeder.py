@@ -151,9 +151,10 @@ class InputFeeder:
         self._selector.close()
 
     def wait(self, seconds: float | None, watch: Watch, progress: Callable[[str], None]) -> str:
-        """Until all have ended, `seconds` are over (None: never), or there is no point in going on: then why."""
+        """Until all have ended, `seconds` are over (None: never), or there is no point in going on: then why. Where
+        there are none the time alone counts."""
         end = None if seconds is None else self._began + seconds
-        while self._selector.get_map():
+        while self._selector.get_map() or (end is not None and not self.feeds):
             if why := watch():
                 return why
             if end is not None and time.monotonic() >= end:
@@ -174,7 +175,7 @@ class InputFeeder:
     def progress_text(self) -> str:
         """How far they are, in a few words."""
         done = ", ".join(f"{fed.feed.source} {fed.admitted} of {fed.sent}" for fed in self.feeds)
-        return f"{time.monotonic() - self._began:.0f} s: admitted {done}"
+        return f"{time.monotonic() - self._began:.0f} s{': admitted ' if done else ''}{done}"
 
     def _read(self, seconds: float) -> None:
         for key, _ in self._selector.select(seconds):

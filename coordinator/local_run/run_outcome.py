@@ -126,7 +126,7 @@ def unfed(plan: Plan, ran: Ran) -> list[str]:
 def sources_unfed(plan: Plan, ran: Ran) -> list[str]:
     """By name."""
     fed = {each.feed.source for each in ran.fed}
-    return [name for name in plan.graph.sources if name not in fed]
+    return [name for name, source in plan.graph.sources.items() if name not in fed and source.pull is None]
 
 
 def _first(lines: Sequence[str], more: str) -> Iterator[str]:
@@ -140,7 +140,7 @@ def _shed(plan: Plan, report: Report) -> Iterator[str]:
     units = {(place, policy) for place, one in report.shed.units.items() for policy in one.policies}
     for place, one in report.shed.units.items():
         for policy, n in one.policies.items():
-            if policy not in (*SOURCES_OWN, "window"):
+            if policy not in (*SOURCES_OWN, "window", "replaced"):
                 yield _line("shed", n.tuples, f"at {place}", policy, one.came)
     for name, admitted in report.shed.sources.items():
         for policy, n in admitted.policies.items():

@@ -8,7 +8,7 @@ from collections.abc import Iterator
 from rich.markup import escape
 from rich.table import Table
 
-from coordinator.explain import cost_lines
+from coordinator.explain import cost_lines, source_lines
 from coordinator.local_run import run_outcome
 from coordinator.local_run.listening import first
 from coordinator.local_run.stages import Ran
@@ -16,7 +16,7 @@ from coordinator.plan.deadline_breakdown import beyond_caps, guarantee_status, l
 from coordinator.report import missed_share
 from coordinator.report.page import bound_violation
 from coordinator.report.page.terminal import incomplete
-from coordinator.report.report_document import Conservation, Output, Report, by_end
+from coordinator.report.report_document import Conservation, Offered, Output, Report, by_end
 from coordinator.units import counted, show_ns
 from protos import json_shape
 from protos.json_shape import Json
@@ -108,6 +108,7 @@ def sentences(plan: Plan, ran: Ran) -> Iterator[str]:
     yield from run_outcome.sentences(plan, ran)
     yield from beyond_caps(plan)
     yield from cost_lines.lines(plan)
+    yield from source_lines.lines(plan)
     yield _balance(report.conservation)
     if ran.checked:
         yield CHECKED
@@ -116,7 +117,16 @@ def sentences(plan: Plan, ran: Ran) -> Iterator[str]:
             yield f"source {fed.feed.source}: {counted(number, 'tuple')} refused: {why}"
         if bad := fed.counts.get("bad"):
             yield f"source {fed.feed.source}: {counted(bad, 'line')} could not be read"
+    for name, source in plan.graph.sources.items():
+        if source.pull is not None and name in report.offered:
+            yield _made_by_node(name, source.at, report.offered[name])
     yield from incomplete([report])
+
+
+def _made_by_node(name: str, node: str, offered: Offered) -> str:
+    """Of a source that its node makes itself."""
+    refused = [f"{counted(number, 'tuple')} refused: {why}" for why, number in offered.refused.items()]
+    return f"source {name}: {'; '.join([f'{offered.admitted} of {offered.offered} admitted on {node}', *refused])}"
 
 
 def _first_results(ran: Ran) -> Iterator[str]:

@@ -37,6 +37,7 @@ from protos import agent_pb2
 from protos.plan_document import Plan
 
 DRAIN_S, PROFILE_S = 30.0, 5.0
+OWN_S = 10.0  # of a run in which nothing is fed, unless told
 ANY_PORT = "127.0.0.1:0"
 
 
@@ -182,7 +183,7 @@ def _feed(
         with InputFeeder(wish.feeds, dict(found), at, wish.operators, work, repeat) as feeding:
             ran.fed = feeding.feeds
             try:
-                if why := feeding.wait(wish.seconds, dead, tell.now):
+                if why := feeding.wait(wish.seconds if wish.feeds else wish.seconds or OWN_S, dead, tell.now):
                     ran.missing.append(why)
             except KeyboardInterrupt:
                 ran.interrupted = True
@@ -194,7 +195,10 @@ def _feed(
         if fed.code and fed.feed.source not in alive:
             ran.missing.append(f"source {fed.feed.source}: {' | '.join(fed.said) or f'exit code {fed.code}'}")
     sent, admitted = sum(fed.sent for fed in ran.fed), sum(fed.admitted for fed in ran.fed)
-    tell.done(f"{counted(sent, 'tuple')} sent, {admitted} admitted{', interrupted' if ran.interrupted else ''}")
+    own = ", ".join(name for name, source in wish.plan.graph.sources.items() if source.pull is not None)
+    done = [f"{counted(sent, 'tuple')} sent, {admitted} admitted"] if ran.fed else []
+    done += [f"made by their nodes: {own}"] if own else []
+    tell.done("; ".join(done) + (", interrupted" if ran.interrupted else ""))
 
 
 def _collect(wish: Wish, called: Agents, work: Path, state: Path, ran: Ran, tell: Tell) -> None:

@@ -21,7 +21,8 @@ class Flow:
 
 
 def flows(query: Query, catalog: Catalog) -> dict[str, Flow]:
-    """The mean flow of every stream. A union adds its inputs; a join yields at most its scarcest input."""
+    """The mean flow of every stream. A union adds its inputs; a join yields at most its scarcest input; a fusion does
+    so too, and besides what it runs on timeout."""
     found = {source.name: Flow(Fraction(source.burst), source.rate) for source in query.sources}
     for operator in graph.order(query):
         entering = triggers(operator, catalog, found)
@@ -36,9 +37,16 @@ def flows(query: Query, catalog: Catalog) -> dict[str, Flow]:
 def triggers(operator: Operator, catalog: Catalog, found: Mapping[str, Flow]) -> Flow:
     """How often an operator runs, per burst and per ns."""
     inputs = [found[name] for name in operator.inputs]
+    every = Flow(sum((one.burst for one in inputs), Fraction(0)), sum((one.rate for one in inputs), Fraction(0)))
     if graph.kind(operator, catalog) == "union":
-        return Flow(sum((one.burst for one in inputs), Fraction(0)), sum((one.rate for one in inputs), Fraction(0)))
-    return Flow(min(one.burst for one in inputs), min(one.rate for one in inputs))
+        return every
+    scarcest = Flow(min(one.burst for one in inputs), min(one.rate for one in inputs))
+    sync = operator.sync
+    if sync is None or not (sync.timeout_ns or sync.each):
+        return scarcest
+    if sync.within_ns is not None:  # each tuple may run by itself
+        return every
+    return Flow(scarcest.burst, min(every.rate, scarcest.rate + Fraction(1, sync.timeout_ns)))
 
 
 def window_closings(window: Window, entering: Flow) -> Flow:

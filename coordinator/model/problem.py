@@ -20,7 +20,9 @@ from coordinator.spec import core_assignment, graph
 from coordinator.spec.catalog import Catalog
 from coordinator.spec.cluster import Cluster, Node
 from coordinator.spec.query import Operator, Query
-from coordinator.spec.runtime_charges import MEASURED
+from coordinator.spec.runtime_charges import MEASURED, on_wire
+
+LEAST_CAP = Fraction(1, 10**6)  # of a node that calls of sources fill
 
 
 @dataclass(frozen=True)
@@ -88,7 +90,7 @@ class Problem:
     `held`: items that the caller holds to a node. They are not contracted as pinned ones are, so that the figures of
     a placement are the same whether the solver chose it or the caller did. `stores`, `pipes`: memories and links that
     might not do; `conflicts`: items that may not all be where each says; `incumbent_hops`: those that streams have
-    already.
+    already; `calls`: by node, the part of its time that calls of its sources use, which its cap here is without.
     """
 
     nodes: tuple[Node, ...]
@@ -102,6 +104,7 @@ class Problem:
     pipes: tuple[Pipe, ...] = ()
     conflicts: tuple[Conflict, ...] = ()
     incumbent_hops: Mapping[str, tuple[tuple[int, int], ...]] = field(default_factory=dict)
+    calls: Mapping[str, Fraction] = field(default_factory=dict)
 
     @property
     def meshed(self) -> bool:
@@ -131,9 +134,13 @@ def build(
     incumbent_hops: Mapping[str, Sequence[tuple[str, str]]] | None = None,
 ) -> Problem:
     """The problem of a checked query on a cluster; `held`: operators that the caller holds to a node, or to any core of
-    one. `tuple_bytes`: the largest size of a tuple on a link. `conflicts`: operators that may not all be on these
-    nodes. `incumbent_hops`: hops that streams take already, by place."""
-    nodes = tuple(cluster.nodes.values())
+    one. `tuple_bytes`: the largest size of a tuple on a link, where none is declared. `conflicts`: operators that may
+    not all be on these nodes. `incumbent_hops`: hops that streams take already, by place."""
+    calls = _calls(query, cluster)
+    nodes = tuple(
+        replace(node, cap=max(LEAST_CAP, node.cap - calls[name])) if calls.get(name) else node
+        for name, node in cluster.nodes.items()
+    )
     flow = flows(query, cluster.catalog)
     held = _whole(query, held)
     allowed = {operator.name: candidates(operator, cluster) for operator in query.operators}
@@ -169,7 +176,17 @@ def build(
             name: tuple((cluster.nodes[one].index, cluster.nodes[other].index) for one, other in pairs)
             for name, pairs in (incumbent_hops or {}).items()
         },
+        calls=calls,
     )
+
+
+def _calls(query: Query, cluster: Cluster) -> dict[str, Fraction]:
+    """What sources leave of the nodes that make their tuples, by node: the part that their calls use."""
+    found: dict[str, Fraction] = {}
+    for source in query.sources:
+        if source.calls:
+            found[source.at] = found.get(source.at, Fraction(0)) + source.calls / cluster.nodes[source.at].speed
+    return found
 
 
 def _whole(query: Query, held: Mapping[str, str]) -> dict[str, str]:
@@ -272,6 +289,7 @@ def _streams(
     query: Query, cluster: Cluster, flow: Mapping[str, Flow], item_of: Mapping[str, int], tuple_bytes: int
 ) -> tuple[Stream, ...]:
     streams = []
+    sizes = graph.payload_bytes(query, cluster.catalog)
     for one in query.producers:
         own = item_of.get(one.name)
         readers = {
@@ -282,7 +300,7 @@ def _streams(
         sinks = {cluster.nodes[output.at].index for output in query.outputs if output.origin == one.name}
         node = None if isinstance(one, Operator) else cluster.nodes[one.at].index
         forbidden = frozenset((cluster.nodes[a].index, cluster.nodes[b].index) for a, b in one.forbidden)
-        bits_per_s = flow[one.name].rate * 10**9 * 8 * tuple_bytes
+        bits_per_s = flow[one.name].rate * 10**9 * 8 * on_wire(sizes[one.name], tuple_bytes)
         reading, leaving = tuple(sorted(readers)), tuple(sorted(sinks))
         streams.append(Stream(one.name, flow[one.name].burst, own, node, reading, leaving, forbidden, bits_per_s))
     return tuple(streams)

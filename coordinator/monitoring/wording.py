@@ -84,6 +84,10 @@ SHED = {  # by policy
     "front": "before windows, the oldest first",
     "random": "before windows, by chance",
     "drop-tail": "before windows, the newest first",
+    "outdated": "too late for every output, as a result",
+    "replaced": "by a newer tuple, before those of the other inputs came",
+    "unmatched": "without a tuple of every other input",
+    "stale": "a side input had no value, or one that may be too old",
 }
 ENDS = {"abandoned": "begun and given up", "skipped": "never begun"}
 

@@ -16,6 +16,7 @@ from coordinator.plan import layout_windows, local_plans, policy_choice
 from coordinator.plan.deadline_breakdown import MISSED, guarantee_status
 from coordinator.plan.layout import Layout
 from coordinator.spec import core_assignment, graph
+from coordinator.spec.checks import payload_checks
 from coordinator.spec.cluster import Cluster
 from coordinator.spec.query import Operator
 from coordinator.spec.runtime_charges import MEASURED, RuntimeOverhead
@@ -52,8 +53,10 @@ def build(
 ) -> Plan:
     """The whole plan, with its hash. `solver`: its gap and sub-deadlines are those of the allocation; `held`: operators
     that the caller held to a node; `charges`: what the bounds charge for the runtime; `paper`: what the `paper` model
-    would have chosen, where another was used; `incumbent`: what runs already and stays as it is."""
+    would have chosen, where another was used; `incumbent`: what runs already and stays as it is. Raises BadInputError
+    where a node's queues could not hold one payload."""
     query, cluster = layout.query, layout.cluster
+    payload_checks.check_memory(query, cluster, layout.place)
     named: Literal["sound", "paper", "sqpr"] = model if allocator == "deadline" else "sqpr"
     found = _promised(layout, charges)
     nodes, analysed = found.laid.nodes, found.document
@@ -168,13 +171,15 @@ def _graph(layout: Layout) -> plan_document.Graph:
             source.name: plan_document.Source(
                 id=number,
                 at=source.at,
-                type=source.type,
+                type=layout.types[source.name],
                 stream=layout.stream_id[source.name],
                 max_age_ns=source.max_age_ns,
                 arrival=source.arrival.written,
                 forbid_streams=source.forbidden,
                 limit=source.limit,
                 on_full=source.on_full,
+                pull=source.pull,
+                max_bytes=source.max_bytes,
             )
             for number, source in enumerate(query.sources, start=1)
         },
@@ -190,7 +195,8 @@ def _graph(layout: Layout) -> plan_document.Graph:
             for number, output in enumerate(query.outputs, start=1)
         },
         streams={
-            name: plan_document.Stream(id=number, type=layout.types[name]) for name, number in layout.stream_id.items()
+            name: plan_document.Stream(id=number, type=layout.types[name], max_bytes=layout.max_bytes[name])
+            for name, number in layout.stream_id.items()
         },
         windows=layout_windows.documents(layout),
     )
@@ -221,6 +227,9 @@ def _operator(layout: Layout, operator: Operator) -> plan_document.Operator:
         on_late=operator.on_late,
         queue=operator.queue,
         closes=operator.closes,
+        sync=operator.sync,
+        side_rules=operator.side_rules,
+        max_bytes=operator.max_bytes,
     )
 
 

@@ -21,6 +21,7 @@ SAID = {
     "window": "until a window's end",
     "age": "age on admission",
     "beat": "heartbeats and clocks",
+    "partner": "waiting for other inputs",
     "work": "own work",
     "waiting": "waiting behind others",
     "blocking": "blocking",
@@ -28,7 +29,7 @@ SAID = {
     "link": "links",
     "slack": "slack",
 }
-OF_WINDOWS = frozenset({"window", "beat"})
+SELDOM = frozenset({"window", "beat", "partner"})  # of windows and fusions
 
 
 @dataclass(frozen=True)
@@ -64,10 +65,10 @@ def _bound_ns(claim: Claim) -> int | None:
 
 
 def totals(plan: Plan, output: str) -> dict[str, int]:
-    """ns per kind, in SAID's order, those of windows only where there are; they sum up to the deadline."""
+    """ns per kind, in SAID's order, those of windows and fusions only where there are; they sum up to the deadline."""
     found = shares(plan, output)
     sums = {kind: sum(part.ns for part in found if part.kind == kind) for kind in SAID} if found else {}
-    return {kind: ns for kind, ns in sums.items() if ns or kind not in OF_WINDOWS}
+    return {kind: ns for kind, ns in sums.items() if ns or kind not in SELDOM}
 
 
 def document(plan: Plan, output: str) -> dict[str, Any]:

@@ -40,6 +40,11 @@ class Layout:
         return {one.name: i for i, one in enumerate(self.query.producers, start=1)}
 
     @cached_property
+    def max_bytes(self) -> dict[str, int]:
+        """Of a payload of each stream; 0: not declared."""
+        return graph.payload_bytes(self.query, self.cluster.catalog)
+
+    @cached_property
     def operator_id(self) -> dict[str, int]:
         """Operators in the query's order."""
         return {operator.name: i for i, operator in enumerate(self.query.operators, start=1)}
@@ -77,7 +82,7 @@ class Layout:
         punctuation there."""
         found: set[str] = set(self.counted)
         for operator in reversed(graph.order(self.query)):
-            if self.joins(operator) or operator.name in found:
+            if graph.kind(operator, self.cluster.catalog) == "join" or operator.name in found:
                 found |= set(operator.inputs)
         return found - {operator.name for operator in self.windows}
 
@@ -156,8 +161,8 @@ class Layout:
         return Division(self.query, units_, self.sub_deadline_ns, self._ways_ns, self.place)
 
     def joins(self, operator: Operator) -> bool:
-        """Whether an operator waits for all inputs of one lineage."""
-        return graph.kind(operator, self.cluster.catalog) == "join"
+        """Whether an operator takes one tuple of each input."""
+        return graph.kind(operator, self.cluster.catalog) in ("join", "fusion")
 
     def ordered_inputs(self, operator: Operator) -> list[str]:
         """Input streams in the order of the operator's ports."""

@@ -15,7 +15,7 @@ from coordinator.plan.layout import Layout
 from coordinator.spec import windows
 from coordinator.spec.query import Operator
 from protos import plan_pb2
-from protos.plan_document import BurstArrival, Window, Windows
+from protos.plan_document import BurstArrival, Pull, Window, Windows
 
 
 def feeds(layout: Layout, operator: Operator) -> dict[str, int]:
@@ -82,6 +82,7 @@ def sources(layout: Layout, node: str) -> list[plan_pb2.Source]:
                 else None,
                 beat_ns=layout.beat_ns.get(source.name, 0),
                 on_full="" if source.on_full == "refuse" else source.on_full,
+                pull=_pull(source.pull),
             )
         )
     for operator in layout.windows:
@@ -90,6 +91,17 @@ def sources(layout: Layout, node: str) -> list[plan_pb2.Source]:
             number, window = layout.source_id[name], layout.operator_id[name]
             found.append(plan_pb2.Source(id=number, name=name, stream=layout.stream_id[name], window=window))
     return found
+
+
+def _pull(given: Pull | None) -> plan_pb2.Pull | None:
+    if given is None:
+        return None
+    return plan_pb2.Pull(
+        every_ns=given.every_ns,
+        offset_ns=given.offset_ns,
+        run=given.run,
+        with_json=_compact(given.parameters) if given.run else "",
+    )
 
 
 def queue(head: Operator) -> dict[str, Any]:

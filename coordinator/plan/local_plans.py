@@ -14,6 +14,7 @@ from coordinator.plan.service_curves import CURVES
 from coordinator.spec.cluster import Node
 from coordinator.spec.query import KEEP, Operator
 from protos import plan_pb2
+from protos.plan_document import SideRule
 
 
 def of_node(layout: Layout, node: Node) -> plan_pb2.LocalPlan:
@@ -74,7 +75,7 @@ def _add_operator(layout: Layout, plan: plan_pb2.LocalPlan, operator: Operator) 
         cost_ns=operator.cost_ns,
         inputs=[layout.stream_id[name] for name in layout.ordered_inputs(operator)],
         called=operator.called or (),
-        sides=[plan_pb2.Side(port=port, stream=layout.stream_id[name]) for port, name in operator.side.items()],
+        sides=[_side(layout, operator, port, name) for port, name in operator.side.items()],
         output=layout.stream_id[operator.name],
         join=layout.joins(operator),
         hang_ns=operator.hang_ns,
@@ -83,6 +84,24 @@ def _add_operator(layout: Layout, plan: plan_pb2.LocalPlan, operator: Operator) 
         window=layout_windows.message(layout, operator),
         closes=layout.operator_id[operator.closes] if operator.closes else 0,
         late=layout_windows.late(layout, operator),
+        sync=_sync(operator),
+    )
+
+
+def _side(layout: Layout, operator: Operator, port: str, name: str) -> plan_pb2.Side:
+    rule = operator.side_rules.get(port, SideRule())
+    return plan_pb2.Side(port=port, stream=layout.stream_id[name], max_age_ns=rule.max_age_ns, shed=rule.shed)
+
+
+def _sync(operator: Operator) -> plan_pb2.Sync | None:
+    """Of an operator that fuses its inputs; None of all others."""
+    given = operator.sync
+    if given is None:
+        return None
+    by_stamp = given.within_ns is not None
+    within_ns = given.within_ns or 0
+    return plan_pb2.Sync(
+        by_stamp=by_stamp, within_ns=within_ns, timeout_ns=given.timeout_ns, keep=given.keep, each=given.each
     )
 
 
@@ -101,6 +120,7 @@ def _add_streams(layout: Layout, plan: plan_pb2.LocalPlan, node: Node) -> None:
                 producers=producers,
                 last_deadline_ns=layout.last_deadline_ns[name],
                 counted=name in layout.counted,
+                max_bytes=layout.max_bytes[name],
             )
 
 
@@ -125,4 +145,5 @@ def _runs(plan: plan_pb2.LocalPlan) -> set[str]:
     found = {operator.run for operator in plan.operators}
     found |= {operator.late.run for operator in plan.operators}
     found |= {operator.window.size for operator in plan.operators}
+    found |= {source.pull.run for source in plan.sources}
     return found - {""}

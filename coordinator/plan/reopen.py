@@ -58,6 +58,8 @@ def query(plan: Plan, file: yaml_source.Source) -> Query:
             ("sources", name),
             facts.limit,
             facts.on_full,
+            facts.pull,
+            facts.max_bytes,
         )
         for name, facts in graph.sources.items()
     )
@@ -119,6 +121,9 @@ def _operator(
         on_late=facts.on_late,
         queue=facts.queue,
         cost_from=cost_from,
+        sync=facts.sync,
+        side_rules=facts.side_rules,
+        max_bytes=facts.max_bytes,
     )
 
 

@@ -13,7 +13,7 @@ Share = tuple[float, float] | None  # [lo, hi] of what was offered; None: nothin
 # Why a result was missed; docs/explanation/blame.md has the rule of each. A new one goes to the end of its line.
 CauseKind = Literal[
     "cost_above_plan", "burst", "overloaded_core", "blocked", "batch", "running",  # of the time on a node
-    "link", "admission_age", "clock", "pause", "partner",  # of the time elsewhere, or when nothing ran
+    "link", "admission_age", "clock", "pause", "partner", "inputs",  # of the time elsewhere, or when nothing ran
     "policed", "rate", "queue_full", "operator_failed", "window", "restart", "stopped", "unknown",
 ]  # fmt: skip
 HopKind = Literal["admission", "queue", "run", "link", "rest"]

@@ -10,7 +10,7 @@ from fractions import Fraction
 
 from coordinator.calculus.curves import recorded_spans
 from coordinator.spec.files import yaml_source
-from coordinator.spec.files.query_file import ArrivalFile
+from coordinator.spec.files.query_file import ArrivalFile, SourceFile
 from protos import plan_document
 from protos.plan_document import BurstArrival, JcpArrival, RateArrival, TraceArrival
 
@@ -50,6 +50,20 @@ def read(given: ArrivalFile, file: yaml_source.Source, keys: tuple[object, ...])
     assert given.period is not None  # the file's model has checked it
     burst = given.burst or 1
     return Arrival(burst, Fraction(burst, given.period), BurstArrival(burst=burst, period_ns=given.period))
+
+
+def of_source(given: SourceFile, file: yaml_source.Source, keys: tuple[object, ...]) -> Arrival:
+    """Of a source, with how late its tuples may be.
+
+    A timer's are its ticks. A function is not called before the call before has ended, so n of its results in a row
+    span n - 2 periods at least, however long calls take: that is a tuple a period, later by up to one.
+    """
+    if given.every is None:
+        assert given.arrival is not None  # the file's model has checked it
+        return tolerated(read(given.arrival, file, keys), given.tolerance)
+    ticks = Arrival(1, Fraction(1, given.every), BurstArrival(burst=1, period_ns=given.every))
+    late_ns = given.every if given.run else 0
+    return tolerated(ticks, late_ns if given.tolerance is None else given.tolerance)
 
 
 def tolerated(arrival: Arrival, tolerance_ns: int | None) -> Arrival:

@@ -24,7 +24,7 @@ from coordinator.spec.files.yaml_source import LARGEST_FILE, nearest
 from protos import json_shape, plan_document
 
 AGAIN = "node-agent operators --operators FILE.py --json > operators.json"
-Kind = Literal["map", "join", "union", "aggregate"]
+Kind = Literal["map", "join", "union", "aggregate", "source", "iterator"]
 
 
 class Parameter(BaseModel):
@@ -37,7 +37,8 @@ class Parameter(BaseModel):
 
 
 class Installed(BaseModel):
-    """An operator's face. `inputs`: port to type, in order; with `variadic` any number from two, of an aggregate any
+    """An operator's face, or that of a source: what nodes call (`source`) or iterate over (`iterator`), which has no
+    inputs. `inputs`: port to type, in order; with `variadic` any number from two, of an aggregate any
     number of streams, all of them of the type of the one that is named."""
 
     model_config = ConfigDict(extra="ignore", populate_by_name=True, defer_build=True)
@@ -62,7 +63,7 @@ class OperatorsFile(BaseModel):
     operators: dict[str, Installed] = {}
 
 
-AGGREGATE = "aggregate"
+AGGREGATE, SOURCE, ITERATOR = "aggregate", "source", "iterator"
 _LISTED = json.loads(Path(__file__).with_name("builtin_operators.json").read_bytes())  # infra/generate.py writes it
 BUILTIN: Mapping[str, Installed] = {name: Installed.model_validate(one) for name, one in _LISTED.items()}
 

@@ -10,7 +10,7 @@ from collections.abc import Mapping
 from graphlib import TopologicalSorter
 
 from coordinator.spec.catalog import Catalog, Installed
-from coordinator.spec.query import Operator, Query
+from coordinator.spec.query import Operator, Query, Source
 
 LARGEST_GRAPH = 20_000  # ids are 16 bits wide
 
@@ -23,8 +23,11 @@ def order(query: Query) -> list[Operator]:
 
 
 def kind(operator: Operator, catalog: Catalog) -> str:
-    """What triggers an operator of a checked query: `map`: its one input; `join`: all inputs of one lineage; `union`:
-    every input. A window collects every input, and what closes windows begins anew, as a union does."""
+    """What triggers an operator of a checked query: `map`: its one input; `join`: all inputs of one lineage; `fusion`:
+    a set of tuples of its inputs; `union`: every input. A window collects every input, and what closes windows begins
+    anew, as a union does."""
+    if operator.sync is not None:
+        return "fusion"
     if operator.is_windowed:
         return "union"
     installed = catalog.operators.get(operator.run)
@@ -42,6 +45,18 @@ def ordered_inputs(operator: Operator, catalog: Catalog) -> list[str]:
         return list(operator.inputs)
     by_port = dict(zip(operator.ports, operator.inputs, strict=True))
     return [by_port[port] for port in installed.inputs]
+
+
+def payload_bytes(query: Query, catalog: Catalog) -> dict[str, int]:
+    """By stream: the most bytes of one payload as declared, 0: nothing is. Where an operator gives what it gets, its
+    stream is as large as its inputs."""
+    found = {source.name: source.max_bytes for source in query.sources}
+    for operator in order(query):
+        installed = catalog.operators.get(operator.run)
+        passes = installed is not None and installed.output == "same" and not operator.is_windowed
+        given = max((found[name] for name in operator.inputs), default=0) if passes else 0
+        found[operator.name] = operator.max_bytes or given
+    return found
 
 
 def types(query: Query, catalog: Catalog) -> Mapping[str, str]:
@@ -63,7 +78,7 @@ def size(query: Query) -> None:
 def resolved_types(query: Query, catalog: Catalog) -> dict[str, str]:
     """Types by name, in topological order; `any` where the catalogue does not tell. What does not fit is noted in the
     file."""
-    types = {source.name: source.type for source in query.sources}
+    types = {source.name: _of_source(query, source, catalog) for source in query.sources}
     for operator in order(query):
         installed = catalog.operators.get(operator.run)
         if operator.is_windowed:
@@ -89,6 +104,20 @@ def resolved_types(query: Query, catalog: Catalog) -> dict[str, str]:
                 text = f"side input '{port}' of '{operator.name}' takes {wanted}, but '{name}' is {types[name]}"
                 query.file.wrong("type_mismatch", (*operator.keys, "side", port), text, "convert it before")
     return types
+
+
+def _of_source(query: Query, source: Source, catalog: Catalog) -> str:
+    """The type of a source; one that does not say it gives what its timer or its function does."""
+    pull = source.pull
+    if pull is None:
+        return source.type
+    installed = catalog.operators.get(pull.run)
+    gives = "json" if not pull.run else installed.output if installed else source.type or "any"
+    if source.type and source.type != gives:
+        what = f"'{pull.run}' gives" if pull.run else "the ticks of a timer are"
+        text = f"source '{source.name}' has type '{source.type}', but {what} {gives}"
+        query.file.wrong("type_mismatch", (*source.keys, "type"), text, "leave 'type:' out")
+    return gives
 
 
 def _collected(query: Query, operator: Operator, installed: Installed | None, types: dict[str, str]) -> None:

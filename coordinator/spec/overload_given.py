@@ -1,4 +1,4 @@
-"""Windows, limits and late tuples of query.yaml, from its shapes to values. A window operator becomes two."""
+"""Windows, limits, late tuples and fusions of query.yaml, from its shapes to values. A window operator becomes two."""
 
 from __future__ import annotations
 
@@ -9,13 +9,14 @@ from typing import Any
 
 from coordinator.spec import expressions
 from coordinator.spec.files import yaml_source
-from coordinator.spec.files.query_file import OperatorFile, SourceFile
+from coordinator.spec.files.query_file import MemberFile, OperatorFile, SourceFile
 from coordinator.spec.files.window_file import OnLateFile, WindowFile
-from coordinator.spec.query import Operator
+from coordinator.spec.query import GUESS_NS, Operator
 from coordinator.units import LARGEST, counted
-from protos.plan_document import ADD, Limit, OnLate, Queue, Window
+from protos.plan_document import ADD, Limit, OnLate, Pull, Queue, SideRule, Sync, Window
 
 DEFAULT_HANG_NS = 10**9
+KEEP_WITHIN = 16  # tuples of each input that may wait to be fused
 
 
 def hang_ns(cost_ns: int) -> int:
@@ -32,6 +33,21 @@ def limit(given: SourceFile, file: yaml_source.Source, keys: tuple[object, ...])
         return found
     tree = expressions.checked(file, (*keys, "value"), given.value)
     return replace(found, value=str(given.value), tree=tree)
+
+
+def pull(given: SourceFile) -> Pull | None:
+    """Of a source that its node makes itself; None: clients feed it."""
+    if given.run is None and given.every is None:
+        return None
+    most_ns = GUESS_NS if given.every is None else min(GUESS_NS, given.every // 10)
+    return Pull(
+        run=given.run or "",
+        parameters=plain(given.with_),
+        every_ns=given.every or 0,
+        offset_ns=given.offset or 0,
+        cost_ns=(given.cost or most_ns) if given.run else 0,
+        guessed=bool(given.run) and given.cost is None,
+    )
 
 
 def window_operators(
@@ -72,7 +88,7 @@ def window_operators(
         queue=None,
         cost_from=operator.cost_from if window.close is None else None,
     )
-    return [replace(operator, name=name, window=kept, forbidden=()), closing]
+    return [replace(operator, name=name, window=kept, forbidden=(), max_bytes=0), closing]
 
 
 def _on(operator: Operator, given: OperatorFile, file: yaml_source.Source) -> tuple[str, ...]:
@@ -111,6 +127,22 @@ def on_late(given: OperatorFile) -> OnLate | None:
 def queue(given: OperatorFile) -> Queue | None:
     """Before an operator; None: as long as the node's memory allows."""
     return Queue(most_bytes=given.queue.most, on_full=given.queue.on_full) if given.queue else None
+
+
+def sync(given: OperatorFile) -> Sync | None:
+    """How an operator's inputs are fused; None: they are not."""
+    if given.sync is None:
+        return None
+    each = given.sync.each is not None
+    within_ns = given.sync.each if each else given.sync.within
+    keep = 1 if within_ns is None else given.sync.keep or KEEP_WITHIN
+    return Sync(within_ns=within_ns, timeout_ns=given.sync.timeout or 0, keep=keep, each=each)
+
+
+def side_rules(given: MemberFile) -> dict[str, SideRule]:
+    """By port, of side inputs that may be too old, or without which a tuple is shed."""
+    rules = {port: SideRule(max_age_ns=one.max_age or 0, shed=one.absent == "shed") for port, one in given.side.items()}
+    return {port: rule for port, rule in rules.items() if rule != SideRule()}
 
 
 def plain(parameters: Mapping[str, Any]) -> dict[str, Any]:

@@ -11,16 +11,18 @@ from coordinator.spec.arrivals import Arrival
 from coordinator.spec.files import yaml_source
 from coordinator.spec.files.query_file import SelectivityFile
 from coordinator.spec.quality import NOTHING, Qos
-from protos.plan_document import ADD, CostOrigin, Limit, OnLate, QueryPart, Queue, Window
+from protos.plan_document import ADD, CostOrigin, Limit, OnLate, Pull, QueryPart, Queue, SideRule, Sync, Window
 
 KEEP = "keep"
+GIVEN = ""  # a type that a source leaves to the function or the timer that it runs
 GUESSED = "guessed"  # a cost that its query does not give: GUESS_NS
 GUESS_NS = 10**6
 
 
 @dataclass(frozen=True)
 class Source:
-    """Tuples enter at node `at`; `max_age_ns` 0: any age; `on_full`: what happens while the node's queues are full."""
+    """Tuples enter at node `at`; `max_age_ns` 0: any age; `on_full`: what happens while the node's queues are full;
+    `pull`: how the node makes them itself, None: clients feed them; `max_bytes`: of a payload, 0: not declared."""
 
     name: str
     at: str
@@ -31,6 +33,8 @@ class Source:
     keys: tuple[object, ...]
     limit: Limit | None = None
     on_full: str = "refuse"
+    pull: Pull | None = None
+    max_bytes: int = 0
 
     @property
     def burst(self) -> int:
@@ -43,6 +47,11 @@ class Source:
         most = Fraction(self.limit.tuples, self.limit.span_ns) if self.limit else self.arrival.rate
         return min(self.arrival.rate, most)
 
+    @property
+    def calls(self) -> Fraction:
+        """The part of its node's time that the calls take which make its tuples, at speed 1."""
+        return self.arrival.rate * self.pull.cost_ns if self.pull else Fraction(0)
+
 
 @dataclass(frozen=True)
 class Operator:
@@ -50,7 +59,7 @@ class Operator:
     run, None: anywhere, less `barred`; `keys`: where it stands; `memory_bytes`: of the state it keeps; `state`: `keep`
     or `fresh`, of one that stays where it is when the plan changes; `called`: what its own query calls its inputs,
     None: as they are. A window operator is two: one with a `window` that collects tuples, and the one that `closes` it,
-    under the user's name. `cost_from`: None: the cost is as declared."""
+    under the user's name. `cost_from`: None: the cost is as declared. `max_bytes`: of a result, 0: not declared."""
 
     name: str
     run: str
@@ -73,6 +82,9 @@ class Operator:
     on_late: OnLate | None = None
     queue: Queue | None = None
     cost_from: CostOrigin | None = None
+    sync: Sync | None = None
+    side_rules: Mapping[str, SideRule] = field(default_factory=dict)
+    max_bytes: int = 0
 
     @property
     def is_windowed(self) -> bool:

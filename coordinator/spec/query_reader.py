@@ -17,7 +17,7 @@ from coordinator.spec.files.query_file import (
     QueryFile,
 )
 from coordinator.spec.quality import Qos
-from coordinator.spec.query import GUESS_NS, GUESSED, Operator, Output, Query, Source
+from coordinator.spec.query import GIVEN, GUESS_NS, GUESSED, Operator, Output, Query, Source
 from coordinator.spec.runtime_charges import MEASURED
 from coordinator.units import show_ns
 from protos.plan_document import CostOrigin
@@ -33,10 +33,11 @@ def load(path: Path, edit: yaml_source.Edit | None = None) -> Query:
     sources = []
     for name, given in shape.sources.items():
         keys = ("sources", name)
-        arrival = arrivals.tolerated(arrivals.read(given.arrival, file, keys), given.tolerance)
+        arrival = arrivals.of_source(given, file, keys)
         forbidden, limit = tuple(given.forbid_streams), overload_given.limit(given, file, keys)
-        max_age_ns = given.max_age or 0
-        sources.append(Source(name, given.at, given.type, arrival, max_age_ns, forbidden, keys, limit, given.on_full))
+        max_age_ns, pull, type_ = given.max_age or 0, overload_given.pull(given), given.type or GIVEN
+        size, full = given.max_size or 0, given.on_full
+        sources.append(Source(name, given.at, type_, arrival, max_age_ns, forbidden, keys, limit, full, pull, size))
     operators = [one for name, given in shape.operators.items() for one in _operators(name, given, file)]
     outputs = [_output(name, given, file) for name, given in shape.outputs.items()]
     _unique(file, [*sources, *operators])
@@ -78,7 +79,12 @@ def _operators(name: str, given: OperatorFile, file: yaml_source.Source) -> list
             run=given.run or "", cost=None, side=given.side, selectivity=given.selectivity, with_=given.with_, hang=None
         )
         operator = _operator(name, member, given, inputs, ports, keys, file)
-        operator = replace(operator, on_late=overload_given.on_late(given), queue=overload_given.queue(given))
+        operator = replace(
+            operator,
+            on_late=overload_given.on_late(given),
+            queue=overload_given.queue(given),
+            sync=overload_given.sync(given),
+        )
         return (
             [operator] if given.window is None else overload_given.window_operators(operator, given, given.window, file)
         )
@@ -129,7 +135,7 @@ def _operator(
         member.run,
         inputs,
         ports,
-        member.side,
+        {port: one.from_ for port, one in member.side.items()},
         cost_ns,
         member.selectivity,
         tuple(dict.fromkeys(given.nodes)) if given.nodes else None,
@@ -141,4 +147,6 @@ def _operator(
         given.memory or 0,
         given.state,
         cost_from=origin,
+        side_rules=overload_given.side_rules(member),
+        max_bytes=given.max_size or 0,
     )

@@ -16,6 +16,25 @@ DRIFT_NS = 1_000_000  # of two clocks against each other from one look at the ot
 TICK_NS = 1_000_000  # a runtime looks at its timers so often at most
 
 
+CHUNK_BYTES = 32 << 10  # of a larger payload, in one frame: other tuples go in between
+UNSENT_BYTES = 64 << 10  # that may be written to a link and not be on it yet
+UNREAD_BYTES = 256 << 10  # that may have come over a link and not be read yet
+READ_BYTES = 64 << 10  # that are read of a connection each time
+HEAD_BYTES = 2048  # of a tuple beside its payload
+FRAME_SHARE = 16  # a part of these more, for the headers of packets and chunks
+
+
+def on_wire(max_bytes: int, tuple_bytes: int) -> int:
+    """The most bytes that a tuple takes on a link, all headers included. max_bytes: of its payload as declared; 0:
+    not, so tuple_bytes."""
+    return max(tuple_bytes, max_bytes + HEAD_BYTES + max_bytes // FRAME_SHARE) if max_bytes else tuple_bytes
+
+
+def chunks(max_bytes: int) -> int:
+    """In how many frames such a payload comes at most; 0: it is not large, and comes with others in one."""
+    return -(-(max_bytes + HEAD_BYTES) // CHUNK_BYTES) if max_bytes > CHUNK_BYTES else 0
+
+
 @dataclass(frozen=True)
 class RuntimeOverhead:
     """What a plan's bounds charge.
@@ -28,8 +47,8 @@ class RuntimeOverhead:
     last time. So a tuple may be stamped, and may leave, one longest instance and that much after it could be. Not so
     in virtual time, where `drained` may be off.
 
-    `tuple_bytes`: the most that a tuple takes on a link with a bandwidth, all headers included. A plan does not know
-    sizes; one Ethernet frame is assumed.
+    `tuple_bytes`: the most that a tuple takes on a link with a bandwidth, all headers included, where its stream has no
+    `max_size:`; one Ethernet frame is assumed.
 
     `loading_ns`: the longest stretch of loading another plan; counted only in the bounds of a change, else 0.
     """

@@ -34,7 +34,7 @@ from node_agent.client.connection import (
 )
 from node_agent.host.clock import clock_domain, new_boot, now_ns
 from node_agent.link.backoff import Backoff
-from node_agent.link.limits import LinkError
+from node_agent.link.limits import MAX_MESSAGE_BYTES, MOST_PAYLOAD_BYTES, LinkError
 from node_agent.link.receiver import Arrived, Inbox, Receiver
 from node_agent.link.sender import Sender
 from node_agent.operators import api
@@ -242,7 +242,7 @@ class Source(_Client):
         payloads = [(self._codec.encode(value), origin) for value, origin in burst]
         results: list[Admitted | Refused | None] = [None] * len(payloads)
         for i, (payload, (lo_ns, hi_ns)) in enumerate(payloads):
-            data = frames.encode_tuple((0, 0, 0, 0, lo_ns, hi_ns), 0, 0, payload)
+            data = frames.encode_large((0, 0, 0, 0, lo_ns, hi_ns), 0, 0, (payload,))
             while not self._sender.offer(now_ns(), data, worth_ns, (results, i)):
                 self._pump(worth_ns, results)
         while None in results:
@@ -294,7 +294,7 @@ class Source(_Client):
             connection = self._connection or self._again()
             until_ns = self._until_ns
             while (out := self._sender.poll(now_ns())) is not None:
-                connection.write(frames.encode_batch(out.first, now_ns, out.tuples), until_ns)
+                connection.write(frames.encode_outgoing(out, now_ns), until_ns)
             if None in results:
                 for frame in connection.read(until_ns):
                     self._on_frame(frame)
@@ -325,8 +325,9 @@ class Source(_Client):
         known = next(iter(self._open)) - 1 if self._open else self._last_seq
         connection = self._dial(self._hello(known), timeout_s, self._backoff)
         hello = connection.hello
-        self._codec = self._codecs.get(hello.codec)
-        self._sender.on_connected(now_ns(), hello.boot, hello.resume_after, hello.credit_bytes)
+        chunks = hello.most_bytes > 0
+        self._codec = self._codecs.get(hello.codec, MAX_MESSAGE_BYTES if chunks else 0)  # the agent knows the query's
+        self._sender.on_connected(now_ns(), hello.boot, hello.resume_after, hello.credit_bytes, takes_chunks=chunks)
         return connection
 
 
@@ -421,9 +422,10 @@ class Sink(_Client):
 
     def _connect(self, timeout_s: float) -> Connection:
         last = self._receiver.last if self._receiver else 0
-        connection = self._dial(self._hello(last, SINK_CREDIT, self._agent_boot), timeout_s, Backoff())
+        greeting = self._hello(last, SINK_CREDIT, self._agent_boot)._replace(most_bytes=MOST_PAYLOAD_BYTES)
+        connection = self._dial(greeting, timeout_s, Backoff())
         hello = connection.hello
-        self._codec = self._codecs.get(hello.codec)
+        self._codec = self._codecs.get(hello.codec, MAX_MESSAGE_BYTES)
         self._receiver = self._inbox.hello(hello.peer, hello.boot, alone=True)
         self._receiver.on_hello(SINK_CREDIT)
         self._agent_boot = hello.boot

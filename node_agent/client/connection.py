@@ -139,6 +139,7 @@ class Connection:
     def __init__(self, transport: Transport, hello: frames.Hello, until_ns: int) -> None:
         self._transport = transport
         self._reader = frames.FrameReader()
+        self._reader.assembly.most_bytes = hello.most_bytes
         self._pending: list[frames.Frame] = []
         self._probes = 0
         self._asked_ns = 0  # when a heartbeat went out that nothing has come after; 0: none

@@ -14,6 +14,7 @@ from typing import NamedTuple, Protocol, Self, final
 
 from node_agent.core import plan as plans
 from node_agent.core.facts import heading
+from node_agent.core.fusion import Fusion
 from node_agent.core.lineage import Lineage
 from node_agent.core.meters import UnitMeter
 from node_agent.core.punctuation import DelayedRemoval, Punctuation, Removal
@@ -308,24 +309,30 @@ Calls = Mapping[int, tuple[Call, bool]]
 
 
 class SideSlot:
-    """The newest value of a side input of one operator; None before the first.
+    """The newest value of a side input of one operator; None before the first. origin_ns: it is not older than that.
 
     heir: the slot of a newer plan, which gets the value as well until it has one of its own (`own`).
     """
 
-    __slots__ = ("operator_id", "own", "port", "successor", "value")
+    __slots__ = ("operator_id", "origin_ns", "own", "port", "rule", "successor", "value")
 
-    def __init__(self, operator_id: int, port: str) -> None:
-        self.operator_id, self.port = operator_id, port
+    def __init__(self, operator_id: int, port: str, rule: plans.SideRule) -> None:
+        self.operator_id, self.port, self.rule = operator_id, port, rule
         self.value: object = None
+        self.origin_ns = 0
         self.successor: SideSlot | None = None
         self.own = False
 
-    def put(self, value: object) -> None:
+    def put(self, value: object, origin_ns: int) -> None:
         """It has arrived."""
-        self.value, self.own, successor = value, True, self.successor
+        self.value, self.origin_ns, self.own, successor = value, origin_ns, True, self.successor
         while successor is not None and not successor.own:
-            successor.value, successor = value, successor.successor
+            successor.value, successor.origin_ns, successor = value, origin_ns, successor.successor
+
+    def at(self, now_ns: int) -> object:
+        """The value that an operator gets which starts now; None where there is none, or it may be too old."""
+        max_age_ns = self.rule.max_age_ns
+        return None if max_age_ns and now_ns - self.origin_ns > max_age_ns else self.value
 
 
 class Exit:
@@ -359,7 +366,10 @@ class Step:
         self.operator_id, self.cost_ns, self.join = operator.id, operator.cost_ns, operator.join
         self.call, self.bare, self.plain = call, plain, plain
         self.late: LateRule | None = None
-        self.sides: tuple[SideSlot, ...] = tuple(SideSlot(operator.id, port) for port, _ in operator.sides)
+        rules = operator.side_rules or (plans.SideRule(),) * len(operator.sides)
+        self.sides: tuple[SideSlot, ...] = tuple(
+            SideSlot(operator.id, port, rule) for (port, _), rule in zip(operator.sides, rules, strict=True)
+        )
         self.exit: Exit | None = None
         self.collects: WindowPort | None = None
         self.police: ResultPolice | None = None
@@ -476,7 +486,7 @@ class Route:
     def __init__(self, loaded: CompiledPlan, stream: plans.Stream) -> None:
         self.loaded, self.stream, self.marked = loaded, stream.id, stream.marked
         self.units: tuple[Unit, ...] = ()
-        self.joins: tuple[tuple[Join, int], ...] = ()  # and the port
+        self.joins: tuple[tuple[Join | FusionHead, int], ...] = ()  # and the port
         self.sides: tuple[SideSlot, ...] = ()
         self.sends: tuple[int, ...] = ()  # peers
         self.outputs: tuple[plans.Output, ...] = ()
@@ -536,6 +546,13 @@ class Join:
         self.wait_ns = 2 * unit.spec.last_ns + 1_000_000_000
 
 
+class FusionHead(NamedTuple):
+    """A fusion at the head of a unit. waiting: the same, for who only counts what waits."""
+
+    unit: Unit
+    waiting: Fusion
+
+
 class CompiledPlan:
     """A plan as it runs here."""
 
@@ -544,7 +561,7 @@ class CompiledPlan:
     def __init__(self, plan: plans.Plan, flags: int) -> None:
         self.plan, self.flags = plan, flags
         self.units: list[Unit] = []
-        self.joins: list[Join] = []
+        self.joins: list[Join | FusionHead] = []
         self.windows: list[WindowPort] = []
         self.routes: dict[int, Route] = {}  # by stream
         self.source_routes: dict[int, Route] = {}  # by source
@@ -566,8 +583,19 @@ class CompiledPlan:
         return sum(len(unit.queue) for unit in self.units)
 
     @property
+    def fuses(self) -> bool:
+        """Whether tuples may wait to be fused."""
+        return any(isinstance(join, FusionHead) for join in self.joins)
+
+    @property
+    def awaited(self) -> int:
+        """Of `waiting` what a draining plan waits for: not the last tuples of inputs that others no longer follow."""
+        joins = (join for join in self.joins if not isinstance(join, FusionHead) or join.waiting.times_out)
+        return sum(len(join.waiting) for join in joins)
+
+    @property
     def waiting(self) -> int:
-        """Join results that wait for a contributor."""
+        """Join results that wait for a contributor, and tuples that wait to be fused."""
         return sum(len(join.waiting) for join in self.joins)
 
     def release_resources(self) -> None:
@@ -599,7 +627,7 @@ class CompiledPlan:
 
 __all__ = [
     "ALWAYS_NS", "CompiledPlan", "Decision", "Displaced", "Effect", "EntryShedder", "Exit", "ForwardedRemoval",
-    "Gate", "HeapEntry", "Job", "Join", "KeyQueue", "LateRule", "Passed", "Queue", "ResultPolice", "Route", "Shed",
-    "Shedding", "SideSlot", "SourceControl", "Step", "StreamShedder", "Unit", "UtilisationMeter", "Waiting",
-    "WindowPort", "Withdrawal", "new_job",
+    "FusionHead", "Gate", "HeapEntry", "Job", "Join", "KeyQueue", "LateRule", "Passed", "Queue", "ResultPolice",
+    "Route", "Shed", "Shedding", "SideSlot", "SourceControl", "Step", "StreamShedder", "Unit", "UtilisationMeter",
+    "Waiting", "WindowPort", "Withdrawal", "new_job",
 ]  # fmt: skip

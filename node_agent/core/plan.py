@@ -15,6 +15,7 @@ class Stream:
     producers: tuple[int, ...] = ()  # node numbers that may send it here
     last_deadline_ns: int = 0  # greatest end-to-end deadline it leads to; 0: as deadline_ns
     counted: bool = False  # leads to a window
+    max_bytes: int = 0  # of one payload; 0: what fits one frame
 
     @property
     def last_ns(self) -> int:
@@ -44,9 +45,21 @@ class Limit:
 
 
 @dataclass(frozen=True, slots=True)
+class Pull:
+    """How the node makes a source's tuples itself. every_ns: between two ticks, 0: an iterator, at its own pace;
+    offset_ns: of the ticks; run: what is called, empty: a timer."""
+
+    every_ns: int = 0
+    offset_ns: int = 0
+    run: str = ""
+    with_json: str = "{}"
+
+
+@dataclass(frozen=True, slots=True)
 class Source:
     """Where tuples are admitted; what is beyond `paces`, `spans` or `limit` is shed. window: the operator whose windows
-    they are; 0: clients send them. on_full: what happens while the node's queues are full."""
+    they are; 0: clients send them, unless the node makes them itself (`pull`). on_full: what happens while the node's
+    queues are full."""
 
     id: int
     name: str
@@ -58,6 +71,7 @@ class Source:
     limit: Limit | None = None
     on_full: str = "refuse"  # or, shedding: drop-tail, front
     beat_ns: int = 0  # how often a heartbeat says how far it is
+    pull: Pull | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -78,6 +92,28 @@ class Window:
     on: tuple[str, ...] = ()
     size: str = ""
     names: tuple[str, ...] = ()
+
+
+@dataclass(frozen=True, slots=True)
+class SideRule:
+    """Of a side input: a value that may be older than max_age_ns is none, 0: of any age; shed: a tuple without a value
+    is shed."""
+
+    max_age_ns: int = 0
+    shed: bool = False
+
+
+@dataclass(frozen=True, slots=True)
+class Sync:
+    """How an operator's inputs are fused. by_stamp: stamps at most within_ns apart, of at most `keep` tuples of each
+    input that wait; else every input once. timeout_ns: then what is there fires; 0: it never does. each: with by_stamp,
+    each tuple as it comes, with all near it that are kept."""
+
+    by_stamp: bool = False
+    within_ns: int = 0
+    timeout_ns: int = 0
+    keep: int = 1
+    each: bool = False
 
 
 @dataclass(frozen=True, slots=True)
@@ -137,6 +173,8 @@ class Operator:
     window: Window | None = None  # its output stream is admitted, as source `window.source`
     closes: int = 0  # makes the results of that operator's windows
     late: Late | None = None
+    side_rules: tuple[SideRule, ...] = ()  # of `sides`, in their order; none: values of any age
+    sync: Sync | None = None  # with `join`: its inputs are fused, not joined by lineage
 
 
 @dataclass(frozen=True, slots=True)
@@ -246,6 +284,7 @@ class Plan:
         found = {operator.run for operator in self.operators}
         found |= {operator.late.run for operator in self.operators if operator.late is not None}
         found |= {operator.window.size for operator in self.operators if operator.window is not None}
+        found |= {source.pull.run for source in self.sources if source.pull is not None}
         return found - {""}
 
     def __post_init__(self) -> None:

@@ -7,6 +7,7 @@ from pathlib import Path
 from node_agent.host import scheduling
 from node_agent.host.clock import SystemClock
 from node_agent.host.network import SocketNetwork
+from node_agent.host.threads.caller_threads import CallerThreads
 from node_agent.ports import Ports
 
 STATM = Path("/proc/self/statm")
@@ -33,4 +34,5 @@ class ThisMachine:
 
 def live_ports(domain: str, drift_ppm: int) -> Ports:
     """Of a runtime on this machine. domain, drift_ppm: of its clock."""
-    return Ports(SystemClock(domain, drift_ppm), SocketNetwork(), ThisMachine())
+    clock, network = SystemClock(domain, drift_ppm), SocketNetwork()
+    return Ports(clock, network, ThisMachine(), CallerThreads(network, clock.now_ns))

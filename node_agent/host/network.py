@@ -7,6 +7,10 @@ from node_agent.host.clock import now_ns
 from node_agent.ports import READABLE, Handler
 
 MOST_EVENTS = 64  # sockets served in one drain
+MILLISECOND = 0.001
+UNSENT_BYTES = 1 << 16  # that the kernel takes of a link beyond what is on the wire: what comes after waits behind them
+UNREAD_BYTES = 1 << 18  # that it takes of an accepted connection until they are read: the same holds
+TCP_NOTSENT_LOWAT = 25  # linux/tcp.h
 
 
 class SocketListener:
@@ -14,6 +18,7 @@ class SocketListener:
 
     def __init__(self, listening: socket.socket) -> None:
         listening.setblocking(False)
+        listening.setsockopt(socket.SOL_SOCKET, socket.SO_RCVBUF, UNREAD_BYTES // 2)  # the kernel takes twice as much
         self._listening = listening
         self.fileno = listening.fileno
 
@@ -47,6 +52,7 @@ class SocketNetwork:
         except OSError:
             end.close()
             raise
+        end.setsockopt(socket.IPPROTO_TCP, TCP_NOTSENT_LOWAT, UNSENT_BYTES)
         return _prompt(end)
 
     def add(self, descriptor: int, handler: Handler, mask: int = READABLE) -> None:
@@ -68,7 +74,11 @@ class SocketNetwork:
             self._epoll.unregister(descriptor)
 
     def wait(self, seconds: float) -> int:
-        """Serve what is ready, after waiting for at most that long."""
+        """Serve what is ready, after waiting for at most that long: to the microsecond below a millisecond, beyond that
+        up to one longer, as epoll counts whole ones."""
+        if 0 < seconds < MILLISECOND:
+            select.select((self._epoll,), (), (), seconds)
+            seconds = 0
         for descriptor, mask in self._epoll.poll(seconds, MOST_EVENTS):
             handler = self._handlers.get(descriptor)
             if handler is not None:  # it may have gone while an earlier one of this drain was served

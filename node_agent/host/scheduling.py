@@ -9,6 +9,7 @@ PR_SET_TIMERSLACK = 29
 
 SUPERVISOR_PRIORITY = 90  # a watchdog of normal class beside a spinning FIFO thread wakes up to 900 ms late
 RUNTIME_PRIORITY = 50
+SOURCE_PRIORITY = 49  # threads that call sources, in the runtime's process
 
 
 def fifo(priority: int) -> bool:
@@ -18,6 +19,12 @@ def fifo(priority: int) -> bool:
     except (OSError, AttributeError):
         return False
     return True
+
+
+def below_runtime() -> None:
+    """Of a thread that the scheduling one has begun: leave it every core, where it has the FIFO class."""
+    if os.sched_getscheduler(0) == os.SCHED_FIFO:
+        fifo(SOURCE_PRIORITY)
 
 
 def ordinary() -> None:

@@ -12,6 +12,7 @@ from dataclasses import dataclass
 from typing import NamedTuple
 
 from node_agent.link.fence import AWAY_NS, refusal, superseded, supersedes
+from node_agent.link.large_tuple import Withheld
 from node_agent.link.limits import LinkError
 
 Lineage = tuple[int, int, int, int, int, int]
@@ -32,6 +33,7 @@ class Arrived(NamedTuple):
     at_ns: int  # to sinks only: the instant of delivery, else 0
     mark: int = 0  # of what is absent: FILTERED, REMOVED, EXACT or QUIET (wire/frames.py)
     first: int = 0  # the lowest number that punctuation is about
+    withheld: Withheld | None = None  # why its payload, which was large, was not taken in
 
 
 class Memory:
@@ -141,16 +143,21 @@ class Receiver:
         self.refused.extend(found)
         return found
 
-    def ack(self, credit_bytes: int, drained: bool) -> Acknowledgement | None:
+    def ack(self, credit_bytes: int, drained: bool, large_bytes: int = 0) -> Acknowledgement | None:
         """The Ack to write now, or None. `drained`: the socket has nothing more to read.
 
         Due after `ack_every` tuples, at the end of a drain, and when the credit has changed by a factor of two or
-        has been or becomes 0. Call it as well when queue space has become free.
+        has been or becomes 0, or has become enough for a tuple of large_bytes. Call it as well when queue space has
+        become free.
         """
         behind = self.last - self._acked
         granted = self._granted
         moved = credit_bytes != granted and (
-            not granted or not credit_bytes or credit_bytes >= 2 * granted or 2 * credit_bytes <= granted
+            not granted
+            or not credit_bytes
+            or credit_bytes >= 2 * granted
+            or 2 * credit_bytes <= granted
+            or granted < large_bytes <= credit_bytes
         )
         if not moved and not (behind >= self._ack_every or (drained and behind)):
             return None

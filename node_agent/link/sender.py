@@ -7,15 +7,20 @@ credit, what is resent, what is given up. Nothing blocks; `offer` says no when t
 A tuple's life: offered -> waiting -> in flight -> acknowledged. When the connection ends, what was in flight is resent
 over the next one, in the old order and under the old link_seq, while `give_up_ns` is not past. link_seq is assigned at
 the first transmission, so tuples that never leave take no number.
+
+A large tuple leaves in chunks, at most one between two batches, and has its number with the last one: until then it has
+not left. What else waits goes first, but what belongs to the same flow as a large tuple that waits: it stays behind it.
 """
 
-from collections import deque
-from collections.abc import Sequence
+from collections import Counter, deque
+from collections.abc import Callable, Hashable, Sequence
 from typing import Generic, NamedTuple, Protocol, TypeVar
 
 from node_agent.link.backoff import Backoff
+from node_agent.link.large_tuple import LargeTuple
 from node_agent.link.limits import (
     BATCH_OVERHEAD_BYTES,
+    CHUNK_BYTES,
     MAX_BATCH_TUPLES,
     MAX_FRAME_BYTES,
     TUPLE_OVERHEAD_BYTES,
@@ -25,6 +30,9 @@ from node_agent.link.limits import (
 Tag_contra = TypeVar("Tag_contra", contravariant=True)
 Tag = TypeVar("Tag")  # what a driver gives with a tuple, and gets with what is told of it
 
+Encoded = bytes | LargeTuple
+
+MOST_LARGE_BYTES = 32 << 20  # of large tuples, waiting and in flight
 SWEEP_NS_PER_TUPLE = 1_000  # a sweep over n waiting tuples at most every n microseconds: it costs a few per cent
 
 
@@ -49,12 +57,25 @@ class Outgoing(NamedTuple):
     tuples: Sequence[bytes]
 
 
+class OutgoingChunk(NamedTuple):
+    """One part of a large tuple to write now. first: its link_seq with the last part, before it 0."""
+
+    first: int
+    sent_ns: int
+    whole: LargeTuple
+    offset: int
+
+
+def _one_flow(tag: object) -> Hashable:
+    return None
+
+
 class Sender(Generic[Tag]):
     """All that is sent to one peer. See the module's head for the rules.
 
     max_bytes, max_tuples: what the link holds at most (waiting and in flight); beyond it `offer` returns False.
     stall_ns: with tuples in flight and no acknowledgement for so long, or with nothing heard for so long from a peer
-    that asks, `stalled` says so.
+    that asks, `stalled` says so. flow_of: of a tuple, by its tag: within a flow the order of the offers stays.
     """
 
     def __init__(
@@ -65,15 +86,23 @@ class Sender(Generic[Tag]):
         max_tuples: int = 16_384,
         stall_ns: int = 3_000_000_000,
         backoff: Backoff | None = None,
+        flow_of: Callable[[Tag], Hashable] = _one_flow,
     ) -> None:
         self._facts = facts
+        self._flow_of = flow_of
         self._max_bytes = max_bytes
         self._max_tuples = max_tuples
         self._stall_ns = stall_ns
         self._backoff = backoff or Backoff()
         self._waiting: deque[tuple[bytes, int, Tag]] = deque()  # never sent: data, give_up_ns, tag
-        self._again: deque[tuple[int, bytes, int, Tag]] = deque()  # sent over an earlier connection: link_seq, ...
-        self._flight: deque[tuple[int, bytes, int, Tag]] = deque()  # sent over this connection
+        self._large: deque[tuple[Encoded, int, Tag]] = deque()  # the same, large ones and what stays behind them
+        self._large_flows: dict[Hashable, int] = {}  # how many of each flow are there
+        self._offset = 0  # how much has left of the large tuple that is under way
+        self._takes_chunks = False
+        self.large_bytes = 0
+        """The part of `held_bytes` that is of large tuples."""
+        self._again: deque[tuple[int, Encoded, int, Tag]] = deque()  # sent over an earlier connection: link_seq, ...
+        self._flight: deque[tuple[int, Encoded, int, Tag]] = deque()  # sent over this connection
         self._flight_bytes = 0
         self._next_seq = 1
         self._soonest_ns: int | None = None  # no tuple outside the flight is to be given up before this instant
@@ -89,7 +118,7 @@ class Sender(Generic[Tag]):
 
     def __len__(self) -> int:
         """Tuples that are waiting or unacknowledged."""
-        return len(self._waiting) + len(self._again) + len(self._flight)
+        return len(self._waiting) + len(self._large) + len(self._again) + len(self._flight)
 
     @property
     def unacknowledged(self) -> int:
@@ -106,31 +135,46 @@ class Sender(Generic[Tag]):
         """When to try to connect next; None while connected."""
         return None if self.connected else self._backoff.next_ns
 
-    def offer(self, at_ns: int, data: bytes, give_up_ns: int, tag: Tag) -> bool:
+    def offer(self, at_ns: int, data: Encoded, give_up_ns: int, tag: Tag) -> bool:
         """Queue one encoded tuple (`frames.encode_tuple`). False: not kept, the link is full or it fits no frame.
 
         give_up_ns: the last instant at which sending it is worth anything (its latest origin plus the last deadline).
         """
         size = len(data)
-        if size > MAX_FRAME_BYTES - BATCH_OVERHEAD_BYTES - TUPLE_OVERHEAD_BYTES:
+        if size > MAX_FRAME_BYTES - BATCH_OVERHEAD_BYTES - TUPLE_OVERHEAD_BYTES and data.__class__ is bytes:
             return False
-        if self.held_bytes + size > self._max_bytes or len(self) >= self._max_tuples:
+        if self._full(data):
             if self._soonest_ns is None or at_ns <= self._soonest_ns:
                 return False
             self.sweep(at_ns)
-            if self.held_bytes + size > self._max_bytes or len(self) >= self._max_tuples:
+            if self._full(data):
                 return False
         if not self.held_bytes:
             self._progress_ns = at_ns  # before, there was nothing to wait for
-        self._waiting.append((data, give_up_ns, tag))
+        if isinstance(data, LargeTuple) or (self._large and self._flow_of(tag) in self._large_flows):
+            flow = self._flow_of(tag)
+            self._large_flows[flow] = self._large_flows.get(flow, 0) + 1
+            self._large.append((data, give_up_ns, tag))
+            self.large_bytes += size if isinstance(data, LargeTuple) else 0
+        else:
+            self._waiting.append((data, give_up_ns, tag))
         self.held_bytes += size
         if self._soonest_ns is None or give_up_ns < self._soonest_ns:
             self._soonest_ns = give_up_ns
         return True
 
-    def on_connected(self, at_ns: int, boot: int, resume_after: int, credit: int, asks: bool = False) -> None:
+    def _full(self, data: Encoded) -> bool:
+        if len(self) >= self._max_tuples:
+            return True
+        if isinstance(data, LargeTuple):
+            return self.large_bytes + len(data) > MOST_LARGE_BYTES
+        return self.held_bytes - self.large_bytes + len(data) > self._max_bytes
+
+    def on_connected(
+        self, at_ns: int, boot: int, resume_after: int, credit: int, asks: bool = False, takes_chunks: bool = False
+    ) -> None:
         """The peer's Hello came. What it has not taken over by then is resent by the following polls. asks: it asks for
-        this clock once a second, so that its silence means something.
+        this clock once a second, so that its silence means something. takes_chunks: large tuples may come to it.
 
         Raises LinkError where it claims tuples that were never sent.
         """
@@ -139,6 +183,7 @@ class Sender(Generic[Tag]):
         if resume_after >= self._next_seq:
             raise LinkError("resume_ahead", f"the peer resumes after {resume_after} of {self._next_seq - 1} sent")
         self.connected = True
+        self._takes_chunks = takes_chunks
         self.peer_boot = boot
         self._credit = credit
         self._progress_ns = at_ns
@@ -146,7 +191,7 @@ class Sender(Generic[Tag]):
         taken = 0
         while self._again and self._again[0][0] <= resume_after:
             taken, data, _, _ = self._again.popleft()
-            self.held_bytes -= len(data)
+            self._let_go(data)
         if taken:
             self._facts.acked(at_ns, resume_after)
 
@@ -178,10 +223,11 @@ class Sender(Generic[Tag]):
         flight = self._flight
         freed = 0
         while flight and flight[0][0] <= upto:
-            freed += len(flight.popleft()[1])
+            data = flight.popleft()[1]
+            freed += len(data)
+            self._let_go(data)
         if freed:
             self._flight_bytes -= freed
-            self.held_bytes -= freed
             self._progress_ns = at_ns
             self._backoff.succeeded()
             self._facts.acked(at_ns, upto)
@@ -195,7 +241,7 @@ class Sender(Generic[Tag]):
                 self._soonest_ns = entry[2]
         self._again.extendleft(reversed(self._flight))
         self._flight.clear()
-        self._flight_bytes = 0
+        self._flight_bytes = self._offset = 0  # of what was under way nothing has left
         self._backoff.failed(at_ns)
 
     def stalled(self, at_ns: int) -> bool:
@@ -209,26 +255,28 @@ class Sender(Generic[Tag]):
 
     def due_ns(self) -> int | None:
         """The instant at which `poll` has something to do although nothing happens; None: never."""
-        if self._soonest_ns is None or not (self._waiting or self._again):
+        if self._soonest_ns is None or not (self._waiting or self._large or self._again):
             return None
         return max(self._soonest_ns + 1, self._swept_ns + SWEEP_NS_PER_TUPLE * len(self))
 
-    def poll(self, at_ns: int) -> Outgoing | None:
-        """The next batch to write, or None: nothing to send, no credit, or not connected. Call again until None.
+    def poll(self, at_ns: int) -> Outgoing | OutgoingChunk | None:
+        """The next to write, or None: nothing to send, no credit, or not connected. Call again until None.
 
         Also gives up what is too late. A peer that grants any credit at all is sent at least one tuple at a time.
         """
-        if self._waiting or self._again:
-            if self.connected and self._credit > 0:
-                batch = self._next_batch(at_ns)
-                if batch is not None:
-                    return batch
+        if self._waiting or self._again or self._large:
+            if self.connected and (self._credit > 0 or self._offset):
+                found: Outgoing | OutgoingChunk | None = self._next_batch(at_ns)
+                if found is None and (self._large or self._again):
+                    found = self._next_large(at_ns)
+                if found is not None:
+                    return found
             due = self.due_ns()
             if due is not None and at_ns >= due:
                 self.sweep(at_ns)
         return None
 
-    def _next_batch(self, at_ns: int) -> Outgoing | None:
+    def _next_batch(self, at_ns: int) -> Outgoing | None:  # noqa: PLR0912 - the hot path: no calls
         flight = self._flight
         room = self._credit - self._flight_bytes
         if room <= 0 and flight:
@@ -241,7 +289,10 @@ class Sender(Generic[Tag]):
         while len(out) < MAX_BATCH_TUPLES:
             fresh = not self._again
             if not fresh:
-                seq, data, give_up_ns, tag = self._again[0]
+                seq, encoded, give_up_ns, tag = self._again[0]
+                if isinstance(encoded, LargeTuple):
+                    break  # in chunks, before all that has a later number
+                data = encoded
             elif self._waiting:
                 seq = self._next_seq
                 data, give_up_ns, tag = self._waiting[0]
@@ -273,27 +324,93 @@ class Sender(Generic[Tag]):
         self._flight_bytes += used
         return Outgoing(first, at_ns, out) if out else None
 
+    def _next_large(self, at_ns: int) -> Outgoing | OutgoingChunk | None:
+        """The next chunk; of what stays behind a large tuple, and for a peer that takes no chunks, a batch of one."""
+        while self._again or self._large:
+            again = bool(self._again)
+            if again:
+                seq, data, give_up_ns, tag = self._again[0]
+                if not isinstance(data, LargeTuple):
+                    return None  # the batch before had no room for it
+            else:
+                seq = 0
+                data, give_up_ns, tag = self._large[0]
+            chunked = self._takes_chunks and isinstance(data, LargeTuple)
+            if not self._offset:
+                fits = chunked or len(data) + TUPLE_OVERHEAD_BYTES <= MAX_FRAME_BYTES - BATCH_OVERHEAD_BYTES
+                if give_up_ns < at_ns or not fits:
+                    self._take_large()
+                    self._let_go(data)
+                    self._facts.gave_up(at_ns, seq, tag)
+                    continue
+                if not self._has_credit(len(data)):
+                    return None
+                self._flight_bytes += len(data)
+            offset = self._offset
+            if chunked and isinstance(data, LargeTuple) and offset + CHUNK_BYTES < data.size:
+                self._offset = offset + CHUNK_BYTES
+                return OutgoingChunk(0, at_ns, data, offset)
+            self._take_large()
+            self._offset = 0
+            if again:
+                self.resent += 1
+            else:
+                seq = self._next_seq
+                self._next_seq = seq + 1
+                self._facts.sent(at_ns, seq, tag)
+            if not self._flight:
+                self._progress_ns = at_ns
+            self._flight.append((seq, data, give_up_ns, tag))
+            if isinstance(data, LargeTuple):
+                return OutgoingChunk(seq, at_ns, data, offset) if chunked else Outgoing(seq, at_ns, [data.whole()])
+            return Outgoing(seq, at_ns, [data])
+        return None
+
+    def _has_credit(self, size: int) -> bool:
+        """What fits a frame may go where nothing is in flight; what is larger waits for as much credit."""
+        if size <= self._credit - self._flight_bytes:
+            return True
+        return not self._flight and self._credit > 0 and size <= MAX_FRAME_BYTES
+
+    def _take_large(self) -> None:
+        """The first one leaves the line."""
+        if self._again:
+            self._again.popleft()
+            return
+        _, _, tag = self._large.popleft()
+        flow = self._flow_of(tag)
+        self._large_flows[flow] -= 1
+        if not self._large_flows[flow]:
+            del self._large_flows[flow]
+
+    def _let_go(self, data: Encoded) -> None:
+        """It is held no more."""
+        self.held_bytes -= len(data)
+        if isinstance(data, LargeTuple):
+            self.large_bytes -= len(data)
+
     def give_up_all(self, at_ns: int) -> None:
         """The link ends for good (plan stopped, shutdown): every tuple still held is given up."""
         for seq, _, _, tag in (*self._again, *self._flight):
             self._facts.gave_up(at_ns, seq, tag)
-        for _, _, tag in self._waiting:
+        for _, _, tag in (*self._waiting, *self._large):
             self._facts.gave_up(at_ns, 0, tag)
-        self._again.clear()
-        self._flight.clear()
-        self._waiting.clear()
-        self._flight_bytes = self.held_bytes = 0
+        for line in (self._again, self._flight, self._waiting, self._large, self._large_flows):
+            line.clear()
+        self._flight_bytes = self.held_bytes = self.large_bytes = self._offset = 0
         self._soonest_ns = None
 
     def sweep(self, at_ns: int) -> None:
         """Give up everything outside the flight whose time is over. `poll` does it when `due_ns` has come."""
         soonest: int | None = None
-        again: deque[tuple[int, bytes, int, Tag]] = deque()
+        again: deque[tuple[int, Encoded, int, Tag]] = deque()
         waiting: deque[tuple[bytes, int, Tag]] = deque()
+        large: deque[tuple[Encoded, int, Tag]] = deque()
         gone: list[tuple[int, Tag]] = []
+        under_way = self._again[0] if self._again and self._offset else None
         for entry in self._again:
-            if entry[2] < at_ns:
-                self.held_bytes -= len(entry[1])
+            if entry[2] < at_ns and entry is not under_way:
+                self._let_go(entry[1])
                 gone.append((entry[0], entry[3]))
             else:
                 again.append(entry)
@@ -305,6 +422,16 @@ class Sender(Generic[Tag]):
             else:
                 waiting.append(new)
                 soonest = new[1] if soonest is None else min(soonest, new[1])
+        begun = self._large[0] if self._offset and under_way is None else None
+        for each in self._large:
+            if each[1] < at_ns and each is not begun:
+                self._let_go(each[0])
+                gone.append((0, each[2]))
+            else:
+                large.append(each)
+                soonest = each[1] if soonest is None else min(soonest, each[1])
+        if len(large) < len(self._large):
+            self._large, self._large_flows = large, dict(Counter(self._flow_of(tag) for _, _, tag in large))
         self._again, self._waiting, self._soonest_ns, self._swept_ns = again, waiting, soonest, at_ns
         for seq, tag in gone:
             self._facts.gave_up(at_ns, seq, tag)

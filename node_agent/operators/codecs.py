@@ -1,46 +1,29 @@
-"""Codecs: how a stream's values become bytes. `json`, and protobuf messages by name.
+"""Codecs: how a stream's values become bytes. `json`, `bytes`, `numpy`, `arrow`, and protobuf messages by name.
 
 A protobuf codec is an entry point of group `shimekiri.codecs` (name = "module:MessageClass"), loaded when a plan or a
 client first names it, or a message class registered with `sdk.codec` in a file that the machine's owner gives.
+`numpy` and `arrow` (numpy_codec.py, arrow_codec.py) are loaded when they are first named: an agent needs neither.
 """
 
 import json
 import re
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Iterable, Mapping
+from importlib import import_module
 from json.scanner import make_scanner
-from typing import Any, NamedTuple
+from typing import Any
 
 from node_agent.link.limits import MAX_PAYLOAD_BYTES
 from node_agent.operators.entry_points import Discover, Offers, installed
+from node_agent.operators.payloads.bytes_codec import BYTES
+from node_agent.operators.payloads.stream_type import Codec, CodecError, UnknownCodecError, sized
 from node_agent.operators.plain_json import check_keys, foreign, left
-from node_agent.problems import ProblemError, UnusableValueError
+from node_agent.problems import UnusableValueError
 
 GROUP = "shimekiri.codecs"
+LARGE = {"arrow": "pyarrow", "bytes": "", "numpy": "numpy"}  # types without a parse, and the package that each needs
 MAX_DEPTH = 64
 DESCRIBED = 4  # levels of messages within messages that a description goes into
 _SHORT = 300  # no number of fewer characters overflows without an exponent
-
-
-class CodecError(ProblemError):
-    """A value that cannot be encoded, or bytes that cannot be decoded, as the stream's type."""
-
-
-class UnknownCodecError(ProblemError):
-    """No codec of that name is installed, or it cannot be loaded; the message says which and what to do."""
-
-
-class Codec(NamedTuple):
-    """One stream type. encode and decode raise CodecError; from_json and to_json are for command lines. fields: of its
-    values, for planners, as `described` says them; None: not known. fit: what a value is after a hop, the same object
-    where a hop changes nothing; raises CodecError where it cannot be encoded."""
-
-    name: str
-    encode: Callable[[Any], bytes]
-    decode: Callable[[bytes], Any]
-    from_json: Callable[[Any], Any]
-    to_json: Callable[[Any], Any]
-    fields: Mapping[str, Any] | None = None
-    fit: Callable[[Any], Any] = lambda value: value
 
 
 def _not_a_number(text: str) -> Any:
@@ -135,7 +118,11 @@ def _same(value: Any) -> Any:
     return value
 
 
-JSON = Codec("json", encode_json, decode_json, _same, _same, None, fit_json)
+def _json_within(value: Any, most: int) -> bool:
+    return left(value, most, MAX_DEPTH) >= 0
+
+
+JSON = Codec("json", encode_json, decode_json, _same, _same, None, fit_json, _json_within)
 
 
 def protobuf(name: str, message: type[Any]) -> Codec:
@@ -180,7 +167,10 @@ def protobuf(name: str, message: type[Any]) -> Codec:
             encode(value)
         return value
 
-    return Codec(name, encode, decode, from_json, to_json, described(message.DESCRIPTOR), fit)
+    def within(value: Any, most: int) -> bool:
+        return int(value.ByteSize()) <= most
+
+    return Codec(name, encode, decode, from_json, to_json, described(message.DESCRIPTOR), fit, within)
 
 
 def described(message: Any, depth: int = DESCRIBED) -> dict[str, Any] | None:
@@ -211,22 +201,24 @@ class Codecs:
 
     def add(self, name: str, message: type[Any]) -> None:
         """Register a message class. Raises ValueError where the name is taken, TypeError where it is no message."""
-        if name in self._loaded:
+        if name in self._loaded or name in LARGE:
             raise UnusableValueError("given_twice", f"two codecs are called {name!r}", subject=name)
         if not name or name in {"any", "same"}:
             raise UnusableValueError("bad_name", f"{name!r} cannot be the name of a codec", subject=name)
         self._loaded[name] = protobuf(name, message)
 
-    def get(self, name: str) -> Codec:
-        """The codec. Raises UnknownCodecError."""
+    def get(self, name: str, most_bytes: int = 0) -> Codec:
+        """The codec, for values of at most so many bytes; 0: as many as fit a frame. Raises UnknownCodecError."""
         codec = self._loaded.get(name)
         if codec is None:
             codec = self._loaded[name] = self._load(name)
+        if most_bytes or codec.most_bytes > MAX_PAYLOAD_BYTES:
+            return sized(codec, min(most_bytes or MAX_PAYLOAD_BYTES - codec.head_bytes, codec.most_bytes))
         return codec
 
     def names(self) -> list[str]:
-        """All names, sorted, whether or not they have been loaded."""
-        return sorted({*self._loaded, *self._offered()})
+        """All names of messages and `json`, sorted, whether or not they have been loaded."""
+        return sorted({*self._loaded, *self._offered()} - LARGE.keys())
 
     def fields(self) -> dict[str, Any]:
         """Of every codec whose values have known fields, by name. Loads them all; one that cannot be has none."""
@@ -246,9 +238,11 @@ class Codecs:
         return self._offers
 
     def _load(self, name: str) -> Codec:
+        if name in LARGE:
+            return _large(name)
         offer = self._offered().get(name)
         if offer is None:
-            known = ", ".join(self.names())
+            known = ", ".join([*self.names(), *LARGE])
             raise UnknownCodecError(
                 "unknown_codec",
                 f"no codec {name!r} is installed here",
@@ -262,3 +256,22 @@ class Codecs:
             raise UnknownCodecError(
                 "not_loaded", f"codec {name!r} ({offer[0]}) cannot be loaded: {error}", subject=name
             ) from error
+
+
+def _large(name: str) -> Codec:
+    """A codec whose package is no dependency of the agent. Raises UnknownCodecError."""
+    if not LARGE[name]:
+        return BYTES
+    try:
+        found: Codec = import_module(f"node_agent.operators.payloads.{name}_codec").codec()
+    except ImportError as error:
+        raise UnknownCodecError(
+            "unknown_codec",
+            f"codec {name!r} needs {LARGE[name]}, which cannot be loaded here ({error})",
+            f"run on this node: python -m pip install {LARGE[name]}",
+            subject=name,
+        ) from None
+    return found
+
+
+__all__ = ["JSON", "Codec", "CodecError", "Codecs", "UnknownCodecError", "described", "protobuf"]

@@ -28,6 +28,7 @@ from node_agent.operators.entry_points import Discover, Offers, installed
 from node_agent.operators.hop import Checking, fitting
 from node_agent.operators.mutation_check import MutationCheckedAggregate, with_mutation_check
 from node_agent.operators.signature import Bound, OperatorError, Signature, signature_of
+from node_agent.operators.source_call import SourceCall
 from node_agent.operators.source_code import Sources
 
 GROUP = "shimekiri.operators"
@@ -146,6 +147,8 @@ class Registry:
                 "write 'window: {time: 5 s}'",
                 subject=run,
             )
+        if not signature.declaration.inputs:
+            raise OperatorError("source_as_operator", f"{run} is a source, which runs under 'sources:'", subject=run)
         bound = signature.bind(self.create(run, with_json, inputs))
         if self.checking is None:
             return bound
@@ -170,6 +173,16 @@ class Registry:
         if self.checking is None and self.signature(run).implementation in HANDS_ON:
             return bound.call, bound.plain
         return fitting(run, bound.call, bound.plain, codec, self.checking), bound.plain
+
+    def source_call(self, run: str, with_json: str, codec: Codec) -> SourceCall:
+        """What a plan's source calls, with a fresh instance. Raises OperatorError, as `create`, and for an operator."""
+        signature = self.signature(run)
+        if signature.kind not in ("source", "iterator"):
+            raise OperatorError("no_source_function", f"{run} is an operator, not a source", subject=run)
+        instance = self.create(run, with_json)
+        if signature.kind == "source":
+            return SourceCall.of(run, instance, signature.wants_at, codec)
+        return SourceCall.over(run, lambda: iter(instance if self.keeps_state(run) else instance()), codec)
 
     def variant(
         self, operator: plans.Operator, inputs: Sequence[str], codec: Codec = JSON

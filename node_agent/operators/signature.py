@@ -57,7 +57,9 @@ class Signature(NamedTuple):
     @property
     def kind(self) -> str:
         """map: one input triggers. join: all inputs of one lineage trigger. union: every input triggers. aggregate: of
-        the tuples of a window."""
+        the tuples of a window. source: called at ticks; iterator: at its own pace."""
+        if not self.declaration.inputs:
+            return "iterator" if _iterates(self.implementation) else "source"
         if self.declaration.aggregate:
             return "aggregate"
         if self.declaration.union:
@@ -195,6 +197,8 @@ def signature_of(implementation: Any) -> Signature:
     is_class = isinstance(implementation, type)
     if declared.aggregate:
         return _aggregate(declared, implementation)
+    if not declared.inputs:
+        return _source(declared, implementation)
     if is_class and "__call__" not in dir(implementation):
         takes = ", ".join(["self", *declared.inputs])
         raise OperatorError(
@@ -224,6 +228,47 @@ def signature_of(implementation: Any) -> Signature:
         if declared.variadic:
             extra = extra[1:]  # the names of the input streams
     return Signature(declared, implementation, wants_at, _with(declared.name, extra))
+
+
+def _iterates(implementation: Any) -> bool:
+    """Whether a source has a pace of its own."""
+    if isinstance(implementation, type):
+        return "__iter__" in dir(implementation)
+    return inspect.isgeneratorfunction(implementation)
+
+
+def _source(declared: Declaration, implementation: Any) -> Signature:
+    is_class, iterates = isinstance(implementation, type), _iterates(implementation)
+    method = "__iter__" if iterates else "__call__"
+    if is_class and method not in dir(implementation):
+        raise OperatorError(
+            "missing_method",
+            f"{declared.name}: class {implementation.__name__} has neither __call__ nor __iter__",
+            "add 'def __call__(self)', which gives a value at each tick",
+            subject=declared.name,
+        )
+    function = getattr(implementation, method) if is_class else implementation
+    generates = inspect.isgeneratorfunction(function)
+    if inspect.iscoroutinefunction(function) or inspect.isasyncgenfunction(function) or (generates and not iterates):
+        raise OperatorError(
+            "not_ordinary",
+            f"{declared.name}: must be an ordinary function",
+            "name it __iter__ where it yields" if generates else "leave out 'async'",
+            subject=declared.name,
+        )
+    rest = _parameters(function, declared.name)[1 if is_class else 0 :]
+    takes_tick = not iterates and any(each.name == "tick" for each in rest)
+    extra = [each for each in rest if iterates or each.name != "tick"]
+    if is_class and extra:
+        raise OperatorError(
+            "unknown_argument",
+            f"{declared.name}: {method} takes {extra[0].name!r}, which a source is not given",
+            subject=extra[0].name,
+        )
+    if is_class:
+        own = implementation.__init__ is not object.__init__
+        extra = _parameters(implementation.__init__, declared.name)[1:] if own else []
+    return Signature(declared, implementation, takes_tick, _with(declared.name, extra))
 
 
 def _aggregate(declared: Declaration, implementation: Any) -> Signature:

@@ -6,6 +6,7 @@ from node_agent.core.shedding.refusals import Refusals
 from node_agent.host.log import WARNING, Log
 from node_agent.host.trace_ring import RingFacts
 from node_agent.ports import Ports
+from node_agent.runtime.large_payloads import LargePayloads
 
 
 class Shared:
@@ -15,7 +16,7 @@ class Shared:
         self, name: str, ports: Ports, boot: int, lineage_epoch: int, facts: RingFacts, log: Log | None = None
     ) -> None:
         self.name = name
-        self.clock, self.network, self.machine = ports
+        self.clock, self.network, self.machine, self.callers = ports
         self.now_ns = ports.clock.now_ns
         self.boot, self.lineage_epoch = boot, lineage_epoch
         self.incarnation = facts.ring.header.starts
@@ -23,6 +24,7 @@ class Shared:
         self.log = log or Log(name, "runtime")
         self.counters: Counter[str] = Counter()
         self.unwritten_bytes = 0  # that sockets have not taken, of all connections
+        self.large = LargePayloads(self.now_ns)
 
     def note(self, counter: str, text: str, level: str = WARNING, event: str = "", **fields: object) -> None:
         """Count it, and say so: the first few of its kind, then one a minute. event: the counter, unless told."""

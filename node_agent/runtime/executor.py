@@ -38,6 +38,10 @@ class LateError(Exception):
     """A tuple is too late for an operator that is asked about that; it did not start."""
 
 
+class StaleError(Exception):
+    """A side input that an operator needs has no value, or one that may be too old; it did not start."""
+
+
 class Rest(list[Item]):
     """Payload of an instance that yielded at an operator's boundary: what its next operator gets."""
 
@@ -64,7 +68,10 @@ def call(step: Step, lineage: Lineage, payload: object, now_ns: int, deadline_ns
         step.collects.present(now_ns, lineage, payload)
         return None
     inputs = payload if step.join else (payload,)
-    sides = {side.port: side.value for side in step.sides}
+    sides = {side.port: side.at(now_ns) for side in step.sides}
+    for side in step.sides:
+        if side.rule.shed and sides[side.port] is None:
+            raise StaleError
     return step.call(inputs, sides, At(now_ns, (lineage[4], lineage[5]), lineage[4] + deadline_ns))
 
 
@@ -196,7 +203,7 @@ class Executor:
         self, unit: Unit, step: Step, lineage: Lineage, payload: object, start_ns: int, error: BaseException
     ) -> Job | None:
         """An operator has not returned: it raised, or it was not to start on that tuple."""
-        if error.__class__ is LateError:
+        if error.__class__ is LateError or error.__class__ is StaleError:
             return self._run_items(unit, [(0, lineage, payload)], unit.chain[unit.chain.index(step) :], start_ns)
         self._record_time(step, lineage, True)
         self._within(unit, step, [])
@@ -239,6 +246,10 @@ class Executor:
                 continue
             try:
                 got = self.operate(run, lineage, payload, start_ns, unit.deadline_ns)
+            except StaleError:
+                self.engine.shed_stale(self.now(), unit, step, lineage, slot)
+                self._within(unit, step, [], slot)
+                continue
             except RAISED as error:
                 self._record_time(run, lineage, True)
                 self._within(unit, step, [], slot)

@@ -35,6 +35,7 @@ from node_agent.runtime.links.credit import Backpressure
 from node_agent.runtime.links.outbox import Outbox
 from node_agent.runtime.links.roles import Context
 from node_agent.runtime.links.socket_connection import Security
+from node_agent.runtime.pulled_sources import PulledSources
 from protos.records import CLOCK, FLAG, NO_REF, STATE_ENDED
 
 DRAIN_EVERY_NS = 100_000
@@ -42,17 +43,19 @@ MEASURE_EVERY_NS = 1_000_000
 TICK_NS, MOST_TICK_NS = 1_000_000, 20_000_000  # timers are looked at this often at most, and at least
 DUE_NS = 3_000_000_000  # after a look at the timers, until the next one at the latest, but for an instance that hangs
 LOAD_DUE_NS = 60_000_000_000  # the same, after a slice of work on plans: operators may read models from disk
+OVERSLEEP_NS = 1_000_000  # epoll counts whole milliseconds
 LONG_NS = 100_000  # an instance that is planned to take so long does not delay acknowledgements
 IDLE = bytes(HANG.size)
 
 
 class Pace(NamedTuple):
     """How seldom the loop looks up from instances. drain_every_ns: at sockets, while instances run. tick_ns,
-    most_tick_ns: at timers, at most and at least."""
+    most_tick_ns: at timers, at most and at least. oversleep_ns: by which a long wait may be too long."""
 
     drain_every_ns: int = DRAIN_EVERY_NS
     tick_ns: int = TICK_NS
     most_tick_ns: int = MOST_TICK_NS
+    oversleep_ns: int = OVERSLEEP_NS
 
 
 LIVE = Pace()
@@ -79,7 +82,7 @@ class Runtime:
         """security: where connections are secured. meter: of what operators cost, where that is not measured. pace: the
         loop's, where looking at sockets and timers costs nothing."""
         self.shared, self.facts, self.security = shared, facts, security
-        self._drain_every_ns, self._least_tick_ns, self._most_tick_ns = pace
+        self._drain_every_ns, self._least_tick_ns, self._most_tick_ns, self._oversleep_ns = pace
         self._now = shared.now_ns
         self.meter = meter or CostMeter(shared.clock, registry.checking)
         self.outbox = Outbox(shared, security)
@@ -89,6 +92,7 @@ class Runtime:
         self.sliced = BackgroundWork(lambda: self.plans.carries_tuples, self._now)  # loading plans, while others run
         self.context = Context(shared, self.plans, self.backpressure)
         self.heartbeats = Heartbeats(shared, self.plans, self.context.seqs, self.context.promised)
+        self.pulled = PulledSources(shared, self.plans, self.context)
         self.plans.on_plans_changed = self._on_plans_changed
         self.acceptor: Acceptor | None = None
         self.requests: list[Callable[[], None]] = []  # what other processes ask: done between instances, not within
@@ -98,16 +102,19 @@ class Runtime:
         self._measure_ns = 0  # when an instance is to be measured again
         self._skip = self._turn = 0  # how many go before it: all in turn, also where few come after a pause
         self._units = 1
+        self._fuses = False  # what has arrived may have brought timers forward
 
     def attach(self, acceptor: Acceptor) -> None:
         """Serve the data socket."""
         self.acceptor = self.outbox.acceptor = acceptor
 
     def _on_plans_changed(self) -> None:
-        """Plans have changed: heartbeats begin, and end."""
+        """Plans have changed: heartbeats and sources of the node's own begin, and end."""
         self.heartbeats.look_up()
+        self.pulled.look_up()
         self._tick_ns = 0
         self._units = max(1, sum(len(loaded.units) for loaded in self.plans.by_loaded))
+        self._fuses = any(loaded.fuses for loaded in self.plans.by_loaded)
 
     def add_plan(self, deployed: Deployed, routes: tuple[tuple[int, str, str], ...], routed: int = 0) -> str:
         """After a plan was loaded. routed: the epoch of the deployment that the routes are of. Returns why it cannot
@@ -159,9 +166,15 @@ class Runtime:
             self._wait(wait and not sliced.line)
             chosen = None if self.requests else self._next()
             if chosen is None:
-                return take or overdue or (self.acceptor is not None and bool(self.acceptor.waiting))
+                left = self.acceptor is not None and bool(self.acceptor.waiting)
+                return take or overdue or left or self._unflushed
         self._busy(*chosen)
         return True
+
+    @property
+    def _unflushed(self) -> bool:
+        """Whether large tuples are on their way out: each link and each sink writes a chunk of one at a time."""
+        return bool(self.outbox.dirty) or (self.acceptor is not None and self.acceptor.unflushed)
 
     def _take_slice(self) -> None:
         self.facts.cells[BEAT] = self._now() + LOAD_DUE_NS
@@ -245,7 +258,7 @@ class Runtime:
         self._flush_due = True
         if self.acceptor is not None:
             self.acceptor.begin_drain()
-        self.context.arrivals.apply(self.shared.network.wait(0))
+        self._take_in(self.shared.network.wait(0))
         self.backpressure.overhead_ns += self._now() - at_ns
 
     def _flush(self) -> None:
@@ -259,7 +272,7 @@ class Runtime:
         self.outbox.flush(at_ns)
         if self.acceptor is not None:
             self.acceptor.flush(at_ns)
-        if at_ns >= self._tick_ns:
+        if at_ns >= (self._due_ns() if self._fuses else self._tick_ns):
             self.tick(at_ns)
         if refusals.held:
             self._tick_ns = min(self._tick_ns, refusals.due_ns)
@@ -275,18 +288,32 @@ class Runtime:
             engine_slot.engine.most_urgent is not None for engine_slot in self.plans.engine_slots
         ):  # of a window that has closed
             return
-        seconds = max(0, self._due_ns() - self._now()) / 1e9 if wait and not self.requests else 0.0
+        wait = wait and not (self.requests or self._unflushed)
+        seconds = self._idle_ns() / 1e9 if wait else 0.0
         if self.acceptor is not None:
             self.acceptor.begin_drain()
             if self.acceptor.waiting or self.acceptor.room < DRAIN_TUPLES:
                 seconds = 0.0
-        at_ns = self.shared.network.wait(seconds)
-        self.context.arrivals.apply(at_ns)
+        self._take_in(self.shared.network.wait(seconds))
         promised = self._publish_arrivals()
         if self._starts_long() or not promised:
             self._flush()
         else:
             self._flush_due = True
+
+    def _take_in(self, at_ns: int) -> None:
+        """What the sockets have brought by then, and what the node makes itself, enters."""
+        self.pulled.release(at_ns)
+        self.context.arrivals.apply(at_ns)
+
+    def _idle_ns(self) -> int:
+        """For how long nothing has to be looked at. A tick is not to be overslept: the last stretch is waited for by
+        itself."""
+        now_ns = self._now()
+        left_ns, tick_ns = self._due_ns() - now_ns, self.pulled.due_ns - now_ns
+        if tick_ns < left_ns + self._oversleep_ns:
+            left_ns = min(left_ns, tick_ns if tick_ns <= self._oversleep_ns else tick_ns - self._oversleep_ns)
+        return max(0, left_ns)
 
     def _publish_arrivals(self) -> bool:
         """Publish what was drained, with the promise that it is not taken again. False: acknowledge at once."""
@@ -310,7 +337,7 @@ class Runtime:
         """When the timers are to be looked at: what has arrived since they were may have brought that forward."""
         due_ns = self._tick_ns
         for engine_slot in self.plans.engine_slots:
-            window_ns = engine_slot.engine.window_due_ns
+            window_ns = engine_slot.engine.due_ns
             if window_ns is not None and window_ns < due_ns:
                 due_ns = window_ns
         self._tick_ns = due_ns = max(due_ns, self._ticked_ns + self._least_tick_ns)

@@ -1,7 +1,7 @@
-"""For tests: run an operator on tuples, keep one on a bench, make a window's result, or run a whole query in virtual
-time; no agent, no clock.
+"""For tests: run an operator on tuples, keep one on a bench, make a window's result, read a source, or run a whole
+query in virtual time; no agent, no clock.
 
-    from node_agent.testing import Bench, run, simulated, window
+    from node_agent.testing import Bench, readings, run, simulated, window
 
 `node_agent/TESTING.md` has examples. Operators are made and called as an agent does it, with the same errors.
 """
@@ -10,6 +10,7 @@ from node_agent.operators.mutation_check import ChangedError
 from node_agent.operators.signature import OperatorError
 from node_agent.testing.bench import SECOND_NS, START_NS, Bench, run
 from node_agent.testing.plan_choices import Choices
+from node_agent.testing.readings import readings
 from node_agent.testing.simulated_plan import FailedError, Simulated
 from node_agent.testing.simulated_query import InfeasibleError, planned, simulated
 from node_agent.testing.windows import window
@@ -18,5 +19,6 @@ from node_agent.virtual.scenario import Scenario
 
 __all__ = [
     "SECOND_NS", "START_NS", "BadInputError", "Bench", "ChangedError", "Choices", "FailedError", "InfeasibleError",
-    "OperatorError", "Scenario", "Simulated", "planned", "run", "simulated", "window",
+    "OperatorError", "Scenario", "Simulated", "planned", "readings", "run", "simulated",
+    "window",
 ]  # fmt: skip

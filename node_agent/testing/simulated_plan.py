@@ -121,10 +121,11 @@ def simulated(
 ) -> Simulated:
     """Run plan.json, a file or what was read of one, in virtual time.
 
-    tuples: what each source admits, each once, in order, as the query says that they arrive; a source that is not named
-    admits nothing. Values are JSON; of a protobuf stream messages, or their JSON. operators: beside the installed ones;
-    one that changes what others read fails. scenario: costs, ages, losses, policy, seed, ...; `bursts` and `tuples` of
-    it are set here. Raises BadInputError where plan, tuples and scenario do not fit, and FailedError where an operator
+    tuples: what each source admits, each once, in order, as the query says that they arrive; a source that is not
+    named admits nothing. Values are JSON; of a protobuf stream messages, or their JSON. operators: beside the
+    installed ones; one that changes what others read fails. scenario: costs, ages, losses, policy, seed, ...;
+    `tuples` of it are set here, and `bursts`, but that a source which its node makes itself ticks so often at
+    least. Raises BadInputError where plan, tuples and scenario do not fit, and FailedError where an operator
     raises, unless it may.
     """
     made = _made(plan)
@@ -137,7 +138,11 @@ def simulated(
                 "unknown_source", f"the plan has no source {name!r}", f"it has {', '.join(world.values)}", subject=name
             )
     counts = {name: len(values) for name, values in world.values.items()}
-    conditions = replace(scenario, bursts=_bursts(read, counts, scenario), tuples={})
+    own = [source.name for source in read.sources if source.pull is not None]
+    if given := next((name for name in own if counts[name]), None):
+        raise bad_input("made_here", f"source {given}: its node makes its tuples itself; give none", subject=given)
+    least = scenario.bursts if own else 1
+    conditions = replace(scenario, bursts=max(least, _bursts(read, counts, scenario)), tuples={})
     done = simulate(made, conditions, registry, world)
     if done.failures and not may_fail:
         raise FailedError("raised", "; ".join(done.failures))

@@ -29,13 +29,15 @@ class WithSources(Protocol):
 
 
 def bursts(plan: WithSources, scenario: Scenario, trial: int) -> list[Burst]:
-    """All admissions of a trial, in order: by instant, then by source id (the order in the query).
+    """All admissions of a trial, but for ticks, in order: by instant, then by source id (the order in the query).
 
     Raises BadInputError for a kind of arrival that cannot be simulated.
     """
     span_ns = scenario.bursts * max(_period_ns(source) for source in plan.sources)
     found: list[Burst] = []
     for source in plan.sources:
+        if source.ticks:
+            continue
         phase_ns = scenario.phase_ns.get(source.name, 0)
         found += [
             Burst(phase_ns + at_ns, source.id, count) for at_ns, count in _instants(source, scenario, trial, span_ns)

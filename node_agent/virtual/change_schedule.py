@@ -158,7 +158,12 @@ def _sources(plans: Sequence[VirtualPlan]) -> tuple[Source, ...]:
     for plan in plans:
         for source in plan.sources:
             known = found.setdefault(source.name, source)
-            if (known.node, known.codec, known.arrival) != (source.node, source.codec, source.arrival):
+            if (known.node, known.codec, known.arrival, known.pull) != (
+                source.node,
+                source.codec,
+                source.arrival,
+                source.pull,
+            ):
                 raise bad_input(
                     "other_source",
                     f"--then: plan {plan.hash[:8]} has source {source.name} at another node, of another type or "

@@ -181,8 +181,8 @@ def _then(schedule: ChangeSchedule) -> dict[str, Any]:
 
 def _failures(cluster: "Cluster") -> list[str]:
     return [
-        f"operator {operator} on node {node} raised {count} times, first: {type(error).__name__}: {error}"
-        for (node, operator), (count, error) in sorted(cluster.failures.items(), key=lambda each: each[0])
+        f"{what} on node {node} raised {count} times, first: {type(error).__name__}: {error}"
+        for (node, what), (count, error) in sorted(cluster.failures.items(), key=lambda each: each[0])
     ]
 
 

@@ -11,7 +11,7 @@ from node_agent.virtual.cost_model import NO_JITTER, Jitter
 from node_agent.virtual.durations import duration_ns
 from node_agent.virtual.errors import BadInputError, bad_input
 from node_agent.wire.plan_message import MOST_K, core_plan
-from protos.plan_document import Arrival, Plan
+from protos.plan_document import Arrival, Plan, Pull
 from protos.policies import Chosen, PolicyError, chosen
 from protos.records import stamp_of
 
@@ -99,6 +99,12 @@ class Source:
     codec: str
     max_age_ns: int
     arrival: Arrival
+    pull: Pull | None = None  # how its node makes its tuples itself
+
+    @property
+    def ticks(self) -> bool:
+        """Whether its node makes its tuples at instants of its own."""
+        return self.pull is not None and self.pull.every_ns > 0
 
 
 @dataclass(frozen=True)
@@ -150,7 +156,7 @@ def _virtual(made: Plan, epoch: int) -> VirtualPlan:
         for name in sorted(made.nodes, key=lambda each: nodes[each].index)
     ]
     sources = [
-        Source(source.id, name, source.at, source.type, source.max_age_ns, source.arrival)
+        Source(source.id, name, source.at, source.type, source.max_age_ns, source.arrival, source.pull)
         for name, source in made.graph.sources.items()
     ]
     outputs = [output for plan in plans for output in plan.outputs]
@@ -198,6 +204,13 @@ def check(plan: VirtualPlan, scenario: Scenario, more: Iterable[Source] = ()) ->
                     "unknown_source",
                     f"{option} {name}: the plan has no such source",
                     f"it has {', '.join(known)}",
+                    subject=option,
+                )
+            if known[name].pull is not None:
+                raise bad_input(
+                    "made_here",
+                    f"{option} {name}: its node makes the tuples of that source itself",
+                    f"leave {option} out",
                     subject=option,
                 )
     for name, age_ns in scenario.ages_ns.items():

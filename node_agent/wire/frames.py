@@ -14,9 +14,11 @@ from zlib import crc32
 from google.protobuf.message import DecodeError
 
 from node_agent.link.clock_offset import FAR_NS
-from node_agent.link.limits import MAX_BATCH_TUPLES, MAX_FRAME_BYTES, LinkError
+from node_agent.link.large_tuple import Assembly, LargeTuple
+from node_agent.link.limits import CHUNK_BYTES, MAX_BATCH_TUPLES, MAX_FRAME_BYTES, LinkError
 from node_agent.link.outcomes import Outcome
 from node_agent.link.receiver import Arrived
+from node_agent.link.sender import Outgoing, OutgoingChunk
 from node_agent.problems import UnusableValueError
 from node_agent.wire.single_tuple import lone_batch
 from node_agent.wire.tuple_count import WalkError, has_more
@@ -57,6 +59,7 @@ class Hello(NamedTuple):
     peer_boot: int = 0
     incarnation: int = 0
     suspensions: int = 0
+    most_bytes: int = 0
 
 
 class Batch(NamedTuple):
@@ -175,6 +178,37 @@ def encode_batch(first: int, sent_ns: int | Callable[[], int], tuples: Sequence[
     return HEAD.pack(length, crc32(body)) + body
 
 
+def encode_large(
+    lineage: tuple[int, int, int, int, int, int],
+    stream: int,
+    plan: int,
+    parts: Sequence[bytes | memoryview],
+    *,
+    at_ns: int = 0,
+) -> bytes | LargeTuple:
+    """A tuple whose payload comes in parts: as `encode_tuple` gives it, or to be sent in chunks where it is large."""
+    size = sum(map(len, parts))
+    if size <= CHUNK_BYTES:
+        return encode_tuple(lineage, stream, plan, b"".join(parts), at_ns=at_ns)
+    return LargeTuple(encode_tuple(lineage, stream, plan, b"", at_ns=at_ns), b"\x4a" + _varint(size), parts)
+
+
+def encode_outgoing(out: Outgoing | OutgoingChunk, sent_ns: int | Callable[[], int]) -> bytes:
+    """What a Sender gave, as a whole frame with its length. sent_ns: as of `encode_batch`."""
+    if isinstance(out, OutgoingChunk):
+        return encode_chunk(out.first, sent_ns, out.whole, out.offset)
+    return encode_batch(out.first, sent_ns, out.tuples)
+
+
+def encode_chunk(first: int, sent_ns: int | Callable[[], int], whole: LargeTuple, offset: int) -> bytes:
+    """A whole Chunk frame with its length."""
+    chunk = pb.Chunk(first=first, size=whole.size, offset=offset, data=whole.chunk(offset))
+    if not offset:
+        chunk.tuple.ParseFromString(whole.head)
+    chunk.sent_ns = sent_ns if isinstance(sent_ns, int) else sent_ns()
+    return _framed(pb.Frame(chunk=chunk))
+
+
 def encode_hello(hello: Hello) -> bytes:
     """A whole Hello frame with its length."""
     return _framed(pb.Frame(hello=pb.Hello(version=VERSION, **hello._asdict())))
@@ -220,6 +254,8 @@ class FrameReader:
         self._broken = False
         self._next_first = 1
         self._upto = 0
+        self.assembly: Assembly[Arrived] = Assembly()
+        """Of large tuples: who takes any gives it a size."""
 
     def feed(self, data: bytes) -> Iterator[Frame]:
         """The frames that are complete now. Raises FrameError after yielding those before the bad one.
@@ -275,6 +311,8 @@ class FrameReader:
             raise FrameError("frame_malformed", f"{len(data)} bytes that are no Frame: {error}") from None
         if frame.WhichOneof("is") == "batch" and self._greeted:
             yield from self._batch(frame.batch)
+        elif frame.WhichOneof("is") == "chunk" and self._greeted:
+            yield from self._chunk(frame.chunk)
         else:
             yield self._single(frame)
 
@@ -311,6 +349,25 @@ class FrameReader:
             tuples = [_arrived(item) for item in batch.tuples[at : at + PART_TUPLES]]
             yield Batch(first + at, batch.sent_ns, tuples)
 
+    def _chunk(self, chunk: pb.Chunk) -> Iterator[Batch]:
+        """The tuple, with the last one."""
+        first = chunk.first
+        if first and not self._next_first <= first < _LINK_SEQ_LIMIT - 1:
+            raise FrameError("batch_order", f"a tuple with number {first} after number {self._next_first - 1}")
+        if not -FAR_NS <= chunk.sent_ns <= FAR_NS:
+            raise FrameError("chunk_fields", f"a chunk that was sent at {chunk.sent_ns}")
+        head = _arrived(chunk.tuple) if chunk.HasField("tuple") else None
+        if head is not None and (head.absent or head.payload):
+            raise FrameError("chunk_fields", "a tuple in chunks that has a payload already, or needs none")
+        try:
+            whole = self.assembly.add(chunk.offset, chunk.size, head, chunk.data, bool(first))
+        except LinkError as error:
+            raise FrameError(error.counter, str(error)) from None
+        if whole is not None:
+            self._next_first = first + 1
+            arrived = whole.head._replace(payload=whole.payload, withheld=whole.withheld)
+            yield Batch(first, chunk.sent_ns, (arrived,))
+
     def _ack(self, ack: pb.Ack) -> Ack:
         if ack.upto < self._upto:
             raise FrameError("ack_order", f"tuples up to {ack.upto} are acknowledged after {self._upto}")
@@ -329,7 +386,7 @@ class FrameReader:
         self._greeted = True
         return Hello(
             hello.peer, hello.clock, hello.boot, hello.plan, hello.resume_after, hello.drift_ppm, hello.credit_bytes,
-            hello.codec, hello.peer_boot, hello.incarnation, hello.suspensions,
+            hello.codec, hello.peer_boot, hello.incarnation, hello.suspensions, hello.most_bytes,
         )  # fmt: skip
 
 

@@ -8,6 +8,7 @@ from typing import TypeVar
 from node_agent.core import plan as core
 from node_agent.core.incremental import Incremental, finish
 from node_agent.core.policies import POLICIES, policy
+from node_agent.link.limits import MAX_MESSAGE_BYTES
 from node_agent.wire import overload_message
 from node_agent.wire.plan_error import PlanError
 from protos import plan_pb2
@@ -26,7 +27,9 @@ MOST_PARTS = 10**9  # of a nanosecond
 LARGEST = (1 << 63) - 1
 MOST_CURVES = 16  # of one unit
 MOST_K = 1_000_000
+MOST_FUSED = 1024  # tuples of an input that wait to be fused
 LEAST_BEAT_NS = 1_000_000
+LEAST_EVERY_NS, MOST_EVERY_NS = 1_000_000, 86_400_000_000_000
 LONGEST_VERSION = 100
 CODE = re.compile("[0-9a-f]{64}")
 
@@ -97,8 +100,11 @@ def _each(make: Callable[[Message], Made], messages: Iterable[Message]) -> Incre
 
 
 def _stream(s: plan_pb2.Stream) -> core.Stream:
+    if s.max_bytes > MAX_MESSAGE_BYTES:
+        text = f"stream {s.name} takes payloads of {s.max_bytes} bytes: at most {MAX_MESSAGE_BYTES} are carried"
+        raise PlanError("out_of_range", text, subject=s.name)
     return core.Stream(
-        s.id, s.name, s.codec, s.marked, s.deadline_ns, tuple(s.producers), s.last_deadline_ns, s.counted
+        s.id, s.name, s.codec, s.marked, s.deadline_ns, tuple(s.producers), s.last_deadline_ns, s.counted, s.max_bytes
     )
 
 
@@ -168,7 +174,26 @@ def _source(s: plan_pb2.Source) -> core.Source:
         overload_message.limit(s.name, s.limit) if s.HasField("limit") else None,
         overload_message.on_full(f"source {s.name}", s.on_full, refuses=True),
         s.beat_ns,
+        _pull(s) if s.HasField("pull") else None,
     )
+
+
+def _pull(s: plan_pb2.Source) -> core.Pull:
+    """How its tuples are made here."""
+    what, given = f"source {s.name}", s.pull
+    if s.window or not (given.every_ns or given.run):
+        raise PlanError("not_made_here", f"{what}: nothing says what makes its tuples here", subject=what)
+    if given.every_ns and not LEAST_EVERY_NS <= given.every_ns <= MOST_EVERY_NS:
+        raise PlanError(
+            "out_of_range",
+            f"{what}: a tick every {given.every_ns} ns; {LEAST_EVERY_NS} to {MOST_EVERY_NS} ns",
+            subject=what,
+        )
+    if not 0 <= given.offset_ns < max(1, given.every_ns):
+        raise PlanError(
+            "out_of_range", f"{what}: ticks {given.offset_ns} ns beyond multiples of {given.every_ns}", subject=what
+        )
+    return core.Pull(given.every_ns, given.offset_ns, given.run, given.with_json or "{}")
 
 
 def _operator(o: plan_pb2.Operator) -> core.Operator:
@@ -181,6 +206,7 @@ def _operator(o: plan_pb2.Operator) -> core.Operator:
         cost_ns=o.cost_ns,
         sub_deadline_ns=o.sub_deadline_ns,
         sides=tuple((side.port, side.stream) for side in o.sides),
+        side_rules=_side_rules(o),
         join=o.join,
         hang_ns=o.hang_ns or 1_000_000_000,
         with_json=o.with_json or "{}",
@@ -190,7 +216,27 @@ def _operator(o: plan_pb2.Operator) -> core.Operator:
         window=overload_message.window(o.name, o.window) if o.HasField("window") else None,
         closes=o.closes,
         late=overload_message.late(o.name, o.late) if o.HasField("late") else None,
+        sync=_sync(o.name, o.sync) if o.HasField("sync") else None,
     )
+
+
+def _side_rules(o: plan_pb2.Operator) -> tuple[core.SideRule, ...]:
+    """None where values of any age count and no tuple needs one."""
+    for side in o.sides:
+        _duration(f"operator {o.name}", f"the age of its side input {side.port}", side.max_age_ns)
+    found = tuple(core.SideRule(side.max_age_ns, side.shed) for side in o.sides)
+    return found if any(each != core.SideRule() for each in found) else ()
+
+
+def _sync(name: str, given: plan_pb2.Sync) -> core.Sync:
+    what = f"operator {name}"
+    _duration(what, "the tolerance of its inputs", given.within_ns)
+    _duration(what, "the timeout of its inputs", given.timeout_ns)
+    if given.by_stamp and not 1 <= given.keep <= MOST_FUSED:
+        raise PlanError(
+            "out_of_range", f"{what}: {given.keep} tuples of an input that wait; 1 to {MOST_FUSED}", subject=what
+        )
+    return core.Sync(given.by_stamp, given.within_ns, given.timeout_ns, given.keep, given.by_stamp and given.each)
 
 
 def _installed(i: plan_pb2.Installed) -> core.Identity:
@@ -226,8 +272,7 @@ def _check(plan: core.Plan) -> Incremental[None]:
         _selectivity(operator)
         used |= {operator.output, *operator.inputs, *(stream for _, stream in operator.sides)}
         _duration(f"operator {operator.name}", "hang", operator.hang_ns)
-        if not operator.inputs:
-            raise PlanError("no_input", f"operator {operator.name} has no input", subject=f"operator {operator.name}")
+        _inputs(operator)
     if missing := used - streams:
         raise PlanError("not_described", f"streams {sorted(missing)} are used but not described")
     if missing := {peer for _, peer in plan.sends} - peers:
@@ -251,6 +296,16 @@ def _check(plan: core.Plan) -> Incremental[None]:
         seen += unit.operators
     if sorted(seen) != sorted(operators):
         raise PlanError("not_in_one_unit", "every operator must be in exactly one unit")
+
+
+def _inputs(operator: core.Operator) -> None:
+    what = f"operator {operator.name}"
+    if not operator.inputs:
+        raise PlanError("no_input", f"{what} has no input", subject=what)
+    if operator.sync is not None and (not operator.join or len(operator.inputs) < 2):
+        raise PlanError(
+            "wrong_number_of_inputs", f"{what} fuses {len(operator.inputs)} inputs; it needs two", subject=what
+        )
 
 
 def _arrivals(source: core.Source) -> None:

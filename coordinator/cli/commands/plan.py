@@ -282,7 +282,7 @@ def _show(plan: Plan, path: Path) -> None:
     from rich.console import Console
     from rich.table import Table
 
-    from coordinator.explain import cost_lines, failover_lines, sharing_lines, window_lines
+    from coordinator.explain import cost_lines, failover_lines, sharing_lines, source_lines, window_lines
     from coordinator.guarantee import bounds
     from coordinator.plan import policy_choice
     from coordinator.plan.deadline_breakdown import (
@@ -317,7 +317,7 @@ def _show(plan: Plan, path: Path) -> None:
         "proportional": "in proportion to cost (1): no demand check holds",
         "kept": "kept of what runs already, the others of the deadline model",
     }[solver.sub_deadlines]
-    for line in (*cost_lines.lines(plan), *policy_choice.sentences(plan)):
+    for line in (*cost_lines.lines(plan), *source_lines.lines(plan), *policy_choice.sentences(plan)):
         console.print(line, soft_wrap=True, highlight=False)
     if plan.model == "sound":
         for line in _outcome(plan):

@@ -66,6 +66,7 @@ SHED_AS: dict[int, CauseKind] = {
     rec.POLICY_RATE: "rate", rec.POLICY_MEMORY: "queue_full", rec.POLICY_ARRIVALS: "policed",
     rec.POLICY_SELECTIVITY: "policed", rec.POLICY_WINDOW: "window", rec.POLICY_WINDOW_AWARE: "overloaded_core",
     rec.POLICY_RANDOM: "overloaded_core", rec.POLICY_FRONT: "queue_full", rec.POLICY_DROP_TAIL: "queue_full",
+    rec.POLICY_STALE: "inputs",
 }  # fmt: skip
 BY_TIME = (rec.POLICY_LATE, rec.POLICY_OUTDATED)  # shed because time had gone by: told like a late result
 

@@ -24,6 +24,7 @@ WORDS: Mapping[CauseKind, str] = {
     "link": "link {of} took {ns} of its time",
     "admission_age": "it was {ns} old as {node} admitted it to source {of}",
     "pause": "the process on {node} stood still for {ns} of its time",
+    "inputs": "{of} on {node} waited {ns} for its other inputs",
     "restart": "the runtime on {node} was away for {ns} of its time",
     "window": "window {of} closed {ns} after its end",
     "unknown": "the traces do not tell what it waited for, {ns} of its time",
@@ -31,6 +32,7 @@ WORDS: Mapping[CauseKind, str] = {
 # The same of what time has nothing to do with: it was shed or lost.
 OUTRIGHT: Mapping[CauseKind, str] = {
     "partner": "join {of} on {node} gave up waiting for a partner",
+    "inputs": "{of} on {node} had no side input that is young enough",
     "policed": "{of} gave more than it declares, and what is beyond is shed on {node}",
     "rate": "source {of} has a limit, and the tuple was above it",
     "queue_full": "a queue on {node} was full, at {of}",
@@ -53,7 +55,8 @@ SHORT: Mapping[CauseKind, str] = {
     "cost_above_plan": "cost above plan", "burst": "a burst beyond what was declared",
     "overloaded_core": "an overloaded core", "blocked": "waiting for others", "batch": "a batch",
     "running": "its own running time", "link": "a link", "admission_age": "age at admission", "clock": "clocks",
-    "pause": "a pause of the process", "partner": "a partner that did not come", "policed": "policing",
+    "pause": "a pause of the process", "partner": "a partner that did not come", "inputs": "other inputs",
+    "policed": "policing",
     "rate": "a source's limit", "queue_full": "a full queue", "operator_failed": "an operator that failed",
     "window": "a window", "restart": "a restart", "stopped": "the plan's end", "unknown": "not known",
 }  # fmt: skip

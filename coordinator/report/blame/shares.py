@@ -96,6 +96,8 @@ class Evidence:
                 self._linked(found, number, each)
             elif each.kind == way.ADMISSION:
                 self._aged(found, number, each, output)
+            elif (unit := self._fusion(stretches[number + 1 :])) is not None:
+                found.within[Subject("inputs", each.at.node, unit)] += each.ns
             elif each.ns >= STILL_NS and self._batches(each.at):
                 found.beyond[Subject("batch", each.at.node)] += each.ns
             elif each.ns >= STILL_NS and number + 1 < len(stretches) and stretches[number + 1].kind == way.LINK:
@@ -104,6 +106,11 @@ class Evidence:
                 found.within[Subject("unknown", each.at.node)] += each.ns
             self._slept(found, each)
         return found
+
+    def _fusion(self, following: Sequence[Stretch]) -> int | None:
+        """The unit that it was released at next, where that fuses inputs."""
+        unit = self.plan.units.get(following[0].unit) if following and following[0].kind == way.QUEUE else None
+        return unit.id if unit is not None and unit.fuses else None
 
     def _batches(self, at: Incarnation) -> bool:
         """Whether several tuples run as one instance there, or the simulation held them back for one another."""

@@ -150,6 +150,7 @@ def _unit(number: int, view: UnitView) -> UnitView:
         join=view.join,
         filters=view.filters,
         gives=view.gives,
+        fuses=view.fuses,
     )
 
 

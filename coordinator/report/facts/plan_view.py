@@ -44,7 +44,8 @@ class PlanUnreadableError(ValueError):
 @dataclass(frozen=True)
 class UnitView:
     """A task unit: its exits are stream ids; `filters[i]`: the plan declares that exit i may give less than it gets;
-    `gives[i]`: the most results of one tuple there."""
+    `gives[i]`: the most results of one tuple there; `fuses`: tuples of one lineage each, so one may go without a
+    result and another have it."""
 
     id: int
     node: int
@@ -54,6 +55,7 @@ class UnitView:
     join: bool
     filters: tuple[bool, ...]
     gives: tuple[int, ...] = ()
+    fuses: bool = False
 
     @property
     def label(self) -> str:
@@ -193,6 +195,7 @@ def _units(plan: LocalPlan, node: int, declared: Mapping[str, Selectivity | None
             join=chain[0].join and not chain[0].HasField("window"),  # that joins by lineage
             filters=tuple(any(map(_may_filter, each)) for each in said),
             gives=tuple(min(MOST_GIVEN, math.prod(map(most_results, each))) for each in said),
+            fuses=chain[0].HasField("sync"),
         )
 
 
@@ -224,8 +227,9 @@ class Reach:
     """Which outputs a tuple was on its way to, and whether it would surely have got there.
 
     `seen`: (unit, exit) pairs that filtered a tuple in this run. A result is *sure* unless an exit on some path may
-    filter: its operators declare it, it did so in this run, or it is a join with such an exit anywhere upstream (whose
-    partner might have been filtered). Side inputs are in no deadline path and reach nothing.
+    filter: its operators declare it, it did so in this run, it is a join with such an exit anywhere upstream (whose
+    partner might have been filtered), or a fusion, whose result may do without it. Side inputs are in no deadline path
+    and reach nothing.
     """
 
     def __init__(self, plan: PlanView, seen: Iterable[tuple[int, int]] = ()) -> None:
@@ -247,7 +251,7 @@ class Reach:
     def exit(self, unit: int, exit_: int) -> dict[int, bool]:
         """output id -> sure, for what the unit would have given on one exit."""
         view = self._plan.units[unit]
-        sure = not self._filters(unit, exit_) and not (view.join and self._upstream(unit))
+        sure = not (self._filters(unit, exit_) or view.fuses) and not (view.join and self._upstream(unit))
         return {output: sure and onward for output, onward in self.stream(view.node, view.exits[exit_]).items()}
 
     def after(self, unit: int, kept: int) -> dict[int, bool]:

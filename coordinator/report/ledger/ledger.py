@@ -155,7 +155,8 @@ def _shed(ledger: Ledger, incarnation: int, record: Shed) -> None:
         consumers = (consumer_id(UNIT, record.unit),)
     for consumer in consumers:
         _book(ledger, incarnation, record, consumer, ordinal, Outcome.SHED, policy)
-        _miss(ledger, rank, incarnation, record, consumer, ordinal)
+        if policy not in rec.UNFUSED:
+            _miss(ledger, rank, incarnation, record, consumer, ordinal)
 
 
 def _lost(ledger: Ledger, incarnation: int, record: Lost) -> None:

@@ -30,6 +30,7 @@ CAUSES: Mapping[str, str] = {  # by CauseKind
     "clock": "clocks could not be compared",
     "pause": "a process stood still",
     "partner": "a join waited for its partner",
+    "inputs": "operators waited for their other inputs, or lacked one",
     "policed": "tuples came beyond what was declared, and were left out",
     "rate": "tuples came above their source's limit",
     "queue_full": "queues were full",

@@ -122,7 +122,8 @@ def misses(rows: DataFrame, plans: Plans, done: DataFrame, opened: DataFrame, li
     """run rank consumer kept TUPLE: tuples that came to an early end. kept: bit set of exits that had given outputs."""
     columns = ["run", "rank", "consumer", "kept", *TUPLE]
     none = lit(0).alias("kept")
-    early = ends(rows.where((is_(rec.SHED) & ~of_result()) | (is_(rec.LOST) & ~of_unit())), plans)
+    unfused = value(Shed.policy).isin(*rec.UNFUSED)
+    early = ends(rows.where((is_(rec.SHED) & ~of_result() & ~unfused) | (is_(rec.LOST) & ~of_unit())), plans)
 
     def shed(policy: Column) -> Column:
         return F.when(policy.isin(*POLICED), Rank.POLICED).otherwise(Rank.SHED)

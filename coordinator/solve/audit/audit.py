@@ -19,7 +19,17 @@ from coordinator.solve.audit.audit_failover import failover
 from coordinator.solve.audit.audit_local import local_plans, sends
 from coordinator.solve.audit.audit_overload import apart
 from coordinator.solve.audit.audit_queries import queries
-from protos.plan_document import Arrival, BurstArrival, JcpArrival, Operator, Plan, RateArrival, TraceArrival, Window
+from protos.plan_document import (
+    Arrival,
+    BurstArrival,
+    JcpArrival,
+    Operator,
+    Plan,
+    RateArrival,
+    Sync,
+    TraceArrival,
+    Window,
+)
 
 
 def audit(plan: Plan) -> list[str]:
@@ -82,6 +92,8 @@ def _flows(plan: Plan, order: list[str]) -> dict[str, tuple[Fraction, Fraction]]
         inputs = [flow[one] for one in operator.inputs]
         gather = sum if operator.kind == "union" else min
         runs = (Fraction(gather(one[0] for one in inputs)), Fraction(gather(one[1] for one in inputs)))
+        if operator.sync is not None and (operator.sync.timeout_ns or operator.sync.each):
+            runs = _on_timeout(operator.sync, inputs)
         selectivity = operator.selectivity
         mean = Fraction(str(selectivity.mean)) if selectivity else Fraction(1)
         if operator.run == "filter" and selectivity and selectivity.at_most == (_keep_ratio(operator)[::-1],):
@@ -96,6 +108,15 @@ def _flows(plan: Plan, order: list[str]) -> dict[str, tuple[Fraction, Fraction]]
             continue
         flow[name] = (runs[0] * mean, runs[1] * mean)
     return flow
+
+
+def _on_timeout(sync: Sync, inputs: list[tuple[Fraction, Fraction]]) -> tuple[Fraction, Fraction]:
+    """How often a fusion runs at most that does not wait for sets: by stamps for each tuple, else once a timeout."""
+    every = Fraction(sum(one[0] for one in inputs)), Fraction(sum(one[1] for one in inputs))
+    if sync.within_ns is not None:
+        return every
+    sets = min(one[1] for one in inputs) + Fraction(1, sync.timeout_ns)
+    return min(one[0] for one in inputs), min(every[1], sets)
 
 
 def _rate(arrival: Arrival) -> Fraction:

@@ -6,6 +6,7 @@ from collections.abc import Mapping
 from fractions import Fraction
 
 from coordinator.solve.audit.audit_local import sends
+from coordinator.spec.runtime_charges import on_wire
 from protos.plan_document import Plan
 
 TOLERANCE = 1 + Fraction(1, 10**6)
@@ -51,7 +52,8 @@ def _bandwidth(plan: Plan, flow: Mapping[str, tuple[Fraction, Fraction]]) -> lis
         for one, other in pairs:
             hosts = _host(plan, one), _host(plan, other)
             if hosts in most and name in flow:
-                used[hosts] = used.get(hosts, Fraction(0)) + flow[name][1] * 10**9 * 8 * size
+                most_bytes = on_wire(plan.graph.streams[name].max_bytes, size)
+                used[hosts] = used.get(hosts, Fraction(0)) + flow[name][1] * 10**9 * 8 * most_bytes
     return [
         f"link {hosts[0]} to {hosts[1]}: {float(sent):.0f} bit/s are sent on {most[hosts]}"
         for hosts, sent in used.items()

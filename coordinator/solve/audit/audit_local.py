@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+from dataclasses import replace
 from typing import Any
 
 from coordinator.guarantee import policing
@@ -12,7 +13,7 @@ from coordinator.plan.service_curves import CURVES
 from coordinator.solve.audit.audit_overload import onward, overload
 from coordinator.spec.catalog import BUILTIN
 from protos import plan_pb2
-from protos.plan_document import Operator, Plan
+from protos.plan_document import Operator, Plan, Pull, SideRule
 
 VERSION = 1  # of local plans
 LARGEST_EXITS = 4
@@ -79,9 +80,11 @@ def _operators(plan: Plan, node: str, local: plan_pb2.LocalPlan) -> list[str]:
             or list(operator.inputs) != [ids[one] for one in stated.inputs]
             or list(operator.called) != list(stated.called or ())
             or {side.port: side.stream for side in operator.sides} != {p: ids[s] for p, s in stated.side.items()}
+            or any(_rule(side) != stated.side_rules.get(side.port, SideRule()) for side in operator.sides)
             or operator.cost_ns != stated.cost_ns
             or operator.output != stated.stream
             or operator.join != stated.join
+            or not _same_sync(operator, stated)
             or operator.hang_ns != stated.hang_ns
             or _parameters(operator) != stated.parameters
             or operator.sub_deadline_ns != plan.sub_deadlines_ns[name]
@@ -95,11 +98,25 @@ def _installed(plan: Plan, local: plan_pb2.LocalPlan) -> list[str]:
     """The node is told the identities of all that its operators run, as they were known when the plan was made."""
     runs = {operator.run for operator in local.operators}
     runs |= {run for operator in local.operators for run in (operator.late.run, operator.window.size) if run}
+    runs |= {source.pull.run for source in local.sources if source.pull.run}
     known = {run: (run, one.version, one.code) for run, one in BUILTIN.items()}
     known |= {run: (run, one.version, one.code) for run, one in plan.cluster.installed.operators.items()}
     stated = [known[run] for run in sorted(runs) if run in known]
     held = [(each.run, each.version, each.code) for each in local.installed]
     return [] if held == stated else ["the operators that it needs installed are not those that the plan was made for"]
+
+
+def _rule(side: plan_pb2.Side) -> SideRule:
+    return SideRule(max_age_ns=side.max_age_ns, shed=side.shed)
+
+
+def _same_sync(operator: plan_pb2.Operator, stated: Operator) -> bool:
+    held, said = operator.sync, stated.sync
+    if said is None:
+        return not operator.HasField("sync")
+    within_ns = held.within_ns if held.by_stamp else None
+    told = (within_ns, held.timeout_ns, held.keep, held.each)
+    return told == (said.within_ns, said.timeout_ns, said.keep, said.each)
 
 
 def _held_to(plan: Plan, stated: Operator) -> set[tuple[int, int]]:
@@ -150,6 +167,10 @@ def _ends(plan: Plan, node: str, local: plan_pb2.LocalPlan) -> list[str]:
     sources |= {(w.source, w.add, ids[w.add], 0) for w in graph.windows.values() if w.at == node}
     if {(source.id, source.name, source.stream, source.max_age_ns) for source in local.sources} != sources:
         found.append("its sources differ from the plan's")
+    for source in local.sources:
+        stated = graph.sources.get(source.name)
+        if stated is not None and _pulled(source, stated.pull) != stated.pull:
+            found.append(f"source {source.name} is made otherwise than the plan says")
     pairs = {pair for every in sends(plan).values() for pair in every if node in pair}
     neighbours = {other for pair in pairs for other in pair if other != node}
     peers = set()
@@ -161,6 +182,20 @@ def _ends(plan: Plan, node: str, local: plan_pb2.LocalPlan) -> list[str]:
     if {(peer.index, peer.name, peer.latency_ns, peer.bandwidth_bps) for peer in local.peers} != peers:
         found.append("its peers are not those that it sends to or receives from, over their links")
     return found
+
+
+def _pulled(source: plan_pb2.Source, stated: Pull | None) -> Pull | None:
+    """How its node makes a source's tuples, with what only the plan says of that."""
+    if not source.HasField("pull"):
+        return None
+    told, given = stated or Pull(), source.pull
+    return replace(
+        told,
+        run=given.run,
+        parameters=json.loads(given.with_json or "{}"),
+        every_ns=given.every_ns,
+        offset_ns=given.offset_ns,
+    )
 
 
 def _streams(plan: Plan, node: str, local: plan_pb2.LocalPlan) -> list[str]:
@@ -179,6 +214,8 @@ def _streams(plan: Plan, node: str, local: plan_pb2.LocalPlan) -> list[str]:
         found.append("its streams are not those that it produces or receives")
     for name in set(listed) & set(graph.streams):
         stream, stated = listed[name], graph.streams[name]
+        if stream.max_bytes != stated.max_bytes:
+            found.append(f"stream {name} takes payloads of another size than the plan's")
         if set(stream.producers) != arriving.get(name, set()) or stream.id != stated.id:
             found.append(f"stream {name} has other producers or another id than the plan's")
         if stream.codec != stated.type:
@@ -186,7 +223,7 @@ def _streams(plan: Plan, node: str, local: plan_pb2.LocalPlan) -> list[str]:
         leads_to = [graph.operators[one] for one in onward(plan, name) if one != name]
         if stream.counted != any(one.window is not None for one in leads_to):
             found.append(f"stream {name} is counted as leading to a window, or not counted, against the graph")
-        if stream.marked != (stream.counted or any(one.join for one in leads_to)):
+        if stream.marked != (stream.counted or any(one.kind == "join" for one in leads_to)):
             found.append(f"stream {name} is marked as leading to a join, or not marked, against the graph")
         if (stream.deadline_ns, stream.last_deadline_ns) != _least_and_last(plan, name):
             found.append(f"stream {name} has other deadlines than the least and the last of its outputs")

@@ -95,7 +95,7 @@ def _feeds(plan: Plan, name: str) -> set[tuple[str, int]]:
         if stream not in carried:
             facts = operators[stream]
             inputs = [sources(one) for one in facts.inputs]
-            carried[stream] = set.intersection(*inputs) if facts.join else set().union(*inputs)
+            carried[stream] = set.intersection(*inputs) if facts.kind == "join" else set().union(*inputs)
         return carried[stream]
 
     return {(one, number) for number, stream in enumerate(operators[name].inputs) for one in sources(stream)}

@@ -170,8 +170,8 @@ class NecessaryConditions:
                 then = list(ends)
                 for reader in self.readers[name]:
                     kind = self.kind[reader.name]
-                    if kind == "join" and not all(self.whole[each] for each in reader.inputs):
-                        continue
+                    if kind == "fusion" or (kind == "join" and not all(self.whole[each] for each in reader.inputs)):
+                        continue  # it may go without a result
                     behind = every if kind == "union" else found
                     if reader.name in behind:
                         then.append(behind[reader.name] - self.least_ns[reader.name])
@@ -191,7 +191,9 @@ class NecessaryConditions:
         jobs: dict[str, int] = {}
         for operator in self.order:
             name, entering = operator.name, [found[each] for each in operator.inputs]
-            if self.kind[name] == "join":
+            if self.kind[name] == "fusion":  # as late inputs come, there may be none
+                jobs[name] = 0
+            elif self.kind[name] == "join":
                 jobs[name] = min(entering) if all(self.whole[each] for each in operator.inputs) else 0
             else:
                 jobs[name] = sum(entering)
@@ -248,6 +250,8 @@ class NecessaryConditions:
         for operator in self.order:
             gather = min if self.kind[operator.name] == "join" else sum
             jobs[operator.name] = Fraction(gather(found[name] for name in operator.inputs))
+            if self.kind[operator.name] == "fusion":
+                jobs[operator.name] = Fraction(0)
             found[operator.name] = jobs[operator.name] * self.sigma[operator.name].rate
         return jobs
 

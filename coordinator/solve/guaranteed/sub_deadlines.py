@@ -120,7 +120,8 @@ class Search:
         for number in system.order:
             unit = system.units[number]
             entering = [count[stream] for stream in unit.inputs]
-            jobs = min(entering) if unit.join else sum(entering)
+            alone = unit.sync is not None and (unit.sync.timeout_ns or unit.sync.each)
+            jobs = min(entering) if unit.join and not alone else sum(entering)
             total = 0
             after = []
             for stage in unit.stages:

@@ -62,7 +62,7 @@ def unit_paths(system: System, held_ns: Mapping[str, int] | None = None) -> list
                 + (fixed[made[stream].id] if stream in made else system.sources[stream].max_age_ns)
                 + _until_ns(system, stream)
                 for stream in unit.inputs
-            )
+            ) + _partner_ns(unit)
         fixed_ns = fixed[last.id] + _links_ns(system, output.stream, output.node)
         end = (last.id, share_until(last, output.stream, held_ns))
         found.append(UnitPath(name, _due_ns(system, output), behind, before, fixed, fixed_ns, end))
@@ -87,6 +87,11 @@ def _until_ns(system: System, stream: str) -> int:
     windows = system.windows[stream]
     beats_ns = max((system.sources[name].beat_ns for name in windows.sources if name in system.sources), default=0)
     return windows.after_ns + (0 if windows.kind == "count" else beats_ns)
+
+
+def _partner_ns(unit: Unit) -> int:
+    """What a fusion waits for its other inputs, roughly: until its timeout, or as long as stamps are apart."""
+    return 0 if unit.sync is None or unit.sync.each else unit.sync.timeout_ns or unit.sync.within_ns or 0
 
 
 def share_until(unit: Unit, stream: str, held_ns: Mapping[str, int]) -> Fraction:

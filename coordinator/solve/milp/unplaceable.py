@@ -47,6 +47,8 @@ def _pinned(problem: Problem) -> Iterator[Mistake]:
         if load > node.cap:
             held, cap = counted(sum(len(item.members) for item in pinned), "operator"), float(node.cap)
             text = f"node {node.name}: the {held} pinned to it use {load:.1%}, its cap is {cap:.1%}"
+            if calls := problem.calls.get(node.name):
+                text += f" beside the {float(calls):.1%} that calls of its sources use"
             yield Mistake("cap_exceeded", text, subject=node.name)
 
 

@@ -6,8 +6,8 @@ from collections.abc import Mapping
 from graphlib import CycleError
 
 from coordinator.spec import core_assignment, graph
-from coordinator.spec.catalog import Catalog, Installed
-from coordinator.spec.checks import overload_checks
+from coordinator.spec.catalog import ITERATOR, SOURCE, Catalog, Installed
+from coordinator.spec.checks import fusion_checks, overload_checks, payload_checks
 from coordinator.spec.cluster import Cluster
 from coordinator.spec.files.yaml_source import nearest
 from coordinator.spec.query import Operator, Query
@@ -20,6 +20,7 @@ def check(query: Query, cluster: Cluster | None) -> Mapping[str, str]:
     graph.size(query)
     _streams_exist(query)
     _operators_exist(query, catalog)
+    _sources_exist(query, catalog)
     if cluster:
         _nodes_exist(query, cluster)
     query.file.check()
@@ -27,8 +28,11 @@ def check(query: Query, cluster: Cluster | None) -> Mapping[str, str]:
     _consumers(query)
     _lineages(query, catalog)
     query.file.check()
+    fusion_checks.check(query, catalog)
+    query.file.check()
     found = graph.resolved_types(query, catalog)
     overload_checks.check(query, catalog, found)
+    payload_checks.check(query, found)
     query.file.check()
     return found
 
@@ -73,6 +77,11 @@ def _operators_exist(query: Query, catalog: Catalog) -> None:
                 text = f"operator '{operator.said}' runs '{operator.run}', which no node has installed"
                 query.file.wrong("unknown_operator", (*operator.keys, "run"), text, catalog.unknown(operator.run))
             continue
+        if installed.kind in (SOURCE, ITERATOR):
+            text = f"operator '{operator.said}' runs '{operator.run}', which is a source"
+            mend = f"name it under 'sources:', like '{operator.said}: {{at: NODE, run: {operator.run}, ...}}'"
+            query.file.wrong("source_as_operator", (*operator.keys, "run"), text, mend)
+            continue
         _inputs_fit(query, operator, installed)
         for port in operator.side:
             if port not in installed.side:
@@ -82,6 +91,31 @@ def _operators_exist(query: Query, catalog: Catalog) -> None:
                 )
         for mistake in catalog.wrong_parameters(operator.run, operator.parameters):
             query.file.add((*operator.keys, "with"), mistake.within(f"operator '{operator.said}'"))
+
+
+def _sources_exist(query: Query, catalog: Catalog) -> None:
+    """What sources run is installed, is a source, and goes at the pace that they say."""
+    for source in query.sources:
+        if source.pull is None or not source.pull.run:
+            continue
+        run, installed = source.pull.run, catalog.operators.get(source.pull.run)
+        keys, what = (*source.keys, "run"), f"source '{source.name}' runs '{source.pull.run}', which"
+        if installed is None:
+            if catalog.complete:
+                query.file.wrong("unknown_operator", keys, f"{what} no node has installed", catalog.unknown(run))
+            continue
+        if installed.kind not in (SOURCE, ITERATOR):
+            mend = "write @source(...) above it, or read a source in an operator that runs it"
+            query.file.wrong("operator_as_source", keys, f"{what} is an operator", mend)
+        elif installed.kind == SOURCE and not source.pull.every_ns:
+            query.file.wrong(
+                "other_pace", keys, f"{what} is called tick by tick", "write 'every: 100 ms' for 'arrival:'"
+            )
+        elif installed.kind == ITERATOR and source.pull.every_ns:
+            text = f"{what} is an iterator and has a pace of its own"
+            query.file.wrong("other_pace", keys, text, "write 'arrival:' for 'every:', as dense as it may come")
+        for mistake in catalog.wrong_parameters(run, source.pull.parameters):
+            query.file.add((*source.keys, "with"), mistake.within(f"source '{source.name}'"))
 
 
 def _inputs_fit(query: Query, operator: Operator, installed: Installed) -> None:
@@ -107,11 +141,17 @@ def _inputs_fit(query: Query, operator: Operator, installed: Installed) -> None:
 def _nodes_exist(query: Query, cluster: Cluster) -> None:
     core_assignment.check(query, cluster)
     for source in query.sources:
-        if source.type not in cluster.catalog.codecs:
-            text = f"source '{source.name}' has type '{source.type}', which no node has a codec for"
+        node = cluster.places(source.at)[0] if cluster.places(source.at) else None
+        if node is not None and source.calls / node.speed >= node.cap:
+            use, cap = f"{float(source.calls / node.speed):.1%}", f"{float(node.cap):.1%}"
+            text = f"source '{source.name}' would use {use} of node '{node.name}' for its calls, whose cap is {cap}"
             query.file.wrong(
-                "unknown_codec", (*source.keys, "type"), text, nearest(source.type, cluster.catalog.codecs)
+                "cost_beyond_cap", (*source.keys, "cost"), text, "let it tick more rarely, or lower its cost"
             )
+        known = {*cluster.catalog.codecs, *payload_checks.LARGE_TYPES}
+        if (source.pull is None or source.type) and source.type not in known:
+            text = f"source '{source.name}' has type '{source.type}', which no node has a codec for"
+            query.file.wrong("unknown_codec", (*source.keys, "type"), text, nearest(source.type, known))
 
 
 def _cycles(query: Query) -> None:
@@ -157,7 +197,7 @@ def _lineages(query: Query, catalog: Catalog) -> None:
     """A join waits for all inputs of one lineage, so its inputs must have a source in common, or it never fires."""
     reach: dict[str, set[str]] = {source.name: {source.name} for source in query.sources}
     for operator in graph.order(query):
-        if operator.window is not None:
+        if operator.window is not None or operator.sync is not None:  # its results have lineages of their own
             reach[operator.name] = {operator.name}
             continue
         inputs = [reach[name] for name in operator.inputs]
@@ -170,5 +210,5 @@ def _lineages(query: Query, catalog: Catalog) -> None:
                 "no_common_source",
                 (*operator.keys, "in"),
                 text,
-                "join branches of one source, or read the other through 'side:'",
+                "join branches of one source, fuse them with 'sync:', or read the other through 'side:'",
             )

@@ -7,20 +7,39 @@ from typing import Annotated, Any, Literal
 
 from pydantic import (
     BeforeValidator,
+    ConfigDict,
     Field,
     GetJsonSchemaHandler,
+    JsonValue,
+    ValidationInfo,
     WithJsonSchema,
     field_validator,
     model_validator,
 )
 from pydantic.json_schema import JsonSchemaValue
-from pydantic_core import CoreSchema
+from pydantic_core import CoreSchema, PydanticKnownError
 
 from coordinator.errors import MistakeError
-from coordinator.spec.files.quantities import NAME, Count, Duration, DurationOrZero, Memory, Name, Place, Places, Strict
+from coordinator.spec.files.fusion_file import Side, Sync
+from coordinator.spec.files.quantities import (
+    NAME,
+    Count,
+    Duration,
+    DurationOrZero,
+    Memory,
+    Name,
+    Payload,
+    Place,
+    Places,
+    Strict,
+)
 from coordinator.spec.files.window_file import OnLateFile, OverloadOfOperator, OverloadOfSource
+from coordinator.units import show_ns
 
-NOT_YET = {"within": "a window says how far apart tuples may be; write 'window: {time: 50 ms}' with 'on:' instead"}
+NOT_YET = {
+    "within": "a fusion or a window says how far apart tuples may be; write 'sync: {within: 50 ms}' for one of each "
+    "input, or 'window: {time: 50 ms}' with 'on:' for all pairs"
+}
 
 
 class JcpFile(Strict):
@@ -61,17 +80,96 @@ class ArrivalFile(Strict):
         return self
 
 
-class SourceFile(OverloadOfSource):
-    """`at`: the node where tuples enter; `type`: codec; `tolerance`: how much later than its arrivals say a tuple may
-    come (of bursts a tenth of their period, unless given); `forbid_streams`: pairs of nodes, from and to, that it may
-    not take."""
+LEAST_EVERY_NS, MOST_EVERY_NS = 10**6, 86_400 * 10**9
+_EITHER: list[JsonValue] = [
+    {"required": ["type", "arrival"]},
+    {"required": ["every"]},
+    {"required": ["run", "arrival"]},
+]
 
+
+class SourceFile(OverloadOfSource):
+    """`at`: the node where tuples enter; `type`: codec (json, bytes, numpy, arrow, or a registered message);
+    `max_size`: the most that a payload may have, 1 MiB unless given; `tolerance`: how much later than its arrivals say
+    a tuple may come (of bursts a tenth of their period, unless given); `forbid_streams`: pairs of nodes, from and to,
+    that it may not take. Of a source that its node makes itself: `every`: how often, at instants of the node's clock
+    `offset` beyond a multiple; `run`: an installed source with its parameters `with` and the CPU time `cost` of a call,
+    none: a timer; `run` with `arrival`: an iterator, at its own pace."""
+
+    model_config = ConfigDict(json_schema_extra={"anyOf": _EITHER})
     at: Place
-    type: str
-    arrival: ArrivalFile
+    run: str | None = None
+    every: Duration | None = None
+    offset: DurationOrZero | None = None
+    cost: Duration | None = None
+    with_: dict[str, Any] = Field(default={}, alias="with")
+    type: str | None = Field(default=None, validate_default=True)
+    max_size: Payload | None = None
+    arrival: ArrivalFile | None = Field(default=None, validate_default=True)
     max_age: Duration | None = None
     tolerance: DurationOrZero | None = None
     forbid_streams: list[Places] = Field(default=[])
+
+    @field_validator("every")
+    @classmethod
+    def _within_limits(cls, value: int | None) -> int | None:
+        if value is not None and not LEAST_EVERY_NS <= value <= MOST_EVERY_NS:
+            raise MistakeError(
+                "out_of_range", f"is {show_ns(value)}", "an agent ticks every 1 ms at most and every 24 h at least"
+            )
+        return value
+
+    @field_validator("type")
+    @classmethod
+    def _typed(cls, value: str | None, info: ValidationInfo) -> str | None:
+        """Else it is what its timer or its function gives."""
+        known = info.data.keys() >= {"run", "every"}  # else something is wrong with them, which is said
+        if value is None and known and not (info.data["run"] or info.data["every"]):
+            raise PydanticKnownError("missing")
+        return value
+
+    @field_validator("arrival")
+    @classmethod
+    def _paced(cls, value: ArrivalFile | None, info: ValidationInfo) -> ArrivalFile | None:
+        if value is None and "every" in info.data and not info.data["every"]:
+            if info.data.get("run"):
+                raise MistakeError(
+                    "no_pace",
+                    f"is missing, and so is 'every': nothing says when '{info.data['run']}' runs",
+                    "write 'every: 100 ms' for a function, or 'arrival:' for an iterator",
+                )
+            raise PydanticKnownError("missing")
+        return value
+
+    @model_validator(mode="after")
+    def _own(self) -> SourceFile:
+        """What a source says that its node makes itself."""
+        if self.every is not None and self.arrival is not None:
+            raise MistakeError(
+                "every_and_arrival",
+                "has 'every' and 'arrival'",
+                "leave 'arrival:' to iterators and to sources that clients feed",
+            )
+        for name, needs, given in (
+            ("offset", "every", self.every),
+            ("cost", "run", self.run),
+            ("with", "run", self.run),
+        ):
+            if getattr(self, "with_" if name == "with" else name) and not given:
+                raise MistakeError("key_without_other", f"has '{name}' without '{needs}'", f"add '{needs}:'")
+        if self.every is not None and (self.offset or 0) >= self.every:
+            raise MistakeError(
+                "offset_beyond_every",
+                f"has an 'offset' of {show_ns(self.offset or 0)}, and ticks every {show_ns(self.every)}",
+                "make it shorter than 'every'",
+            )
+        if self.every is not None and self.cost is not None and self.cost >= self.every:
+            raise MistakeError(
+                "cost_beyond_every",
+                f"has a 'cost' of {show_ns(self.cost)} for each call, and ticks every {show_ns(self.every)}",
+                "make 'every:' longer",
+            )
+        return self
 
 
 class SelectivityFile(Strict):
@@ -107,7 +205,7 @@ class MemberFile(Strict):
 
     run: str
     cost: Duration | None = None
-    side: dict[str, Name] = Field(default={})
+    side: dict[str, Side] = Field(default={})
     selectivity: SelectivityFile | None = None
     with_: dict[str, Any] = Field(default={}, alias="with")
     hang: Duration | None = None
@@ -129,22 +227,25 @@ Member = Annotated[MemberFile, BeforeValidator(_member), _StringOr()]
 
 class OperatorFile(OverloadOfOperator):
     """One operator (`run`), or with a name like `O7..O21` a run of them (`chain`). `nodes`: where it may run, less
-    `forbid_nodes`; `memory`: the state that each of them keeps; `state`: what becomes of it where a new plan leaves the
-    operator in its place."""
+    `forbid_nodes`; `memory`: the state that each of them keeps; `max_size`: the most that a result may have; `state`:
+    what becomes of it where a new plan leaves the operator in its place; `sync`: it runs on one tuple of each input,
+    which need not be of one lineage."""
 
     run: str | None = None
     chain: str | list[Member] | None = None
     in_: Streams = Field(alias="in")
-    side: dict[str, Name] = Field(default={})
+    side: dict[str, Side] = Field(default={})
     cost: Duration | None = None
     selectivity: SelectivityFile | None = None
     nodes: list[Place] | None = None
     forbid_nodes: list[Place] = Field(default=[])
     memory: Memory | None = None
+    max_size: Payload | None = None
     with_: dict[str, Any] = Field(default={}, alias="with")
     hang: Duration | None = None
     state: Literal["keep", "fresh"] = "keep"
     forbid_streams: list[Places] = Field(default=[])
+    sync: Sync | None = None
 
     @field_validator("state", mode="before")
     @classmethod
@@ -180,11 +281,15 @@ class OperatorFile(OverloadOfOperator):
                 "is a chain",
                 "give 'side', 'selectivity' and 'with' to a member: chain: [{run: NAME, with: {...}}, ...]",
             )
-        if self.chain is not None and (self.window or self.on or self.on_late or self.queue):
+        if self.chain is not None and (self.window or self.on or self.on_late or self.queue or self.sync):
             raise MistakeError(
                 "options_of_chain",
                 "is a chain",
-                "'window', 'on', 'on_late' and 'queue' are of one operator: write it out of the chain",
+                "'window', 'on', 'on_late', 'queue' and 'sync' are of one operator: write it out of the chain",
+            )
+        if self.sync is not None and self.window is not None:
+            raise MistakeError(
+                "sync_of_window", "has a window and a sync", "put an operator with 'sync:' before or behind it"
             )
         return self
 

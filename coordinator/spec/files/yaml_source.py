@@ -62,6 +62,7 @@ LIKE = {
     "emulate": "{cost_per_tuple: 1 ms}",
     "rate": "50 (a second)",
     "queue": "{most: 1 MiB} or {most: 1 MiB, on_full: front}",
+    "sync": "all, {on: all, timeout: 50 ms} or {within: 20 ms}",
 }
 Model = TypeVar("Model", bound=BaseModel)
 

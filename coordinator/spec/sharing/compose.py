@@ -20,7 +20,7 @@ from coordinator.spec.sharing import equivalence, match
 from coordinator.spec.sharing.joined_files import joined, rooted
 from coordinator.units import show_ns
 from protos import json_shape
-from protos.plan_document import QueryPart
+from protos.plan_document import Pull, QueryPart
 
 SEPARATOR = "/"
 
@@ -157,12 +157,14 @@ def _unlike(one: Source, other: Source) -> str:
     found = []
     for what, left, right in (
         ("at", one.at, other.at),
-        ("type", one.type, other.type),
+        ("type", one.type or other.type, other.type or one.type),
         ("max_age", show_ns(one.max_age_ns), show_ns(other.max_age_ns)),
         ("forbid_streams", sorted(one.forbidden), sorted(other.forbidden)),
         ("max_rate", _limit(one), _limit(other)),
         ("value", one.limit.value if one.limit else "", other.limit.value if other.limit else ""),
         ("on_full", one.on_full, other.on_full),
+        *_pulls(one.pull, other.pull),
+        ("max_size", one.max_bytes, other.max_bytes),
     ):
         if left != right:
             found.append(f"{what} {left} there, {right} here")
@@ -175,6 +177,18 @@ def _unlike(one: Source, other: Source) -> str:
             left, right = (_written(key, each.get(key)) for each in (there, here))
             found.append(f"arrival {key.removesuffix('_ns')} {left} there, {right} here")
     return "; ".join(found)
+
+
+def _pulls(one: Pull | None, other: Pull | None) -> list[tuple[str, Any, Any]]:
+    """What there is to compare of sources that nodes make themselves."""
+    left, right = one or Pull(), other or Pull()
+    return [
+        ("run", left.run or "none", right.run or "none"),
+        ("with", dict(left.parameters), dict(right.parameters)),
+        ("every", show_ns(left.every_ns), show_ns(right.every_ns)),
+        ("offset", show_ns(left.offset_ns), show_ns(right.offset_ns)),
+        ("cost", show_ns(left.cost_ns), show_ns(right.cost_ns)),
+    ]
 
 
 def _limit(source: Source) -> str:

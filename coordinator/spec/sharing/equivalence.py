@@ -41,7 +41,12 @@ def face(operator: Operator, catalog: Catalog) -> Face:
         ("forbid_streams", pairs, f"forbid_streams {json.dumps(sorted(map(list, pairs)))}"),
         ("side", tuple(sorted(operator.side)), f"side inputs {', '.join(sorted(operator.side)) or 'none'}"),
     ]
+    for port, rule in sorted(operator.side_rules.items()):
+        said = _text(json_shape.write(rule))
+        parts.append((f"side.{port}", said, f"side input {port} {said}"))
     parts += _overload(operator)
+    if operator.max_bytes:
+        parts.append(("max_size", operator.max_bytes, f"max_size {operator.max_bytes} bytes"))
     if installed is None or (installed.variadic and not operator.is_windowed):  # it is told what its inputs are called
         names = operator.inputs if operator.called is None else operator.called
         parts.append(("called", tuple(names), f"inputs called {', '.join(names)}"))
@@ -49,14 +54,14 @@ def face(operator: Operator, catalog: Catalog) -> Face:
 
 
 def _overload(operator: Operator) -> list[tuple[str, Hashable, str]]:
-    """Of windows, of what is late, and of a queue with a limit; nothing of operators without."""
+    """Of windows, of what is late, of a queue with a limit and of fusions; nothing of operators without."""
     found: list[tuple[str, Hashable, str]] = []
     if operator.window is not None:
         spans = ("length", "hop") if operator.window.kind != "count" else ()
         for what, value in json_shape.write(operator.window).items():
             shown = show_ns(value) if what.endswith("_ns") or what in spans else _text(value)
             found.append((f"window.{what}", _text(value), f"window {what.removesuffix('_ns')} {shown}"))
-    for what, given in (("on_late", operator.on_late), ("queue", operator.queue)):
+    for what, given in (("on_late", operator.on_late), ("queue", operator.queue), ("sync", operator.sync)):
         if given is not None:
             said = _text(json_shape.write(given))
             found.append((what, said, f"{what} {said}"))

@@ -4,8 +4,9 @@ from typing import cast
 
 from node_agent.core import expiry
 from node_agent.core import plan as plans
+from node_agent.core.fusion import Fusion
 from node_agent.core.incremental import Incremental, finish
-from node_agent.core.model import ALWAYS_NS, Calls, CompiledPlan, Exit, Join, Route, Step, Unit
+from node_agent.core.model import ALWAYS_NS, Calls, CompiledPlan, Exit, FusionHead, Join, Route, Step, Unit
 from node_agent.core.policies.policy_parts import Policy
 from node_agent.core.shedding import install, source_admission
 from node_agent.core.shedding.memory_limit import FRONT, QueueLimit
@@ -72,7 +73,12 @@ def _add_unit(loaded: CompiledPlan, spec: plans.Unit, steps: list[Step], policy:
         rest.gate = QueueLimit(spec.queue_bytes, spec.on_full == FRONT)
     if steps[0].join:
         assert rest is not None
-        loaded.joins.append(Join(rest, len(plan.operator_by_id[steps[0].operator_id].inputs)))
+        head = plan.operator_by_id[steps[0].operator_id]
+        join = Join(rest, len(head.inputs))
+        if head.sync is None:
+            loaded.joins.append(join)
+        else:
+            loaded.joins.append(FusionHead(rest, Fusion(head.sync, len(head.inputs), join.wait_ns)))
 
 
 def _connect(loaded: CompiledPlan, steps: dict[int, Step]) -> Incremental[None]:

@@ -4,12 +4,12 @@ Pure: events come in as calls with their instant, commands go out through the ob
 the buffer handed in. An instance is never interrupted. The driver calls `emit` as an operator ends with an output,
 which then enters the queues of other units, and `step` as the instance ends.
 
-Only the engine changes the state of a node. It has the ready queue, joins, windows and the ledger; admission control
-stands at the routes of sources, shedders at routes and units. Each of these returns what follows from its input, and
-the engine applies it: releases, sheds, loses, forwards punctuation, writes facts.
+Only the engine changes the state of a node. It has the ready queue, joins, fusions, windows and the ledger; admission
+control stands at the routes of sources, shedders at routes and units. Each of these returns what follows from its
+input, and the engine applies it: releases, sheds, loses, forwards punctuation, writes facts.
 """
 
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass, field
 from heapq import heappop, heappush, heapreplace
 from typing import Protocol
@@ -23,6 +23,7 @@ from node_agent.core.engine.ready_queue import ReadyQueue
 from node_agent.core.engine.window_ends import WindowEnds
 from node_agent.core.expiry import is_late
 from node_agent.core.facts import HEADED, Facts
+from node_agent.core.fusion import Fired, FusionEnd, Unfused
 from node_agent.core.lineage import Lineage, merged
 from node_agent.core.model import (
     Calls,
@@ -32,6 +33,7 @@ from node_agent.core.model import (
     EntryShedder,
     Exit,
     ForwardedRemoval,
+    FusionHead,
     Job,
     Join,
     Route,
@@ -66,6 +68,7 @@ from protos.records import (
     POLICY_OUTDATED,
     POLICY_RATE,
     POLICY_SELECTIVITY,
+    POLICY_STALE,
     RECORD_BYTES,
     beside_decision,
 )  # fmt: skip
@@ -146,7 +149,7 @@ class Engine:
     def add(self, loaded: CompiledPlan) -> CompiledPlan:
         """Add a plan that was compiled for this policy."""
         self.loaded.append(loaded)
-        self.windows.load(loaded, self, self.ready.in_flight)
+        self.windows.load(loaded, self, self._in_flight)
         self.ready.load(loaded, self.loaded)
         if self.ready.direct and self.simple:
             for unit in loaded.units:
@@ -156,15 +159,18 @@ class Engine:
         return loaded
 
     def unload(self, loaded: CompiledPlan, at_ns: int) -> None:
-        """Forget a plan. Tuples that are still queued or waiting are lost (stopped); normally it has drained.
-        Open windows that no newer plan inherits are abandoned."""
+        """Forget a plan. Tuples that are still queued or wait for a join are lost (stopped); normally it has drained.
+        What waits to be fused is unmatched. Open windows that no newer plan inherits are abandoned."""
         for windowed, event in self.windows.unload(loaded):
             self.ledger.window(at_ns, windowed, self.windows.epoch, event)
         for unit in loaded.units:
             for job in self.ready.take_all(unit):
                 self._lose(at_ns, unit, job.lineage, CAUSE_STOPPED)
         for join in loaded.joins:
-            self._apply_joins(at_ns, joins.stopped(join))
+            if isinstance(join, FusionHead):
+                self._apply_fusion(at_ns, join.unit, join.waiting.stop())
+            else:
+                self._apply_joins(at_ns, joins.stopped(join))
         self.windows.forget(loaded)
         self.loaded.remove(loaded)
         self.ready.unload(loaded, self.loaded)
@@ -220,9 +226,11 @@ class Engine:
         return queue_heads[0][3].unit if queue_heads else None
 
     @property
-    def window_due_ns(self) -> int | None:
-        """When `expire` has something to do for windows, if nothing comes before; None: never."""
-        return self.windows.due_ns
+    def due_ns(self) -> int | None:
+        """When `expire` has something to do for windows and fusions, if nothing comes before; None: never."""
+        dues = [self.windows.due_ns]
+        dues += [each.waiting.due_ns for loaded in self.loaded for each in loaded.joins if isinstance(each, FusionHead)]
+        return min((due_ns for due_ns in dues if due_ns is not None), default=None)
 
     def has_room(self, more: int) -> bool:
         """Whether the queues take that many jobs."""
@@ -275,11 +283,14 @@ class Engine:
         self._forward(at_ns, route, (source, epoch, number, 0, origin_ns, max(origin_ns, at_ns)), Progress(first))
 
     def expire(self, at_ns: int) -> None:
-        """Give up join results whose contributors have not come in time; of windows, what is past its deadline and
-        numbers that have been missing for too long."""
+        """Give up join results whose contributors have not come in time; fire, or give up, what has waited to be fused
+        for long enough; of windows, end what is past its deadline and numbers that have been missing for too long."""
         for loaded in self.loaded:
             for join in loaded.joins:
-                self._apply_joins(at_ns, joins.expired(at_ns, join))
+                if isinstance(join, FusionHead):
+                    self._apply_fusion(at_ns, join.unit, join.waiting.expire(at_ns))
+                else:
+                    self._apply_joins(at_ns, joins.expired(at_ns, join))
         for windowed in self.windows.expire(at_ns):
             windowed.report(at_ns)
 
@@ -445,6 +456,10 @@ class Engine:
         self._shed_result(at_ns, unit, lineage, POLICY_LATE, late.before, slot)
         return None
 
+    def shed_stale(self, at_ns: int, unit: Unit, step: Step, lineage: Lineage, slot: int = 0) -> None:
+        """An operator of the running instance would start on that tuple without a side input that it needs."""
+        self._shed_result(at_ns, unit, lineage, POLICY_STALE, step.operator_id, slot)
+
     def _shed_outdated(self, at_ns: int, exit_: Exit, lineage: Lineage, slot: int) -> None:
         """A result of the running instance that its outputs can have too late only."""
         job = self.ready.running
@@ -522,12 +537,15 @@ class Engine:
 
     def _spread(self, at_ns: int, route: Route, lineage: Lineage, payload: object) -> None:
         for side in route.sides:  # before any release of the same instant
-            side.put(payload)
+            side.put(payload, lineage[4])
             self.ledger.absorbed(at_ns, route, side, lineage)
         for unit in route.units if not route.stream_shedders else self._past_shedders(at_ns, route, lineage):
             self.release(at_ns, unit, lineage, payload)
         for join, port in route.joins:
-            self._apply_joins(at_ns, joins.arrive(at_ns, join, port, lineage, payload))
+            if isinstance(join, FusionHead):
+                self._apply_fusion(at_ns, join.unit, join.waiting.arrive(at_ns, port, lineage, payload))
+            else:
+                self._apply_joins(at_ns, joins.arrive(at_ns, join, port, lineage, payload))
         for peer in route.sends:
             self._commands.send(at_ns, route.loaded, peer, route.stream, lineage, payload)
         for output in route.outputs:
@@ -678,6 +696,32 @@ class Engine:
                 at_ns, unit, entry.punctuation, 0, ABSENCE if filtered else removal_of(entry.punctuation)
             )
 
+    # -- fusions
+
+    def _apply_fusion(self, at_ns: int, unit: Unit, ends: Iterable[FusionEnd]) -> None:
+        """A set that fires goes on under the lineage of its lead; of all others there is nothing behind the unit."""
+        for end in ends:
+            if isinstance(end, Unfused):
+                self.ledger.shed(at_ns, unit, end.lineage, end.policy)
+                self._forward_behind(at_ns, unit, end.lineage, 0, ABSENCE)
+                continue
+            lead = end.lead if isinstance(end, Fired) else end.held
+            for held in end.present if isinstance(end, Fired) else ():
+                if held is not lead:
+                    self.ledger.merged(at_ns, unit, held.lineage, lead.lineage, absent=False)
+                    self._forward_behind(at_ns, unit, held.lineage, 0, ABSENCE)
+            if unit.join_shedder is None or self._passes(at_ns, unit.join_shedder, lead.lineage):
+                self.release(at_ns, unit, lead.lineage, end.values)
+
+    def _in_flight(self, units: Iterable[Unit], source: int, epoch: int) -> Iterator[int]:
+        """Numbers of a source that wait for one of these units, in a queue or to be fused, or run."""
+        known = set(units)
+        yield from self.ready.in_flight(known, source, epoch)
+        for loaded in self.loaded:
+            for join in loaded.joins:
+                if isinstance(join, FusionHead) and join.unit in known:
+                    yield from join.waiting.numbers(source, epoch)
+
     # -- punctuation, sheds and losses
 
     def _forward(self, at_ns: int, route: Route, lineage: Lineage, punctuation: Punctuation) -> None:
@@ -698,7 +742,10 @@ class Engine:
             elif unit.inputs == 1 or joins.all_absent(unit, lineage):
                 self._forward_behind(at_ns, unit, lineage, 0, punctuation)
         for join, port in route.joins:
-            self._forward_to_join(at_ns, join, port, lineage, punctuation)
+            if isinstance(join, FusionHead):  # a tuple comes to it by one way
+                self._forward_behind(at_ns, join.unit, lineage, 0, punctuation)
+            else:
+                self._forward_to_join(at_ns, join, port, lineage, punctuation)
         for peer in route.sends:
             self._commands.send(at_ns, route.loaded, peer, route.stream, lineage, punctuation)
 

@@ -157,6 +157,15 @@ class Judged:
 
 
 @dataclass(frozen=True, slots=True)
+class Stale:
+    """An operator of the running instance, by its place in the unit, would start without a side input that it needs."""
+
+    at_ns: int
+    step: int
+    slot: int = 0
+
+
+@dataclass(frozen=True, slots=True)
 class Yielded:
     """The running instance goes on later, with what follows in its unit."""
 
@@ -191,7 +200,7 @@ class Failed:
 
 Event = (
     Admitted | Received | Lost | Heartbeat | Released | MemoryPressure | Limited | Expired | Prepared | Committed
-    | Drained | Ended | Policed | Judged | Yielded | Resumed | Finished | Failed
+    | Drained | Ended | Policed | Judged | Stale | Yielded | Resumed | Finished | Failed
 )  # fmt: skip
 
 
@@ -347,6 +356,12 @@ def _judged(runner: ScenarioRunner, event: Judged) -> None:
     runner.engine.judge(event.at_ns, unit, step, runner.engine.jobs[event.slot].lineage, event.slot)
 
 
+def _stale(runner: ScenarioRunner, event: Stale) -> None:
+    unit = runner.running_job.unit
+    lineage = runner.engine.jobs[event.slot].lineage
+    runner.engine.shed_stale(event.at_ns, unit, unit.chain[event.step], lineage, event.slot)
+
+
 def _yielded(runner: ScenarioRunner, event: Yielded) -> None:
     runner.engine.suspend(event.payload)
 
@@ -381,6 +396,7 @@ TABLE: Mapping[type, Callable[..., Job | None]] = {
     Ended: _ended,
     Policed: _policed,
     Judged: _judged,
+    Stale: _stale,
     Yielded: _yielded,
     Resumed: _resumed,
     Finished: _finished,

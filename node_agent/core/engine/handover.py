@@ -63,7 +63,7 @@ def inherit_state(new: CompiledPlan, old: CompiledPlan, pairs: Pairs | None = No
         if step.collects is not None and before.collects is not None:
             step.collects.inherit(before.collects)
         for side, other in zip(step.sides, before.sides, strict=True):
-            side.value = other.value
+            side.value, side.origin_ns = other.value, other.origin_ns
             other.successor = (
                 side  # a value that is still on its way under the old plan is news for the new one as well
             )

@@ -51,6 +51,9 @@ def _size_estimate_of_rare(value: object, depth: int) -> int:
         return getsizeof(value) + _several(value if isinstance(value, list | tuple) else list(value), depth)
     if isinstance(value, Mapping):
         return getsizeof(value) + _several(list(value), depth) + _several(list(value.values()), depth)
+    shown = getattr(value, "nbytes", None)  # of an array, a table: also where its memory is another's
+    if shown.__class__ is int:
+        return max(getsizeof(value), JOB_BYTES + int(shown or 0))
     encoded = getattr(value, "ByteSize", None)
     if encoded is not None:
         return MESSAGE_BYTES + MESSAGE_FACTOR * int(encoded())

@@ -54,8 +54,8 @@ class _Shared:
         self.count, self.first_ns, self.last_ns = 0, at_ns, at_ns
         self.least_ns, self.most_ns = FAR_NS, -FAR_NS
 
-    def add(self, at_ns: int, age_lo_ns: int, age_hi_ns: int) -> None:
-        self.count += 1
+    def add(self, at_ns: int, age_lo_ns: int, age_hi_ns: int, tuples: int) -> None:
+        self.count += tuples
         self.last_ns = at_ns
         self.least_ns = min(self.least_ns, max(-FAR_NS, age_lo_ns))
         self.most_ns = max(self.most_ns, min(FAR_NS, age_hi_ns))
@@ -86,12 +86,14 @@ class Refusals:
         """When `settle` writes what is held."""
         return self._due_ns - BURST_RECORDS * RECORD_NS
 
-    def add(self, at_ns: int, flags: int, source: int, reason: int, age_lo_ns: int, age_hi_ns: int) -> None:
-        """A tuple of that age was refused. flags: of its plan; 0: there is none any more."""
+    def add(
+        self, at_ns: int, flags: int, source: int, reason: int, age_lo_ns: int, age_hi_ns: int, tuples: int = 1
+    ) -> None:
+        """A tuple of that age was refused, or several. flags: of its plan; 0: there is none any more."""
         key = flags, source, reason
         if key not in self._shared:
             self._shared[key] = _Shared(at_ns)
-        self._shared[key].add(at_ns, age_lo_ns, age_hi_ns)
+        self._shared[key].add(at_ns, age_lo_ns, age_hi_ns, tuples)
 
     def settle(self, at_ns: int) -> None:
         """Write what there is, unless too much was written of late."""

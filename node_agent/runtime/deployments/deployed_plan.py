@@ -7,6 +7,7 @@ from node_agent.core.engine.engine import Engine
 from node_agent.core.engine.handover import Pairs
 from node_agent.core.model import CompiledPlan, Job
 from node_agent.operators.codecs import Codec
+from node_agent.operators.source_call import SourceCall
 from node_agent.runtime.deployments.cost_meter import Cost
 from node_agent.runtime.executor import Executor
 
@@ -46,6 +47,7 @@ class Deployed:
     policed: dict[str, int] = field(default_factory=dict)  # shed by policing, as counted so far
     counted: frozenset[int] = frozenset()  # streams that lead to a window: each number of their sources is reported
     feeders: dict[int, frozenset[int]] = field(default_factory=dict)  # sources by stream from peers, as from `feeders`
+    pulls: dict[int, SourceCall] = field(default_factory=dict)  # what makes tuples here, by source
 
     @property
     def decided(self) -> tuple[int, bool]:
@@ -81,5 +83,5 @@ class Deployed:
 
     def drained(self, at_ns: int) -> bool:
         """Nothing of this plan is left here, and nothing is on its way."""
-        empty = not (self.ready or self.loaded.waiting or self.held)
+        empty = not (self.ready or self.loaded.awaited or self.held)
         return empty and at_ns - self.arrived_ns >= self.quiet_ns()

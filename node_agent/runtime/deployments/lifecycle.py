@@ -19,8 +19,10 @@ from node_agent.core.policies import Policy, policy
 from node_agent.core.shedding.memory_limit import JOB_BYTES
 from node_agent.core.shedding.source_admission import inherit_admission
 from node_agent.host.system_disk import SYSTEM_DISK
+from node_agent.link.limits import MAX_FRAME_BYTES, MESSAGE_HEAD_BYTES, TUPLE_FIELDS_BYTES
 from node_agent.operators.hop import UnencodableError
 from node_agent.operators.registry import Registry
+from node_agent.operators.source_call import SourceCall
 from node_agent.ports import Disk
 from node_agent.runtime.context import Shared
 from node_agent.runtime.deployments import loading
@@ -42,8 +44,8 @@ from node_agent.wire.punctuation_frames import feeders
 from protos import records
 
 MOST_PLANS = 8
+LARGE_HEAD_BYTES = MESSAGE_HEAD_BYTES + TUPLE_FIELDS_BYTES  # of a large tuple beside its payload, at most
 LEAST_JOBS = 1024  # that a lane may queue; at most, what would fill the node's memory without any payload
-DEFAULT_BYTES = 64 << 20  # of queued payloads, where no plan says
 FACT_STATES = {
     PREPARED: records.STATE_PREPARED,
     COMMITTED: records.STATE_COMMITTED,
@@ -65,7 +67,8 @@ class Plans:
         self.by_stamp: dict[int, Deployed] = {}  # by the first eight bytes of the hash, as tuples carry it
         self.by_loaded: dict[CompiledPlan, Deployed] = {}
         self.emulating = False  # every instance is told to the meter
-        self.limit_bytes = DEFAULT_BYTES  # of queued payloads of all plans: the most that one of them allows
+        self.large_bytes = 0  # that the largest tuple takes which any of them declares; 0: none is larger than a frame
+        self.limit_bytes = loading.DEFAULT_BYTES  # of queued payloads of all plans: the most that one of them allows
         self.memory_full: Callable[[], bool] = _never
         self.policies: Policies = installed
         self.on_plans_changed: Callable[[], None] = (
@@ -105,7 +108,9 @@ class Plans:
         if plan.hash in self.by_stamp:
             raise PlanError("same_stamp", "another plan has the same first eight bytes of its hash")
         base = self.committed
-        code = yield from loading.make(plan, self.registry, base.loaded if base else None)
+        code = yield from loading.make(
+            plan, self.registry, base.loaded if base else None, self.shared.large, _pulls(base)
+        )
         engine_slot = self._engine_slot(plan)
         loaded = yield from compiling(plan, code.calls, engine_slot.engine.policy)
         costs = {}
@@ -127,6 +132,7 @@ class Plans:
         deployed = Deployed(plan_hash, plan, engine_slot, loaded, code.codecs, list(costs.values()))
         deployed.counted = frozenset(stream.id for stream in plan.streams if stream.counted)
         deployed.feeders = feeders(plan)
+        deployed.pulls = code.pulls
         if pairs is not None and base is not None and self._is_here(base):  # it may have gone while this one was loaded
             deployed.base, deployed.inherits = base, pairs
         idle = not self.carries_tuples
@@ -316,7 +322,9 @@ class Plans:
         """Rebuilds the lookup tables after the set of plans or a plan's state changed."""
         plans = self.by_hash.values()
         self.emulating = self.meter.always or any(cost.emulate_ns > 0 for cost in self.meter.costs.values())
-        self.limit_bytes = max((each.plan.memory_bytes for each in plans), default=0) or DEFAULT_BYTES
+        largest = max((stream.max_bytes for each in plans for stream in each.plan.streams), default=0)
+        self.large_bytes = largest + LARGE_HEAD_BYTES if largest > MAX_FRAME_BYTES - LARGE_HEAD_BYTES else 0
+        self.limit_bytes = max((each.plan.memory_bytes for each in plans), default=0) or loading.DEFAULT_BYTES
         for engine_slot in self.engine_slots:
             engine_slot.engine.limit_to(max(LEAST_JOBS, self.limit_bytes // JOB_BYTES))
         self._sources = {
@@ -324,7 +332,7 @@ class Plans:
             for each in plans
             if each.state == COMMITTED
             for source in each.plan.sources
-            if not source.window  # no client feeds windows
+            if not source.window and source.pull is None  # no client feeds windows, nor what is made here
         }
         self.on_plans_changed()
 
@@ -358,6 +366,16 @@ class Plans:
 def installed(plan: core.Plan) -> Policy:
     """The policy that the plan names. Raises ValueError."""
     return policy(plan.policy, plan.largest_batch, plan.parameters)
+
+
+def _pulls(base: Deployed | None) -> dict[tuple[str, str, str], SourceCall]:
+    """What sources of a plan call, by source, what is run, and its parameters."""
+    sources = {source.id: source for source in base.plan.sources} if base is not None else {}
+    return {
+        (sources[number].name, pull.run, pull.with_json): call
+        for number, call in (base.pulls if base is not None else {}).items()
+        if (pull := sources[number].pull) is not None
+    }
 
 
 def _never() -> bool:

@@ -8,8 +8,10 @@ a large model is not in memory twice, and the parameters need no check, for they
 committed in between, the commit hands over that one's instances; what only the earlier one had goes on from there.
 """
 
+from collections.abc import Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
+from types import MappingProxyType
 
 from google.protobuf.message import DecodeError
 
@@ -18,14 +20,18 @@ from node_agent.core.engine.handover import comparing
 from node_agent.core.incremental import Incremental
 from node_agent.core.model import Call, CompiledPlan
 from node_agent.host.files import plan_files
-from node_agent.operators.codecs import Codec, UnknownCodecError
+from node_agent.operators.codecs import LARGE, Codec, UnknownCodecError
 from node_agent.operators.registry import Registry
 from node_agent.operators.signature import OperatorError
+from node_agent.operators.source_call import SourceCall
 from node_agent.ports import Disk
+from node_agent.runtime.large_payloads import LARGE_BYTES, LargePayloads, is_large
 from node_agent.wire.plan_error import PlanError
 from node_agent.wire.plan_message import reading
 from protos import plan_pb2
 from protos.records import stamp_of
+
+DEFAULT_BYTES = 64 << 20  # of queued payloads, where no plan says
 
 
 @dataclass(slots=True)
@@ -35,6 +41,7 @@ class LoadedCode:
     codecs: dict[int, Codec] = field(default_factory=dict)  # by stream
     calls: dict[int, tuple[Call, bool]] = field(default_factory=dict)  # by operator
     inherits: dict[int, int] = field(default_factory=dict)  # operators: here, in the plan whose instances these are
+    pulls: dict[int, SourceCall] = field(default_factory=dict)  # by source
 
 
 def read(
@@ -58,9 +65,17 @@ def read(
     return plan
 
 
-def make(plan: core.Plan, registry: Registry, base: CompiledPlan | None) -> Incremental[LoadedCode]:
-    """Codecs and operators. base: the committed plan, whose instances are taken. Raises PlanError where something is
-    not installed, is not what was planned, or refuses its parameters."""
+def make(
+    plan: core.Plan,
+    registry: Registry,
+    base: CompiledPlan | None,
+    large: LargePayloads,
+    pulls: Mapping[tuple[str, str, str], SourceCall] = MappingProxyType({}),
+) -> Incremental[LoadedCode]:
+    """Codecs, operators and what sources call. base: the committed plan, whose instances are taken, as are its `pulls`,
+    by source, what is run and its parameters: a device may not be there twice. large: counts results. Raises PlanError
+    where something is not installed, is not what was planned, or refuses its parameters, or where payloads fit no
+    queue."""
     code = LoadedCode()
     try:
         for identity in plan.installed:
@@ -68,14 +83,16 @@ def make(plan: core.Plan, registry: Registry, base: CompiledPlan | None) -> Incr
             yield
     except OperatorError as error:
         raise PlanError.within(error) from None
+    _check_memory(plan)
     if base is not None:
         yield from _inherit(code, plan, base)
     try:
         for stream in plan.streams:
-            code.codecs[stream.id] = registry.codecs.get(stream.codec)
+            code.codecs[stream.id] = _counted(registry.codecs.get(stream.codec, stream.max_bytes), large)
             yield
     except UnknownCodecError as error:
         raise PlanError.within(error) from None
+    yield from _pulled(code, plan, registry, pulls)
     names = {stream.id: stream.name for stream in plan.streams}
     for operator in plan.operators:
         if operator.id not in code.calls:
@@ -93,6 +110,49 @@ def make(plan: core.Plan, registry: Registry, base: CompiledPlan | None) -> Incr
                 raise PlanError.within(error, f"{operator.name}, where it is late") from None
             yield
     return code
+
+
+def _pulled(
+    code: LoadedCode, plan: core.Plan, registry: Registry, pulls: Mapping[tuple[str, str, str], SourceCall]
+) -> Incremental[None]:
+    for source in plan.sources:
+        if source.pull is None or not source.pull.run:
+            continue
+        run, with_json = source.pull.run, source.pull.with_json
+        try:
+            same = pulls.get((source.name, run, with_json))
+            code.pulls[source.id] = same or registry.source_call(run, with_json, code.codecs[source.stream])
+        except OperatorError as error:
+            raise PlanError.within(error, source.name) from None
+        yield
+
+
+def _counted(codec: Codec, large: LargePayloads) -> Codec:
+    """The codec, whose large results are counted as an operator gives them."""
+    if codec.name not in LARGE or codec.most_bytes < LARGE_BYTES:
+        return codec
+    fit = codec.fit
+
+    def counted(value: object) -> object:
+        value = fit(value)
+        if is_large(value):
+            large.add(value)
+        return value
+
+    return codec._replace(fit=counted)
+
+
+def _check_memory(plan: core.Plan) -> None:
+    """One payload of each stream fits what may be queued. Raises PlanError."""
+    memory = plan.memory_bytes or DEFAULT_BYTES
+    for stream in plan.streams:
+        if stream.max_bytes > memory:
+            raise PlanError(
+                "too_large",
+                f"a payload of stream {stream.name} may have {stream.max_bytes} bytes, and the queues of node"
+                f" {plan.node} {memory}: give it more 'memory:' in the cluster file, or declare a smaller 'max_size:'",
+                subject=stream.name,
+            )
 
 
 def _inherit(code: LoadedCode, plan: core.Plan, base: CompiledPlan) -> Incremental[None]:

@@ -47,6 +47,7 @@ class Acceptor:
         self._closed: list[Role] = []  # of connections that closed when tuples had come: these are to be promised
         self.waiting: dict[Accepted, None] = {}  # whose tuples this drain has no more room for
         self.room = DRAIN_TUPLES
+        self.unflushed = False  # sinks have more to write, and may
         context.shared.network.add(listener.fileno(), self)
 
     @property
@@ -156,6 +157,7 @@ class Acceptor:
         if accepted not in self._accepted:
             return
         del self._accepted[accepted]
+        accepted.connection.reader.assembly.drop()
         self._strangers.pop(accepted, None)
         self.waiting.pop(accepted, None)
         accepted.rest = None
@@ -211,9 +213,11 @@ class Acceptor:
                 if accepted.role is None or accepted.role.acknowledge(drained=True):
                     self.touched.pop(accepted, None)
                 accepted.close_if_gone()
+        self.unflushed = False
         for sinks in self.sinks.values():
             for sink in sinks:
-                sink.flush(at_ns)
+                if sink.flush(at_ns):
+                    self.unflushed = True
 
     def tick(self, at_ns: int) -> None:
         """Probes that are due, credit that has changed, connections that never spoke."""
@@ -324,6 +328,9 @@ class Accepted:
             if at_ns - self.since_ns > HELLO_NS:
                 self.refuse(LinkError("hello_late", "no hello came"))
         else:
+            if self.connection.reader.assembly.still(at_ns):
+                self.refuse(LinkError("chunk_late", "a tuple that came in chunks has not come to its end"))
+                return
             self._ask(at_ns)
             self.role.acknowledge(drained=False)
             self.close_if_gone()

@@ -7,6 +7,7 @@ from node_agent.core.shedding.memory_limit import JOB_BYTES, size_estimate
 from node_agent.link.receiver import share_credit
 from node_agent.runtime.context import Shared
 from node_agent.runtime.deployments.lifecycle import Plans
+from node_agent.runtime.large_payloads import LARGE_BYTES, is_large
 from protos.records import COUNTED, FLAG, LOAD, NO_REF, SUM_MASK
 
 EVERY_NS = 1_000_000_000
@@ -20,15 +21,17 @@ SHARE = 16  # parts: a queue of one of them is next to nothing
 NOISE_BYTES = 2 << 20  # by which a process grows and shrinks without its queues
 SINK_SHARE = 8  # the part of the limit that all sinks together may hold
 FIELDS_BYTES = 48  # of a tuple on the wire beside its payload, about
+BESIDE_LARGE = 1 << 16  # bytes of credit, for what goes on while a large tuple is under way
 LEAST_CREDIT = 1 << 16  # bytes, of a source whose tuples are shed here when the queues are full
 
 
 class Backpressure:
     """Queued bytes are an estimate: jobs, and results that wait in joins, times the mean of what they occupy, which is
-    taken from a part of what arrives and of what is queued. Counting each would cost the hot path
-    more than the figure is worth. A result that several units take is one object and counts once for each of their
-    jobs: too much rather than too little, and what it counts for goes with each job that runs. Links, sinks and bytes
-    that no socket has taken are counted exactly, each what it holds itself.
+    taken from a part of what arrives and of what is queued. Counting each would cost the hot path more than the figure
+    is worth. A result that several units take is one object and counts once for each of their jobs: too much rather
+    than too little, and what it counts for goes with each job that runs. Large payloads are counted exactly, each once
+    (runtime/large_payloads.py). Links, sinks and bytes that no socket has taken are counted exactly, each what it holds
+    itself.
 
     At any estimate: where the process has grown by more than the limit since next to nothing was queued,
     the queues are taken to hold that, and from then on as much more than the estimate as was found.
@@ -53,6 +56,9 @@ class Backpressure:
 
     def arrived(self, size: int, payload: object = None) -> None:
         """A payload of that encoded size came in."""
+        if size >= LARGE_BYTES and is_large(payload):
+            self.shared.large.add(payload)
+            return
         self._encoded_16 += size - (self._encoded_16 >> 4)
         self._left -= 1
         if not self._left:
@@ -89,7 +95,7 @@ class Backpressure:
         for deployed in self.plans.by_hash.values():
             if deployed.loaded.joins:
                 jobs += deployed.loaded.waiting
-        other = self.held_bytes + self.shared.unwritten_bytes
+        other = self.held_bytes + self.shared.unwritten_bytes + self.shared.large.bytes
         return jobs * job_bytes + other if jobs else other
 
     @property
@@ -121,7 +127,23 @@ class Backpressure:
         shed here, so that it is never kept from sending."""
         encoded = FIELDS_BYTES + (self._encoded_16 >> 4)
         granted = share_credit(self.room * encoded, self._most_jobs * encoded, senders)
+        large = self.large_bytes
+        if large and (large > self.plans.limit_bytes or self.takes(large)):  # what can never fit is refused as it comes
+            granted = max(granted, large + BESIDE_LARGE)
         return max(granted, LEAST_CREDIT) if sheds else granted
+
+    @property
+    def large_bytes(self) -> int:
+        """What the largest tuple takes that any plan declares; 0: none is larger than a frame."""
+        return self.plans.large_bytes
+
+    def takes(self, size: int) -> bool:
+        """Whether there is room for a payload of that size."""
+        return self.queue_bytes + size <= self.plans.limit_bytes
+
+    def hold(self, change: int) -> None:
+        """So many more bytes are held, or fewer, of payloads that have not come whole."""
+        self.held_bytes += change
 
     def measure(self, at_ns: int) -> None:
         """Weigh what is queued, and seldom compare the estimate with what the process has grown by. What operators have
@@ -182,11 +204,9 @@ class Backpressure:
         self._turn = (self._turn + WEIGHED_UNITS) % len(units) if len(units) > WEIGHED_UNITS else 0
         found, jobs, weighed = 0, 0, []
         for unit in islice(units, self._turn, self._turn + WEIGHED_UNITS):
-            queued, each = (
-                len(unit.queue),
-                size_estimate(unit.queue[0].payload) + size_estimate(unit.queue[-1].payload) >> 1,
-            )
-            found += each * queued
+            queued, ends = len(unit.queue), (unit.queue[0].payload, unit.queue[-1].payload)
+            each = sum(map(size_estimate, ends)) >> 1
+            found += (sum(size_estimate(payload) for payload in ends if not is_large(payload)) >> 1) * queued
             jobs += queued
             weighed.append((each * queued, each, unit))
         self._queued_weight = found // jobs

@@ -9,7 +9,10 @@ MOST_NAMED = 8
 
 def source(name: str, node: str, deployed: Iterable[Deployed]) -> str:
     """For a source."""
-    known = _names(each.plan.sources for each in deployed if each.state == COMMITTED)
+    committed = [each.plan.sources for each in deployed if each.state == COMMITTED]
+    if any(each.name == name and each.pull is not None for sources in committed for each in sources):
+        return f"source {name!r} is made on {node} itself, as its query says: nobody feeds it"
+    known = _names([each for each in sources if each.pull is None] for sources in committed)
     return f"no committed plan on {node} has a source {name!r}{_remedy(known, 'sources', 'enter')}"
 
 

@@ -10,6 +10,8 @@ from node_agent.core import plan as core
 from node_agent.core.lineage import Lineage
 from node_agent.core.model import CompiledPlan
 from node_agent.core.punctuation import PUNCTUATION, Progress
+from node_agent.link.large_tuple import LargeTuple
+from node_agent.link.limits import CHUNK_BYTES
 from node_agent.operators.codecs import Codec, CodecError
 from node_agent.runtime.context import Shared
 from node_agent.runtime.deployments.deployed_plan import Deployed
@@ -42,7 +44,7 @@ class Outbox:
         self.delivery_counts: dict[str, DeliveryCounts] = {}  # by output, as long as a plan with it is loaded
         self._counts_of: dict[tuple[CompiledPlan, int], DeliveryCounts] = {}
         self._last: tuple[CompiledPlan, int, Lineage, object] | None = None
-        self._data = b""
+        self._data: bytes | LargeTuple = b""
 
     def add(
         self, deployed: Deployed, routes: tuple[tuple[int, str, str], ...], routed: int, backpressure: Backpressure
@@ -102,7 +104,7 @@ class Outbox:
             link.lost(at_ns, tag, CAUSE_ENCODE)
             return
         due_ns = lineage[5] + self._deadlines[loaded, stream]
-        if kind is Progress:
+        if kind is Progress and isinstance(data, bytes):
             link.heartbeat(at_ns, data, max(due_ns, at_ns + LEAST_NS), tag)
         else:
             link.offer(at_ns, data, max(due_ns, at_ns + LEAST_NS), tag)
@@ -118,30 +120,45 @@ class Outbox:
             return
         codec = self._codecs[loaded, output.stream]
         try:
-            body = codec.encode(payload)
+            parts = codec.parts(payload) if codec.parts is not None else (codec.encode(payload),)
         except CodecError as error:
             self.shared.note("payloads_unencodable", f"output {output.name}: {error}")
             return
-        data = frames.encode_tuple(lineage, output.stream, loaded.plan.hash, body, at_ns=at_ns)
+        data = self._counted(frames.encode_large(lineage, output.stream, loaded.plan.hash, parts, at_ns=at_ns))
         for sink in sinks:
-            if sink.codec.name == codec.name:
+            if sink.codec.name == codec.name and sink.takes(data):
                 sink.deliver(data)
             else:
                 self.shared.counters["sink_tuples_dropped"] += 1
 
     def _encoded(
         self, loaded: CompiledPlan, stream: int, lineage: Lineage, payload: object, punctuation: Punctuation | None
-    ) -> bytes:
+    ) -> bytes | LargeTuple:
         last = self._last
         if last is not None and last[2] is lineage and last[3] is payload and last[1] == stream and last[0] is loaded:
             return self._data
         if punctuation is not None:
             self._data = encode_punctuation(lineage, stream, loaded.plan.hash, punctuation)
         else:
-            body = self._codecs[loaded, stream].encode(payload)
-            self._data = frames.encode_tuple(lineage, stream, loaded.plan.hash, body)
+            codec = self._codecs[loaded, stream]
+            if codec.parts is None:
+                body = codec.encode(payload)
+                if len(body) <= CHUNK_BYTES:
+                    self._data = frames.encode_tuple(lineage, stream, loaded.plan.hash, body)
+                else:
+                    self._data = self._counted(frames.encode_large(lineage, stream, loaded.plan.hash, (body,)))
+            else:
+                parts = codec.parts(payload)
+                self._data = self._counted(frames.encode_large(lineage, stream, loaded.plan.hash, parts))
         self._last = (loaded, stream, lineage, payload)
         return self._data
+
+    def _counted(self, data: bytes | LargeTuple) -> bytes | LargeTuple:
+        """Of what is large the memory counts once, however many links and sinks have it."""
+        if isinstance(data, LargeTuple):
+            for part in data.parts:
+                self.shared.large.add(part)
+        return data
 
     def link_states(self) -> tuple[tuple[str, bool, int, int, int, int], ...]:
         """The links, as in ipc.Status."""
@@ -153,9 +170,11 @@ class Outbox:
         """Write what the last instances sent. Call when the facts have been published."""
         if self.dirty:
             self._last, self._data = None, b""  # every link has taken it
-            for link in self.dirty:
-                link.flush(at_ns)
+            dirty = list(self.dirty)
             self.dirty.clear()
+            for link in dirty:
+                if link.flush(at_ns):
+                    self.dirty[link] = None
 
     def suspended(self, at_ns: int) -> None:
         """This machine was suspended: peers compare the clocks anew before they get anything more."""

@@ -1,10 +1,13 @@
 """The link to one peer: its connection, what it owes, and the facts about what it sends."""
 
+from collections.abc import Hashable
+
 from node_agent.core.punctuation import Progress, Removal
 from node_agent.host.log import WARNING
 from node_agent.link.clock_offset import FAR_NS
+from node_agent.link.large_tuple import LargeTuple
 from node_agent.link.limits import LinkError
-from node_agent.link.sender import Sender
+from node_agent.link.sender import OutgoingChunk, Sender
 from node_agent.ports import GONE, READABLE, WRITABLE, Stream
 from node_agent.runtime.context import Shared
 from node_agent.runtime.links.credit import Backpressure
@@ -23,6 +26,10 @@ PROBED_NS = 2_000_000_000  # after a suspension: until the peer has asked for th
 LEAST_NS = 200_000_000  # a tuple that is late already is sent all the same: its lateness is a result, too
 
 
+def _stream_of(tag: Tag) -> Hashable:
+    return tag[0], tag[2]
+
+
 class PeerLink:
     """The connection to one peer, driven by a Sender."""
 
@@ -33,7 +40,7 @@ class PeerLink:
         self._security = security
         self.shared, self.backpressure, self.name, self.address = shared, backpressure, name, address
         self._dirty = dirty  # links to flush
-        self.sender = Sender(self)
+        self.sender = Sender(self, flow_of=_stream_of)
         self._routed = 0
         self.index = 0  # the peer's number in the newest plan, for ACKED
         self.flags = 0
@@ -101,7 +108,7 @@ class PeerLink:
 
     # -- what the runtime tells
 
-    def offer(self, at_ns: int, data: bytes, give_up_ns: int, tag: Tag) -> None:
+    def offer(self, at_ns: int, data: bytes | LargeTuple, give_up_ns: int, tag: Tag) -> None:
         """Queue a tuple, or punctuation; a link that is full loses it."""
         if self.sender.offer(at_ns, data, give_up_ns, tag):
             tag[0].held += 1
@@ -141,27 +148,32 @@ class PeerLink:
             if not self._offer_heartbeat(at_ns, key, heartbeat):
                 return
 
-    def flush(self, at_ns: int) -> None:
-        """Write what may be written now."""
-        connection, sender = self._connection, self.sender
+    def flush(self, at_ns: int) -> bool:
+        """Write what may be written now, of a large tuple one chunk. True: flush again when others have had their
+        turn."""
+        connection, sender, more = self._connection, self.sender, False
         if at_ns >= self._unprobed_ns and (connection is None or not connection.unwritten):
-            self._write(at_ns)
+            more = self._write(at_ns)
             if sender.connected and self.pending:
                 self._pay(at_ns)
-                self._write(at_ns)
-        held_bytes = sender.held_bytes + len(sender) * TUPLE_BYTES
+                more = more or self._write(at_ns)
+        held_bytes = sender.held_bytes - sender.large_bytes + len(sender) * TUPLE_BYTES  # large ones count elsewhere
         self.backpressure.held_bytes += held_bytes - self._held_bytes
         self._held_bytes = held_bytes
         self._close_if_gone(at_ns)
+        return more
 
-    def _write(self, at_ns: int) -> None:
+    def _write(self, at_ns: int) -> bool:
         connection = self._connection
-        while (batch := self.sender.poll(at_ns)) is not None:
+        while (out := self.sender.poll(at_ns)) is not None:
             assert connection is not None
             self.shared.facts.publish()  # SENT is in the ring before the tuple is on the wire
-            connection.write(frames.encode_batch(batch.first, self.shared.now_ns, batch.tuples))
+            connection.write(frames.encode_outgoing(out, self.shared.now_ns))
             if connection.unwritten or connection.closed:
                 break
+            if isinstance(out, OutgoingChunk):
+                return True
+        return False
 
     def tick(self, at_ns: int) -> None:
         """Connect when it is time; close what does not answer."""
@@ -173,7 +185,8 @@ class PeerLink:
         elif (not sender.connected and at_ns - self._since_ns > self._patience_ns) or sender.stalled(at_ns):
             self.shared.note("links_stalled", f"{self.name} at {self.address} does not answer; connecting again")
             self._connection.close()
-        self.flush(at_ns)
+        if self.flush(at_ns):
+            self._dirty[self] = None
 
     def move(self, address: str, routed: int) -> None:
         """The peer is served there from now on; what it has not taken over follows. routed: the epoch of the deployment
@@ -267,7 +280,8 @@ class PeerLink:
             if frame.peer != f"node:{self.name}":
                 raise LinkError("wrong_peer", f"{frame.peer} answers at {self.address}, not node:{self.name}")
             same_clock = frame.clock == self.shared.clock.domain
-            sender.on_connected(at_ns, frame.boot, frame.resume_after, frame.credit_bytes, not same_clock)
+            chunks = frame.most_bytes > 0
+            sender.on_connected(at_ns, frame.boot, frame.resume_after, frame.credit_bytes, not same_clock, chunks)
             self._away_ns = 0
             if same_clock:
                 self._unprobed_ns = 0
@@ -287,7 +301,8 @@ class PeerLink:
             self.shared.note(counter, f"{self.name} at {self.address} refused this node: {frame.why}")
 
     def _refused(self, at_ns: int, refused: frames.Refused) -> None:
-        """The peer has not taken these over, and never will: GAVE_UP. Its plan has no windows there to be told."""
+        """The peer has not taken these over, and never will: GAVE_UP. Where their plan is not there, it has no windows
+        to be told."""
         for link_seq in range(refused.link_seq, refused.link_seq + refused.tuples):
             tag = self._flight.pop(link_seq, None)
             if tag is None:
@@ -300,6 +315,8 @@ class PeerLink:
             self.shared.facts.write(
                 GAVE_UP, deployed.loaded.flags, index, source, epoch, seq, at_ns, link_seq, stream, ordinal
             )
+            if refused.code != "plan_unknown":
+                self._owe(tag)
 
     def _close_if_gone(self, at_ns: int) -> None:
         connection = self._connection

@@ -1,7 +1,7 @@
 """Roles of an accepted connection: a peer node or a source here, or a sink (sink_role.py)."""
 
 from collections import OrderedDict
-from collections.abc import Iterable
+from collections.abc import Callable, Iterable
 from typing import Protocol
 
 from node_agent.core import plan as core
@@ -10,10 +10,11 @@ from node_agent.core.shedding.memory_limit import REFUSE
 from node_agent.core.shedding.refusals import age_refused, too_old
 from node_agent.host.trace_ring import TakenOver, peer_key
 from node_agent.link.clock_offset import Offset, PeerClock
-from node_agent.link.limits import LinkError
+from node_agent.link.large_tuple import Withheld
+from node_agent.link.limits import MOST_PAYLOAD_BYTES, LinkError
 from node_agent.link.outcomes import OutcomeLog
 from node_agent.link.receiver import Arrived, Receiver
-from node_agent.operators.codecs import CodecError
+from node_agent.operators.codecs import Codec, CodecError
 from node_agent.runtime.context import Shared
 from node_agent.runtime.deployments.deployed_plan import COMMITTED, Deployed
 from node_agent.runtime.deployments.lifecycle import Plans
@@ -33,11 +34,13 @@ from protos.records import (
     REASON_OTHER_CODEC,
     REASON_OTHER_PLAN,
     REASON_STOPPED,
+    REASON_TOO_LARGE,
     REASON_TOO_OLD,
     REASON_UNREADABLE,
     RECEIVED,
 )  # fmt: skip
 
+NO_MEMORY = "memory_full"  # why a large tuple is withheld
 LOOKED_EVERY = 64  # tuples of a batch, for how many more there is room
 MOST_CLOCKS = 256  # of peers that are remembered; that of the one that came longest ago is forgotten
 
@@ -52,6 +55,28 @@ class Context:
         self.promised: dict[str, int] = {}  # by source: heartbeats have said that nothing that comes is older
         self.senders = 0  # connections that are granted credit
         self.clocks: OrderedDict[tuple[str, int], PeerClock] = OrderedDict()  # by peer and boot
+
+    def admit(
+        self, deployed: Deployed, source: core.Source, lo_ns: int, hi_ns: int, payload: object, size: int,
+        sent_ns: int = 0,
+    ) -> int:  # fmt: skip
+        """A tuple whose origin lies in that interval enters with this drain. Returns its number."""
+        self.seqs[source.id] = seq = self.seqs.get(source.id, 0) + 1
+        lineage: Lineage = (source.id, self.shared.lineage_epoch, seq, 0, lo_ns, hi_ns)
+        self.arrivals.add(deployed.loaded, source.id, source.stream, lineage, payload, size, sent_ns)
+        return seq
+
+    def refuse(
+        self, deployed: Deployed, source: core.Source, at_ns: int, lo_ns: int, hi_ns: int, reason: int, tuples: int = 1
+    ) -> None:
+        """Count tuples that do not, for the records and under the plan that they were offered to last."""
+        loaded = deployed.loaded
+        if loaded in self.plans.by_loaded:
+            loaded.source_routes[source.id].refused += tuples
+            flags = loaded.flags
+        else:
+            flags = 0  # of no plan: it came when that one was gone
+        self.shared.refusals.add(at_ns, flags, source.id, reason, at_ns - hi_ns, at_ns - lo_ns, tuples)
 
     def clock_of(self, hello: frames.Hello) -> PeerClock:
         """The clock of the peer that said hello, the one of its earlier connections if it still is that one.
@@ -103,6 +128,7 @@ class NodeRole:
         self.clock = context.clock_of(hello)
         self._unknown: list[int] = []  # numbers of this batch whose plan is not here
         self._promised = 0  # link_seq
+        take_large(connection, context, self._why_withheld)
         granted = receiver.on_hello(context.backpressure.credit(context.senders))
         self._tell_refused(receiver.refused)
         connection.write(answer(context.shared, resume_after=granted.upto, credit_bytes=granted.credit_bytes))
@@ -131,6 +157,9 @@ class NodeRole:
             self._unknown.append(link_seq)
             return
         index = self._producer(deployed, stream)
+        if arrived.withheld is not None:
+            self._withhold(arrived.withheld, link_seq)
+            return
         context.plans.proven(deployed)
         deployed.arrived_ns = at_ns
         source, epoch, seq, ordinal, lo_ns, hi_ns = arrived.lineage
@@ -157,6 +186,21 @@ class NodeRole:
             return
         context.arrivals.add(loaded, 0, stream, lineage, payload, len(arrived.payload))
 
+    def _why_withheld(self, head: Arrived, size: int) -> Withheld | None:
+        """Of a large tuple whose payload begins to come; it is not held where it cannot be of use."""
+        deployed = self.context.plans.stamped(head.plan)
+        codec = deployed.codecs.get(head.stream) if deployed is not None else None
+        if codec is None:
+            return Withheld("plan_unknown", f"their plan is not on {self.context.shared.name}")
+        return withheld(self.context, codec, size)
+
+    def _withhold(self, withheld: Withheld, link_seq: int) -> None:
+        """Told before the acknowledgement that covers it."""
+        message = f"{self.name} sent a large tuple that was refused: {withheld.why}"
+        self.context.shared.note("tuples_withheld", message)
+        for each in self.receiver.refuse([link_seq]):
+            self.connection.write(frames.encode_refused(withheld.why, each.start, withheld.code, len(each)))
+
     def _refuse_unknown(self) -> None:
         """Told before the acknowledgement that covers them, so that the sender writes that it gave them up."""
         unknown, self._unknown = self._unknown, []
@@ -177,7 +221,8 @@ class NodeRole:
 
     def acknowledge(self, drained: bool) -> bool:
         """Everything that was handed over."""
-        due = self.receiver.ack(self.context.backpressure.credit(self.context.senders), drained)
+        load = self.context.backpressure
+        due = self.receiver.ack(load.credit(self.context.senders), drained, load.large_bytes)
         if due is not None:
             self.context.shared.facts.ring.acknowledge(self.key, self.boot, due.upto)
             self.connection.write(frames.encode_ack(due.upto, due.credit_bytes))
@@ -213,6 +258,7 @@ class SourceRole:
         deployed, source = self._fed = found  # where its tuples went last
         self.clock = context.clock_of(hello)
         self.codec = deployed.codecs[source.stream]
+        take_large(connection, context, self._why_withheld)
         receiver.resume(outcome_log.resume_after(hello.resume_after))
         outcome_log.on_hello(hello.resume_after)
         granted = receiver.on_hello(self._credit(context.senders))
@@ -252,34 +298,32 @@ class SourceRole:
             why = f"the plan with source {self.source_name!r} has been stopped"
             return self._refuse(at_ns, lo_ns, hi_ns, REASON_STOPPED, why)
         deployed, source = self._fed = found
+        if arrived.withheld is not None:
+            reason = REASON_FULL if arrived.withheld.code == NO_MEMORY else REASON_TOO_LARGE
+            return self._refuse(at_ns, lo_ns, hi_ns, reason, arrived.withheld.why)
         if full and source.on_full == REFUSE:  # else the engine decides which tuple goes
             return self._refuse(at_ns, lo_ns, hi_ns, REASON_FULL, "the node's queues are full")
         reason, why = self._why_not(found, at_ns, arrived, lo_ns, hi_ns)
         if reason:
             return self._refuse(at_ns, lo_ns, hi_ns, reason, why)
         try:
-            payload = self.codec.decode(arrived.payload)
+            payload = deployed.codecs[source.stream].decode(arrived.payload)
         except CodecError as error:
-            return self._refuse(at_ns, lo_ns, hi_ns, REASON_UNREADABLE, str(error))
+            reason = REASON_TOO_LARGE if error.code == "too_large" else REASON_UNREADABLE
+            return self._refuse(at_ns, lo_ns, hi_ns, reason, str(error))
         context.shared.refusals.pressing = True
-        context.seqs[source.id] = seq = context.seqs.get(source.id, 0) + 1
-        epoch = context.shared.lineage_epoch
-        lineage: Lineage = (source.id, epoch, seq, 0, lo_ns, hi_ns)
-        size = len(arrived.payload)
-        context.arrivals.add(deployed.loaded, source.id, source.stream, lineage, payload, size, sent_ns)
-        self.outcome_log.admitted(link_seq, epoch, seq)
+        seq = context.admit(deployed, source, lo_ns, hi_ns, payload, len(arrived.payload), sent_ns)
+        self.outcome_log.admitted(link_seq, context.shared.lineage_epoch, seq)
         return ""
 
+    def _why_withheld(self, head: Arrived, size: int) -> Withheld | None:
+        """Of a large tuple whose payload begins to come."""
+        deployed, source = self.context.plans.source(self.source_name) or self._fed
+        return withheld(self.context, deployed.codecs[source.stream], size)
+
     def _refuse(self, at_ns: int, lo_ns: int, hi_ns: int, reason: int, why: str) -> str:
-        """Count it, for the records and under the plan that it was offered to last. Returns why."""
-        deployed, source = self._fed
-        loaded = deployed.loaded
-        if loaded in self.context.plans.by_loaded:
-            loaded.source_routes[source.id].refused += 1
-            flags = loaded.flags
-        else:
-            flags = 0  # of no plan: it came when that one was gone
-        self.context.shared.refusals.add(at_ns, flags, source.id, reason, at_ns - hi_ns, at_ns - lo_ns)
+        """Count it. Returns why."""
+        self.context.refuse(*self._fed, at_ns, lo_ns, hi_ns, reason)
         return why
 
     def _why_not(
@@ -311,7 +355,8 @@ class SourceRole:
         """Outcomes, and the acknowledgement that covers them."""
         if self.context.shared.refusals.held and self.outcome_log.refuses:
             return False
-        due = self.receiver.ack(self._credit(self.context.senders), drained)
+        large_bytes = self.context.backpressure.large_bytes
+        due = self.receiver.ack(self._credit(self.context.senders), drained, large_bytes)
         outcomes = self.outcome_log.take()
         while outcomes or due is not None:
             upto, credit = due if due is not None else (self.receiver.last, self._credit(1))
@@ -332,11 +377,31 @@ class SourceRole:
         return self.outcome_log.promised
 
 
+def take_large(
+    connection: Connection, context: Context, why_withheld: Callable[[Arrived, int], Withheld | None]
+) -> None:
+    """From now on large tuples may come over that connection, in chunks."""
+    assembly = connection.reader.assembly
+    assembly.most_bytes = MOST_PAYLOAD_BYTES
+    assembly.admit, assembly.hold = why_withheld, context.backpressure.hold
+
+
+def withheld(context: Context, codec: Codec, size: int) -> Withheld | None:
+    """Whether a payload of that size is of its stream, and there is memory for it."""
+    if size > codec.most_bytes + codec.head_bytes:
+        mend = f"the query allows {codec.most_bytes}: declare a larger 'max_size:', or send less"
+        return Withheld("too_large", f"{size} bytes of {codec.name}; {mend}")
+    if not context.backpressure.takes(size):
+        return Withheld(NO_MEMORY, f"the node's queues are full: they have no room for {size} bytes")
+    return None
+
+
 def answer(shared: Shared, resume_after: int = 0, credit_bytes: int = 0, plan: int = 0, codec: str = "") -> bytes:
     """The Hello that answers a Hello."""
     hello = frames.Hello(
         f"node:{shared.name}", shared.clock.domain, shared.boot, plan, resume_after, shared.clock.drift_ppm,
         credit_bytes, codec, incarnation=shared.incarnation, suspensions=shared.counters["suspensions"],
+        most_bytes=MOST_PAYLOAD_BYTES,
     )  # fmt: skip
     return frames.encode_hello(hello)
 

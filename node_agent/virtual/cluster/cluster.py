@@ -84,7 +84,7 @@ class Cluster:
         self._nodes: dict[str, VirtualNode] = {}
         self._clients: dict[int, SourceClient] = {}
         self._replaced_ns: list[int] = []  # when the world made a new plan of what it admits
-        self._trial = self._planned = self._until_ns = self._begun_ns = 0
+        self._trial = self._planned = self._until_ns = self._begun_ns = self._given_ns = 0
         self._traffic = Traffic(Events())
 
     def data(self, node: str) -> bytes:
@@ -105,12 +105,19 @@ class Cluster:
             self._plan(self._begun_ns + self._change_schedule.at_ns[epoch - 1], CHANGED, self._change, epoch)
         for burst in planned:
             self._plan(self._begun_ns + burst.at_ns, ADMITTED, self._admit_burst, burst)
-        self._until_ns = self._begun_ns + max((burst.at_ns for burst in planned), default=0) + self._tail_ns
+        fed = {number for number, source in self._sources.items() if source.pull is None}
+        given_ns = [burst.at_ns for burst in planned if burst.source in fed] + [each.at_ns for each in admissions or ()]
+        self._given_ns = self._begun_ns + max(given_ns, default=0)
+        ticks_ns = [self._ticking(source.name)[1] for source in self._sources.values() if source.ticks]
+        self._until_ns = max([self._begun_ns + max((burst.at_ns for burst in planned), default=0), *ticks_ns])
+        self._until_ns += self._tail_ns
         self._schedule(admissions or ())
         self._traffic.events.run()
         self._now_ns = _next_second(self._traffic.events.now_ns)
         for node in self._nodes.values():
             self.instances += node.instances
+            self.taken += node.made_here
+            self.rejected += node.refused_here
             self._numbers[node.name] |= node.numbers()
             for policy, tuples in node.shed():
                 self.shed[SHED_POLICIES[policy]] += tuples
@@ -138,10 +145,10 @@ class Cluster:
             self._replaced_ns.append(at_ns)
             self._schedule(admissions)
 
-    def failed(self, node: str, operator: str, error: BaseException) -> None:
-        """An operator raised; the first error of each operator is kept."""
-        count, first = self.failures.get((node, operator), (0, error))
-        self.failures[node, operator] = (count + 1, first)
+    def failed(self, node: str, what: str, error: BaseException) -> None:
+        """An operator or a source raised; the first error of each is kept."""
+        count, first = self.failures.get((node, what), (0, error))
+        self.failures[node, what] = (count + 1, first)
 
     def admitted(self, tuples: int) -> None:
         """A client was told so."""
@@ -186,12 +193,14 @@ class Cluster:
             )  # fmt: skip
             reach = _Reach(self, local.index)
             self._nodes[name] = VirtualNode(
-                local, settings, self._traffic, self._traces[name], self._registry, reach, self
+                local, settings, self._traffic, self._traces[name], self._registry, reach, self, self._ticking
             )
         for local, *_ in self._locals.values():
             self._prepare(local)
             self._nodes[local.node].number_from(self._numbers[local.node])
         for number, source in self._sources.items():
+            if source.pull is not None:
+                continue
             try:
                 codec = self._registry.codecs.get(source.codec)
             except UnknownCodecError as error:
@@ -283,18 +292,31 @@ class Cluster:
         if plan < len(self._replaced_ns) and at_ns > self._replaced_ns[plan]:
             return  # the world has made another plan since
         number = self._ids[admission.source]
+        if number not in self._clients:
+            return  # what its node makes itself the world has no part in
         for offer in admission.offers:
             self._offer(at_ns, number, offer)
         self._clients[number].flush()
 
     def _admit_burst(self, at_ns: int, burst: Burst) -> None:
-        source, client = self._sources[burst.source], self._clients[burst.source]
+        source = self._sources[burst.source]
+        if source.pull is not None:
+            self._nodes[source.node].go_on(source.name, burst.tuples)
+            return
+        client = self._clients[burst.source]
         for _ in range(burst.tuples):
             seq = client.offered - client.denied + 1
             offer = self._world.offer(source.name, seq, at_ns - self._begun_ns)
             if offer is not None:
                 self._offer(at_ns, burst.source, offer)
         client.flush()
+
+    def _ticking(self, name: str) -> tuple[int, int]:
+        """From when until when a source ticks: as often as others have bursts, and on to the last of a client's."""
+        source = self._sources[self._ids[name]]
+        assert source.pull is not None
+        own_ns = self._begun_ns + self._scenario.bursts * source.pull.every_ns
+        return self._begun_ns, max(own_ns, self._given_ns + 1)
 
     def _offer(self, at_ns: int, number: int, offer: Offer) -> None:
         self._clients[number].offer(at_ns - offer.age_ns, offer.payload)

@@ -4,6 +4,7 @@ What takes time in virtual time is what operators cost, what a decision is said 
 """
 
 import mmap
+from collections import deque
 from collections.abc import Callable, Iterator, Mapping
 from pathlib import Path
 from typing import Any, NamedTuple, Protocol
@@ -14,7 +15,7 @@ from node_agent.core.model import CompiledPlan, Step
 from node_agent.host.log import INFO, Log
 from node_agent.host.trace_ring import Ring, RingFacts
 from node_agent.operators.registry import Registry
-from node_agent.ports import Ports, Suspended
+from node_agent.ports import READABLE, Ports, Suspended
 from node_agent.runtime.context import Shared
 from node_agent.runtime.deployments.cost_meter import Cost
 from node_agent.runtime.deployments.deployed_plan import ENDED, Deployed
@@ -26,11 +27,12 @@ from node_agent.virtual.cluster.burst_barrier import BurstBarrier
 from node_agent.virtual.cluster.ideal_network import IdealListener, IdealNetwork, Reach, Traffic
 from node_agent.virtual.cluster.loop_stack import LoopStack
 from node_agent.virtual.cost_model import Costs
+from node_agent.virtual.immediate_calls import ImmediateCallers
 from node_agent.wire.plan_error import PlanError
 from protos.records import Header, pack_header
 
 RING_RECORDS = 1 << 17
-PACE = Pace(drain_every_ns=0, tick_ns=0, most_tick_ns=100_000_000)  # looking at sockets takes no time
+PACE = Pace(drain_every_ns=0, tick_ns=0, most_tick_ns=100_000_000, oversleep_ns=0)  # looking at sockets takes no time
 DRIFT_PPM = 0
 
 
@@ -40,8 +42,8 @@ class Observer(Protocol):
     def delivered(self, at_ns: int, plan: core.Plan, output: core.Output, lineage: Lineage, payload: Any) -> None:
         """A result is there; `at_ns` on the clock of the events."""
 
-    def failed(self, node: str, operator: str, error: BaseException) -> None:
-        """That operator raised on a tuple, which is lost."""
+    def failed(self, node: str, what: str, error: BaseException) -> None:
+        """That operator raised on a tuple, which is lost; or that source, which then has none."""
 
     def idle(self) -> None:
         """A node waits."""
@@ -169,22 +171,29 @@ class VirtualNode:
 
     def __init__(
         self, plan: core.Plan, settings: NodeSettings, traffic: Traffic, trace: VirtualTrace, registry: Registry,
-        reach: Reach, observer: Observer,
+        reach: Reach, observer: Observer, ticking: Callable[[str], tuple[int, int]],
     ) -> None:  # fmt: skip
+        """ticking: from when until when a source that the node makes itself ticks."""
         self.name, self.index = plan.node, plan.index
         self._settings, self._observer, self._trace = settings, observer, trace
         self._network = IdealNetwork(traffic, reach, self._before, self._served, observer.idle)
         clock = _Clock(traffic, settings.domain)
-        ports = Ports(clock, self._network, _Machine())
+        self._callers = ImmediateCallers(clock.now_ns)
+        self._going_on: deque[str] = deque()  # iterators whose next value is due
+        self._bell = next(traffic.descriptors)
+        self._network.add(self._bell, self)
+        ports = Ports(clock, self._network, _Machine(), self._callers)
         shared = Shared(self.name, ports, settings.boot, settings.trial, trace.facts, _Quiet(self.name, "runtime"))
         self._meter = _Meter(traffic, settings.decision_ns, self._work)
         self._listens = True  # not while a batch runs: that keeps an agent from its sockets
-        self._timed = False  # some plan has windows, or feeds them
+        self._timed = False  # some plan has windows, or feeds them, or fuses
         self._events = traffic.events
         pace = PACE._replace(most_tick_ns=max(PACE.most_tick_ns, settings.seldom_ns))
         runtime = self._runtime = Runtime(shared, trace.facts, registry, self._changed, None, self._meter, pace)
         runtime.plans.commands = _Telling(runtime, observer)
         runtime.plans.policies = settings.policies
+        runtime.pulled.within(ticking)
+        runtime.pulled.on_failed(lambda name, error: observer.failed(self.name, f"source {name}", error))
         self.listener = IdealListener(traffic, self.name)
         runtime.attach(Acceptor(runtime.context, self.listener))
         self.listener.network = self._network
@@ -203,7 +212,9 @@ class VirtualNode:
         for variant in deployed.loaded.variants:
             self._meter.priced[variant] = costs, -variant.operator_id
         self._listens = not deployed.engine_slot.engine.batching
-        self._timed = self._timed or bool(deployed.loaded.windows) or any(source.beat_ns for source in plan.sources)
+        beats = any(source.beat_ns or source.pull is not None for source in plan.sources)
+        self._timed = self._timed or bool(deployed.loaded.windows) or beats
+        self._timed |= deployed.loaded.fuses
         self._hook(deployed)
         why = runtime.add_plan(deployed, routes)
         if why:
@@ -219,7 +230,17 @@ class VirtualNode:
         executor.failed = self._failed
 
     def _failed(self, step: Step, error: BaseException) -> None:
-        self._observer.failed(self.name, self._meter.costs[step].name, error)
+        self._observer.failed(self.name, f"operator {self._meter.costs[step].name}", error)
+
+    def go_on(self, source: str, tuples: int) -> None:
+        """The iterator of a source gives so many more."""
+        for _ in range(tuples):
+            self._going_on.append(source)
+            self._network.notify(self._bell, READABLE)
+
+    def on_ready(self, at_ns: int, mask: int) -> None:
+        """Within a drain: one of them."""
+        self._callers.go_on(self._going_on.popleft())
 
     def holds(self, plan_hash: str) -> bool:
         """Whether that plan is loaded."""
@@ -260,15 +281,18 @@ class VirtualNode:
             self._take_in()
 
     def _due_ns(self) -> int:
-        dues = [slot.engine.window_due_ns for slot in self._runtime.plans.engine_slots]
-        return min([self._runtime.heartbeats.due_ns, *(due for due in dues if due is not None)])
+        dues = [slot.engine.due_ns for slot in self._runtime.plans.engine_slots]
+        own_ns = min(self._runtime.heartbeats.due_ns, self._runtime.pulled.due_ns)
+        return min([own_ns, *(due for due in dues if due is not None)])
 
     def _take_in(self) -> None:
         runtime, now_ns = self._runtime, self._events.now_ns
         self._network.serve()
+        runtime.pulled.release(now_ns)
+        runtime.context.arrivals.apply(now_ns)
         runtime.heartbeats.send(now_ns)
         for slot in runtime.plans.engine_slots:
-            due_ns = slot.engine.window_due_ns
+            due_ns = slot.engine.due_ns
             if due_ns is not None and due_ns <= now_ns:
                 slot.engine.expire(now_ns)
         self._send()
@@ -310,6 +334,16 @@ class VirtualNode:
     def instances(self) -> int:
         """Task instances that have begun."""
         return self._meter.instances
+
+    @property
+    def made_here(self) -> int:
+        """Tuples of sources of its own that were admitted."""
+        return self._runtime.pulled.admitted
+
+    @property
+    def refused_here(self) -> int:
+        """Such tuples, and ticks that came to none."""
+        return self._runtime.pulled.refused
 
     def shed(self) -> Iterator[tuple[int, int]]:
         """What was shed so far: policy, tuples."""

@@ -4,6 +4,7 @@ what became of each tuple."""
 from collections import deque
 from typing import Any, NamedTuple, Protocol
 
+from node_agent.link.large_tuple import LargeTuple
 from node_agent.link.limits import LinkError
 from node_agent.link.sender import Sender
 from node_agent.operators.codecs import Codec, CodecError
@@ -40,7 +41,7 @@ class SourceClient:
     def __init__(self, traffic: Traffic, settings: ClientSettings, outcomes: Outcomes) -> None:
         self._traffic, self._settings, self._outcomes = traffic, settings, outcomes
         self._sender = Sender(self)
-        self._backlog: deque[tuple[bytes, int]] = deque()  # that the sender has no room for
+        self._backlog: deque[tuple[bytes | LargeTuple, int]] = deque()  # that the sender has no room for
         self._end: IdealStream | None = None
         self._reader = frames.FrameReader()
         self.offered = self.denied = 0
@@ -78,7 +79,7 @@ class SourceClient:
             self._deny(1)
             return
         lineage = (0, 0, 0, 0, origin_ns, origin_ns)
-        self._backlog.append((frames.encode_tuple(lineage, 0, 0, body), origin_ns))
+        self._backlog.append((frames.encode_large(lineage, 0, 0, (body,)), origin_ns))
 
     def flush(self) -> None:
         """Send what may be sent."""
@@ -87,7 +88,7 @@ class SourceClient:
             backlog.popleft()
         while (batch := sender.poll(now)) is not None:
             assert self._end is not None
-            self._end.send(frames.encode_batch(batch.first, batch.sent_ns, batch.tuples))
+            self._end.send(frames.encode_outgoing(batch, batch.sent_ns))
 
     def _deny(self, tuples: int) -> None:
         self.denied += tuples
@@ -123,7 +124,8 @@ class SourceClient:
     def _on_frame(self, frame: frames.Frame) -> None:
         now_ns, sender = self._traffic.events.now_ns, self._sender
         if isinstance(frame, frames.Hello):
-            sender.on_connected(now_ns, frame.boot, frame.resume_after, frame.credit_bytes)
+            chunks = frame.most_bytes > 0
+            sender.on_connected(now_ns, frame.boot, frame.resume_after, frame.credit_bytes, takes_chunks=chunks)
         elif isinstance(frame, frames.Ack):
             if frame.admitted:
                 self._outcomes.admitted(len(frame.admitted))

@@ -92,6 +92,13 @@ def regret(
         )
     plan = unpoliced(virtual_plan(made))
     check(plan, scenario)
+    if made_here := [source.name for source in plan.sources if source.pull is not None]:
+        raise bad_input(
+            "regret_of_sources",
+            f"--regret: source {made_here[0]} is made by its node, and no schedule is told of its ticks",
+            "simulate without --regret",
+            subject="--regret",
+        )
     if plan.windows:
         raise bad_input(
             "regret_of_windows",

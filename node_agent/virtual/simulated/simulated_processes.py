@@ -22,6 +22,7 @@ from node_agent.runtime import process as runtime_process
 from node_agent.runtime.deployments.cost_meter import Cost
 from node_agent.runtime.loop import Runtime
 from node_agent.supervisor.process_host import Ended, RuntimeStart, Start
+from node_agent.virtual.immediate_calls import ImmediateCallers
 from node_agent.virtual.random_draws import Draws
 from node_agent.virtual.simulated.simulated_calls import SimulatedServer
 from node_agent.virtual.simulated.simulated_channel import Channels, SimulatedEnd
@@ -187,7 +188,7 @@ class RuntimeChild(SimulatedChild):
         around.counts["taken_over"] += len(what.taken_over)
         ring = what.settings.state.rings.open(what.ring.path)
         world = runtime_process.World(
-            Ports(around.clock, self.network, AmpleMachine()),
+            Ports(around.clock, self.network, AmpleMachine(), ImmediateCallers(around.clock.now_ns)),
             lambda number: self.adopt(self._channels.open_end(number)),
             around.log(what.settings.name, "runtime"), 0, DeclaredCosts(around.clock, self.work),
         )  # fmt: skip

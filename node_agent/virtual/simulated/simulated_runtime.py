@@ -18,6 +18,7 @@ from node_agent.runtime.deployments.deployed_plan import ENDED, Deployed
 from node_agent.runtime.links.acceptor import Acceptor
 from node_agent.runtime.loop import Runtime
 from node_agent.virtual.cost_model import Costs
+from node_agent.virtual.immediate_calls import ImmediateCallers
 from node_agent.virtual.random_draws import Draws
 from node_agent.virtual.simulated.simulated_clock import SimulatedClock
 from node_agent.virtual.simulated.simulated_network import SimulatedHost, SimulatedNetwork
@@ -269,9 +270,9 @@ class SimulatedRuntime:
         self.working = False  # an operator runs
         clock = node.clock
         self.network = SimulatedNetwork(node.host, clock.now_ns, self._wait_until)
+        ports = Ports(clock, self.network, AmpleMachine(), ImmediateCallers(clock.now_ns))
         shared = Shared(
-            node.name, Ports(clock, self.network, AmpleMachine()), ring.header.boot, node.starts & 0xFFFF,
-            RingFacts(ring), Silent(node.name, "runtime"),
+            node.name, ports, ring.header.boot, node.starts & 0xFFFF, RingFacts(ring), Silent(node.name, "runtime"),
         )  # fmt: skip
         meter = SimulatedCosts(clock, what.costs, self._work)
         self.runtime = Runtime(shared, shared.facts, registry, self._changed, None, meter)

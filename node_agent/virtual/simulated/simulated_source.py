@@ -54,6 +54,7 @@ class SimulatedSource:
         self._numbers: list[int] = []  # by link_seq, from 1 on
         self._known = 0  # outcomes are known up to this link_seq
         self._sender = Sender(self, stall_ns=3 * SECOND_NS)
+        self._full = False  # the next tuple has no room yet
         self._network = SimulatedNetwork(host, clock.now_ns, self._wait_until)
         self._end: SimulatedStream | None = None
         self._since_ns = 0
@@ -93,18 +94,20 @@ class SimulatedSource:
     def _due_ns(self) -> int:
         now_ns = self._clock.now_ns()
         dues = [now_ns + SECOND_NS // 4]
-        if self._offered < len(self._tuples):
+        if self._offered < len(self._tuples) and not self._full:
             dues.append(now_ns + max(0, self._tuples[self._offered][0] - self._time.now_ns))
         if self._end is None:
             dues.append(max(now_ns, self._sender.connect_at_ns or 0))
         return min(dues)
 
     def _offer(self) -> None:
+        self._full = False
         while self._offered < len(self._tuples) and self._tuples[self._offered][0] <= self._time.now_ns:
             at_ns, payload = self._clock.now_ns(), self._tuples[self._offered][1]
             origin_ns = at_ns - self._ages.get(self._offered, 0)
             data = frames.encode_tuple((0, 0, 0, 0, origin_ns, origin_ns), self._stream, 0, payload)
             if not self._sender.offer(at_ns, data, at_ns + GIVE_UP_NS, self._offered):
+                self._full = True  # until something has left, or is given up
                 return
             self.fed[self._offered] = Fed(self._offered, Fate.UNKNOWN)
             self.offered_ns.append(self._time.now_ns)
@@ -188,7 +191,7 @@ class SimulatedSource:
             batch = self._sender.poll(self._clock.now_ns())
             if batch is None:
                 return
-            self._write(frames.encode_batch(batch.first, self._clock.now_ns, batch.tuples))
+            self._write(frames.encode_outgoing(batch, self._clock.now_ns))
 
     def _write(self, data: bytes) -> None:
         assert self._end is not None

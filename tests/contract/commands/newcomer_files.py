@@ -108,4 +108,31 @@ PLANNED = (
     _planned("below a file", "-o query.yaml/plan.json", "query.yaml/plan.json: cannot be written", "name another place", fault="plan.json unwritable"),
     Case("a full disk", f"{PLAN} -o out.json", 2, "out.json: cannot be written: File too large", "make room", full=True, fault="out.json unwritable"),
 )
-CASES = {"Files that are something else": WHOLE, "Wrong names": NAMES, "Wrong values": VALUES, "Planning": PLANNED}
+SCALE = "{at: a, type: json, arrival: {burst: 1, period: 500 ms}}"
+OWN = (
+    _query("a timer of nothing", SCALE, "{at: a, every: 0 ms}", "sources.scale.every is '0 ms'", "longer than 0", fault="query.yaml:5 not_above_zero sources.scale.every"),
+    _query("a timer faster than clocks", SCALE, "{at: a, every: 10 us}", "sources.scale.every is 10 us", "every 1 ms at most", fault="query.yaml:5 out_of_range sources.scale.every"),
+    _query("an offset beyond the period", SCALE, "{at: a, every: 100 ms, offset: 100 ms}", "an 'offset' of 100 ms, and ticks every 100 ms", "shorter than 'every'", fault="query.yaml:5 offset_beyond_every sources.scale"),
+    _query("an offset of nothing", SCALE, "{at: a, offset: 1 ms, type: json, arrival: {rate: 5}}", "has 'offset' without 'every'", "add 'every:'", fault="query.yaml:5 key_without_other sources.scale"),
+    _query("a function that is misspelt", SCALE, "{at: a, run: my.scalle, every: 100 ms}", "source 'scale' runs 'my.scalle', which no node has installed", "did you mean 'my.scale'?", fault="query.yaml:5 unknown_operator sources.scale.run"),
+    _query("a function without a pace", SCALE, "{at: a, run: my.scale}", "nothing says when 'my.scale' runs", "write 'every: 100 ms'", fault="query.yaml:5 no_pace sources.scale.arrival"),
+    _query("two paces", SCALE, "{at: a, run: my.scale, every: 1 s, arrival: {rate: 5}}", "has 'every' and 'arrival'", "leave 'arrival:' to iterators", fault="query.yaml:5 every_and_arrival sources.scale"),
+    _query("an iterator that is called", SCALE, "{at: a, run: my.scan, every: 100 ms}", "is an iterator and has a pace of its own", "write 'arrival:' for 'every:'", fault="query.yaml:5 other_pace sources.scale.run"),
+    _query("a function that is iterated over", SCALE, "{at: a, run: my.scale, arrival: {rate: 5}}", "is called tick by tick", "write 'every: 100 ms'", fault="query.yaml:5 other_pace sources.scale.run"),
+    _query("an operator as a source", SCALE, "{at: a, run: my.weigh, every: 100 ms}", "runs 'my.weigh', which is an operator", "write @source(...) above it", fault="query.yaml:5 operator_as_source sources.scale.run"),
+    _query("a source as an operator", "run: my.weigh", "run: my.scale", "operator 'weigh' runs 'my.scale', which is a source", "name it under 'sources:'", fault="query.yaml:7 source_as_operator operators.weigh.run"),
+    _query("a call longer than its period", SCALE, "{at: a, run: my.scale, every: 10 ms, cost: 10 ms}", "a 'cost' of 10 ms for each call, and ticks every 10 ms", "make 'every:' longer", fault="query.yaml:5 cost_beyond_every sources.scale"),
+    _query("a parameter that no function has", SCALE, "{at: a, run: my.scale, every: 1 s, with: {gain: 2}}", "parameter 'gain' of my.scale is unknown", "there are none", fault="query.yaml:5 unknown_parameter sources.scale.with"),
+    _planned(
+        "a timer faster than its work", "", "infeasible: node a: the 1 operator pinned to it use 100.0%", "--best-effort",
+        change("query.yaml", "{at: a, type: json, arrival: {burst: 2, period: 500 ms}, max_age: 50 ms}", "{at: a, every: 1 ms, max_age: 50 ms}"),
+        change("query.yaml", "with: {grams: 5}", "nodes: [a], with: {grams: 5}"), code=3,
+    ),
+    Case(
+        "a feed for a timer", "coordinator run --local --feed scale=feed.jsonl", 2, "--feed scale=feed.jsonl: the node of 'scale' makes its tuples itself",
+        "leave --feed out", (change("query.yaml", SCALE, "{at: a, every: 100 ms}"),), fault="made_by_node --feed",
+    ),
+)
+CASES = {
+    "Files that are something else": WHOLE, "Wrong names": NAMES, "Wrong values": VALUES, "Sources that a node makes itself": OWN, "Planning": PLANNED,
+}

@@ -41,6 +41,10 @@ def _code(did: str, old: str, new: str, what: str, mend: str) -> Case:
     return Case(did, LIST, 2, what, mend, (change("operators.py", old, new),))
 
 
+def _source(did: str, old: str, new: str, what: str, mend: str) -> Case:
+    return Case(did, LIST.replace("operators.py", "sources.py"), 2, what, mend, (change("sources.py", old, new),))
+
+
 def _plan(did: str, what: str, mend: str, *steps: Step, fault: str) -> Case:
     return Case(did, DEPLOY, 2, what, mend, steps, fault=fault)
 
@@ -61,6 +65,8 @@ CODE = (
     _code("an import that fails", "from node_agent", "import numpie\nfrom node_agent", "operators.py:1: ModuleNotFoundError: No module named 'numpie'", "install it for"),
     _code("no @operator", DECLARED, "", "operators.py: declares no operator", "write @operator(...) above"),
     _code("a class that cannot be called", "__call__", "call", "my.weigh: class Weigh has no __call__", "add 'def __call__(self, parcel)'"),
+    _source("a source that cannot be called", "@source(\"my.scale\")\ndef read_scale():\n    return", "@source(\"my.scale\")\nclass Scale:\n    g =", "my.scale: class Scale has neither __call__ nor __iter__", "add 'def __call__(self)'"),
+    _source("a source that waits", "def read_scale", "async def read_scale", "my.scale: must be an ordinary function", "leave out 'async'"),
     _code("a side input that is not taken", ", *, scale", "", "does not take its side input 'scale'", "add the argument scale"),
     Case("two operators with one name", LIST, 2, "two operators are called 'my.weigh': one of", "give one of them another name", (write("operators.py", TWICE),)),
     Case("the wrong file", LIST.replace("operators.py", "operators.json"), 2, "operators.json: not a Python file", "must end in .py"),

@@ -50,14 +50,27 @@ class Weigh:
     def __call__(self, parcel, *, scale):
         return {**parcel, "heavy": parcel["g"] > self.grams}
 """
+SOURCES = """\
+from node_agent.sdk import source
+
+
+@source("my.scale")
+def read_scale():
+    return {"g": 5}
+
+
+@source("my.scan")
+def scan():
+    yield {"g": 5}
+"""
 FULL_BYTES = 2000
 FEED = '{"g": 3}\n{"g": 7}\n'
 
 
 @dataclass
 class Stage:
-    """A directory with query.yaml, cluster.yaml, operators.py, operators.json, plan.json and feed.jsonl; `words` are
-    put into commands and files where `{word}` stands."""
+    """A directory with query.yaml, cluster.yaml, operators.py, sources.py, operators.json, plan.json and feed.jsonl;
+    `words` are put into commands and files where `{word}` stands."""
 
     folder: Path
     words: Mapping[str, str] = field(default_factory=dict)
@@ -122,10 +135,11 @@ def prepare(folder: Path) -> None:
     """The files that are right, planned."""
     stage = Stage(folder)
     for name, text in (
-        ("query.yaml", QUERY), ("cluster.yaml", CLUSTER), ("operators.py", OPERATORS), ("feed.jsonl", FEED),
+        ("query.yaml", QUERY), ("cluster.yaml", CLUSTER), ("operators.py", OPERATORS), ("sources.py", SOURCES),
+        ("feed.jsonl", FEED),
     ):  # fmt: skip
         stage.write(name, text)
-    listed = run(folder, "node-agent operators --operators operators.py --json")
+    listed = run(folder, "node-agent operators --operators operators.py --operators sources.py --json")
     assert listed.code == 0, listed
     stage.write("operators.json", listed.out)
     planned = run(folder, "coordinator plan query.yaml cluster.yaml")

@@ -70,7 +70,7 @@ def test_a_batch_comes_back_as_it_was(
     (got,) = reader().feed(data)
     assert isinstance(got, frames.Batch)
     assert (got.first, got.sent_ns) == (first, sent_ns)
-    assert [tuple(each) for each in got.tuples] == [(*each, False, 0, 0, 0) for each in tuples]
+    assert [tuple(each) for each in got.tuples] == [(*each, False, 0, 0, 0, None) for each in tuples]
 
 
 @given(LINEAGE, U16, U64, st.integers(0, 3), st.data())
@@ -82,7 +82,7 @@ def test_a_mark_comes_back_as_it_was(
     encoded = frames.encode_tuple(lineage, stream, plan, b"", absent=True, mark=mark, first=first)
     (got,) = reader().feed(frames.encode_batch(1, 0, [encoded]))
     assert isinstance(got, frames.Batch)
-    assert tuple(got.tuples[0]) == (lineage, stream, plan, b"", True, 0, mark, first)
+    assert tuple(got.tuples[0]) == (lineage, stream, plan, b"", True, 0, mark, first, None)
 
 
 @pytest.mark.parametrize("wrong", [{"absent": False}, {"mark": 4}, {"ordinal": 1}, {"first": 4}], ids=str)

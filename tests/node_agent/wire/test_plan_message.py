@@ -1,9 +1,11 @@
 """A local plan from the wire is checked once, with limits; what breaks one is refused with the reason."""
 
 from collections.abc import Callable
+from typing import Any
 
 import pytest
 
+from node_agent.core import plan as core
 from node_agent.wire.plan_message import core_plan
 from protos import plan_pb2
 from tests.sentences import Wording
@@ -95,5 +97,32 @@ BREAKS: list[tuple[Callable[[plan_pb2.LocalPlan], object], str]] = [
 def test_a_broken_plan_is_refused_with_the_reason(break_it: Callable[[plan_pb2.LocalPlan], object], why: str) -> None:
     message = good()
     break_it(message)
+    with SAID.refuses(why):
+        core_plan(message, 1, 1)
+
+
+def test_how_a_node_makes_a_source_s_tuples_is_read() -> None:
+    message = good()
+    message.sources[0].pull.MergeFrom(plan_pb2.Pull(every_ns=10**8, offset_ns=3, run="t.x", with_json='{"a":1}'))
+    plan = core_plan(message, 1, 1)
+    assert plan.sources[0].pull == core.Pull(10**8, 3, "t.x", '{"a":1}') and plan.runs == {"pass", "t.x"}
+    assert core_plan(good(), 1, 1).sources[0].pull is None
+
+
+@pytest.mark.parametrize(
+    ("pull", "why"),
+    [
+        ({}, "not_made_here source in"),
+        ({"every_ns": -1}, "out_of_range source in"),
+        ({"every_ns": 999_999}, "out_of_range source in"),
+        ({"every_ns": 86_400 * 10**9 + 1}, "out_of_range source in"),
+        ({"every_ns": 10**6, "offset_ns": 10**6}, "out_of_range source in"),
+        ({"every_ns": 10**6, "offset_ns": -1}, "out_of_range source in"),
+        ({"run": "t.x", "offset_ns": 1}, "out_of_range source in"),
+    ],
+)
+def test_a_source_that_nothing_can_make_is_refused(pull: dict[str, Any], why: str) -> None:
+    message = good()
+    message.sources[0].pull.CopyFrom(plan_pb2.Pull(**pull))
     with SAID.refuses(why):
         core_plan(message, 1, 1)

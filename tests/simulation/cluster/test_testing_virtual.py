@@ -13,7 +13,7 @@ from google.protobuf.wrappers_pb2 import Int64Value
 from coordinator.cli import app
 from node_agent.operators import api
 from node_agent.problems import ProblemError
-from node_agent.sdk import aggregate, operator
+from node_agent.sdk import Tick, aggregate, operator, source
 from node_agent.testing import (
     BadInputError,
     Choices,
@@ -269,3 +269,55 @@ def test_the_pages_example_passes(tmp_path: Path, monkeypatch: pytest.MonkeyPatc
     exec(compile(example, "example 5", "exec"), names)
     names["test_the_gates_open_in_time"]()
     assert "sorting" not in sys.modules, "operators of a file are loaded as such"
+
+
+OWN = """
+shimekiri: 1
+query: own
+sources:
+  beat: {at: a, every: 10 ms, offset: 4 ms, max_age: 5 ms}
+  camera: {at: b, run: t.camera, every: 25 ms, max_age: 20 ms, cost: 100 us}
+  p: {at: a, type: json, arrival: {burst: 1, period: 10 ms}, max_age: 5 ms}
+operators:
+  all: {run: union, in: [beat, p], cost: 100 us, nodes: [b]}
+  see: {run: pass, in: camera, cost: 100 us, nodes: [a]}
+  beats: {run: aggregate, in: beat, with: {n: count}, window: {time: 100 ms}, cost: 50 us, nodes: [a]}
+outputs:
+  o: {from: all, at: b, deadline: 100 ms}
+  seen: {from: see, at: a, deadline: 100 ms}
+  counted: {from: beats, at: a, deadline: 500 ms}
+"""
+
+
+@source("t.camera")
+def camera(*, tick: Tick) -> int | None:
+    if tick.planned_ns % (500 * MS) == 0:
+        raise OSError("no frame")
+    return tick.planned_ns if tick.number % 4 else None
+
+
+def test_sources_that_nodes_make_themselves_need_no_tuples(tmp_path: Path) -> None:
+    """As often as bursts are asked for, and on to the last of a client's; ticks in windows as any other tuple."""
+    query, cluster = tmp_path / "own.yaml", tmp_path / "cluster.yaml"
+    query.write_text(OWN)
+    cluster.write_text(CLUSTER)
+    done = simulated(query, cluster, {}, [camera], Scenario(bursts=40), may_fail=True)
+    ticks = [value for value in done["o"].values if value]
+    assert len(ticks) == 40 and {value["planned_ns"] % (10 * MS) for value in ticks} == {4 * MS}
+    planned = [value["planned_ns"] for value in ticks]
+    assert planned == list(range(planned[0], planned[0] + 400 * MS, 10 * MS))
+    assert len(done["seen"].values) == 40 - 10 and done.refused == 2 and done["seen"].late == 0
+    assert done.failures == ("source camera on node b raised 2 times, first: OSError: no frame",)
+    assert [value["n"] for value in done["counted"].values][:3] == [10, 10, 10], "the first window had begun before"
+    again = simulated(query, cluster, {}, [camera], Scenario(bursts=40), may_fail=True)
+    assert again["seen"].deliveries == done["seen"].deliveries, "the same every time"
+    query.write_text(OWN.replace("burst: 1, period: 10 ms", "burst: 1, period: 100 ms"))
+    fed = simulated(query, cluster, {"p": [{}] * 4}, [camera], may_fail=True)
+    ticks = [value for value in fed["o"].values if value]
+    assert len(ticks) == 30 and len(fed["o"].values) == 34, "until the fourth burst, 300 ms after the first"
+    with pytest.raises(FailedError):
+        simulated(query, cluster, {}, [camera], Scenario(bursts=40))
+    with SAID.refuses("made_here beat"):
+        simulated(query, cluster, {"beat": [{}]}, [camera])
+    with SAID.refuses("made_here --phase"):
+        simulated(query, cluster, {}, [camera], Scenario(phase_ns={"beat": 5}))

@@ -47,12 +47,13 @@ class Seen(NamedTuple):
 class Load(NamedTuple):
     """What the nodes have to do. work: how much longer an operator takes than its plan says, which says less for it
     then; last_work: the same of those of the last node, besides; memory_bytes: of that node's queues, 0: enough; limit:
-    of what one source admits."""
+    of what one source admits. pad: bytes by which every third tuple is larger."""
 
     work: int = 1
     last_work: int = 1
     memory_bytes: int = 0
     limit: core.Limit | None = None
+    pad: int = 0
 
 
 EASY = Load()
@@ -141,12 +142,16 @@ class FaultyLine:
         """A client of that source sends at these true instants."""
         stream, node = FED[name]
         host = SimulatedHost(self.wires, f"client-{name}")
-        tuples = [(at_ns, json.dumps({"n": number}).encode()) for number, at_ns in enumerate(instants)]
+        tuples = [(at_ns, self._payload(number)) for number, at_ns in enumerate(instants)]
         self.planned[name] = instants
         self.sources[name] = SimulatedSource(
             self.time, host, self.new_clock(host.name), name, self.nodes[node].address,
             self.random.getrandbits(63) | 1, stream, tuples,
         )  # fmt: skip
+
+    def _payload(self, number: int) -> bytes:
+        pad = {"pad": "x" * self.load.pad} if self.load.pad and number % 3 == 0 else {}
+        return json.dumps({"n": number} | pad).encode()
 
     @staticmethod
     def ways() -> Iterator[tuple[str, str]]:

@@ -4,7 +4,8 @@ from collections import Counter
 
 import pytest
 
-from tests.simulation.faults.campaign import Outcome, play, run
+from tests.simulation.faults.campaign import Outcome, draw, kinds_drawn, play, run
+from tests.simulation.faults.faulty_line import Load
 from tests.simulation.faults.happened import ENOUGH, never
 from tests.simulation.faults.once_failed import ONCE_FAILED
 
@@ -42,6 +43,14 @@ def _holds(seed: int) -> Outcome:
     assert not outcome.problems, outcome.told
     assert outcome.counts["met"] > 0, outcome.told
     return outcome
+
+
+@pytest.mark.parametrize("seed", [256, 189, 4, 5])
+def test_seeds_hold_where_tuples_go_in_chunks(seed: int) -> None:
+    kinds = sorted(kinds_drawn(seed))
+    outcome = play(Outcome(seed, kinds), draw(seed, kinds)._replace(load=Load(pad=100_000)))
+    assert not outcome.problems, outcome.told
+    assert outcome.counts["met"] > 0, outcome.told
 
 
 def test_a_seed_gives_the_same_bytes_again() -> None:

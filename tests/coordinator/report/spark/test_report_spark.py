@@ -17,6 +17,8 @@ from coordinator.report.landing.landed_run import drop_raw, land
 from coordinator.report.result_tables.result_rows import ResultRows
 from coordinator.report.result_tables.table_columns import RESULTS
 from coordinator.report.verdict import verdict
+from node_agent.virtual.run import simulate, write_run
+from node_agent.virtual.scenario import Scenario
 from protos import records as rec
 from tests import traces
 from tests.coordinator.report.alterations import altered, saved
@@ -28,6 +30,8 @@ from tests.coordinator.report.synthetic import MS, Cluster, Node, everything, pl
 from tests.coordinator.report.synthetic_windows import as_earlier, overloaded, play_windows, write_missing
 from tests.coordinator.report.test_report_changes import changed
 from tests.coordinator.report.witness.test_report_witness import moved_origins, whole
+from tests.simulation.fusions.fusion_worlds import Periodic, case
+from tests.simulation.windows.window_worlds import planned
 
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession
@@ -183,6 +187,19 @@ def changed_plans(root: Path) -> list[Run]:
     return [read_run(run.path) for run in runs]
 
 
+def fused(root: Path) -> list[Run]:
+    """Inputs that are fused, over links that lose some; two of the runs are spoilt."""
+    for seed in (4, 11, 0, 9):
+        query, cluster = case(seed)
+        plan = planned(query, cluster, sound=False)
+        assert plan is not None
+        write_run(simulate(plan, Scenario(seed=seed, loss=0.1), world=Periodic(plan, seed)), root / f"run{seed}")
+    runs = [read_run(root / f"run{seed}") for seed in (4, 11, 0, 9)]
+    for seed, run in enumerate(runs[2:]):
+        spoil(run, random.Random(seed))
+    return [read_run(run.path) for run in runs]
+
+
 def spoil(run: Run, dice: random.Random) -> None:
     """Take, double or change a few records of one node."""
     directory = dice.choice(sorted(run.path.glob("trace/raw/*/*")))
@@ -216,6 +233,7 @@ FAMILIES: dict[str, Callable[[Path], Sequence[Run]]] = {
     "windows that never came": windows_that_never_came,
     "lacking": lacking,
     "changed plans": changed_plans,
+    "fused inputs": fused,
     "deepest ordinals": lambda root: [deepest(root)],
     "altered": alterations,
     "one record missing": one_record_missing,

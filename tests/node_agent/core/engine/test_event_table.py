@@ -59,7 +59,7 @@ def test_every_way_into_the_engine_is_an_event() -> None:
         story.handle(events.Admitted(1, 1, LINEAGE), events.Received(1, 1, LINEAGE), events.Released(1, 0, LINEAGE))
         story.handle(events.Lost(1, 1, LINEAGE, CAUSE_DECODE), events.Heartbeat(1, 1, 2, 0), events.Expired(1))
         story.handle(events.Resumed(2))
-        story.handle(events.Judged(2, 0), events.Policed(2, 0, (LINEAGE,)))
+        story.handle(events.Judged(2, 0), events.Stale(2, 0), events.Policed(2, 0, (LINEAGE,)))
         if name == "edf-op":
             story.handle(events.Yielded(3), events.Finished(2, 3))
         else:

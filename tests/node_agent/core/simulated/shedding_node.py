@@ -220,7 +220,7 @@ class Node:
                 self.now_ns = max(self.now_ns, self._pending[-1][0])
             else:
                 break
-        while (due_ns := self.engine.window_due_ns) is not None:
+        while (due_ns := self.engine.due_ns) is not None:
             self.engine.expire(max(due_ns, self.now_ns))
             while (job := self.engine.next(max(due_ns, self.now_ns))) is not None:
                 self.executor.run(job)
@@ -235,7 +235,7 @@ class Node:
         pending = self._pending
         while pending and pending[-1][0] <= until_ns:
             at_ns, _, what = pending.pop()
-            due_ns = self.engine.window_due_ns
+            due_ns = self.engine.due_ns
             if due_ns is not None and due_ns <= at_ns:
                 self.engine.expire(at_ns)
             if isinstance(what, int):

@@ -60,7 +60,7 @@ def test_a_plan_that_drains_gives_up_no_window_for_want_of_heartbeats() -> None:
     node.admit(11, 1).admit(12, 2).run()
     node.loaded.windows[0].drains()
     node.expire(500)
-    assert node.ends() == [("skipped", 0)] and node.engine.window_due_ns is None
+    assert node.ends() == [("skipped", 0)] and node.engine.due_ns is None
     node.beat(510, 3, 20).run()
     assert [each["window"] for each in node.results] == [1]
 

@@ -117,7 +117,7 @@ def test_windows_of_an_operator_that_begins_anew_end_with_its_plan() -> None:
     assert node.shed() == [], "it is in no ledger"
     assert boxes(node.results) == [(2, [3])]
     node.engine.unload(new, 31)
-    assert node.engine.windows.operators == [] and node.engine.window_due_ns is None
+    assert node.engine.windows.operators == [] and node.engine.due_ns is None
     assert node.told()[-1] == ("abandoned", 3, 30, 40, "stopped", 1)
 
 

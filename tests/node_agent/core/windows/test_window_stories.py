@@ -179,11 +179,11 @@ def test_late_is_decided_by_number() -> None:
 def test_a_number_nobody_tells_of_costs_the_windows_it_may_be_in() -> None:
     node = Node(windowed()).beat(5, 1)
     node.admit(11, 1).run().admit(13, 3).run().admit(22, 4).run()
-    assert node.engine.window_due_ns == 63 and node.results == []
+    assert node.engine.due_ns == 63 and node.results == []
     node.expire(62).run()
     assert node.ends() == [("skipped", 0)]
     node.expire(63).run()
-    assert node.engine.window_due_ns is None
+    assert node.engine.due_ns is None
     assert node.ends() == [("skipped", 0), ("abandoned", 1)]
     assert node.shed() == [(WINDOWS, 1, WINDOW)] and node.engine.ledger.shed_by == {WINDOW: 1}
     node.admit(64, 5).run()
@@ -264,7 +264,7 @@ def test_a_restart_of_the_source_costs_the_windows_on_the_way() -> None:
 def test_a_window_past_its_deadline_is_cleaned_away() -> None:
     node = Node(windowed(window(useful_ns=15))).beat(5, 1)
     node.admit(11, 1).run()
-    assert node.engine.window_due_ns == 35
+    assert node.engine.due_ns == 35
     node.expire(35).run()
     assert node.ends() == [("skipped", 0), ("abandoned", 1)]
     assert node.told()[-1] == ("abandoned", 1, 10, 20, "deadline", 1)

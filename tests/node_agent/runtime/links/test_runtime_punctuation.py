@@ -213,7 +213,7 @@ def test_marks_leave_no_records_and_one_heartbeat_waits_at_a_time(tmp_path: Path
 def test_what_a_full_link_loses_is_told_as_removed_when_it_can_take_marks(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(peer_link, "Sender", lambda facts: Sender(facts, max_tuples=3))
+    monkeypatch.setattr(peer_link, "Sender", lambda facts, **given: Sender(facts, max_tuples=3, **given))
     with _linked(tmp_path) as (runtime, peer):
         base_ns = now_ns()
         _kinds(runtime)

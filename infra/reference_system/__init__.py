@@ -1,0 +1,1 @@
+"""The Autoware Reference System as a query: who meets its deadlines, and which bounds are told before."""

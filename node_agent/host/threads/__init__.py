@@ -1,0 +1,1 @@
+"""Threads beside the scheduling one."""

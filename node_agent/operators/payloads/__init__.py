@@ -1,0 +1,1 @@
+"""Types of payloads: what a codec is, and those that are not parsed."""

@@ -1,0 +1,84 @@
+"""Windows over fused results are exact: each has the results whose oldest tuple lies in it, and none waits in vain."""
+
+from collections.abc import Sequence
+from random import Random
+
+import pytest
+
+from node_agent.virtual.run import Simulation, simulate
+from node_agent.virtual.scenario import Scenario
+from node_agent.virtual.world import Admission, Delivery, Offer
+from protos import records
+from tests.simulation.planned_queries import planned
+from tests.traces import Kind, of
+
+MS = 1_000_000
+QUERY = """
+shimekiri: 1
+query: behind
+sources:
+  camera: {at: a, type: json, max_age: 20 ms, arrival: {burst: 1, period: 5 ms}}
+  lidar: {at: b, type: json, max_age: 20 ms, arrival: {burst: 1, period: 5 ms}}
+operators:
+  some: {run: filter, in: camera, with: {keep: 2, of: 3}, cost: 100 us, nodes: [a]}
+  F: {run: join, in: [some, lidar], cost: 100 us, nodes: [b], sync: SYNC}
+  W: {run: aggregate, in: F, with: {n: count}, cost: 50 us, window: {time: 80 ms, hop: 40 ms, lateness: 30 ms}}
+outputs:
+  out: {from: W, at: b, deadline: 400 ms}
+"""
+CLUSTER = """
+shimekiri: 1
+nodes:
+  a: {address: "127.0.0.1:7700"}
+  b: {address: "127.0.0.1:7710"}
+links: [{between: [a, b], latency: 2 ms}]
+"""
+
+
+class Drawn:
+    """Both sources for half a second; lidar pauses."""
+
+    def __init__(self, seed: int) -> None:
+        self._seed = seed
+        self.given: list[dict[str, int]] = []
+
+    def begin(self, trial: int) -> Sequence[Admission]:
+        draw, found = Random(self._seed), list[Admission]()
+        for name in ("camera", "lidar"):
+            for at in range(300 * MS, 800 * MS, 5 * MS):
+                if name == "camera" or not 450 * MS < at < 550 * MS:
+                    at_ns = at + draw.randint(0, 4 * MS)
+                    found.append(Admission(at_ns, name, (Offer({"n": at}, draw.randint(0, 20 * MS)),)))
+        return sorted(found, key=lambda each: each.at_ns)
+
+    def offer(self, source: str, seq: int, at_ns: int) -> None:
+        raise AssertionError("never asked")
+
+    def deliver(self, delivery: Delivery) -> None:
+        self.given.append(delivery.payload)
+
+
+def facts(done: Simulation, kind: type[Kind]) -> list[Kind]:
+    return [each for trace in done.traces for each in of(kind, records.unpack_records(trace.records))]
+
+
+TIMED, UNTIMED = ("{on: all, timeout: 10 ms}", "{within: 6 ms, timeout: 30 ms}"), ("all", "{within: 6 ms}")
+
+
+@pytest.mark.parametrize("seed", range(3))
+@pytest.mark.parametrize("sync", [*TIMED, *UNTIMED])
+def test_windows_over_fused_results_are_exact(sync: str, seed: int) -> None:
+    plan, world = planned(QUERY.replace("SYNC", sync), CLUSTER), Drawn(seed)
+    done = simulate(plan, Scenario(seed=seed), world=world)
+    unit = next(task.id for task in plan.tasks["b"] if "F" in task.operators)
+    origins = {(f.source, f.epoch, f.seq): f.origin_lo_ns for f in facts(done, records.Admitted)}
+    fused = [origins[f.source, f.epoch, f.seq] for f in facts(done, records.Ran) if f.unit == unit]
+    assert len(fused) > 20
+    if sync in TIMED:  # else a tuple that nothing follows holds its windows up until they are of no use
+        causes = {f.cause for f in facts(done, records.Window) if f.state == records.WINDOW_ABANDONED}
+        assert causes <= {records.WINDOW_CAUSES.index("stopped")}
+        assert max(window["end_ns"] for window in world.given) > max(fused)
+    assert len(world.given) > 5
+    for window in world.given:
+        within = [origin for origin in fused if window["start_ns"] <= origin < window["end_ns"]]
+        assert window["n"] == len(within), window
