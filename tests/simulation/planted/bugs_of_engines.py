@@ -18,7 +18,7 @@ BUGS = (
     Bug(
         "side_lost", "A side input's value does not arrive.",
         "node_agent/core/engine/engine.py",
-        "            side.put(payload)\n", "",
+        "            side.put(payload, lineage[4])\n", "",
     ),
     Bug(
         "policing_off_by_one", "A source may send one tuple more than its curve allows.",

@@ -92,8 +92,8 @@ BUGS = (
     Bug(
         "resent_and_kept", "What is sent again counts as under way on the connection that ended as well.",
         "node_agent/link/sender.py",
-        "        self._flight.clear()\n        self._flight_bytes = 0\n        self._backoff.failed(at_ns)\n",
-        "        self._flight_bytes = 0\n        self._backoff.failed(at_ns)\n",
+        "        self._flight.clear()\n        self._flight_bytes = self._offset = 0",
+        "        self._flight_bytes = self._offset = 0",
     ),
     Bug(
         "credit_growth_untold", "A sender is not told that it has more credit.",

@@ -71,8 +71,8 @@ BUGS = (
     Bug(
         "links_not_drained", "A plan counts as drained while links still hold tuples of it.",
         "node_agent/runtime/deployments/deployed_plan.py",
-        "        empty = not (self.ready or self.loaded.waiting or self.held)\n",
-        "        empty = not (self.ready or self.loaded.waiting)\n",
+        "        empty = not (self.ready or self.loaded.awaited or self.held)\n",
+        "        empty = not (self.ready or self.loaded.awaited)\n",
     ),
     Bug(
         "drain_untold", "A runtime that begins while a plan drains is not told so.",
