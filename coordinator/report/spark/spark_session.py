@@ -59,7 +59,10 @@ def session(choice: SparkChoice = HERE, records: int = 0) -> Iterator["SparkSess
         try:
             spark = _start(scratch, java, choice, records)
             yield spark
+            gateway = spark.sparkContext._gateway
             spark.stop()
+            if gateway is not None:
+                gateway.shutdown()  # so that nobody asks it to let go of what Python still holds
             _end(others)  # what follows in this process wants its memory
         except Exception as error:
             why = _why(error)  # while there is somebody to ask
