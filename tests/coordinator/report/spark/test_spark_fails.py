@@ -65,6 +65,7 @@ def test_a_job_that_fails_is_one_line_with_its_cause() -> None:
     assert told[0].endswith("--engine python gives the same verdict without it 1")
 
 
+@pytest.mark.soak  # a JVM more
 def test_where_spark_is_killed_a_report_that_did_not_ask_for_it_is_made_in_plain_python(tmp_path: Path) -> None:
     run = play(random_document(2), 2, tuples=20).save(tmp_path / "run")
     assert "Spark failed: its process has ended" in said(IS_KILLED, run)
