@@ -27,8 +27,9 @@ from node_agent.ports import Caller, Returned
 from node_agent.runtime.context import Shared
 from node_agent.runtime.deployments.deployed_plan import COMMITTED, Deployed
 from node_agent.runtime.deployments.lifecycle import Plans
+from node_agent.runtime.large_payloads import LARGE_BYTES
 from node_agent.runtime.links.roles import Context
-from protos.records import REASON_FULL, REASON_MISSED, REASON_RAISED, REASON_UNREADABLE
+from protos.records import REASON_FULL, REASON_MISSED, REASON_RAISED, REASON_TOO_LARGE, REASON_UNREADABLE
 
 MOST_DUE = 16  # ticks of a timer that are made up for
 HANGS_NS = 1_000_000_000  # a call that takes so long is told of
@@ -203,7 +204,10 @@ class PulledSources:
         what = "it ends here" if each.ticks is None else "this tick has no tuple"
         said = f"source {name} raised; {what}\n{text}"
         self.shared.note(f"source_errors.{name}", said, event="source_error", source=name)
-        self._refuse(at_ns, each, planned_ns, planned_ns, REASON_UNREADABLE if unreadable else REASON_RAISED)
+        reason = REASON_UNREADABLE if unreadable else REASON_RAISED
+        if isinstance(error, UnencodableError) and error.code == "too_large":
+            reason = REASON_TOO_LARGE
+        self._refuse(at_ns, each, planned_ns, planned_ns, reason)
 
     # -- admission
 
@@ -212,6 +216,8 @@ class PulledSources:
         counted = source.stream in deployed.counted
         reason = age_refused(source, counted, at_ns, origin_ns, origin_ns, context.promised.get(source.name))
         if not reason and source.on_full == REFUSE and context.backpressure.room <= 0:
+            reason = REASON_FULL
+        if not reason and size >= LARGE_BYTES and not context.backpressure.takes(size):
             reason = REASON_FULL
         if reason:
             self._refuse(at_ns, each, origin_ns, origin_ns, reason)

@@ -160,6 +160,15 @@ def test_a_call_that_hangs_costs_its_ticks_and_holds_up_nothing(capsys: pytest.C
     assert "source in: a call has not returned for 1.0 s" in capsys.readouterr().err
 
 
+@pytest.mark.parametrize(("size", "memory", "reason"), [(2 << 20, 0, "too_large"), (1 << 19, 1 << 18, "full")])
+def test_what_is_larger_than_its_stream_or_the_memory_is_refused(size: int, memory: int, reason: str) -> None:
+    story = Story(gives=lambda tick: "x" * size)
+    story.deploy(replace(plan(core.Pull(10 * MS, run="t.reading"), run="t.note"), memory_bytes=memory))
+    story.until(50 * MS)
+    admitted, refused = story.ends()
+    assert not admitted and set(refused) == {reason} and not story.results
+
+
 def test_what_a_call_raises_costs_its_tick_and_is_said(capsys: pytest.CaptureFixture[str]) -> None:
     def gives(tick: Tick) -> Any:
         odd = {0: None, 1: Aged("old", 30), 2: Aged("never", -1), 3: {1, 2}}
