@@ -9,7 +9,7 @@ import sys
 import time
 from collections import Counter
 from collections.abc import Sequence
-from contextlib import suppress
+from contextlib import ExitStack, suppress
 from dataclasses import asdict
 from pathlib import Path
 from random import SystemRandom
@@ -31,15 +31,16 @@ HASH = hashlib.sha256(WHOLE).hexdigest()
 
 
 def free_ports(count: int) -> list[int]:
-    """Free ports below those that the kernel gives to connections. A port above that is tried while nobody listens
-    there may be given to the one that tries it, or to another test."""
+    """Free ports in a row, below those that the kernel gives to connections. A port above that is tried while nobody
+    listens there may be given to the one that tries it, or to another test."""
     low = int(Path("/proc/sys/net/ipv4/ip_local_port_range").read_text().split()[0])
-    found: list[int] = []
-    while len(found) < count:
-        port = SystemRandom().randrange(min(10_000, low // 2), low)
-        with suppress(OSError), socket.create_server(("127.0.0.1", port)):
-            found += [port] if port not in found else []
-    return found
+    while True:
+        first = SystemRandom().randrange(min(10_000, low // 2), low - count)
+        found = list(range(first, first + count))
+        with suppress(OSError), ExitStack() as taken:
+            for port in found:
+                taken.enter_context(socket.create_server(("127.0.0.1", port)))
+            return found
 
 
 def cut_power(pid: int) -> None:
@@ -176,7 +177,14 @@ def spooled(state: Path) -> list[records.Record]:
     files = SpoolFiles(directory.spool, directory.rings)
     while files.drain():
         pass
-    paths = sorted(directory.spool.glob("*/*.rec"), key=lambda path: (path.parent.stat().st_ctime_ns, path.name))
+    return written(state)
+
+
+def written(state: Path) -> list[records.Record]:
+    """The records that an agent, which may run, has in its spool. Its rings are its own: draining them here as well
+    would count records twice and lose others."""
+    folder = StateDir(state).spool
+    paths = sorted(folder.glob("*/*.rec"), key=lambda path: (path.parent.stat().st_ctime_ns, path.name))
     return [record for path in paths for record in records.unpack_records(segments.records_in(path.read_bytes()))]
 
 

@@ -26,6 +26,7 @@ from coordinator.fleet.local.local_agents import LocalAgentError
 from coordinator.fleet.local.local_cluster import wanted
 from coordinator.spec.cluster import machines
 from tests.coordinator.wording import facts, has
+from tests.node_agent.live import free_ports
 
 ROOT = Path(__file__).parents[3]
 
@@ -51,19 +52,6 @@ def here(monkeypatch: pytest.MonkeyPatch, folder: Path, *words: str) -> Result:
     return CliRunner().invoke(app, ["addresses", *words], catch_exceptions=False)
 
 
-def free_ports(count: int) -> int:
-    """The first of so many in a row that nobody has."""
-    for first in range(23000 + os.getpid() % 5000, 60000, count):
-        try:
-            taken = [socket.create_server(("127.0.0.1", first + each)) for each in range(count)]
-        except OSError:
-            continue
-        for each in taken:
-            each.close()
-        return first
-    raise AssertionError("no free ports")
-
-
 def write_cluster(folder: Path, nodes: str, security: str = "mutual-tls") -> Path:
     path = folder / "cluster.yaml"
     path.write_text(f"shimekiri: 1\nnodes:\n{nodes}\nsecurity: {security}\n")
@@ -74,7 +62,7 @@ def write_cluster(folder: Path, nodes: str, security: str = "mutual-tls") -> Pat
 def street(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Path]:
     """Agents a, with two runtimes, and b, under mutual TLS, on the ports of cluster.yaml."""
     folder: Path = tmp_path_factory.mktemp("street")
-    port = free_ports(6)
+    port = free_ports(6)[0]
     nodes = f'  a: {{address: "127.0.0.1:{port}", cores: 2}}\n  b: {{address: "localhost:{port + 3}"}}'
     write_cluster(folder, nodes)
     with pytest.raises(BadInputError, check=has(("no_identity", ""))):
@@ -132,7 +120,7 @@ def test_another_node_there_is_refused(street: Path, tmp_path: Path, monkeypatch
         "the certificate there is node a's, not node b's; correct the address",
         "the certificate there is node b's, not node a's; correct the address",
     ]
-    write_cluster(tmp_path, f'  a: {{address: "127.0.0.1:{free_ports(1)}"}}', f"mutual-tls\n{certs}")
+    write_cluster(tmp_path, f'  a: {{address: "127.0.0.1:{free_ports(1)[0]}"}}', f"mutual-tls\n{certs}")
     with pytest.raises(AgentsError, check=has(("unreachable", "a"))):
         here(monkeypatch, tmp_path, "cluster.yaml")
 

@@ -30,24 +30,11 @@ QUICK = shutil.which("python3", path="/usr/bin") or sys.executable  # starts fas
 SYSTEMCTL = Path(__file__).with_name("one_root_systemctl.py")
 
 
-def _free_ports() -> int:
-    """A port that is free, as is the next one."""
-    while True:
-        with socket.socket() as one, socket.socket() as other:
-            one.bind(("127.0.0.1", 0))
-            port: int = one.getsockname()[1]
-            try:
-                other.bind(("127.0.0.1", port + 1))
-            except OSError:
-                continue
-            return port
-
-
 class Node:
     """One node, a folder; and the project that installs an agent there."""
 
     def __init__(self, folder: Path, wheel: Path) -> None:
-        self.project, self.root, self.port = folder / "project", folder / "root", _free_ports()
+        self.project, self.root, self.port = folder / "project", folder / "root", free_ports(2)[0]
         self.opt, self.settings = self.root / "opt/shimekiri", self.root / "etc/shimekiri/pi1"
         self.state = self.root / "var/lib/shimekiri/pi1"
         (self.root / "etc/systemd/system").mkdir(parents=True)

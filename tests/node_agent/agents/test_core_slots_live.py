@@ -1,10 +1,8 @@
 """One real agent with two cores: a chain across its places, of which one crashes, hangs or is missing."""
 
-import contextlib
 import json
 import os
 import signal
-import socket
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any
@@ -16,7 +14,7 @@ import pytest
 from node_agent.client.client import Admitted, NotAcceptedError, Sink, Source
 from protos import agent_pb2, agent_pb2_grpc, plan_pb2, records
 from tests.node_agent.agents.test_agent_live import OPERATORS
-from tests.node_agent.live import Agent, alive, kinds, spooled, store_places, until
+from tests.node_agent.live import Agent, alive, free_ports, kinds, spooled, store_places, until
 from tests.sentences import refused
 
 SECOND = 10**9
@@ -135,19 +133,6 @@ def _check_traces(state: Path) -> None:
     assert [(records.CAUSES[each.cause], each.unit) for each in lost] == [("operator_hung", 2)]
 
 
-def _free_ports(count: int) -> int:
-    """The first of so many in a row."""
-    while True:
-        with contextlib.ExitStack() as stack:
-            port: int = stack.enter_context(socket.create_server(("127.0.0.1", 0))).getsockname()[1]
-            try:
-                for each in range(port + 1, port + count):
-                    stack.enter_context(socket.create_server(("127.0.0.1", each)))
-            except (OSError, OverflowError):
-                continue
-            return port
-
-
 def test_every_place_resumes_its_part_whatever_the_ports_and_without_enough_cores_none_does(
     tmp_path: Path, options: tuple[str, ...]
 ) -> None:
@@ -156,7 +141,7 @@ def test_every_place_resumes_its_part_whatever_the_ports_and_without_enough_core
             Source(alone.data, "in")
         assert alone.stop() == 0
         assert "it needs place a.1, and this agent has --cores 1; start it with --cores 2" in alone.log.read_text()
-    port = _free_ports(3)
+    port = free_ports(3)[0]
     with Agent(tmp_path / "s", "--cores", "3", "--data", f"127.0.0.1:{port}", *options) as agent:
         assert [each["data"] for each in agent.ready["cores"]] == [port, port + 1, port + 2]
         with Source(agent.place("a"), "in") as source, Sink(agent.place("a.1"), "far") as far:

@@ -19,7 +19,7 @@ from google.protobuf.json_format import MessageToDict, ParseDict
 from node_agent.client.client import Admitted, Sink, Source
 from node_agent.client.connection import AgentError
 from protos import agent_pb2, agent_pb2_grpc, plan_pb2, records
-from tests.node_agent.live import Agent, spooled, store, until, with_identities
+from tests.node_agent.live import Agent, free_ports, spooled, store, until, with_identities
 
 SECOND, MS = 10**9, 10**6
 LENGTH, HOP, LATENESS = 100 * MS, 50 * MS, 5 * MS
@@ -293,8 +293,7 @@ def _two(
 ) -> Iterator[Two]:
     """Both with the first plan, and b's address known to a as the cable's; clocks: a name, so that each has its own."""
     options = {name: (*_options(folder), *(("--clock-domain", clocks + name) if clocks else ())) for name in "ab"}
-    with socket.create_server(("127.0.0.1", 0)) as server:
-        at_b = f"127.0.0.1:{server.getsockname()[1]}"
+    at_b = f"127.0.0.1:{free_ports(1)[0]}"
     cable = Cable(at_b)
     routes = ((0, "a", "127.0.0.1:1"), (1, "b", cable.address))
     for name, plan in (plans or _plans(1, deadline_ns)).items():

@@ -34,7 +34,7 @@ from protos import agent_pb2
 from protos.plan_document import Plan
 from protos.segments import records_in
 from tests.coordinator.wording import has, named
-from tests.node_agent.live import cut_power
+from tests.node_agent.live import cut_power, free_ports
 from tests.whole_plans import hashed
 
 pytestmark = pytest.mark.long
@@ -65,19 +65,6 @@ def wait_for(condition: Callable[[], Any], seconds: float = 60) -> Any:
         assert time.monotonic() < end, "it never came"
         time.sleep(0.02)
     return value
-
-
-def free_ports() -> int:
-    """A port whose successor is free as well."""
-    while True:
-        with socket.socket() as one, socket.socket() as two:
-            one.bind(("127.0.0.1", 0))
-            port = int(one.getsockname()[1])
-            try:
-                two.bind(("127.0.0.1", port + 1))
-            except OSError:
-                continue
-            return port
 
 
 class Street:
@@ -410,9 +397,7 @@ def agents_of(folder: Path) -> list[psutil.Process]:
 
 
 def test_a_port_that_is_taken_is_said_and_nothing_stays_behind(tmp_path: Path) -> None:
-    first, second = free_ports(), 0
-    while abs((second := free_ports()) - first) < 2:
-        pass
+    first, second = free_ports(4)[::2]
     (tmp_path / "cluster.yaml").write_text(CLUSTER % (first, second))
     with socket.socket() as taken:
         taken.bind(("127.0.0.1", second))
