@@ -21,6 +21,7 @@ import yaml  # type: ignore[import-untyped]
 
 from coordinator.nodes import __main__ as nodes
 from coordinator.nodes import answers
+from tests.node_agent.live import free_ports
 
 pytestmark = pytest.mark.long
 
