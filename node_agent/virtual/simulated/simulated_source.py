@@ -23,6 +23,7 @@ class Fate(Enum):
     UNKNOWN = "unknown"
     ADMITTED = "admitted"
     REFUSED = "refused"
+    UNANSWERED = "unanswered"  # its node had taken it over, and lost power before it told what became of it
 
 
 class Fed(NamedTuple):
@@ -53,6 +54,7 @@ class SimulatedSource:
         self.offered_ns: list[int] = []
         self._numbers: list[int] = []  # by link_seq, from 1 on
         self._known = 0  # outcomes are known up to this link_seq
+        self._taken = 0  # a node has said that it took over what is up to this link_seq
         self._sender = Sender(self, stall_ns=3 * SECOND_NS)
         self._full = False  # the next tuple has no room yet
         self._network = SimulatedNetwork(host, clock.now_ns, self._wait_until)
@@ -167,6 +169,7 @@ class SimulatedSource:
 
     def _on_frame(self, at_ns: int, frame: frames.Frame) -> None:
         if isinstance(frame, frames.Hello):
+            self._expect_no_answer(frame.resume_after)
             self._sender.on_connected(at_ns, frame.boot, frame.resume_after, frame.credit_bytes, asks=True)
         elif isinstance(frame, frames.Ack):
             for answer in frame.admitted:
@@ -180,6 +183,13 @@ class SimulatedSource:
         elif isinstance(frame, frames.Probe) and not (frame.t1_ns or frame.t2_ns):
             self._sender.heard(at_ns)
             self._write(frames.encode_probe(frame._replace(t1_ns=at_ns, t2_ns=at_ns)))
+
+    def _expect_no_answer(self, resume_after: int) -> None:
+        """A node says what it has. What it had once and lost is not sent again, since it may have run."""
+        for link_seq in range(resume_after + 1, self._taken + 1):
+            if self.fed[self._numbers[link_seq - 1]].fate is Fate.UNKNOWN:
+                self._settle(link_seq, Fate.UNANSWERED)
+        self._taken = max(self._taken, resume_after)
 
     def _settle(self, link_seq: int, fate: Fate, epoch: int = 0, seq: int = 0, why: str = "") -> None:
         number = self._numbers[link_seq - 1]

@@ -20,6 +20,7 @@ from tests.simulation.agents.sometimes import RECOVERIES, missing, seen
 from tests.simulation.agents.stories import read
 from tests.simulation.agents.trace_rules import check_admitted, check_rules
 from tests.simulation.faults import draws
+from tests.simulation.faults.checker import unexplained
 from tests.simulation.faults.fault import Fault
 
 DEPLOY_NS = SECOND
@@ -164,6 +165,7 @@ def _run(outcome: Outcome, drawn: Drawn, folder: Path) -> None:
     for machine in line.machines.values():
         outcome.counts.update({f"log {event}": count for event, count in machine.counts.items()})
         outcome.fired.update({f"disk_{name}": count for name, count in machine.disk.fired.items()})
+    outcome.problems = [*outcome.problems, *unexplained(outcome.counts, outcome.fired)]
     outcome.lines = [each for machine in line.machines.values() for each in machine.lines]
     outcome.digest = _digest(folder)
 

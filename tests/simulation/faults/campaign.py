@@ -13,7 +13,7 @@ from typing import NamedTuple, Protocol
 from node_agent.core import plan as core
 from protos.records import STATE_ENDED
 from tests.simulation.faults import draws
-from tests.simulation.faults.checker import check
+from tests.simulation.faults.checker import check, unexplained
 from tests.simulation.faults.fault import Fault
 from tests.simulation.faults.faults import END_NS, KINDS, ROOM, SHARES, fed
 from tests.simulation.faults.faulty_line import MS, SECOND, FaultyLine, Load
@@ -95,6 +95,7 @@ def play(outcome: Outcome, drawn: Drawn) -> Outcome:
         _stop(line)
         verdicts = check(line, HEALED_NS)
         outcome.problems, outcome.counts = [*line.problems, *pauses.problems, *verdicts.problems], verdicts.counts
+        outcome.problems += unexplained(outcome.counts, outcome.fired)
     except Exception:
         outcome.problems = [traceback.format_exc()]
     outcome.simulated_ns = line.time.now_ns

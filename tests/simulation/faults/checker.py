@@ -183,6 +183,14 @@ def _admitted(line: FaultyLine, found: Verdicts) -> dict[Key, int]:
     return numbers
 
 
+def unexplained(counts: Counter[str], fired: Counter[str]) -> list[str]:
+    """A node loses what it said it had only with its power."""
+    powerless = any("power_cut" in kind and count for kind, count in fired.items())
+    if powerless or not counts["tuples unanswered"]:
+        return []
+    return [f"{counts['tuples unanswered']} tuples were taken over, and never answered, without a power cut"]
+
+
 def _output(seen: Seen) -> str:
     if seen.output_node == "b":
         return "mid"
