@@ -94,13 +94,13 @@ class PeerClock:
         self._due_ns = at_ns + (FIRST_EVERY_NS if self._left else EVERY_NS)
         return self._asked
 
-    def on_answer(self, at_ns: int, probe_id: int, t1_ns: int, t2_ns: int) -> Offset | None:
+    def on_answer(self, at_ns: int, question: Question, t1_ns: int, t2_ns: int) -> Offset | None:
         """A probe came back. The new interval (write it down as CLOCK), or None where it answers nothing asked.
 
-        t0 is taken from memory, never from the answer.
+        question: as the answer repeats it. An answer to another connection's question, sent again, has another t0.
         """
         asked = self._asked
-        if asked is None or asked.id != probe_id or t2_ns < t1_ns or at_ns < asked.t0_ns:
+        if asked is None or asked != question or t2_ns < t1_ns or at_ns < asked.t0_ns:
             return None
         self._asked = None
         rtt_ns = (at_ns - asked.t0_ns) - (t2_ns - t1_ns)

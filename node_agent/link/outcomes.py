@@ -19,6 +19,7 @@ class OutcomeLog:
         self._new: list[Outcome] = []
         self._promised = 0  # of the new ones, how many admissions a next incarnation would know
         self._recalled: set[int] = set()  # of an earlier one, what the source may send again
+        self._forgotten = 0  # up to this link_seq nobody here knows what became of a tuple
 
     def __len__(self) -> int:
         """Outcomes that are remembered or not told yet."""
@@ -49,14 +50,18 @@ class OutcomeLog:
         """Whether `take` would give a refusal."""
         return any(why is not None for _, _, _, why in self._new)
 
-    def recall(self, outcomes: Iterable[Outcome]) -> None:
-        """Outcomes that an earlier incarnation of the admitting side had and may not have told."""
+    def recall(self, outcomes: Iterable[Outcome], forgotten: bool = False) -> None:
+        """Outcomes that an earlier incarnation of the admitting side had and may not have told. forgotten: it had
+        others before these, so no tuple from before the first of them is taken: it may have been admitted."""
         self._sent.extend(outcomes)
         self._recalled.update(outcome[0] for outcome in self._sent)
+        if forgotten and self._recalled:
+            self._forgotten = min(self._recalled) - 1
 
     def resume_after(self, known: int) -> int:
         """Up to which link_seq nothing is missing for a source that knows the outcomes up to `known`: it has to send
         what follows again, since a refusal may not have been told."""
+        known = max(known, self._forgotten)
         while known + 1 in self._recalled:
             known += 1
         return known

@@ -4,7 +4,8 @@ from collections import Counter, OrderedDict
 from collections.abc import Iterable, Iterator
 
 from node_agent.host.log import WARNING
-from node_agent.host.trace_ring import Inherited, TakenOver, peer_key
+from node_agent.host.trace_ring import MOST_TAKEN_OVER, Inherited, TakenOver, peer_key
+from node_agent.link.clock_offset import Question
 from node_agent.link.fence import AWAY_NS
 from node_agent.link.limits import LinkError
 from node_agent.link.outcomes import Outcome, OutcomeLog
@@ -35,8 +36,11 @@ class Acceptor:
         self.context, self._security = context, security
         self._ring = context.shared.facts.ring
         self._promised: dict[tuple[int, int], list[Outcome]] = {}
+        remembered = 0
         for epoch, (peer, boot, link_seq, seq) in taken_over:
             self._promised.setdefault((peer, boot), []).append((link_seq, epoch, seq, None))
+            remembered += 1
+        self._forgotten = remembered >= MOST_TAKEN_OVER  # what was promised before these
         self._listener = listener
         self._inbox = Inbox()
         self._outcome_logs: OrderedDict[tuple[str, int], OutcomeLog] = OrderedDict()
@@ -116,7 +120,7 @@ class Acceptor:
         outcome_log = self._outcome_logs.get((hello.peer, hello.boot))
         if outcome_log is None:
             outcome_log = OutcomeLog()
-            outcome_log.recall(promised)
+            outcome_log.recall(promised, self._forgotten)
         self._keep(hello.peer, hello.boot, outcome_log)
         return SourceRole(self.context, accepted.connection, hello, receiver, outcome_log)
 
@@ -303,7 +307,7 @@ class Accepted:
         if not (probe.t1_ns or probe.t2_ns):
             self.connection.write(frames.encode_probe(probe._replace(t1_ns=at_ns, t2_ns=at_ns)))
             return
-        offset = role.clock.on_answer(at_ns, probe.id, probe.t1_ns, probe.t2_ns)
+        offset = role.clock.on_answer(at_ns, Question(probe.id, probe.t0_ns), probe.t1_ns, probe.t2_ns)
         if offset is not None:
             if isinstance(role, NodeRole):
                 write_clock(self.acceptor.context, role.node, at_ns, offset)

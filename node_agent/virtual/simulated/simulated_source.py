@@ -23,7 +23,7 @@ class Fate(Enum):
     UNKNOWN = "unknown"
     ADMITTED = "admitted"
     REFUSED = "refused"
-    UNANSWERED = "unanswered"  # its node had taken it over, and lost power before it told what became of it
+    UNANSWERED = "unanswered"  # its node had taken it over, and does not know any more what became of it
 
 
 class Fed(NamedTuple):
@@ -55,6 +55,7 @@ class SimulatedSource:
         self._numbers: list[int] = []  # by link_seq, from 1 on
         self._known = 0  # outcomes are known up to this link_seq
         self._taken = 0  # a node has said that it took over what is up to this link_seq
+        self._acknowledged = 0  # as it has said since
         self._sender = Sender(self, stall_ns=3 * SECOND_NS)
         self._full = False  # the next tuple has no room yet
         self._network = SimulatedNetwork(host, clock.now_ns, self._wait_until)
@@ -169,11 +170,14 @@ class SimulatedSource:
 
     def _on_frame(self, at_ns: int, frame: frames.Frame) -> None:
         if isinstance(frame, frames.Hello):
-            self._expect_no_answer(frame.resume_after)
+            self._expect_no_answer(frame.resume_after, self._taken)
+            self._taken = max(self._taken, frame.resume_after)
             self._sender.on_connected(at_ns, frame.boot, frame.resume_after, frame.credit_bytes, asks=True)
         elif isinstance(frame, frames.Ack):
             for answer in frame.admitted:
                 self._settle(answer.link_seq, Fate.ADMITTED, answer.epoch, answer.seq)
+            self._expect_no_answer(self._acknowledged, frame.upto)
+            self._acknowledged = max(self._acknowledged, frame.upto)
             self._sender.on_ack(at_ns, frame.upto, frame.credit_bytes)
         elif isinstance(frame, frames.Refused):
             if frame.link_seq:
@@ -184,12 +188,12 @@ class SimulatedSource:
             self._sender.heard(at_ns)
             self._write(frames.encode_probe(frame._replace(t1_ns=at_ns, t2_ns=at_ns)))
 
-    def _expect_no_answer(self, resume_after: int) -> None:
-        """A node says what it has. What it had once and lost is not sent again, since it may have run."""
-        for link_seq in range(resume_after + 1, self._taken + 1):
+    def _expect_no_answer(self, after: int, upto: int) -> None:
+        """What a node had taken over and has lost is not sent again, since it may have run; nor is what it has
+        acknowledged and does not answer."""
+        for link_seq in range(after + 1, upto + 1):
             if self.fed[self._numbers[link_seq - 1]].fate is Fate.UNKNOWN:
                 self._settle(link_seq, Fate.UNANSWERED)
-        self._taken = max(self._taken, resume_after)
 
     def _settle(self, link_seq: int, fate: Fate, epoch: int = 0, seq: int = 0, why: str = "") -> None:
         number = self._numbers[link_seq - 1]

@@ -23,7 +23,7 @@ from node_agent.client.client import (
 )
 from node_agent.client.connection import parse_address
 from node_agent.host.clock import clock_domain, new_boot, now_ns
-from node_agent.link.clock_offset import PeerClock
+from node_agent.link.clock_offset import PeerClock, Question
 from node_agent.link.limits import LinkError
 from node_agent.link.outcomes import OutcomeLog
 from node_agent.link.receiver import Arrived, Inbox, Receiver
@@ -131,7 +131,8 @@ class Agent:
                 return
             for frame in reader.feed(data):
                 if isinstance(frame, frames.Probe):
-                    clock.on_answer(now_ns() + self.offset_ns, frame.id, frame.t1_ns, frame.t2_ns)
+                    question = Question(frame.id, frame.t0_ns)
+                    clock.on_answer(now_ns() + self.offset_ns, question, frame.t1_ns, frame.t2_ns)
                 elif isinstance(frame, frames.Batch) and not self.mute:
                     with self.lock:
                         self.admit(clock, receiver, answers, frame)

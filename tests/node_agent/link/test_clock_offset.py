@@ -5,7 +5,7 @@ from fractions import Fraction
 from hypothesis import example, given, settings
 from hypothesis import strategies as st
 
-from node_agent.link.clock_offset import FAR_NS, PeerClock
+from node_agent.link.clock_offset import FAR_NS, PeerClock, Question
 from tests.sampling import examples
 from tests.sentences import Wording
 
@@ -65,7 +65,7 @@ def test_the_interval_holds_the_true_instant(
         t2 = world.peers
         world.pass_(back, local_ppm, peer_ppm)
         if question is not None:
-            assert clock.on_answer(world.now, question.id, t1, t2) is not None
+            assert clock.on_answer(world.now, question, t1, t2) is not None
         sent = world.peers
         seen.append((world.now, world.peers))
         world.pass_(batch_delay, local_ppm, peer_ppm)
@@ -82,7 +82,7 @@ def answered(clock: PeerClock, at: int, offset: int, delay: int = 1_000_000) -> 
     question = clock.ask(at)
     assert question is not None
     back = at + 2 * delay
-    assert clock.on_answer(back, question.id, at + delay - offset, at + delay - offset) is not None
+    assert clock.on_answer(back, question, at + delay - offset, at + delay - offset) is not None
     return back
 
 
@@ -110,7 +110,7 @@ def test_probes_are_frequent_at_first_and_then_every_second() -> None:
         asked.append(at)
         question = clock.ask(at)
         assert question is not None and clock.ask(at) is None
-        clock.on_answer(at + 2, question.id, at + 1, at + 1)
+        clock.on_answer(at + 2, question, at + 1, at + 1)
     assert asked[1] - asked[0] == 20_000_000 and asked[-1] - asked[-2] == 1_000_000_000
 
 
@@ -118,10 +118,10 @@ def test_an_answer_is_waited_for_a_second() -> None:
     clock = PeerClock("a", 100, "b", 100)
     first = clock.ask(0)
     assert first is not None and clock.ask(999_999_999) is None
-    assert clock.on_answer(999_999_999, first.id, 5, 5) is not None, "a round trip longer than the first pauses"
+    assert clock.on_answer(999_999_999, first, 5, 5) is not None, "a round trip longer than the first pauses"
     second = clock.ask(2_000_000_000)
     assert second is not None and clock.ask(3_000_000_000) is not None
-    assert clock.on_answer(3_000_000_001, second.id, 5, 5) is None, "given up"
+    assert clock.on_answer(3_000_000_001, second, 5, 5) is None, "given up"
 
 
 def test_a_new_connection_keeps_what_is_known_and_asks_at_once() -> None:
@@ -192,12 +192,13 @@ def test_batches_narrow_the_interval_from_above() -> None:
 
 def test_answers_to_nothing_are_ignored() -> None:
     clock = PeerClock("a", 100, "b", 100)
-    assert clock.on_answer(10, 1, 5, 5) is None
+    assert clock.on_answer(10, Question(1, 10), 5, 5) is None
     question = clock.ask(20)
     assert question is not None
-    assert clock.on_answer(30, question.id + 1, 5, 5) is None
-    assert clock.on_answer(30, question.id, 6, 5) is None, "answered before it arrived"
-    assert clock.on_answer(30, question.id, 5, 900) is None, "held for longer than the round trip"
+    assert clock.on_answer(30, question._replace(id=question.id + 1), 5, 5) is None
+    assert clock.on_answer(30, question._replace(t0_ns=9), 5, 5) is None, "an answer to an earlier connection, again"
+    assert clock.on_answer(30, question, 6, 5) is None, "answered before it arrived"
+    assert clock.on_answer(30, question, 5, 900) is None, "held for longer than the round trip"
     assert not clock.known
 
 

@@ -51,3 +51,12 @@ def test_a_refusal_that_an_earlier_incarnation_may_not_have_told_is_decided_anew
     answers.on_hello(4)
     assert answers.promised
     assert [outcome[0] for outcome in answers.take()] == [5, 7]
+
+
+def test_what_an_earlier_incarnation_may_have_admitted_and_forgotten_is_not_admitted_again() -> None:
+    answers = OutcomeLog()
+    answers.recall([(4, 5, 100, None), (5, 5, 101, None), (7, 5, 102, None)], forgotten=True)
+    assert [answers.resume_after(known) for known in (0, 2, 3, 5, 6)] == [5, 5, 5, 5, 7]
+    none_of_it = OutcomeLog()
+    none_of_it.recall([], forgotten=True)
+    assert none_of_it.resume_after(2) == 2
