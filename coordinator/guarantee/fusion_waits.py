@@ -88,7 +88,7 @@ class _Waits:
         if sync.within_ns is None:
             why = f"nothing says how soon the inputs of {name} come again"
         else:
-            ageless = next(one for flow in self.inputs for one in flow.late if not self._max_age_ns(one))
+            ageless = next(one for flow in self.inputs for one in flow.late if self._age_ns(one) is None)
             why = f"{ageless} has tuples of any age, so nothing says how long the others wait for it at {name}"
         return f"{why}: give its 'sync:' a 'timeout:'"
 
@@ -143,9 +143,13 @@ class _Waits:
             found.append(source.gap_ns + drain_ns + late.most_ns - late.least_ns)
         return min(found, default=None)
 
-    def _max_age_ns(self, name: str) -> int:
-        """Of a source; 0: of any age, as windows are."""
-        return self.system.sources[name].max_age_ns if name in self.system.sources else 0
+    def _age_ns(self, name: str) -> int | None:
+        """How old what a source admits may be; None: of any age, as windows are."""
+        source = self.system.sources.get(name)
+        drain_ns = 0 if source is None else self.delays.drains.get(source.node, 0)
+        if source is not None and source.timer and not 0 < source.max_age_ns < drain_ns:
+            return drain_ns
+        return None if source is None else source.max_age_ns or None
 
     def reached_ns(self, port: int) -> int | None:
         """Of a tuple whose set is within the tolerance: how long after its admission the youngest of the set is here.
@@ -155,8 +159,8 @@ class _Waits:
         found = []
         for other in self._others(port):
             for name, late in self.inputs[other].late.items():
-                age_ns = self._max_age_ns(name)
-                if not age_ns:
+                age_ns = self._age_ns(name)
+                if age_ns is None:
                     return None
                 found.append(age_ns + late.most_ns + self._apart_ns(other, name))
         apart_ns = max((self._apart_ns(port, name) for name in self.inputs[port].late), default=0)

@@ -6,7 +6,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass, replace
 from typing import Literal
 
-from coordinator.guarantee import bounds, policing, system
+from coordinator.guarantee import admission_ages, bounds, policing, system
 from coordinator.guarantee.analysis import Analysis, analyse
 from coordinator.model.allocation import Allocation
 from coordinator.model.flows import mean_selectivity
@@ -50,11 +50,12 @@ def build(
     model: Literal["sound", "paper", "sqpr"] = "paper",
     paper: PaperChoice | None = None,
     incumbent: Incumbent | None = None,
+    quick: bool = False,
 ) -> Plan:
     """The whole plan, with its hash. `solver`: its gap and sub-deadlines are those of the allocation; `held`: operators
     that the caller held to a node; `charges`: what the bounds charge for the runtime; `paper`: what the `paper` model
-    would have chosen, where another was used; `incumbent`: what runs already and stays as it is. Raises BadInputError
-    where a node's queues could not hold one payload."""
+    would have chosen, where another was used; `incumbent`: what runs already and stays as it is; `quick`: without ages
+    that sources might declare. Raises BadInputError where a node's queues could not hold one payload."""
     query, cluster = layout.query, layout.cluster
     payload_checks.check_memory(query, cluster, layout.place)
     named: Literal["sound", "paper", "sqpr"] = model if allocator == "deadline" else "sqpr"
@@ -62,7 +63,8 @@ def build(
     nodes, analysed = found.laid.nodes, found.document
     if named == "sound":  # a guarantee that a source could break would be none
         nodes, policed = policing.enforced(found.laid, found.analysis)
-        analysed = replace(analysed, policing=policed)
+        ages = None if quick else admission_ages.proposed(found.analysis)
+        analysed = replace(analysed, policing=policed, ages=ages)
     return Plan(
         shimekiri=VERSION,
         query=query.name,
@@ -82,7 +84,7 @@ def build(
         graph=found.laid.graph,
         cluster=found.laid.cluster,
         nodes=nodes,
-        costs={one.name: one.cost_from for one in query.operators if one.cost_from} or None,
+        costs={one.name: one.cost_from for one in (*query.operators, *query.sources) if one.cost_from} or None,
         paper=paper,
         kept=incumbent.document() if incumbent is not None else None,
         guarantee=found.guarantee,

@@ -182,6 +182,8 @@ class PulledSources:
     def _returned(self, each: PulledSource, returned: Returned) -> None:
         """A call has ended."""
         at_ns, error, made = self.shared.now_ns(), returned.error, returned.value
+        if error is None and returned.elapsed_ns:
+            each.deployed.calls[each.source.id].add(returned.cpu_ns, returned.elapsed_ns)
         planned_ns = returned.at_ns if each.ticks is None else each.tick.planned_ns
         if error is not None:
             self._failed(at_ns, each, planned_ns, error)
@@ -214,6 +216,7 @@ class PulledSources:
     def _offer(self, at_ns: int, each: PulledSource, origin_ns: int, payload: object, size: int) -> None:
         source, context, deployed = each.source, self.context, each.deployed
         counted = source.stream in deployed.counted
+        deployed.ages[source.id].add(at_ns, origin_ns)
         reason = age_refused(source, counted, at_ns, origin_ns, origin_ns, context.promised.get(source.name))
         if not reason and source.on_full == REFUSE and context.backpressure.room <= 0:
             reason = REASON_FULL

@@ -337,6 +337,7 @@ class SourceRole:
         if arrived.absent or deployed.codecs[source.stream].name != self.codec.name:
             return REASON_OTHER_CODEC, f"the source now takes {deployed.codecs[source.stream].name}: connect again"
         counted = source.stream in deployed.counted
+        deployed.ages[source.id].add(at_ns, lo_ns)
         reason = age_refused(source, counted, at_ns, lo_ns, hi_ns, self.context.promised.get(source.name))
         if reason == REASON_FUTURE:
             return reason, "its origin lies in the future"
