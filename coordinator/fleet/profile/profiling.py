@@ -1,4 +1,4 @@
-"""Measured costs of a running plan's operators, and of the calls that make its sources' tuples: figures by name and node.
+"""Measured costs of a running plan's operators, and of calls that make its sources' tuples: figures by name and node.
 
 Agents count calls in buckets; a quantile is the upper end of its bucket, so it is never too small, and at most a
 sixteenth too large. Two profiles subtract: what is left is what was measured between them.
@@ -50,6 +50,7 @@ class Profiled:
 
 
 Counts = Mapping[tuple[str, str], agent_pb2.OperatorCost]  # by operator, as costs.yaml calls it, and node
+ThenAndNow = tuple[agent_pb2.OperatorCost, agent_pb2.OperatorCost]
 
 
 def counts(plan: Plan, replies: Mapping[str, agent_pb2.ProfileReply]) -> Counts:
@@ -79,7 +80,7 @@ def since(before: Counts, after: Counts) -> dict[tuple[str, str], Profiled]:
     return {key: _figures(then, now) for key, (then, now) in both(before, after).items()}
 
 
-def both(before: Counts, after: Counts) -> dict[tuple[str, str], tuple[agent_pb2.OperatorCost, agent_pb2.OperatorCost]]:
+def both(before: Counts, after: Counts) -> dict[tuple[str, str], ThenAndNow]:
     """What was there before, nothing where an agent has begun again, and what is there now. Without what was not run."""
     found = {}
     for key, now in after.items():

@@ -64,8 +64,8 @@ def since(before: Counts, after: Counts) -> dict[str, SeenAges]:
     for (name, _), (then, now) in both(before, after).items():
         seen = buckets(then, now)
         worst_ns = min(now.worst_ns, max(seen, default=now.worst_ns))
-        quantiles = [min(worst_ns, quantile_ns(seen, hundredth)) for hundredth in (50, P999)]
-        found[name] = SeenAges(now.tuples - then.tuples, *quantiles, worst_ns)
+        p50_ns, p999_ns = (min(worst_ns, quantile_ns(seen, hundredth)) for hundredth in (50, P999))
+        found[name] = SeenAges(now.tuples - then.tuples, p50_ns, p999_ns, worst_ns)
     return found
 
 

@@ -1,4 +1,4 @@
-"""The shape of costs.yaml: what operators, and sources that nodes call, were measured to cost, by query, name and node."""
+"""The shape of costs.yaml: what operators, and sources that nodes call, were measured to cost, by query and node."""
 
 from __future__ import annotations
 
