@@ -59,12 +59,11 @@ def build(
     query, cluster = layout.query, layout.cluster
     payload_checks.check_memory(query, cluster, layout.place)
     named: Literal["sound", "paper", "sqpr"] = model if allocator == "deadline" else "sqpr"
-    found = _promised(layout, charges)
+    found = _promised(layout, charges, named == "sound" and not quick)
     nodes, analysed = found.laid.nodes, found.document
     if named == "sound":  # a guarantee that a source could break would be none
         nodes, policed = policing.enforced(found.laid, found.analysis)
-        ages = None if quick else admission_ages.proposed(found.analysis)
-        analysed = replace(analysed, policing=policed, ages=ages)
+        analysed = replace(analysed, policing=policed, ages=found.ages)
     return Plan(
         shimekiri=VERSION,
         query=query.name,
@@ -96,18 +95,24 @@ def build(
 
 @dataclass(frozen=True)
 class _Promised:
-    """A layout with its guarantee. `policy_why`: why nodes that name no policy run none with bounds, or nothing."""
+    """A layout with its guarantee. `policy_why`: why nodes that name no policy run none with bounds, or nothing;
+    `ages`: with which more would be guaranteed."""
 
     laid: Laid
     analysis: Analysis
     guarantee: Mapping[str, Claim]
     document: plan_document.Analysis
     policy_why: str = ""
+    ages: plan_document.ProposedAges | None = None
 
 
-def _promised(layout: Layout, charges: RuntimeOverhead) -> _Promised:
-    """Under edf on nodes that name no policy; where that guarantees nothing, under the best of the others."""
+def _promised(layout: Layout, charges: RuntimeOverhead, proposing: bool) -> _Promised:
+    """Under edf on nodes that name no policy; where that guarantees nothing, under the best of the others. `proposing`:
+    also ages, which are reason enough for edf."""
     found = _analysed(layout, charges)
+    ages = admission_ages.proposed(found.analysis) if proposing else None
+    if ages is not None:
+        return replace(found, ages=ages)
     free = [node.name for node in layout.cluster.nodes.values() if node.policy is None and layout.tasks[node.name]]
     if not free or any(_any_promise(claim) for claim in found.guarantee.values()):
         return found

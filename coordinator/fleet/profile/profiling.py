@@ -81,7 +81,7 @@ def since(before: Counts, after: Counts) -> dict[tuple[str, str], Profiled]:
 
 
 def both(before: Counts, after: Counts) -> dict[tuple[str, str], ThenAndNow]:
-    """What was there before, nothing where an agent has begun again, and what is there now. Without what was not run."""
+    """What was there before, nothing where an agent has begun again, and what is now. Without what was not run."""
     found = {}
     for key, now in after.items():
         then = before.get(key)

@@ -36,7 +36,7 @@ class Deployed:
     engine_slot: EngineSlot
     loaded: CompiledPlan
     codecs: dict[int, Codec]  # by stream
-    costs: list[Cost | Ages]
+    costs: list[Cost]
     base: "Deployed | None" = None  # the plan that was committed when this one was loaded
     inherits: Pairs = ()  # operators of this one and of `base` that have one instance
     state: int = PREPARED
@@ -56,6 +56,11 @@ class Deployed:
         """Which of two committed plans is later, as control has it (`deployment.py`)."""
         latest = max(self.plan.epoch, self.again)
         return latest, self.plan.epoch == latest
+
+    @property
+    def measured(self) -> list[Cost | Ages]:
+        """All that a profile tells of."""
+        return [*self.costs, *self.calls.values(), *self.ages.values()]
 
     @property
     def ready(self) -> int:

@@ -131,8 +131,8 @@ class Plans:
         self.meter.costs.update(costs)
         ages = {one.id: Ages(one.id, one.name) for one in plan.sources if not one.window}
         calls = {one.id: Cost(one.id, one.name, of=CALL) for one in plan.sources if one.id in code.pulls}
-        measured: list[Cost | Ages] = [*costs.values(), *calls.values(), *ages.values()]
-        deployed = Deployed(plan_hash, plan, engine_slot, loaded, code.codecs, measured, calls=calls, ages=ages)
+        costed = list(costs.values())
+        deployed = Deployed(plan_hash, plan, engine_slot, loaded, code.codecs, costed, calls=calls, ages=ages)
         deployed.counted = frozenset(stream.id for stream in plan.streams if stream.counted)
         deployed.feeders = feeders(plan)
         deployed.pulls = code.pulls
