@@ -24,6 +24,7 @@ from node_agent.operators.hop import UnencodableError
 from node_agent.operators.source_call import EndedError, Made, SourceCall
 from node_agent.operators.source_functions import Tick
 from node_agent.ports import Caller, Returned
+from node_agent.problems import ProblemError
 from node_agent.runtime.context import Shared
 from node_agent.runtime.deployments.deployed_plan import COMMITTED, Deployed
 from node_agent.runtime.deployments.lifecycle import Plans
@@ -202,7 +203,8 @@ class PulledSources:
             return
         self._on_failed(name, error)
         unreadable = isinstance(error, UnencodableError)
-        text = str(error) if unreadable else "".join(traceback.format_exception(error, limit=-8)).rstrip()
+        ours = isinstance(error, ProblemError)  # it says what to do, and where it was raised is no news
+        text = str(error) if ours else "".join(traceback.format_exception(error, limit=-8)).rstrip()
         what = "it ends here" if each.ticks is None else "this tick has no tuple"
         said = f"source {name} raised; {what}\n{text}"
         self.shared.note(f"source_errors.{name}", said, event="source_error", source=name)
