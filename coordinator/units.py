@@ -75,6 +75,14 @@ def show_ns(value_ns: int | Fraction) -> str:
     return f"{float(value_ns):g} ns"
 
 
+def step_of(quantity: int) -> int:
+    """A round step of about a thousandth of a quantity: 300 ms in steps of 0.1 ms, 3 s in steps of 1 ms."""
+    step = 1
+    while step * 10_000 <= quantity:
+        step *= 10
+    return step
+
+
 def exact(ns: int) -> str:
     """A duration as a file has it, to the nanosecond: `31.21 ms`."""
     for unit, scale in (("s", 10**9), ("ms", 10**6), ("us", 10**3)):

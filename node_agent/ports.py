@@ -114,11 +114,14 @@ class Network(Protocol):
 
 
 class Returned(NamedTuple):
-    """The end of a call: when, on the node's clock, and what it gave or raised."""
+    """The end of a call: when, on the node's clock, what it gave or raised, and how long it took: CPU time and time
+    that went by; 0: nobody measures it."""
 
     at_ns: int
     value: object
     error: BaseException | None
+    cpu_ns: int = 0
+    elapsed_ns: int = 0
 
 
 class Caller(Protocol):

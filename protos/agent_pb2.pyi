@@ -15,11 +15,20 @@ class PlanState(int, metaclass=_enum_type_wrapper.EnumTypeWrapper):
     COMMITTED: _ClassVar[PlanState]
     DRAINING: _ClassVar[PlanState]
     ENDED: _ClassVar[PlanState]
+
+class Measured(int, metaclass=_enum_type_wrapper.EnumTypeWrapper):
+    __slots__ = ()
+    MEASURED_OPERATOR: _ClassVar[Measured]
+    MEASURED_CALL: _ClassVar[Measured]
+    MEASURED_AGE: _ClassVar[Measured]
 NONE: PlanState
 PREPARED: PlanState
 COMMITTED: PlanState
 DRAINING: PlanState
 ENDED: PlanState
+MEASURED_OPERATOR: Measured
+MEASURED_CALL: Measured
+MEASURED_AGE: Measured
 
 class DescribeRequest(_message.Message):
     __slots__ = ()
@@ -312,7 +321,7 @@ class ProfileRequest(_message.Message):
     def __init__(self, hash: _Optional[bytes] = ...) -> None: ...
 
 class OperatorCost(_message.Message):
-    __slots__ = ("operator_id", "name", "tuples", "total_ns", "worst_ns", "squares_ns2", "elapsed_ns", "later_worst_ns", "degraded", "bucket_ns", "bucket_calls")
+    __slots__ = ("operator_id", "name", "tuples", "total_ns", "worst_ns", "squares_ns2", "elapsed_ns", "later_worst_ns", "degraded", "bucket_ns", "bucket_calls", "of")
     OPERATOR_ID_FIELD_NUMBER: _ClassVar[int]
     NAME_FIELD_NUMBER: _ClassVar[int]
     TUPLES_FIELD_NUMBER: _ClassVar[int]
@@ -324,6 +333,7 @@ class OperatorCost(_message.Message):
     DEGRADED_FIELD_NUMBER: _ClassVar[int]
     BUCKET_NS_FIELD_NUMBER: _ClassVar[int]
     BUCKET_CALLS_FIELD_NUMBER: _ClassVar[int]
+    OF_FIELD_NUMBER: _ClassVar[int]
     operator_id: int
     name: str
     tuples: int
@@ -335,7 +345,8 @@ class OperatorCost(_message.Message):
     degraded: bool
     bucket_ns: _containers.RepeatedScalarFieldContainer[int]
     bucket_calls: _containers.RepeatedScalarFieldContainer[int]
-    def __init__(self, operator_id: _Optional[int] = ..., name: _Optional[str] = ..., tuples: _Optional[int] = ..., total_ns: _Optional[int] = ..., worst_ns: _Optional[int] = ..., squares_ns2: _Optional[float] = ..., elapsed_ns: _Optional[int] = ..., later_worst_ns: _Optional[int] = ..., degraded: _Optional[bool] = ..., bucket_ns: _Optional[_Iterable[int]] = ..., bucket_calls: _Optional[_Iterable[int]] = ...) -> None: ...
+    of: Measured
+    def __init__(self, operator_id: _Optional[int] = ..., name: _Optional[str] = ..., tuples: _Optional[int] = ..., total_ns: _Optional[int] = ..., worst_ns: _Optional[int] = ..., squares_ns2: _Optional[float] = ..., elapsed_ns: _Optional[int] = ..., later_worst_ns: _Optional[int] = ..., degraded: _Optional[bool] = ..., bucket_ns: _Optional[_Iterable[int]] = ..., bucket_calls: _Optional[_Iterable[int]] = ..., of: _Optional[_Union[Measured, str]] = ...) -> None: ...
 
 class ProfileReply(_message.Message):
     __slots__ = ("costs",)

@@ -656,6 +656,15 @@ class Policed:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
+class ProposedAges:
+    """By source that declares no `max_age`: the largest ones with which those outputs, which are not guaranteed without
+    them, are guaranteed under this plan."""
+
+    max_age_ns: Mapping[str, int]
+    outputs: tuple[str, ...]
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
 class Analysis:
     """units_ns: response bound of each task unit, by its number."""
 
@@ -663,6 +672,7 @@ class Analysis:
     nodes: Mapping[str, NodeAnalysis]
     units_ns: Mapping[str, int]
     policing: Mapping[str, Policed] | None = omitted()
+    ages: ProposedAges | None = omitted()
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

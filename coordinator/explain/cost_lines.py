@@ -18,7 +18,9 @@ def _halves(names: Sequence[str]) -> list[str]:
 
 def lines(plan: Plan) -> list[str]:
     """What a plan's costs rest on, in a sentence or a few."""
-    return _lines({name: one.cost_ns for name, one in plan.graph.operators.items()}, plan.costs or {})
+    origins, sources = plan.costs or {}, plan.graph.sources
+    calls = {name: one.pull.cost_ns for name, one in sources.items() if one.pull is not None and name in origins}
+    return _lines({**{name: one.cost_ns for name, one in plan.graph.operators.items()}, **calls}, origins)
 
 
 def _lines(costs_ns: Mapping[str, int], origins: Mapping[str, CostOrigin]) -> list[str]:

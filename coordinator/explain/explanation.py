@@ -4,7 +4,15 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from coordinator.explain import cost_lines, failover_lines, plan_summary, sharing_lines, source_lines, window_lines
+from coordinator.explain import (
+    age_lines,
+    cost_lines,
+    failover_lines,
+    plan_summary,
+    sharing_lines,
+    source_lines,
+    window_lines,
+)
 from coordinator.plan import deadline_breakdown, policy_choice
 from coordinator.solve.repair.repair_search import Findings
 from coordinator.spec.sharing.owners import owners
@@ -29,6 +37,7 @@ def short(plan: Plan) -> dict[str, list[str]]:
         *deadline_breakdown.beyond_caps(plan),
         *cost_lines.lines(plan),
         *source_lines.lines(plan),
+        *age_lines.lines(plan),
     ]
     told = {window_lines.TITLE: found} if (found := window_lines.of_plan(plan)) else {}
     several = {SEVERAL: sharing_lines.sentences(plan)} if owners(plan) else {}

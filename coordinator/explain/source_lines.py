@@ -16,7 +16,8 @@ def lines(plan: Plan) -> list[str]:
     found = []
     if costs_ns := guessed(plan):
         each = ", ".join(f"{name} {show_ns(cost_ns)}" for name, cost_ns in costs_ns.items())
-        found.append(f"CPU time of a call is GUESSED for sources: {each}; declare it with 'cost:' under 'sources:'")
+        mend = "declare it with 'cost:' under 'sources:', or run it and measure it with 'coordinator profile'"
+        found.append(f"CPU time of a call is GUESSED for sources: {each}; {mend}")
     if apart := [name for name, one in plan.graph.sources.items() if one.pull and one.pull.offset_ns]:
         found.append(f"bounds do not count on the offset of {', '.join(apart)}: they hold at any")
     return found

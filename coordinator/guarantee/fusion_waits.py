@@ -86,9 +86,11 @@ class _Waits:
         sync, name = self.unit.sync, self.unit.stages[0].operator
         assert sync is not None
         if sync.within_ns is None:
+            late = ", ".join(sorted({one for port in range(len(self.inputs)) for one in self._dropping(port)}))
             why = f"nothing says how soon the inputs of {name} come again"
+            why += f", of which {late} may drop what is late" if late else ""
         else:
-            ageless = next(one for flow in self.inputs for one in flow.late if not self._max_age_ns(one))
+            ageless = next(one for flow in self.inputs for one in flow.late if self._age_ns(one) is None)
             why = f"{ageless} has tuples of any age, so nothing says how long the others wait for it at {name}"
         return f"{why}: give its 'sync:' a 'timeout:'"
 
@@ -132,7 +134,7 @@ class _Waits:
 
     def _gap_ns(self, port: int) -> int | None:
         """For how long at most no tuple of an input comes, where some source of it comes by whole."""
-        if not self.unit.whole[port]:
+        if not self.unit.whole[port] or self._dropping(port):
             return None
         found = []
         for name, late in self.inputs[port].late.items():
@@ -143,9 +145,24 @@ class _Waits:
             found.append(source.gap_ns + drain_ns + late.most_ns - late.least_ns)
         return min(found, default=None)
 
-    def _max_age_ns(self, name: str) -> int:
-        """Of a source; 0: of any age, as windows are."""
-        return self.system.sources[name].max_age_ns if name in self.system.sources else 0
+    def _dropping(self, port: int) -> list[str]:
+        """Operators on the way of an input that may find one of its tuples late. As long as all are in time none does,
+        so what they drop is not the first that is not."""
+        droppers = self.unit.droppers[port]
+        if not droppers:
+            return []
+        ages = [(self._age_ns(name), late.most_ns) for name, late in self.inputs[port].late.items()]
+        oldest_ns = max((way_ns + age_ns for age_ns, way_ns in ages if age_ns is not None), default=0)
+        ageless = any(age_ns is None for age_ns, _ in ages)
+        return [name for name, late_ns in droppers.items() if ageless or oldest_ns > late_ns]
+
+    def _age_ns(self, name: str) -> int | None:
+        """How old what a source admits may be; None: of any age, as windows are."""
+        source = self.system.sources.get(name)
+        drain_ns = 0 if source is None else self.delays.drains.get(source.node, 0)
+        if source is not None and source.timer and not 0 < source.max_age_ns < drain_ns:
+            return drain_ns
+        return None if source is None else source.max_age_ns or None
 
     def reached_ns(self, port: int) -> int | None:
         """Of a tuple whose set is within the tolerance: how long after its admission the youngest of the set is here.
@@ -155,8 +172,8 @@ class _Waits:
         found = []
         for other in self._others(port):
             for name, late in self.inputs[other].late.items():
-                age_ns = self._max_age_ns(name)
-                if not age_ns:
+                age_ns = self._age_ns(name)
+                if age_ns is None:
                     return None
                 found.append(age_ns + late.most_ns + self._apart_ns(other, name))
         apart_ns = max((self._apart_ns(port, name) for name in self.inputs[port].late), default=0)

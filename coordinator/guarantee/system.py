@@ -38,7 +38,8 @@ class Unit:
     """A task unit. `inputs`: streams that trigger it, all of one lineage together if `join`; `exits`: stream to the
     stage that it leaves after; `unsound`: why nothing bounds what it does, or nothing; `queue_bytes`: that may wait for
     it, 0: as the node's memory allows; `sync`: how its inputs are fused; `whole`: of each input whether every tuple of
-    its sources comes by; `required`: side inputs without which it sheds its tuple, in words."""
+    its sources comes by, but for what is late; `droppers`: of each input, operators on its way that drop or degrade
+    what is older than so many ns; `required`: side inputs without which it sheds its tuple, in words."""
 
     id: int
     node: str
@@ -51,6 +52,7 @@ class Unit:
     queue_bytes: int = 0
     sync: plan_document.Sync | None = None
     whole: tuple[bool, ...] = ()
+    droppers: tuple[Mapping[str, int], ...] = ()
     required: tuple[str, ...] = ()
 
     @property
@@ -270,6 +272,7 @@ def _unit(plan: Facts, node: str, unit: plan_pb2.Unit, names: Sequence[str], str
         unit.queue_bytes,
         first.sync,
         tuple(_whole(plan, name) for name in first.inputs) if first.sync is not None else (),
+        tuple(_droppers(plan, name) for name in first.inputs) if first.sync is not None else (),
         tuple(each for name in names for each in _required(plan, name)),
     )
 
@@ -283,16 +286,29 @@ def _required(plan: Facts, name: str) -> Iterator[str]:
 
 
 def _whole(plan: Facts, stream: str) -> bool:
-    """Whether every tuple of a stream's sources is to come by it, and none waits for another."""
-    operators = plan.graph.operators
-    waiting = [stream]
-    while waiting:
-        operator = operators.get(waiting.pop())
-        if operator is not None:
-            if operator.kind not in ("map", "union") or operator.on_late or operator.queue or operator.closes:
-                return False
-            waiting += operator.inputs
+    """Whether every tuple of a stream's sources is to come by it unless it is late, and none waits for another."""
+    operators = [plan.graph.operators[name] for name in _before(plan, stream)]
+    if any(one.kind not in ("map", "union") or one.queue or one.closes for one in operators):
+        return False
     return whole(plan, [stream])
+
+
+def _droppers(plan: Facts, stream: str) -> dict[str, int]:
+    """Operators on the way to a stream that drop or degrade what is late, and from which age on."""
+    names = _before(plan, stream)
+    every = (one for local in plan.nodes.values() for one in local.operators)
+    return {one.name: one.late.late_ns for one in every if one.name in names and one.HasField("late")}
+
+
+def _before(plan: Facts, stream: str) -> list[str]:
+    """Operators that a stream comes from through trigger inputs."""
+    operators, found, waiting = plan.graph.operators, dict[str, None](), [stream]
+    while waiting:
+        name = waiting.pop()
+        if name in operators and name not in found:
+            found[name] = None
+            waiting += operators[name].inputs
+    return list(found)
 
 
 def _stage(plan: Facts, node: str, name: str) -> Stage:

@@ -5,7 +5,7 @@ from __future__ import annotations
 
 import re
 from collections import Counter
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 
 from coordinator.fleet.addresses import host_of
 from coordinator.local_run import agent_logs
@@ -31,6 +31,9 @@ SHED_MENDS = {
     "selectivity": "raise 'selectivity:' of the operator in the query, or return less",
     "late": "the node was behind: cheaper operators, fewer tuples or a longer deadline",
 }
+TICKS_MEND = (
+    "its node was kept from its ticks, which came together then: make what runs there cheaper, or 'every:' longer"
+)
 LOST_MENDS = {
     "operator_hung": "raise its 'hang:' in the query if it may take so long",
     "queue_full": SHED_MENDS["memory"],
@@ -45,6 +48,7 @@ INFERRED = {
     "restart": "in a runtime that ended, and was started again or not",
 }
 RAISED = "operator_error"
+SOURCE_RAISED = "source_error"
 TOLD_OTHERWISE = {RAISED, "policing_told", "shedding_begins", "peer_unreachable"}
 NUMBERED = re.compile(r"\b(unit|stream) \d+\b")
 
@@ -139,8 +143,10 @@ def _shed(plan: Plan, report: Report) -> Iterator[str]:
     """By policy and place: a source's own policies at the source, others at the unit that shed, if it was one."""
     units = {(place, policy) for place, one in report.shed.units.items() for policy in one.policies}
     for place, one in report.shed.units.items():
+        none_ran = sum(n.tuples for n in one.policies.values()) >= one.came
+        asked = () if none_ran else ("replaced",)  # a fusion that runs leaves out what it is to leave out
         for policy, n in one.policies.items():
-            if policy not in (*SOURCES_OWN, "window", "replaced"):
+            if policy not in (*SOURCES_OWN, "window", *asked):
                 yield _line("shed", n.tuples, f"at {place}", policy, one.came)
     for name, admitted in report.shed.sources.items():
         for policy, n in admitted.policies.items():
@@ -148,11 +154,13 @@ def _shed(plan: Plan, report: Report) -> Iterator[str]:
             if policy != "window" and (policy in SOURCES_OWN or not at_units):
                 source = plan.graph.sources.get(name)
                 where = f"of source {name}{f' on {source.at}' if source else ''}"
-                yield _line("shed", n.tuples, where, policy, admitted.admitted)
+                own = source is not None and source.pull is not None and source.pull.every_ns
+                mends = {**SHED_MENDS, "arrivals": TICKS_MEND} if own else SHED_MENDS
+                yield _line("shed", n.tuples, where, policy, admitted.admitted, mends)
 
 
-def _line(end: str, tuples: int, where: str, why: str, of: int = 0) -> str:
-    meant, repairs = (wording.SHED, SHED_MENDS) if end == "shed" else (wording.LOST, LOST_MENDS)
+def _line(end: str, tuples: int, where: str, why: str, of: int = 0, sheds: Mapping[str, str] = SHED_MENDS) -> str:
+    meant, repairs = (wording.SHED, sheds) if end == "shed" else (wording.LOST, LOST_MENDS)
     number = f"{tuples:,} of {counted(of, 'tuple')}" if of else counted(tuples, "tuple")
     mend = f"; {repairs[why]}" if why in repairs else ""
     return f"{end}: {number} {where}{',' if end == 'lost' else ':'} {meant.get(why, why)}{mend}"
@@ -193,10 +201,13 @@ def _said(plan: Plan, ran: Ran) -> Iterator[str]:
     """The first of each kind of trouble that agents told of, and how many lines there are."""
     warnings = [each for each in ran.said if each.event not in TOLD_OTHERWISE]
     names = _names(plan)
-    number = Counter((each.node, each.event) for each in warnings)
-    first = {(each.node, each.event): each for each in reversed(warnings)}
+    keys = [(each.node, each.event, str(each.fields.get("source", ""))) for each in warnings]
+    number, first = Counter(keys), dict(reversed(list(zip(keys, warnings, strict=True))))
     for key in sorted(number, key=lambda key: warnings.index(first[key])):
-        text = NUMBERED.sub(lambda found: names.get(found[0], found[0]), first[key].text.partition("\n")[0])
+        said = first[key].text
+        text = NUMBERED.sub(lambda found: names.get(found[0], found[0]), said.partition("\n")[0])
+        if first[key].event == SOURCE_RAISED:
+            text += f": {agent_logs.exception(said) or said.rpartition(chr(10))[2].strip()}"
         again = f" ({number[key]} such lines in {ran.log(key[0])})" if number[key] > 1 else ""
         yield f"node {key[0]}: {agent_logs.plain(text)}{again}"
 

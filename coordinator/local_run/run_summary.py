@@ -79,7 +79,9 @@ def outputs(plan: Plan, report: Report) -> Table:
     ends = [end for end in ENDS if end not in SELDOM or any(by_end(found)[end] for found in report.outputs.values())]
     table = Table(title="outputs", title_justify="left")
     for column in ("output", "deadline", "bound", *ends, "missed", "p99"):
-        table.add_column(column, justify="left" if column == "output" else "right", no_wrap=column != "output")
+        named = column == "output"
+        least = len(column) if named else None  # else a narrow terminal leaves nothing of the names
+        table.add_column(column, justify="left" if named else "right", no_wrap=not named, min_width=least)
     for name, found in report.outputs.items():
         claim, p99 = plan.guarantee.get(name), found.latency_ns.p99
         bound, ended = None if claim is None else claim.bound_ns, by_end(found)

@@ -6,7 +6,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass, replace
 from typing import Literal
 
-from coordinator.guarantee import bounds, policing, system
+from coordinator.guarantee import admission_ages, bounds, policing, system
 from coordinator.guarantee.analysis import Analysis, analyse
 from coordinator.model.allocation import Allocation
 from coordinator.model.flows import mean_selectivity
@@ -50,19 +50,20 @@ def build(
     model: Literal["sound", "paper", "sqpr"] = "paper",
     paper: PaperChoice | None = None,
     incumbent: Incumbent | None = None,
+    quick: bool = False,
 ) -> Plan:
     """The whole plan, with its hash. `solver`: its gap and sub-deadlines are those of the allocation; `held`: operators
     that the caller held to a node; `charges`: what the bounds charge for the runtime; `paper`: what the `paper` model
-    would have chosen, where another was used; `incumbent`: what runs already and stays as it is. Raises BadInputError
-    where a node's queues could not hold one payload."""
+    would have chosen, where another was used; `incumbent`: what runs already and stays as it is; `quick`: without ages
+    that sources might declare. Raises BadInputError where a node's queues could not hold one payload."""
     query, cluster = layout.query, layout.cluster
     payload_checks.check_memory(query, cluster, layout.place)
     named: Literal["sound", "paper", "sqpr"] = model if allocator == "deadline" else "sqpr"
-    found = _promised(layout, charges)
+    found = _promised(layout, charges, named == "sound" and not quick)
     nodes, analysed = found.laid.nodes, found.document
     if named == "sound":  # a guarantee that a source could break would be none
         nodes, policed = policing.enforced(found.laid, found.analysis)
-        analysed = replace(analysed, policing=policed)
+        analysed = replace(analysed, policing=policed, ages=found.ages)
     return Plan(
         shimekiri=VERSION,
         query=query.name,
@@ -82,7 +83,7 @@ def build(
         graph=found.laid.graph,
         cluster=found.laid.cluster,
         nodes=nodes,
-        costs={one.name: one.cost_from for one in query.operators if one.cost_from} or None,
+        costs={one.name: one.cost_from for one in (*query.operators, *query.sources) if one.cost_from} or None,
         paper=paper,
         kept=incumbent.document() if incumbent is not None else None,
         guarantee=found.guarantee,
@@ -94,18 +95,24 @@ def build(
 
 @dataclass(frozen=True)
 class _Promised:
-    """A layout with its guarantee. `policy_why`: why nodes that name no policy run none with bounds, or nothing."""
+    """A layout with its guarantee. `policy_why`: why nodes that name no policy run none with bounds, or nothing;
+    `ages`: with which more would be guaranteed."""
 
     laid: Laid
     analysis: Analysis
     guarantee: Mapping[str, Claim]
     document: plan_document.Analysis
     policy_why: str = ""
+    ages: plan_document.ProposedAges | None = None
 
 
-def _promised(layout: Layout, charges: RuntimeOverhead) -> _Promised:
-    """Under edf on nodes that name no policy; where that guarantees nothing, under the best of the others."""
+def _promised(layout: Layout, charges: RuntimeOverhead, proposing: bool) -> _Promised:
+    """Under edf on nodes that name no policy; where that guarantees nothing, under the best of the others. `proposing`:
+    also ages, which are reason enough for edf."""
     found = _analysed(layout, charges)
+    ages = admission_ages.proposed(found.analysis) if proposing else None
+    if ages is not None:
+        return replace(found, ages=ages)
     free = [node.name for node in layout.cluster.nodes.values() if node.policy is None and layout.tasks[node.name]]
     if not free or any(_any_promise(claim) for claim in found.guarantee.values()):
         return found

@@ -95,7 +95,7 @@ class Layout:
     def late_ns(self) -> dict[str, int]:
         """Per operator the greatest age at which a tuple that it begins with can still be in time for one output: the
         deadline less what the shortest way there costs, operators at their declared costs and links at their
-        latencies."""
+        latencies; without end where it leads to none, as in a plan for fail-over that has lost one."""
         query, cluster = self.query, self.cluster
         found: dict[str, int | None] = {one.name: None for one in query.operators}  # None: leads to no output
         for output in query.outputs:
@@ -112,7 +112,7 @@ class Layout:
                 if stream in found:
                     now, left = found[stream], behind - self.way_ns(stream, self.place[name])
                     found[stream] = left if now is None else max(now, left)
-        return {name: 0 if left is None else left for name, left in found.items()}
+        return {name: windows.ENDLESS_NS if left is None else left for name, left in found.items()}
 
     def way_ns(self, stream: str, at: str) -> int:
         """Latency of the links that a stream takes to a node."""

@@ -46,7 +46,7 @@ def inputs(plan: Plan, path: Path) -> tuple[Query, Cluster, dict[str, str], Choi
 
 def query(plan: Plan, file: yaml_source.Source) -> Query:
     """The query; `keys` of its parts are those of a file in which chains are written as chains."""
-    graph = plan.graph
+    graph, costed = plan.graph, plan.costs or {}
     sources = tuple(
         Source(
             name,
@@ -60,12 +60,12 @@ def query(plan: Plan, file: yaml_source.Source) -> Query:
             facts.on_full,
             facts.pull,
             facts.max_bytes,
+            costed.get(name),
         )
         for name, facts in graph.sources.items()
     )
     entries = _entries(plan)
     known = catalog(plan)
-    costed = plan.costs or {}
     operators = tuple(
         _operator(name, facts, entries[name], known, costed.get(name)) for name, facts in graph.operators.items()
     )

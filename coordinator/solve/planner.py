@@ -106,6 +106,7 @@ def _sound(query: Query, cluster: Cluster, types: Mapping[str, str], choices: Ch
         model="sound",
         paper=other.paper,
         incumbent=choices.incumbent,
+        quick=choices.quick,
     )
 
 

@@ -1,4 +1,5 @@
-"""Costs of operators that differ from their query's: measured (costs.yaml), or guessed for want of both.
+"""Costs of operators, and of calls that make a source's tuples, that differ from their query's: measured (costs.yaml),
+or guessed for want of both.
 
 A measured cost is normalised to speed 1, since that is what plans divide by a node's speed, and the largest of the
 nodes' counts. The margin is for what no measurement has seen: at most one instance in a millisecond is measured,
@@ -19,7 +20,7 @@ from coordinator.spec.catalog import Catalog
 from coordinator.spec.files import yaml_source
 from coordinator.spec.files.costs_file import DEGRADED, CostsFile, MeasuredFile, OperatorCostsFile
 from coordinator.spec.files.yaml_source import nearest
-from coordinator.spec.query import GUESSED, Operator, Query
+from coordinator.spec.query import GUESSED, Operator, Query, Source
 from coordinator.units import LARGEST, show_ns
 from protos.plan_document import CostOrigin
 
@@ -75,6 +76,7 @@ def applied(query: Query, costs: Costs | None, catalog: Catalog | None) -> Query
     measured = costs.queries.get(query.name, {})
     known = {one.name: one for one in query.operators}
     names = {*known, *(f"{name}{DEGRADED}" for name, one in known.items() if one.on_late and one.on_late.run)}
+    names |= {one.name for one in query.sources if one.pull is not None and one.pull.run}
     for name in measured:
         if name not in names:
             text = f"costs.{query.name} has operator '{name}', which the query lacks"
@@ -83,8 +85,33 @@ def applied(query: Query, costs: Costs | None, catalog: Catalog | None) -> Query
     costs.file.check()
     measured = {name: one for name, one in measured.items() if (query.name, name) not in costs.spared}
     operators = tuple(_operator(one, query, costs, measured, catalog) for one in query.operators)
+    sources = tuple(_source(one, query.name, costs, measured.get(one.name), catalog) for one in query.sources)
     query.file.check()
-    return replace(query, operators=operators)
+    return replace(query, operators=operators, sources=sources)
+
+
+def _source(
+    source: Source, query: str, costs: Costs, found: OperatorCostsFile | None, catalog: Catalog | None
+) -> Source:
+    """With the measured cost of the calls that make its tuples."""
+    pull = source.pull
+    if found is None or pull is None:
+        return source
+    declared_ns = 0 if pull.guessed else pull.cost_ns
+    if why := _differs(found, pull.run, pull.parameters, catalog):
+        origin = CostOrigin(kind=UNUSED, declared_ns=declared_ns, file=costs.file.path.name, why=why)
+        return replace(source, cost_from=origin)
+    cost_ns = figure_ns(found.on.values(), costs.use)
+    if cost_ns > LARGEST:
+        _too_large(costs, query, source.name)
+    origin = _origin(found, declared_ns, costs)
+    return replace(source, pull=replace(pull, cost_ns=cost_ns, guessed=False), cost_from=replace(origin, why=""))
+
+
+def _too_large(costs: Costs, query: str, name: str) -> None:
+    """Raises BadInputError."""
+    costs.file.wrong("cost_too_large", ("costs", query, name), f"costs.{query}.{name} is too large")
+    costs.file.check()
 
 
 def _operator(
@@ -107,26 +134,23 @@ def _operator(
         return operator if before is not None else replace(operator, cost_from=origin)
     cost_ns = figure_ns(found.on.values(), costs.use)
     if cost_ns > LARGEST:
-        costs.file.wrong(
-            "cost_too_large", ("costs", query.name, operator.name), f"costs.{query.name}.{operator.name} is too large"
-        )
-        costs.file.check()
+        _too_large(costs, query.name, operator.name)
     hang_ns = operator.hang_ns
     if hang_ns == overload_given.hang_ns(operator.cost_ns):
         hang_ns = overload_given.hang_ns(cost_ns)
     elif hang_ns <= cost_ns:
         text = f"operator '{operator.said}' would be killed within its measured cost, {show_ns(cost_ns)}"
         query.file.wrong("hang_too_short", operator.keys, text, "make 'hang:' longer")
-    origin = _origin(found, operator, costs)
+    guessed = operator.cost_from is not None and operator.cost_from.kind == GUESSED
+    origin = _origin(found, 0 if guessed else operator.cost_ns, costs)
     return replace(operator, cost_ns=cost_ns, hang_ns=hang_ns, cost_from=origin)
 
 
-def _origin(found: OperatorCostsFile, operator: Operator, costs: Costs) -> CostOrigin:
-    guessed = operator.cost_from is not None and operator.cost_from.kind == GUESSED
+def _origin(found: OperatorCostsFile, declared_ns: int, costs: Costs) -> CostOrigin:
     waits = [each for each in found.on.values() if waiting(each.mean, each.elapsed) and each.rt]
     return CostOrigin(
         kind=MEASURED,
-        declared_ns=0 if guessed else operator.cost_ns,
+        declared_ns=declared_ns,
         file=costs.file.path.name,
         of=costs.use.of,
         margin=f"{float(costs.use.margin):g}",

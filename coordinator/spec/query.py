@@ -22,7 +22,8 @@ GUESS_NS = 10**6
 @dataclass(frozen=True)
 class Source:
     """Tuples enter at node `at`; `max_age_ns` 0: any age; `on_full`: what happens while the node's queues are full;
-    `pull`: how the node makes them itself, None: clients feed them; `max_bytes`: of a payload, 0: not declared."""
+    `pull`: how the node makes them itself, None: clients feed them; `max_bytes`: of a payload, 0: not declared;
+    `cost_from`: where the cost of a call comes from, None: as declared."""
 
     name: str
     at: str
@@ -35,6 +36,7 @@ class Source:
     on_full: str = "refuse"
     pull: Pull | None = None
     max_bytes: int = 0
+    cost_from: CostOrigin | None = None
 
     @property
     def burst(self) -> int:

@@ -327,7 +327,9 @@ class Source(_Client):
         hello = connection.hello
         chunks = hello.most_bytes > 0
         self._codec = self._codecs.get(hello.codec, MAX_MESSAGE_BYTES if chunks else 0)  # the agent knows the query's
-        self._sender.on_connected(now_ns(), hello.boot, hello.resume_after, hello.credit_bytes, takes_chunks=chunks)
+        self._sender.on_connected(
+            now_ns(), hello.boot, hello.resume_after, hello.credit_bytes, False, chunks, hello.most_bytes
+        )
         return connection
 
 

@@ -30,7 +30,7 @@ MOST_HELD = 4096
 
 PROFILED = (
     "operator_id", "name", "degraded", "tuples", "total_ns", "elapsed_ns", "worst_ns", "later_worst_ns", "squares_ns2",
-    "bucket_ns", "bucket_calls",
+    "bucket_ns", "bucket_calls", "of",
 )  # of OperatorCost, in the order of ipc.Profile  # fmt: skip
 
 Context = grpc.aio.ServicerContext[Any, Any]

@@ -224,11 +224,11 @@ class Status(NamedTuple):
 
 class Profile(NamedTuple):
     """Cost of operators: (operator id, name, degraded, tuples, total_ns, elapsed_ns, worst_ns, later_worst_ns,
-    squares_ns2, upper ends of buckets in ns, counts in them), CPU time of a call. next: where the rest begins; 0: that
-    was all."""
+    squares_ns2, upper ends of buckets in ns, counts in them, agent_pb2.Measured), CPU time of a call. next: where the
+    rest begins; 0: that was all."""
 
     id: int
-    costs: tuple[tuple[int, str, bool, int, int, int, int, int, float, tuple[int, ...], tuple[int, ...]], ...]
+    costs: tuple[tuple[int, str, bool, int, int, int, int, int, float, tuple[int, ...], tuple[int, ...], int], ...]
     next: int
 
 

@@ -99,6 +99,7 @@ class Sender(Generic[Tag]):
         self._large_flows: dict[Hashable, int] = {}  # how many of each flow are there
         self._offset = 0  # how much has left of the large tuple that is under way
         self._takes_chunks = False
+        self._most_bytes = 0
         self.large_bytes = 0
         """The part of `held_bytes` that is of large tuples."""
         self._again: deque[tuple[int, Encoded, int, Tag]] = deque()  # sent over an earlier connection: link_seq, ...
@@ -171,10 +172,12 @@ class Sender(Generic[Tag]):
         return self.held_bytes - self.large_bytes + len(data) > self._max_bytes
 
     def on_connected(
-        self, at_ns: int, boot: int, resume_after: int, credit: int, asks: bool = False, takes_chunks: bool = False
-    ) -> None:
+        self, at_ns: int, boot: int, resume_after: int, credit: int, asks: bool = False, takes_chunks: bool = False,
+        most_bytes: int = 0,
+    ) -> None:  # fmt: skip
         """The peer's Hello came. What it has not taken over by then is resent by the following polls. asks: it asks for
         this clock once a second, so that its silence means something. takes_chunks: large tuples may come to it.
+        most_bytes: of a payload; what is larger it refuses; 0: not told.
 
         Raises LinkError where it claims tuples that were never sent.
         """
@@ -183,7 +186,7 @@ class Sender(Generic[Tag]):
         if resume_after >= self._next_seq:
             raise LinkError("resume_ahead", f"the peer resumes after {resume_after} of {self._next_seq - 1} sent")
         self.connected = True
-        self._takes_chunks = takes_chunks
+        self._takes_chunks, self._most_bytes = takes_chunks, most_bytes
         self.peer_boot = boot
         self._credit = credit
         self._progress_ns = at_ns
@@ -343,7 +346,7 @@ class Sender(Generic[Tag]):
                     self._let_go(data)
                     self._facts.gave_up(at_ns, seq, tag)
                     continue
-                if not self._has_credit(len(data)):
+                if not self._has_credit(data):
                     return None
                 self._flight_bytes += len(data)
             offset = self._offset
@@ -366,11 +369,16 @@ class Sender(Generic[Tag]):
             return Outgoing(seq, at_ns, [data])
         return None
 
-    def _has_credit(self, size: int) -> bool:
-        """What fits a frame may go where nothing is in flight; what is larger waits for as much credit."""
+    def _has_credit(self, data: Encoded) -> bool:
+        """What fits a frame may go where nothing is in flight; what is larger waits for as much credit, unless it is
+        larger than all that the peer takes: that is refused as it comes, and would wait in vain."""
+        size = len(data)
         if size <= self._credit - self._flight_bytes:
             return True
-        return not self._flight and self._credit > 0 and size <= MAX_FRAME_BYTES
+        if self._flight or self._credit <= 0:
+            return False
+        refused = isinstance(data, LargeTuple) and 0 < self._most_bytes < data.size
+        return size <= MAX_FRAME_BYTES or refused
 
     def _take_large(self) -> None:
         """The first one leaves the line."""

@@ -79,7 +79,8 @@ class SourceCall:
 def _age_ns(name: str, age_ms: Any) -> int:
     number = isinstance(age_ms, int | float) and not isinstance(age_ms, bool)
     if not number or not 0 <= age_ms <= MOST_AGE_MS:  # nor NaN
-        text = f"{name} gave the age {age_ms!r} ms: write one from 0 to {MOST_AGE_MS:g}"
+        ahead = ", so its value lies in the future" if number and age_ms < 0 else ""
+        text = f"{name} gave the age {age_ms!r} ms{ahead}: write one from 0 to {MOST_AGE_MS:.0f}"
         raise AgeError("bad_age", text, subject=name)
     return int(age_ms * 1_000_000)
 

@@ -224,7 +224,7 @@ class Process:
             self.control.send(self._status(message.id))
         elif isinstance(message, ipc.AskProfile):
             deployed = self.runtime.plans.by_hash.get(message.hash)
-            found, more = cost_meter.rows(deployed.costs if deployed else (), message.first)
+            found, more = cost_meter.rows(deployed.measured if deployed else (), message.first)
             self.control.send(ipc.Profile(message.id, found, more))
         elif isinstance(message, ipc.AskOperators):
             self.control.send(self._operators(message.id))

@@ -24,6 +24,7 @@ from node_agent.operators.hop import UnencodableError
 from node_agent.operators.source_call import EndedError, Made, SourceCall
 from node_agent.operators.source_functions import Tick
 from node_agent.ports import Caller, Returned
+from node_agent.problems import ProblemError
 from node_agent.runtime.context import Shared
 from node_agent.runtime.deployments.deployed_plan import COMMITTED, Deployed
 from node_agent.runtime.deployments.lifecycle import Plans
@@ -182,6 +183,8 @@ class PulledSources:
     def _returned(self, each: PulledSource, returned: Returned) -> None:
         """A call has ended."""
         at_ns, error, made = self.shared.now_ns(), returned.error, returned.value
+        if error is None and returned.elapsed_ns:
+            each.deployed.calls[each.source.id].add(returned.cpu_ns, returned.elapsed_ns)
         planned_ns = returned.at_ns if each.ticks is None else each.tick.planned_ns
         if error is not None:
             self._failed(at_ns, each, planned_ns, error)
@@ -200,7 +203,8 @@ class PulledSources:
             return
         self._on_failed(name, error)
         unreadable = isinstance(error, UnencodableError)
-        text = str(error) if unreadable else "".join(traceback.format_exception(error, limit=-8)).rstrip()
+        ours = isinstance(error, ProblemError)  # it says what to do, and where it was raised is no news
+        text = str(error) if ours else "".join(traceback.format_exception(error, limit=-8)).rstrip()
         what = "it ends here" if each.ticks is None else "this tick has no tuple"
         said = f"source {name} raised; {what}\n{text}"
         self.shared.note(f"source_errors.{name}", said, event="source_error", source=name)
@@ -214,6 +218,7 @@ class PulledSources:
     def _offer(self, at_ns: int, each: PulledSource, origin_ns: int, payload: object, size: int) -> None:
         source, context, deployed = each.source, self.context, each.deployed
         counted = source.stream in deployed.counted
+        deployed.ages[source.id].add(at_ns, origin_ns)
         reason = age_refused(source, counted, at_ns, origin_ns, origin_ns, context.promised.get(source.name))
         if not reason and source.on_full == REFUSE and context.backpressure.room <= 0:
             reason = REASON_FULL

@@ -282,7 +282,7 @@ def _show(plan: Plan, path: Path) -> None:
     from rich.console import Console
     from rich.table import Table
 
-    from coordinator.explain import cost_lines, failover_lines, sharing_lines, source_lines, window_lines
+    from coordinator.explain import age_lines, cost_lines, failover_lines, sharing_lines, source_lines, window_lines
     from coordinator.guarantee import bounds
     from coordinator.plan import policy_choice
     from coordinator.plan.deadline_breakdown import (
@@ -338,7 +338,12 @@ def _show(plan: Plan, path: Path) -> None:
         text = f"output {name}{whose}: deadline {deadline}, {bound}, {said}: {claim.why}"
         for line in (text, *(f"  {line}" for line in (*left_out(claim, several), *asked(claim)))):
             console.print(line, soft_wrap=True, highlight=False)
-    for line in (*several.values(), *window_lines.of_plan(plan), *sharing_lines.sentences(plan)):
+    for line in (
+        *age_lines.lines(plan),
+        *several.values(),
+        *window_lines.of_plan(plan),
+        *sharing_lines.sentences(plan),
+    ):
         console.print(line, soft_wrap=True, highlight=False)
     if assumed := bounds.assumed(plan):
         console.print(assumed, soft_wrap=True, highlight=False)

@@ -1,4 +1,5 @@
-"""`coordinator profile`: what operators really cost on their nodes, and costs.yaml, which `plan --costs` takes."""
+"""`coordinator profile`: what operators and sources really cost on their nodes, in costs.yaml, which `plan --costs`
+takes; and how old tuples were as they came."""
 
 from __future__ import annotations
 
@@ -17,6 +18,7 @@ from coordinator.errors import CoordinatorError, Mistake
 if TYPE_CHECKING:
     from coordinator.fleet.agents import Agents
     from coordinator.fleet.profile.profiling import Counts, Profiled
+    from protos import agent_pb2
     from protos.plan_document import Plan
 
 EPILOG = """Examples:
@@ -56,7 +58,8 @@ def register(app: typer.Typer) -> None:
         ] = None,
         as_json: Annotated[bool, typer.Option("--json", help="The result as JSON.")] = False,
     ) -> None:
-        """Ask the agents what each operator of the plan that runs has cost on its node, and write costs.yaml.
+        """Ask the agents what each operator of the plan that runs has cost on its node, and write costs.yaml; and how
+        old tuples were as they came, for 'max_age:'.
 
         Measured is the CPU time of calls, at most one instance in a millisecond, while tuples flow. It has to run:
         'coordinator collect' and 'stop' end a plan, and what was measured goes with it.
@@ -64,7 +67,7 @@ def register(app: typer.Typer) -> None:
         from coordinator.fleet import addresses as address_file
         from coordinator.fleet.addresses import host_of
         from coordinator.fleet.agents import Agents
-        from coordinator.fleet.profile import profile_file, profiling
+        from coordinator.fleet.profile import profile_file, profiling, seen_ages
         from coordinator.plan import plan_file
         from coordinator.spec import costs
 
@@ -74,11 +77,16 @@ def register(app: typer.Typer) -> None:
             _check_loaded(made, plan, agents)
             rt = {host_of(name): agent.rt for name, agent in agents.places.items()}
             before: Counts = {}
+            ages_before: Counts = {}
             errors: dict[tuple[str, str], int] = {}
             if seconds is not None:
-                before, errors = _counts(made, agents), profiling.raised(made, agents.status(CALL_S))
+                first = _replies(made, agents)
+                before, ages_before = profiling.counts(made, first), seen_ages.counts(made, first)
+                errors = profiling.raised(made, agents.status(CALL_S))
                 _wait(seconds, as_json)
-            found = profiling.since(before, _counts(made, agents))
+            last = _replies(made, agents)
+            found = profiling.since(before, profiling.counts(made, last))
+            ages = seen_ages.since(ages_before, seen_ages.counts(made, last))
             raised = profiling.raised_since(errors, profiling.raised(made, agents.status(CALL_S)))
         missing = profiling.unmeasured(made, found)
         if not found:
@@ -88,11 +96,13 @@ def register(app: typer.Typer) -> None:
         at = datetime.now(UTC).strftime("%Y-%m-%dT%H:%MZ")
         profile_file.write(profile_file.merged(old, profile_file.measured(made, found, rt, at)), output)
         told = [*profiling.raising(raised), *profiling.doubts(made, found, rt), *profiling.emulated(made)]
+        told += seen_ages.lines(made, ages)
         if as_json:
             by_name: dict[str, Any] = {}
             for (name, node), one in found.items():
                 by_name.setdefault(name, {})[node] = one.document()
             values = {"plan_hash": made.hash, "costs": str(output), "seconds": seconds, "operators": by_name}
+            values["ages"] = {name: one.document() for name, one in ages.items()}
             typer.echo(json.dumps({**values, "raised": _by_name(raised), "unmeasured": missing, "doubts": told}))
             return
         _show(made, found)
@@ -132,12 +142,11 @@ def _check_loaded(made: Plan, path: Path, agents: Agents) -> None:
     raise deployed_plans.OtherPlanError(Mistake("other_plan_runs", text, mend, other))
 
 
-def _counts(made: Plan, agents: Agents) -> Counts:
-    from coordinator.fleet.profile import profiling
+def _replies(made: Plan, agents: Agents) -> Mapping[str, agent_pb2.ProfileReply]:
     from protos import agent_pb2
 
     request = agent_pb2.ProfileRequest(hash=bytes.fromhex(made.hash))
-    return profiling.counts(made, agents.all("Profile", dict.fromkeys(agents.addresses, request), CALL_S))
+    return agents.all("Profile", dict.fromkeys(agents.addresses, request), CALL_S)
 
 
 def _wait(seconds: float, quiet: bool) -> None:
@@ -168,10 +177,10 @@ def _show(made: Plan, found: Mapping[tuple[str, str], Profiled]) -> None:
         table.add_column(heading, overflow="fold")
     for heading in ("calls", "mean", "p99 <=", "worst", "cv", "planned"):
         table.add_column(heading, justify="right", no_wrap=True)
-    order = list(made.graph.operators)
+    order = [*made.graph.sources, *made.graph.operators]
     for (name, node), one in sorted(found.items(), key=lambda each: order.index(each[0][0].removesuffix(DEGRADED))):
         base = name.removesuffix(DEGRADED)
-        of = [", ".join(query for query, member in made.queries.items() if base in member.operators)]
+        of = [", ".join(q for q, member in made.queries.items() if base in (*member.operators, *member.sources))]
         times = (show_ns(round(ns, -1)) for ns in (one.mean_ns, one.p99_ns, one.worst_ns))
         planned = show_ns(declared_ns(made, name))
         table.add_row(name, *of[:several], node, str(one.samples), *times, f"{one.cv:.2f}", planned)

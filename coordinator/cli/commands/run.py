@@ -48,6 +48,7 @@ NOT_LOCAL = (
     " with 'node-agent feed' before collect"
 )
 INTERRUPTED = 130
+WIDEST = 140  # columns of what is no terminal
 SOURCES = completion.sources_with_equals
 
 
@@ -234,6 +235,8 @@ def _show(made: Plan, ran: Ran) -> None:
     from coordinator.local_run import run_summary
 
     console = Console(highlight=False)
+    if not console.is_terminal:  # a pipe or a file has no width that a figure could be cut at
+        console.width = max(console.width, WIDEST)
     console.print()
     for table in (run_summary.placement(made), run_summary.outputs(made, ran.report)):
         console.print(table)

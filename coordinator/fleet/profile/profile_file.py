@@ -7,6 +7,7 @@ import re
 from collections.abc import Mapping
 from math import ceil, sqrt
 from pathlib import Path
+from typing import Any
 
 from coordinator import durable_files
 from coordinator.errors import unwritable
@@ -25,8 +26,8 @@ HEAD = f"""\
 # with it. CPU time of a call on that node, at its speed (cluster.yaml); without waiting, preemption and emulation.
 # p99 is an upper bound, {RESOLUTION}; cv: standard deviation over mean; samples: calls that were
 # measured, at most one instance in a millisecond; elapsed: mean by the clock. W.add is a tuple into the window of W,
-# W the window's end; O.degraded what runs in place of O when tuples are late. Another 'run', 'version' or 'with' than
-# the query's: not used.
+# W the window's end; O.degraded what runs in place of O when tuples are late; a source: a call that makes its tuple.
+# Another 'run', 'version' or 'with' than the query's: not used.
 shimekiri: 1
 costs:
 """
@@ -39,7 +40,7 @@ def measured(plan: Plan, found: Mapping[tuple[str, str], Profiled], rt: Mapping[
     for query, member in plan.queries.items():
         for (name, node), one in found.items():
             base = name.removesuffix(DEGRADED)
-            if base not in member.operators:
+            if base not in member.operators and base not in member.sources:
                 continue
             own = member.called.get(base, base) + name.removeprefix(base)
             entry = MeasuredFile.model_construct(
@@ -62,11 +63,20 @@ def measured(plan: Plan, found: Mapping[tuple[str, str], Profiled], rt: Mapping[
 
 
 def _what(plan: Plan, name: str, degraded: bool) -> OperatorCostsFile:
+    run, parameters = _run(plan, name, degraded)
+    installed = plan.cluster.installed.operators.get(run)
+    version = "1" if installed is None else installed.version
+    return OperatorCostsFile.model_construct(run=run, version=version, with_=dict(parameters), on={})
+
+
+def _run(plan: Plan, name: str, degraded: bool) -> tuple[str, Mapping[str, Any]]:
+    """What is called, and its parameters."""
+    source = plan.graph.sources.get(name)
+    if source is not None and source.pull is not None:
+        return source.pull.run, source.pull.parameters
     operator = plan.graph.operators[name]
     of = operator.on_late if degraded and operator.on_late is not None else operator
-    installed = plan.cluster.installed.operators.get(of.run)
-    version = "1" if installed is None else installed.version
-    return OperatorCostsFile.model_construct(run=of.run, version=version, with_=dict(of.parameters), on={})
+    return of.run, of.parameters
 
 
 def merged(old: Mapping[str, Mapping[str, OperatorCostsFile]], new: Queries) -> Queries:

@@ -1,4 +1,4 @@
-"""Measured costs of a running plan's operators, from the agents' status: figures by operator and node.
+"""Measured costs of a running plan's operators, and of calls that make its sources' tuples: figures by name and node.
 
 Agents count calls in buckets; a quantile is the upper end of its bucket, so it is never too small, and at most a
 sixteenth too large. Two profiles subtract: what is left is what was measured between them.
@@ -50,33 +50,45 @@ class Profiled:
 
 
 Counts = Mapping[tuple[str, str], agent_pb2.OperatorCost]  # by operator, as costs.yaml calls it, and node
+ThenAndNow = tuple[agent_pb2.OperatorCost, agent_pb2.OperatorCost]
 
 
 def counts(plan: Plan, replies: Mapping[str, agent_pb2.ProfileReply]) -> Counts:
-    """What was told of a plan's operators, by operator and node. What is no measurement is left out."""
-    operators = plan.graph.operators
+    """What was told of a plan's operators and of its sources that nodes call, by name and node. What is no measurement
+    is left out."""
+    operators, sources = plan.graph.operators, plan.graph.sources
     return {
         (f"{cost.name}{DEGRADED}" if cost.degraded else cost.name, node): cost
         for node, reply in replies.items()
         for cost in reply.costs
-        if cost.name in operators and (not cost.degraded or operators[cost.name].on_late) and _sane(cost)
+        if sane(cost)
+        and (
+            (cost.name in operators and (not cost.degraded or operators[cost.name].on_late))
+            if cost.of == agent_pb2.MEASURED_OPERATOR
+            else cost.of == agent_pb2.MEASURED_CALL and cost.name in sources and sources[cost.name].pull is not None
+        )
     }
 
 
-def _sane(cost: agent_pb2.OperatorCost) -> bool:
+def sane(cost: agent_pb2.OperatorCost) -> bool:
     largest = max(cost.total_ns, cost.elapsed_ns, cost.worst_ns, *cost.bucket_ns, 0)
     return isfinite(cost.squares_ns2) and largest <= LARGEST and len(cost.bucket_ns) == len(cost.bucket_calls)
 
 
 def since(before: Counts, after: Counts) -> dict[tuple[str, str], Profiled]:
     """What was measured from `before` on; all of `after` where an agent has begun again. Without what was not run."""
+    return {key: _figures(then, now) for key, (then, now) in both(before, after).items()}
+
+
+def both(before: Counts, after: Counts) -> dict[tuple[str, str], ThenAndNow]:
+    """What was there before, nothing where an agent has begun again, and what is now. Without what was not run."""
     found = {}
     for key, now in after.items():
         then = before.get(key)
         if then is None or not _goes_on(then, now):
             then = agent_pb2.OperatorCost()
         if now.tuples > then.tuples:
-            found[key] = _figures(then, now)
+            found[key] = then, now
     return found
 
 
@@ -91,9 +103,7 @@ def _figures(then: agent_pb2.OperatorCost, now: agent_pb2.OperatorCost) -> Profi
     samples = now.tuples - then.tuples
     mean = (now.total_ns - then.total_ns) / samples
     variance = max(0.0, (now.squares_ns2 - then.squares_ns2) / samples - mean * mean)
-    had = dict(zip(then.bucket_ns, then.bucket_calls, strict=False))
-    left = {ns: calls - had.get(ns, 0) for ns, calls in zip(now.bucket_ns, now.bucket_calls, strict=False)}
-    left = {ns: calls for ns, calls in sorted(left.items()) if calls > 0}
+    left = buckets(then, now)
     worst = min(now.worst_ns, max(left, default=now.worst_ns))  # of a part: the upper end of its last bucket
     mean_ns = max(1, ceil(mean))
     worst = max(worst, mean_ns)
@@ -108,7 +118,14 @@ def _figures(then: agent_pb2.OperatorCost, now: agent_pb2.OperatorCost) -> Profi
     )
 
 
-def quantile_ns(buckets: Mapping[int, int], hundredth: int) -> int:
+def buckets(then: agent_pb2.OperatorCost, now: agent_pb2.OperatorCost) -> dict[int, int]:
+    """What has come to them, by their upper end, ascending."""
+    had = dict(zip(then.bucket_ns, then.bucket_calls, strict=False))
+    left = {ns: calls - had.get(ns, 0) for ns, calls in zip(now.bucket_ns, now.bucket_calls, strict=False)}
+    return {ns: calls for ns, calls in sorted(left.items()) if calls > 0}
+
+
+def quantile_ns(buckets: Mapping[int, int], hundredth: int | Fraction) -> int:
     """The least upper end of a bucket that so many hundredths of the calls do not exceed; `buckets`: calls by upper
     end, ascending. 0: there are none."""
     rank, seen = ceil(sum(buckets.values()) * hundredth / 100), 0
@@ -155,7 +172,10 @@ def unmeasured(plan: Plan, found: Iterable[tuple[str, str]]) -> list[str]:
 
 
 def declared_ns(plan: Plan, name: str) -> int:
-    """What a plan takes for the cost of an operator, at speed 1."""
+    """What a plan takes for the cost of an operator, or of a call of a source, at speed 1."""
+    source = plan.graph.sources.get(name)
+    if source is not None and source.pull is not None:
+        return source.pull.cost_ns
     operator = plan.graph.operators[name.removesuffix(DEGRADED)]
     if not name.endswith(DEGRADED):
         return operator.cost_ns
@@ -173,9 +193,10 @@ def _node(plan: Plan, node: str) -> Node:
 
 
 def _counted_ns(plan: Plan, name: str, node: str) -> int:
-    """What a plan counts for a call of an operator on a node."""
+    """What a plan counts for a call of an operator on a node, or of a source."""
     of = _node(plan, node)
-    return max(ceil(declared_ns(plan, name) / Fraction(str(of.speed))), of.emulate_cost_ns)
+    at_least_ns = 0 if name in plan.graph.sources else of.emulate_cost_ns
+    return max(ceil(declared_ns(plan, name) / Fraction(str(of.speed))), at_least_ns)
 
 
 def doubts(plan: Plan, found: Mapping[tuple[str, str], Profiled], rt: Mapping[str, bool]) -> list[str]:
@@ -192,7 +213,7 @@ def doubts(plan: Plan, found: Mapping[tuple[str, str], Profiled], rt: Mapping[st
                 f"{name} on {node}: the worst is of the first calls; since then {show_ns(one.later_ns)}: "
                 "'--seconds' measures without them"
             )
-        if waiting(one.mean_ns, one.elapsed_ns):
+        if name not in plan.graph.sources and waiting(one.mean_ns, one.elapsed_ns):  # a device may block its thread
             lines.append(waits(name, node, one, rt.get(node, False)))
     return lines
 

@@ -6,7 +6,10 @@ demand rows (6) are not promised here: the bounds take their place.
 
 from __future__ import annotations
 
-from coordinator.guarantee.bounds import bounds
+from coordinator.guarantee import admission_ages
+from coordinator.guarantee.analysis import analyse
+from coordinator.guarantee.bounds import claims
+from coordinator.guarantee.system import read
 from coordinator.plan import policy_choice
 from coordinator.spec.runtime_charges import RuntimeOverhead
 from protos.plan_document import Plan
@@ -16,8 +19,11 @@ def audit(plan: Plan) -> list[str]:
     """Violations, one sentence each."""
     if plan.model != "sound":
         return []
-    found = bounds(plan, RuntimeOverhead.read(plan.analysis.charges))
+    analysis = analyse(read(plan), RuntimeOverhead.read(plan.analysis.charges))
+    found, ages = claims(analysis), plan.analysis.ages
     violations = []
+    if ages is not None and not admission_ages.holds(analysis, ages):
+        violations.append(f"with the ages that it proposes not all of {', '.join(ages.outputs)} are guaranteed")
     for name, claim in found.items():
         stated = plan.guarantee[name]
         if (claim.bound_ns, claim.guaranteed) != (stated.bound_ns, stated.guaranteed):

@@ -58,11 +58,3 @@ def least(holds: Holds, start: int, limits: Sequence[int], near: Callable[[int],
                 return first(holds, bad, limit, near)
             bad = limit
     return None
-
-
-def step_of(quantity: int) -> int:
-    """A round step of about a thousandth of a quantity: 300 ms in steps of 0.1 ms, 3 s in steps of 1 ms."""
-    step = 1
-    while step * 10_000 <= quantity:
-        step *= 10
-    return step

@@ -8,12 +8,12 @@ from fractions import Fraction
 from functools import partial
 
 from coordinator.solve.repair import shed
-from coordinator.solve.repair.bisect import first, least, step_of
+from coordinator.solve.repair.bisect import first, least
 from coordinator.solve.repair.repair import Repair
 from coordinator.solve.repair.what_if_runs import Case, WhatIfRuns
 from coordinator.spec.cluster import Node
 from coordinator.spec.query import Source
-from coordinator.units import exact, show_ns
+from coordinator.units import exact, show_ns, step_of
 from protos.plan_document import BurstArrival
 
 FASTEST = 100  # times as fast, at most

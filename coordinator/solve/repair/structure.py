@@ -6,16 +6,20 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import replace
 
+from coordinator.guarantee import admission_ages
+from coordinator.guarantee.analysis import analyse
+from coordinator.guarantee.system import read
 from coordinator.plan import policy_choice
-from coordinator.solve.repair.bisect import first, step_of
+from coordinator.solve.repair.bisect import first
 from coordinator.solve.repair.relaxation import host
 from coordinator.solve.repair.repair import Repair
 from coordinator.solve.repair.what_if_runs import Case, WhatIfRuns
 from coordinator.spec import graph, policy_names
 from coordinator.spec.files.query_file import CHAIN_NAME
 from coordinator.spec.query import Operator
+from coordinator.spec.runtime_charges import RuntimeOverhead
 from coordinator.spec.sharing.compose import SEPARATOR
-from coordinator.units import exact, show_ns
+from coordinator.units import exact, show_ns, step_of
 from protos.plan_document import Plan
 
 
@@ -138,17 +142,12 @@ def aged(case: Case, ages_ns: Mapping[str, int]) -> Case:
 
 
 def declare_ages(trials: WhatIfRuns, case: Case, plan: Plan, names: Sequence[str], after: str = "") -> Repair | None:
-    """The largest `max_age` of those sources, which have none in `case`, under which its outputs hold: in proportion to
-    what `plan`, its plan, leaves. `after`: what was changed before, in words."""
-    left: dict[str, int] = {}
-    for name in names:
-        claims = [plan.guarantee[output] for output in _outputs(case, name)]
-        if not claims:  # it feeds side inputs only, whose age is in no bound
-            continue
-        known = [claim.deadline_ns - claim.from_admission_ns for claim in claims if claim.from_admission_ns is not None]
-        if len(known) < len(claims):
-            return None
-        left[name] = min(known)
+    """The largest `max_age` of those sources, which have none in `case`, under which its outputs hold: what `plan`, its
+    plan, has room for, or a share of that. `after`: what was changed before, in words."""
+    room = plan.analysis.ages or admission_ages.proposed(
+        analyse(read(plan), RuntimeOverhead.read(plan.analysis.charges))
+    )
+    left = {name: ns for name, ns in room.max_age_ns.items() if name in names} if room is not None else {}
     if not left:
         return None
     others = {source.name for source in case.query.sources if not source.max_age_ns} - set(names)

@@ -31,6 +31,7 @@ def check(query: Query, catalog: Catalog, types: Mapping[str, str]) -> None:
             mend = "add a window, like 'window: {time: 5 s}'"
             query.file.wrong("aggregate_without_window", (*operator.keys, "run"), text, mend)
         _on_late(query, catalog, types, operator)
+    _late_for_what(query)
     if windows.collecting(query):
         _ever_late(query)
         _counted(query, catalog)
@@ -131,6 +132,16 @@ def _on_late(query: Query, catalog: Catalog, types: Mapping[str, str], operator:
         query.file.wrong("degraded_unlike", (*keys, "run"), text, "name one with the same inputs and output")
     for mistake in catalog.wrong_parameters(given.run, given.parameters):
         query.file.add((*keys, "with"), mistake.within(f"operator '{operator.name}'"))
+
+
+def _late_for_what(query: Query) -> None:
+    """What leads to no output is late for none: there is no age at which it would be."""
+    latest = windows.latest_ns(query)
+    for operator in query.operators:
+        if operator.on_late is not None and not latest[operator.name]:
+            text = f"operator '{operator.said}' leads to side inputs only, which have no deadline to be late for"
+            mend = "remove 'on_late:'; how old a value may be says 'max_age:' of the side input"
+            query.file.wrong("no_deadline_behind", (*operator.keys, "on_late"), text, mend)
 
 
 def _ever_late(query: Query) -> None:

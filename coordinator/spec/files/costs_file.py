@@ -1,4 +1,4 @@
-"""The shape of costs.yaml: what operators were measured to cost, by query, operator and node."""
+"""The shape of costs.yaml: what operators, and sources that nodes call, were measured to cost, by query and node."""
 
 from __future__ import annotations
 
@@ -51,7 +51,7 @@ class OperatorCostsFile(Strict):
 
 class CostsFile(Strict):
     """costs.yaml. An operator `W` with a window has two costs: `W.add` is that of a tuple, `W` that of a window;
-    `O.degraded` is that of what runs in place of `O` when tuples are late."""
+    `O.degraded` is that of what runs in place of `O` when tuples are late. A source with `run:` has that of a call."""
 
     shimekiri: Literal[1]
     costs: dict[Name, dict[Annotated[str, Field(pattern=OPERATOR, max_length=80)], OperatorCostsFile]]

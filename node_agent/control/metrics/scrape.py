@@ -71,6 +71,8 @@ class Scrapes:
             if plan.state in {State.COMMITTED, State.DRAINING}:
                 request = agent_pb2.ProfileRequest(hash=bytes.fromhex(plan.hash))
                 for cost in (await self.agent.Profile(request, cast(Any, None))).costs:
+                    if cost.of != agent_pb2.MEASURED_OPERATOR:
+                        continue
                     name = f"{cost.name} (degraded)" if cost.degraded else cost.name
                     found.append(Operator(plan.hash, name, cost.tuples, cost.total_ns, cost.worst_ns))
         return found

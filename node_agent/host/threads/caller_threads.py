@@ -13,6 +13,7 @@ everything of normal class, so that a sensor is read on time.
 import os
 import sys
 import threading
+import time
 from collections import deque
 from collections.abc import Callable
 
@@ -89,12 +90,14 @@ class CallerThread:
             if function is None:
                 return
             value, error = None, None
+            began_ns, cpu_ns = self._callers.now(), time.thread_time_ns()
             try:
                 value = function()
             except BaseException as raised:  # the author's code may raise anything; nothing of it ends the process
                 error = raised
             function = None  # what it holds may be a device
-            self._callers.ended(self, Returned(self._callers.now(), value, error))
+            spent_ns, at_ns = time.thread_time_ns() - cpu_ns, self._callers.now()
+            self._callers.ended(self, Returned(at_ns, value, error, spent_ns, at_ns - began_ns))
 
 
 __all__ = ["CallerThread", "CallerThreads"]

@@ -1,4 +1,5 @@
 """Measures the cost of each operator: thread CPU time of its calls, sampled; and the CPU time that emulated nodes add.
+Beside it what calls cost that make a source's tuples, and how old tuples are as they come to their source: of all.
 
 A reading of the thread's CPU clock is a system call, about as dear as scheduling an instance, so at most one instance
 in a millisecond is measured, the units in turn, so that one which always runs behind another is not left out; of
@@ -17,6 +18,7 @@ from typing import Protocol
 
 from node_agent.core.lineage import Lineage
 from node_agent.core.model import Step
+from node_agent.core.shedding.refusals import FAR_NS
 from node_agent.operators.hop import Checking
 from node_agent.ports import Clock
 
@@ -24,7 +26,9 @@ EARLY = 16  # calls: caches are cold, the interpreter has not adapted, imports w
 SLOTS_BITS = 4  # a power of two is divided into 16 buckets
 MOST_ROWS_BYTES = 16 * 1024  # of one answer to AskProfile: encoding it takes the scheduling thread a fraction of a ms
 
-Row = tuple[int, str, bool, int, int, int, int, int, float, tuple[int, ...], tuple[int, ...]]  # as in ipc.Profile
+OPERATOR, CALL, AGE = range(3)  # agent.proto Measured
+
+Row = tuple[int, str, bool, int, int, int, int, int, float, tuple[int, ...], tuple[int, ...], int]  # as in ipc.Profile
 
 
 def bucket(ns: int) -> int:
@@ -42,15 +46,24 @@ def upper_ns(number: int) -> int:
 
 
 class Cost:
-    """Of one operator of one plan, over the measured calls. degraded: of what runs in its place for late tuples."""
+    """Of one operator of one plan, over the measured calls; of: or of what makes a source's tuples. degraded: of what
+    runs in its place for late tuples."""
 
     __slots__ = (
-        "counts", "degraded", "elapsed_ns", "emulate_ns", "later_worst_ns", "name", "operator_id", "squares_ns2",
+        "counts", "degraded", "elapsed_ns", "emulate_ns", "later_worst_ns", "name", "of", "operator_id", "squares_ns2",
         "total_ns", "tuples", "worst_ns",
     )  # fmt: skip
 
-    def __init__(self, operator_id: int, name: str, emulate_ns: int = 0, degraded: bool = False) -> None:
-        self.operator_id, self.name, self.emulate_ns, self.degraded = operator_id, name, emulate_ns, degraded
+    def __init__(
+        self, operator_id: int, name: str, emulate_ns: int = 0, degraded: bool = False, of: int = OPERATOR
+    ) -> None:
+        self.operator_id, self.name, self.emulate_ns, self.degraded, self.of = (
+            operator_id,
+            name,
+            emulate_ns,
+            degraded,
+            of,
+        )
         self.tuples = self.total_ns = self.elapsed_ns = self.worst_ns = self.later_worst_ns = 0
         self.squares_ns2 = 0.0
         self.counts: dict[int, int] = {}  # by bucket; few are ever hit
@@ -73,16 +86,42 @@ class Cost:
         return (
             self.operator_id, self.name, self.degraded, self.tuples, self.total_ns, self.elapsed_ns, self.worst_ns,
             self.later_worst_ns, self.squares_ns2, tuple(map(upper_ns, hit)), tuple(self.counts[each] for each in hit),
+            self.of,
         )  # fmt: skip
 
 
-def rows(costs: Sequence[Cost], first: int) -> tuple[tuple[Row, ...], int]:
+class Ages:
+    """How old the tuples that a source was offered may have been as they came, refused ones among them."""
+
+    __slots__ = ("counts", "name", "source_id", "worst_ns")
+
+    def __init__(self, source_id: int, name: str) -> None:
+        self.source_id, self.name, self.worst_ns = source_id, name, 0
+        self.counts: dict[int, int] = {}  # by bucket
+
+    def add(self, at_ns: int, origin_ns: int) -> None:
+        """One tuple: the earliest instant that may be its origin. None where that is not known, or lies ahead."""
+        age_ns = at_ns - origin_ns
+        if 0 <= age_ns < FAR_NS:
+            self.worst_ns = max(self.worst_ns, age_ns)
+            number = bucket(age_ns)
+            self.counts[number] = self.counts.get(number, 0) + 1
+
+    def row(self) -> Row:
+        """As in ipc.Profile."""
+        hit = sorted(self.counts)
+        counts = tuple(self.counts[each] for each in hit)
+        upper = tuple(map(upper_ns, hit))
+        return self.source_id, self.name, False, sum(counts), 0, 0, self.worst_ns, 0, 0.0, upper, counts, AGE
+
+
+def rows(costs: Sequence[Cost | Ages], first: int) -> tuple[tuple[Row, ...], int]:
     """As many rows from the `first` on as one answer takes, and where the next answer begins; 0: there is none."""
     found: list[Row] = []
     size = 0
     for number in range(first, len(costs)):
         row = costs[number].row()
-        size += 160 + len(row[1]) + 24 * len(row[-1])
+        size += 160 + len(row[1]) + 24 * len(row[-2])
         if found and size > MOST_ROWS_BYTES:
             return tuple(found), number
         found.append(row)

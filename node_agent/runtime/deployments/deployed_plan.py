@@ -8,7 +8,7 @@ from node_agent.core.engine.handover import Pairs
 from node_agent.core.model import CompiledPlan, Job
 from node_agent.operators.codecs import Codec
 from node_agent.operators.source_call import SourceCall
-from node_agent.runtime.deployments.cost_meter import Cost
+from node_agent.runtime.deployments.cost_meter import Ages, Cost
 from node_agent.runtime.executor import Executor
 
 NONE, PREPARED, COMMITTED, DRAINING, ENDED = range(5)  # agent.proto PlanState
@@ -48,12 +48,19 @@ class Deployed:
     counted: frozenset[int] = frozenset()  # streams that lead to a window: each number of their sources is reported
     feeders: dict[int, frozenset[int]] = field(default_factory=dict)  # sources by stream from peers, as from `feeders`
     pulls: dict[int, SourceCall] = field(default_factory=dict)  # what makes tuples here, by source
+    calls: dict[int, Cost] = field(default_factory=dict)  # what that costs
+    ages: dict[int, Ages] = field(default_factory=dict)  # as tuples come to it, by source
 
     @property
     def decided(self) -> tuple[int, bool]:
         """Which of two committed plans is later, as control has it (`deployment.py`)."""
         latest = max(self.plan.epoch, self.again)
         return latest, self.plan.epoch == latest
+
+    @property
+    def measured(self) -> list[Cost | Ages]:
+        """All that a profile tells of."""
+        return [*self.costs, *self.calls.values(), *self.ages.values()]
 
     @property
     def ready(self) -> int:

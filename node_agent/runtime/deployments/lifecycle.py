@@ -27,7 +27,7 @@ from node_agent.ports import Disk
 from node_agent.runtime.context import Shared
 from node_agent.runtime.deployments import loading
 from node_agent.runtime.deployments.announcements import EventAnnouncer
-from node_agent.runtime.deployments.cost_meter import Cost, Meter
+from node_agent.runtime.deployments.cost_meter import CALL, Ages, Cost, Meter
 from node_agent.runtime.deployments.counters import Counts
 from node_agent.runtime.deployments.deployed_plan import (
     COMMITTED,
@@ -129,7 +129,10 @@ class Plans:
             name = plan.operator_by_id[variant.operator_id].name
             costs[variant] = Cost(variant.operator_id, name, plan.emulate_cost_ns, degraded=True)
         self.meter.costs.update(costs)
-        deployed = Deployed(plan_hash, plan, engine_slot, loaded, code.codecs, list(costs.values()))
+        ages = {one.id: Ages(one.id, one.name) for one in plan.sources if not one.window}
+        calls = {one.id: Cost(one.id, one.name, of=CALL) for one in plan.sources if one.id in code.pulls}
+        costed = list(costs.values())
+        deployed = Deployed(plan_hash, plan, engine_slot, loaded, code.codecs, costed, calls=calls, ages=ages)
         deployed.counted = frozenset(stream.id for stream in plan.streams if stream.counted)
         deployed.feeders = feeders(plan)
         deployed.pulls = code.pulls

@@ -266,6 +266,7 @@ class SourceRole:
             answer(
                 context.shared, resume_after=granted.upto, credit_bytes=granted.credit_bytes,
                 plan=deployed.plan.hash, codec=self.codec.name,
+                most_bytes=min(MOST_PAYLOAD_BYTES, self.codec.most_bytes + self.codec.head_bytes),
             )
         )  # fmt: skip
 
@@ -337,6 +338,7 @@ class SourceRole:
         if arrived.absent or deployed.codecs[source.stream].name != self.codec.name:
             return REASON_OTHER_CODEC, f"the source now takes {deployed.codecs[source.stream].name}: connect again"
         counted = source.stream in deployed.counted
+        deployed.ages[source.id].add(at_ns, lo_ns)
         reason = age_refused(source, counted, at_ns, lo_ns, hi_ns, self.context.promised.get(source.name))
         if reason == REASON_FUTURE:
             return reason, "its origin lies in the future"
@@ -396,12 +398,15 @@ def withheld(context: Context, codec: Codec, size: int) -> Withheld | None:
     return None
 
 
-def answer(shared: Shared, resume_after: int = 0, credit_bytes: int = 0, plan: int = 0, codec: str = "") -> bytes:
-    """The Hello that answers a Hello."""
+def answer(
+    shared: Shared, resume_after: int = 0, credit_bytes: int = 0, plan: int = 0, codec: str = "",
+    most_bytes: int = MOST_PAYLOAD_BYTES,
+) -> bytes:  # fmt: skip
+    """The Hello that answers a Hello. most_bytes: of a payload; a larger one is refused."""
     hello = frames.Hello(
         f"node:{shared.name}", shared.clock.domain, shared.boot, plan, resume_after, shared.clock.drift_ppm,
         credit_bytes, codec, incarnation=shared.incarnation, suspensions=shared.counters["suspensions"],
-        most_bytes=MOST_PAYLOAD_BYTES,
+        most_bytes=most_bytes,
     )  # fmt: skip
     return frames.encode_hello(hello)
 

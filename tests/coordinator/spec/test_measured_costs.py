@@ -368,3 +368,58 @@ def test_merging_keeps_other_nodes_and_replaces_what_is_something_else_by_now() 
     assert set(profile_file.merged(old, {"q": {"O": newer}})["q"]["O"].on) == {"a"}
     slower = entry([40]).model_copy(update={"speed": 0.5})
     assert profile_file.merged(old, {"q": {"O": operator(a=slower)}})["q"]["O"].on["a"].samples == 1
+
+
+PULLED = """\
+shimekiri: 1
+query: belt
+sources:
+  items: {at: a, run: my.items, every: 100 ms, max_age: 50 ms%s, with: {w: 1}}
+operators: {clean: {run: pass, in: items, cost: 1 ms}}
+outputs: {out: {from: clean, at: a, deadline: 200 ms}}
+"""
+ITEMS = """\
+shimekiri: 1
+costs:
+  belt:
+    items:
+      run: my.items
+      with: {w: %s}
+      on:
+        a: {mean: 10 us, p99: 20 us, worst: 3 ms, elapsed: 50 ms, cv: 0.5, samples: 500, speed: 2.0,
+            measured: "2026-01-02T03:04Z", plan: "0123abcd"}
+"""
+
+
+@pytest.mark.parametrize("declared", ["", ", cost: 4 ms"])
+def test_the_measured_cost_of_a_source_that_its_node_calls_is_taken(tmp_path: Path, declared: str) -> None:
+    (tmp_path / "query.yaml").write_text(PULLED % declared)
+    (tmp_path / "cluster.yaml").write_text(f"{CLUSTER}operators: operators.json\n")
+    made_by = {"code": "0" * 64, "kind": "source", "inputs": {}, "output": "json", "with": {"w": {"type": "integer"}}}
+    (tmp_path / "operators.json").write_text(json.dumps({"shimekiri": 1, "operators": {"my.items": made_by}}))
+    (tmp_path / "costs.yaml").write_text(ITEMS % 1)
+    query, _, _ = input_files.read_files(
+        tmp_path / "query.yaml", tmp_path / "cluster.yaml", measured=costs.load(tmp_path / "costs.yaml")
+    )
+    (source,) = query.sources
+    assert source.pull is not None and source.pull.cost_ns == 7_200_000 and not source.pull.guessed
+    assert source.cost_from is not None and source.cost_from.declared_ns == (4_000_000 if declared else 0)
+    (tmp_path / "costs.yaml").write_text(ITEMS % 2)
+    query, cluster, types = input_files.read_files(
+        tmp_path / "query.yaml", tmp_path / "cluster.yaml", measured=costs.load(tmp_path / "costs.yaml")
+    )
+    assert cluster is not None
+    made = planner.plan(query, cluster, types, Choices(best_effort=True))
+    pull = made.graph.sources["items"].pull
+    assert pull is not None and pull.cost_ns == (4_000_000 if declared else 1_000_000)
+    assert "the measured cost of items is not used: measured with other parameters" in cost_lines.lines(made)
+    again = planner.plan(*reopen.inputs(made, tmp_path / "plan.json"))
+    assert again.hash == made.hash or again.costs == made.costs
+
+
+def test_a_source_that_clients_feed_has_no_cost(tmp_path: Path) -> None:
+    (tmp_path / "query.yaml").write_text(QUERY)
+    (tmp_path / "costs.yaml").write_text(ITEMS % 1)
+    with pytest.raises(BadInputError) as refused:
+        input_files.read_files(tmp_path / "query.yaml", None, measured=costs.load(tmp_path / "costs.yaml"))
+    assert "costs.belt has operator 'items', which the query lacks" in str(refused.value)

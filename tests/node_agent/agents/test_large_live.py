@@ -47,6 +47,9 @@ def test_values_go_through_one_node_and_what_is_too_large_is_refused(tmp_path: P
         large = {"bytes": bytes(300_001), "numpy": np.zeros(300_001, np.uint8), "arrow": pa.table({"x": range(50_000)})}
         refused = source.send(large[codec])
         assert isinstance(refused, Refused) and "max_size" in refused.why
+        if codec == "bytes":  # also where it is larger than anything that the plan takes
+            refused = source.send(bytes(8 << 20))
+            assert isinstance(refused, Refused) and "max_size" in refused.why
         assert not isinstance(source.send(value), Refused)
 
 

@@ -192,6 +192,19 @@ def test_what_is_larger_than_a_frame_waits_for_as_much_credit() -> None:
     assert not link.facts.gave_ups
 
 
+def test_what_is_larger_than_all_that_the_peer_takes_waits_for_no_credit() -> None:
+    """It is refused as it comes, and behind it all goes on."""
+    for most_bytes, goes in ((1 << 20, True), (2 << 20, False), (0, False)):
+        sender = sender_of(Facts())
+        sender.on_connected(0, 1, 0, 1 << 16, takes_chunks=True, most_bytes=most_bytes)
+        sender.offer(0, encoded(1, 0, bytes(2 << 20)), FOREVER, (1, 0))
+        assert isinstance(sender.poll(0), OutgoingChunk) is goes
+        sender = sender_of(Facts())
+        sender.on_connected(0, 1, 0, 0, takes_chunks=True, most_bytes=most_bytes)
+        sender.offer(0, encoded(1, 0, bytes(2 << 20)), FOREVER, (1, 0))
+        assert sender.poll(0) is None, "without any credit nothing goes"
+
+
 def test_what_waits_too_long_is_given_up_and_its_stream_goes_on() -> None:
     facts = Facts()
     sender = sender_of(facts)

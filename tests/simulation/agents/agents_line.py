@@ -36,6 +36,7 @@ from protos.plan_document import Plan
 from tests.simulation.agents.changing import changing_operators
 from tests.simulation.agents.coordinator_process import Asked, CoordinatorProcess, Ledger
 from tests.simulation.agents.desk import Desk
+from tests.simulation.agents.sensors import sensors_operators
 from tests.simulation.agents.street import street_operators
 
 MS, SECOND = 1_000_000, 1_000_000_000
@@ -102,7 +103,9 @@ class _StillRegistry(Registry):
 
 @cache
 def _registry() -> Registry:
-    return _StillRegistry([Path(str(each.__file__)) for each in (street_operators, changing_operators)])
+    return _StillRegistry(
+        [Path(str(each.__file__)) for each in (street_operators, changing_operators, sensors_operators)]
+    )
 
 
 @cache

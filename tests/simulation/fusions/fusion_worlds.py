@@ -23,8 +23,8 @@ def sync(draw: Random) -> str:
     return f"{{within: {draw.choice([0, 3, 10, 30])} ms{timeout}{keep}}}"
 
 
-def query(draw: Random, nodes: str) -> str:
-    """query.yaml."""
+def query(draw: Random, nodes: str, late: str = "") -> str:
+    """query.yaml. late: what operators before the fusion do with tuples that are late."""
     lines, streams = ["shimekiri: 1", "query: fusions", "sources:"], []
     for number in range(draw.randint(2, 3)):
         name, period_ms = f"s{number}", draw.choice([7, 15, 30, 50])
@@ -40,7 +40,7 @@ def query(draw: Random, nodes: str) -> str:
     lines.append("operators:")
     for number, name in enumerate(streams):
         if draw.random() < 0.5:
-            lines.append(f"  P{name}: {{run: pass, in: {name}, cost: {draw.randint(50, 900)} us}}")
+            lines.append(f"  P{name}: {{run: pass, in: {name}, cost: {draw.randint(50, 900)} us{late}}}")
             streams[number] = f"P{name}"
     inputs = ", ".join(streams)
     lines.append(f"  F: {{run: join, in: [{inputs}], cost: {draw.randint(50, 900)} us, sync: {sync(draw)}}}")
@@ -63,11 +63,11 @@ def cluster(draw: Random, nodes: str) -> str:
     return "\n".join([*lines, "operators: operators.json", "security: insecure-loopback"]) + "\n"
 
 
-def case(seed: int) -> tuple[str, str]:
+def case(seed: int, late: str = "") -> tuple[str, str]:
     """query.yaml and cluster.yaml of a seed."""
     draw = Random(seed)
     nodes = draw.choice(["a", "ab", "ab"])
-    return query(draw, nodes), cluster(draw, nodes)
+    return query(draw, nodes, late), cluster(draw, nodes)
 
 
 @dataclass

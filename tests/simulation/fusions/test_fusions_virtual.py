@@ -30,8 +30,8 @@ from tests.simulation.windows.window_worlds import planned
 SETS = int(os.environ.get("SHIMEKIRI_SETS", "12"))
 
 
-def made(seed: int) -> Plan | None:
-    query, cluster = case(seed)
+def made(seed: int, late: str = "") -> Plan | None:
+    query, cluster = case(seed, late)
     return planned(query, cluster, sound=seed % 2 == 0)
 
 
@@ -92,6 +92,26 @@ def test_fusions_stay_within_their_bounds_and_every_tuple_ends_once(tmp_path: Pa
     near = f"mean {fmean(ratios):.3f}, median {median(ratios):.3f}, largest {max(ratios):.3f}"
     print(f"\n{SETS} sets: {dict(counts)}; worst / bound: {near}")
     assert counts["results"] and counts["partial"] and counts["replaced"] and counts["bounded"]
+
+
+def test_dropping_what_is_late_before_a_fusion_keeps_bounds_where_nothing_is() -> None:
+    """A period is kept as long as no tuple may be late, and none is dropped where that is promised."""
+    counts: Counter[str] = Counter()
+    for seed in range(SETS):
+        plan, plain = made(seed, ", on_late: drop"), made(seed)
+        if plan is None or plain is None:
+            continue
+        analysis = analyse(read(plan), NOTHING)
+        told = claims(analysis)
+        done = simulate(plan, Scenario(trials=2, seed=seed), world=Periodic(plan, seed))
+        assert not done.failures, f"seed {seed}: {done.failures}"
+        check_results(analysis, plan, told, done, seed)
+        check_releases(analysis, done, seed)
+        shed = {records.SHED_POLICIES[each.policy] for each in facts(done) if isinstance(each, records.Shed)}
+        assert not told["out"].guaranteed or not shed - {"replaced", "unmatched"}, f"seed {seed}: {shed}"
+        counts["guaranteed"] += told["out"].guaranteed
+        counts["plain"] += plain.guarantee["out"].guaranteed
+    assert counts["guaranteed"] == counts["plain"] > 0, counts
 
 
 LATE = """

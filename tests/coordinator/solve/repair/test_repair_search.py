@@ -20,12 +20,13 @@ from coordinator.model.choices import Choices
 from coordinator.plan import reopen
 from coordinator.solve import planner, what_if
 from coordinator.solve.repair import shed
-from coordinator.solve.repair.bisect import Found, OverError, first, least, step_of
+from coordinator.solve.repair.bisect import Found, OverError, first, least
 from coordinator.solve.repair.repair import Repair
 from coordinator.solve.repair.repair_search import Findings, find
 from coordinator.solve.repair.what_if_runs import Case, outcome
 from coordinator.spec.arrivals import Arrival
 from coordinator.spec.runtime_charges import NOTHING
+from coordinator.units import step_of
 from protos.plan_document import JcpArrival
 from tests.coordinator.guarantee.written_plans import FREE, QUERIES, cluster
 from tests.sampling import examples

@@ -29,7 +29,7 @@ def test_a_quantile_from_the_buckets_is_an_upper_bound_of_the_true_one(spent: li
     cost = Cost(1, "O")
     for ns in spent:
         cost.add(ns, ns + 1)
-    _, _, _, tuples, total_ns, elapsed_ns, worst_ns, later_ns, squares, uppers, counts = cost.row()
+    _, _, _, tuples, total_ns, elapsed_ns, worst_ns, later_ns, squares, uppers, counts, _ = cost.row()
     assert (tuples, total_ns, elapsed_ns, worst_ns) == (len(spent), sum(spent), sum(spent) + len(spent), max(spent))
     assert sum(counts) == tuples and later_ns == max(spent[EARLY:], default=0)
     assert abs(squares - sum(ns * ns for ns in spent)) <= 1e-6 * squares

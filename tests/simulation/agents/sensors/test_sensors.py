@@ -1,0 +1,37 @@
+"""The sensors under faults: agents run their sources; fusions, large payloads, a large side input, in virtual time."""
+
+from collections import Counter
+
+import pytest
+
+from tests.simulation.agents.sensors.sensors_campaign import SENSORS, run
+from tests.simulation.agents.sometimes import ENOUGH
+
+SEEDS = 2
+
+
+@pytest.mark.parametrize("seed", range(1, 1 + SEEDS))
+def test_seeds_hold(seed: int) -> None:
+    outcome = run(seed)
+    assert not outcome.problems, outcome.told
+    assert outcome.counts["results of fused"] and outcome.counts["results of beats"], outcome.told
+
+
+def test_without_faults_every_tuple_gives_its_results() -> None:
+    outcome = run(4, [])
+    assert not outcome.problems, outcome.told
+    counts = outcome.counts
+    assert not counts["duplicates"] + counts["log crashed"] + counts["no result: LOST"]
+    assert counts["results with an image"] and counts["fused in part"] and counts["refused raised"]
+    assert counts["nodes whose memory was looked at"] == 3
+
+
+@pytest.mark.soak
+def test_everything_happens_in_some_seed() -> None:
+    fired = Counter[str]()
+    for seed in range(1, 1 + ENOUGH):
+        outcome = run(seed)
+        assert not outcome.problems, outcome.told
+        fired.update(outcome.fired)
+        fired.update(outcome.counts)
+    assert not SENSORS.missing(fired)
