@@ -383,7 +383,7 @@ class AgeHop:
 class DataAge:
     """How old the oldest datum behind each result was. results: that have such a datum; without_data: that have none;
     above: of them for certain, undecidable: it may be; share: of results that were above, its least and its most.
-    worst: the oldest ones; blamed: of how many of the oldest `hops` tell, those above the limit or the worst one."""
+    worst: the oldest ones; hops, longest first: of so many of these (`blamed`), those above the limit or the worst."""
 
     limit_ns: int
     bound_ns: int | None

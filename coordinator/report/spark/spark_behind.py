@@ -103,8 +103,8 @@ def look_behind(
         found[_key(row)] = Behind(*key, row.at, row.lower, row.upper, _key(row) in unread_of)
     for row in files.collect(behind.select(*RESULT, "named", "lo", "hi", "newest", "sure")):
         found[_key(row)].extents[row.named] = _extent(row)
-    for key, result in sorted(found.items(), key=lambda one: one[0]):
-        counts[key[0]].behind.append(result)
+    for of, result in sorted(found.items(), key=lambda one: one[0]):
+        counts[of[0]].behind.append(result)
     origins = admitted.join(ways.canonical, ["run", "source"]).join(ways.asked, ["run", "named"])
     for row in files.collect(origins.orderBy("run", "named", "epoch", "seq", "o_lo", "o_hi")):
         counts[row.run].origins.setdefault(row.named, []).append(Origin((row.epoch, row.seq), row.o_lo, row.o_hi))

@@ -141,6 +141,10 @@ class World(Cluster):
             event = heapq.heappop(self._queue)
             self._now = event.at_ns
             getattr(self, event.what)(*event.arguments)
+        for unit, waiting in self._waiting.items():
+            for each in waiting.values():
+                own, node = each.lineage, self.nodes[self.plan.units[unit].node]
+                self._write(node, rec.SHED, unit, own, rec.POLICY_UNMATCHED, own.ordinal)
         for node in self.nodes.values():
             self._write(node, rec.LOAD, 0, None, last=len(node.records))
             node.ended = True

@@ -12,8 +12,10 @@ from tests.coordinator.report.data_worlds import LIMIT, World, world
 from tests.seeds import seeds
 
 
-def measured(made: World, path: Path) -> Report:
-    return verdict(read_run(path))
+def measured(path: Path) -> Report:
+    report = verdict(read_run(path))
+    assert report.conservation.balanced, report.conservation.problems
+    return report
 
 
 def ages(made: World, output: str) -> list[int]:
@@ -47,7 +49,7 @@ def quantile(values: list[int], percent: int) -> int | None:
 @pytest.mark.parametrize("seed", seeds(range(12)))
 def test_on_one_clock_all_is_exact(seed: int, tmp_path: Path) -> None:
     made = world(seed, ["a"], tmp_path / "run")
-    report = measured(made, tmp_path / "run")
+    report = measured(tmp_path / "run")
     assert report.freshness.keys() == {"fused", "means", "seen"}, seed
     for output, found in report.freshness.items():
         assert not found.untold
@@ -72,7 +74,7 @@ def assert_exact(reaction: Reaction, true: list[int], unanswered: int, undecided
 @pytest.mark.parametrize("seed", seeds(range(12)))
 def test_between_clocks_the_intervals_hold_what_is_true(seed: int, tmp_path: Path) -> None:
     made = world(seed, ["a", "b"], tmp_path / "run")
-    report = measured(made, tmp_path / "run")
+    report = measured(tmp_path / "run")
     for output, found in report.freshness.items():
         assert not found.untold
         age, true = found.age, ages(made, output)
