@@ -34,7 +34,7 @@ from coordinator.report.report_document import (
     Report,
     by_end,
 )
-from coordinator.report.summary.data_age import freshness
+from coordinator.report.summary.age_summary import freshness
 from coordinator.report.summary.lost import lost_in_units
 from coordinator.report.summary.offered import Offered, summed
 from coordinator.report.summary.overload import Overload

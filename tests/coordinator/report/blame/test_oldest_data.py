@@ -7,7 +7,7 @@ import pytest
 from coordinator.report.blame.oldest_data import with_hops
 from coordinator.report.facts.reader import read_run
 from coordinator.report.verdict import verdict
-from tests.coordinator.report.data_worlds import world
+from tests.coordinator.report.aged_worlds import world
 from tests.seeds import seeds
 
 

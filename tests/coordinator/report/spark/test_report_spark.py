@@ -21,8 +21,8 @@ from node_agent.virtual.run import simulate, write_run
 from node_agent.virtual.scenario import Scenario
 from protos import records as rec
 from tests import traces
+from tests.coordinator.report.aged_worlds import asking, world
 from tests.coordinator.report.alterations import altered, saved
-from tests.coordinator.report.data_worlds import asking, world
 from tests.coordinator.report.facts import test_report_lacking
 from tests.coordinator.report.ledger import test_report_missing_windows
 from tests.coordinator.report.ledger.test_report_ordinals import deepest

@@ -8,7 +8,7 @@ from coordinator.report.counts import nearest_rank
 from coordinator.report.facts.reader import read_run
 from coordinator.report.report_document import DataAge, Reaction, Report
 from coordinator.report.verdict import verdict
-from tests.coordinator.report.data_worlds import LIMIT, World, world
+from tests.coordinator.report.aged_worlds import LIMIT, World, world
 from tests.seeds import seeds
 
 
