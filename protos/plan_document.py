@@ -616,6 +616,12 @@ class Claim:
     reaction_bound_ns: int | None = omitted()
     data_paths: tuple[DataPath, ...] = omitted(())
 
+    @property
+    def is_fresh(self) -> bool:
+        """The age and the reaction that are asked are guaranteed."""
+        asked = ((self.age_ns, self.age_bound_ns), (self.reaction_ns, self.reaction_bound_ns))
+        return all(limit is None or (bound is not None and bound <= limit) for limit, bound in asked)
+
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ChargedOverhead:

@@ -321,7 +321,8 @@ def _whole(plan: Facts, stream: str) -> bool:
     while waiting:
         operator = operators.get(waiting.pop())
         if operator is not None:
-            if operator.kind not in ("map", "union") or operator.on_late or operator.queue or operator.closes:
+            dropping = operator.on_late or operator.queue or any(rule.shed for rule in operator.side_rules.values())
+            if operator.kind not in ("map", "union") or dropping or operator.closes:
                 return False
             waiting += operator.inputs
     return whole(plan, [stream])

@@ -148,7 +148,7 @@ def test_the_files_as_they_stand_are_right(files: Files) -> None:
         ("deadline: 100 ms", "deadline: 100 ms, age: {limit: 1 s, without: []}", 11, "too_short", "outputs.arm.age.without"),
         ("deadline: 100 ms", "deadline: 100 ms, age: {limit: 1 s, without: [blet]}", 11, "source_not_behind", "outputs.arm.age.without"),
         ("deadline: 100 ms", "deadline: 100 ms, age: {limit: 1 s, without: [scale]}", 11, "source_not_behind", "outputs.arm.age.without"),
-        ("deadline: 100 ms", "deadline: 100 ms, age: {limit: 1 s, without: [belt]}", 11, "no_source_left", "outputs.arm.age"),
+        ("deadline: 100 ms", "deadline: 100 ms, age: {limit: 1 s, without: [belt]}", 11, "no_source_left", "outputs.arm.age.without"),
         ("deadline: 100 ms", "deadline: 100 ms, reaction: 0 s", 11, "not_above_zero", "outputs.arm.reaction.limit"),
         ("deadline: 100 ms", "deadline: 100 ms, reaction: soon", 11, "no_quantity", "outputs.arm.reaction.limit"),
         ("deadline: 100 ms", "deadline: 100 ms, reaction: {limit: 1 s, without: [light]}", 11, "source_not_behind", "outputs.arm.reaction.without"),
