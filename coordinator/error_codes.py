@@ -13,7 +13,8 @@ Code = Literal[
     # calculus and guarantee
     "busy_period_too_long", "overloaded", "unbounded", "unusable_recording",
     # spec
-    "address_twice", "aggregate_without_window", "arrival_keys", "bad_expression", "bad_figure", "bad_filter",
+    "address_twice", "age_below_deadline", "aggregate_without_window",
+    "arrival_keys", "bad_expression", "bad_figure", "bad_filter",
     "bad_max_rate", "bad_name", "bad_on_late", "bad_operator_name", "bad_quantile", "bad_value",
     "chain_length", "closes_after_deadline", "contradicting_selectivity", "core_link_of_one_core",
     "cost_beyond_cap", "cost_beyond_every",
@@ -31,6 +32,7 @@ Code = Literal[
     "negative_time", "never_late", "no_code_hash", "no_common_order", "no_common_source", "no_deadline_behind",
     "no_expression",
     "no_figure", "no_host", "no_host_and_port", "no_key", "no_keys", "no_max_age", "no_node", "no_number", "no_pace",
+    "no_source_left",
     "operator_as_source", "other_pace", "source_as_operator",
     "no_tuple_passes", "no_window_length_function", "not_above_zero", "not_available_yet", "not_finite", "not_json",
     "not_text", "not_yaml", "offset_beyond_every", "on_without_join", "on_without_window", "options_of_chain",
@@ -39,6 +41,7 @@ Code = Literal[
     "query_too_large", "query_twice", "queue_holds_no_tuple", "reserved_name", "run_or_chain",
     "selectivity_of_window", "several_results_to_window", "several_ways_to_fusion", "several_ways_to_window",
     "side_of_window", "size_without_most", "source_declared_differently", "source_named_as_operator",
+    "source_not_behind",
     "stream_read_twice", "sync_kind", "sync_of_map", "sync_of_window", "tab", "throughput_without_latency",
     "timeout_of_each", "too_few_inputs", "too_large", "too_long", "too_many_figures", "too_many_nodes",
     "too_many_windows", "too_short", "type_mismatch", "unknown_codec", "unknown_field", "unknown_figure",

@@ -372,13 +372,19 @@ class Qos:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Output:
-    """origin: the stream that it delivers, by the name of what produces it."""
+    """origin: the stream that it delivers, by the name of what produces it. age_ns: how old the oldest datum behind a
+    result may be when it is delivered; reaction_ns: from a change at a source to the first result that reflects it;
+    None: not asked. age_without, reaction_without: sources that they do not count."""
 
     id: int
     origin: str = key("from")
     at: str
     deadline_ns: int
     qos: Qos | None = omitted()
+    age_ns: int | None = omitted()
+    age_without: tuple[str, ...] = omitted(())
+    reaction_ns: int | None = omitted()
+    reaction_without: tuple[str, ...] = omitted(())
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -578,9 +584,23 @@ class Checks:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
+class DataPath:
+    """The longest way of a source's data to an output. of: what it bounds there. bound_ns None: nothing bounds it, for
+    `why`. steps: hop by hop, they sum up to the bound."""
+
+    of: Literal["age", "reaction"]
+    source: str
+    bound_ns: int | None
+    steps: tuple[Step, ...] = omitted(())
+    why: str = omitted("")
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
 class Claim:
     """What is promised of an output. bound_ns: from origin to result; None: there is none. from_admission_ns: likewise
-    from admission on. missing: what else may keep results away."""
+    from admission on. missing: what else may keep results away. age_ns, reaction_ns: as asked, None: not asked;
+    age_bound_ns, reaction_bound_ns: what is found, None: not bounded, or not asked; data_paths: of every source that
+    these count. `guaranteed` needs all that is asked."""
 
     deadline_ns: int
     bound_ns: int | None
@@ -590,6 +610,17 @@ class Claim:
     trail: tuple[Step, ...]
     qos: Checks | None = omitted()
     missing: tuple[str, ...] = omitted(())
+    age_ns: int | None = omitted()
+    age_bound_ns: int | None = omitted()
+    reaction_ns: int | None = omitted()
+    reaction_bound_ns: int | None = omitted()
+    data_paths: tuple[DataPath, ...] = omitted(())
+
+    @property
+    def is_fresh(self) -> bool:
+        """The age and the reaction that are asked are guaranteed."""
+        asked = ((self.age_ns, self.age_bound_ns), (self.reaction_ns, self.reaction_bound_ns))
+        return all(limit is None or (bound is not None and bound <= limit) for limit, bound in asked)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

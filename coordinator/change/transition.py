@@ -24,7 +24,9 @@ LOADING_NS = 10**6  # assumed: the longest stretch for which a runtime loads a p
 SOURCE = {
     key: key for key in ("at", "type", "max_age_ns", "arrival", "limit", "on_full", "max_bytes")
 }  # by what people call it
-OUTPUT = {"from": "origin", "at": "at", "deadline_ns": "deadline_ns", "qos": "qos"}
+OUTPUT = {"from": "origin", "at": "at", "deadline_ns": "deadline_ns", "qos": "qos"} | {
+    key: key for key in ("age_ns", "age_without", "reaction_ns", "reaction_without")
+}
 OPERATOR = {"run": "run", "in": "inputs", "side": "side", "cost_ns": "cost_ns", "selectivity": "selectivity"} | {
     "with": "parameters", "kind": "kind", "join": "join", "window": "window", "closes": "closes", "on_late": "on_late",
     "queue": "queue", "sync": "sync", "side_rules": "side_rules", "max_bytes": "max_bytes",

@@ -13,7 +13,7 @@ from coordinator.explain import (
     source_lines,
     window_lines,
 )
-from coordinator.plan import deadline_breakdown, policy_choice
+from coordinator.plan import deadline_breakdown, freshness_lines, policy_choice
 from coordinator.solve.repair.repair_search import Findings
 from coordinator.spec.sharing.owners import owners
 from coordinator.units import counted, show_ns
@@ -139,7 +139,8 @@ def _guaranteed(plan: Plan, output: str) -> list[str]:
     bound = "no bound" if claim.bound_ns is None else f"bound {show_ns(claim.bound_ns)}"
     said = "guaranteed" if claim.guaranteed else "not guaranteed"
     lines = [f"{output}: deadline {show_ns(claim.deadline_ns)}, {bound}, {said}: {claim.why}"]
-    return lines + [f"    at most {show_ns(part.ns)}: {part.what}" for part in claim.trail]
+    lines += [f"    at most {show_ns(part.ns)}: {part.what}" for part in claim.trail]
+    return lines + [f"    {line}" for line in (*freshness_lines.judged(claim), *freshness_lines.hops(claim))]
 
 
 def _analysed(plan: Plan) -> list[str]:

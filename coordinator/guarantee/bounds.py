@@ -8,8 +8,10 @@ from dataclasses import dataclass, field, replace
 from coordinator.calculus.curves import Time
 from coordinator.calculus.demand import DemandTestResult
 from coordinator.calculus.response import ahead
+from coordinator.guarantee import freshness_claims
 from coordinator.guarantee.analysis import Analysis, analyse
 from coordinator.guarantee.facts import Facts
+from coordinator.guarantee.freshness_claims import Fresh
 from coordinator.guarantee.losses import losses
 from coordinator.guarantee.propagate import Late, Part, Trail, age
 from coordinator.guarantee.quality_checks import Check, checked, checks
@@ -25,8 +27,8 @@ class Claim:
     """About one output. `bound_ns`: from the tuple's origin to the result, None: none; `from_admission_ns`: without
     the age that tuples may have on admission, None: none; `parts`: where that time goes; `ahead`: per part of a unit,
     who runs before the tuple at worst (unit, jobs, ns) and how much of that has run when it comes; `why`: one
-    sentence; `qos`: what the output asks beyond its deadline, all of which `guaranteed` needs; `missing`: why tuples or
-    windows may be left out, a sentence each: what is given is in time all the same."""
+    sentence; `qos`, `fresh`: what the output asks beyond its deadline, all of which `guaranteed` needs; `missing`: why
+    tuples or windows may be left out, a sentence each: what is given is in time all the same."""
 
     deadline_ns: int
     bound_ns: int | None
@@ -37,6 +39,7 @@ class Claim:
     ahead: Mapping[int, tuple[int, Sequence[tuple[str, int, int]]]] = field(default_factory=dict)
     qos: tuple[Check, ...] = ()
     missing: tuple[str, ...] = ()
+    fresh: tuple[Fresh, ...] = ()
 
     @property
     def trail(self) -> Trail:
@@ -45,6 +48,8 @@ class Claim:
 
     def document(self) -> plan_document.Claim:
         """For plan.json."""
+        fresh = {each.name: each for each in self.fresh}
+        age, reaction = fresh.get("age"), fresh.get("reaction")
         return plan_document.Claim(
             deadline_ns=self.deadline_ns,
             bound_ns=self.bound_ns,
@@ -54,23 +59,45 @@ class Claim:
             trail=tuple(self._step(part) for part in self.parts),
             qos=checked(self.qos),
             missing=self.missing,
+            age_ns=age.limit_ns if age else None,
+            age_bound_ns=age.bound_ns if age else None,
+            reaction_ns=reaction.limit_ns if reaction else None,
+            reaction_bound_ns=reaction.bound_ns if reaction else None,
+            data_paths=tuple(path for each in self.fresh for path in _data_paths(each)),
         )
 
     def _step(self, part: Part) -> plan_document.Step:
-        step = plan_document.Step(
-            what=part.what,
-            ns=part.ns,
-            kind=part.kind,
-            node=part.node,
-            work_ns=part.work_ns,
-            waiting_ns=part.waiting_ns,
-            blocking_ns=part.blocking_ns,
-        )
+        step = _step(part)
         if part.kind != "unit" or part.unit not in self.ahead:
             return step
         done_ns, before = self.ahead[part.unit]
         first = tuple(Ahead(what=what, jobs=jobs, ns=ns) for what, jobs, ns in before)
         return replace(step, unit=part.unit, ahead=first, done_before_ns=done_ns)
+
+
+def _step(part: Part) -> plan_document.Step:
+    return plan_document.Step(
+        what=part.what,
+        ns=part.ns,
+        kind=part.kind,
+        node=part.node,
+        work_ns=part.work_ns,
+        waiting_ns=part.waiting_ns,
+        blocking_ns=part.blocking_ns,
+    )
+
+
+def _data_paths(fresh: Fresh) -> tuple[plan_document.DataPath, ...]:
+    return tuple(
+        plan_document.DataPath(
+            of=fresh.name,
+            source=source,
+            bound_ns=path.ns,
+            steps=() if path.ns is None else tuple(_step(part) for part in path.parts),
+            why=path.why,
+        )
+        for source, path in fresh.paths.items()
+    )
 
 
 def bounds(plan: Facts, charges: RuntimeOverhead = MEASURED) -> dict[str, Claim]:
@@ -147,22 +174,24 @@ def _whole(time: Time) -> int:
 
 def claims(analysis: Analysis) -> dict[str, Claim]:
     """Every output of an analysis."""
+    fresh = freshness_claims.checks(analysis)
     return {
-        name: replace(_asked(analysis, name, _claim(analysis, name)), missing=losses(analysis, name))
+        name: replace(
+            _asked(analysis, name, _claim(analysis, name), fresh.get(name, ())), missing=losses(analysis, name)
+        )
         for name in analysis.system.outputs
     }
 
 
-def _asked(analysis: Analysis, name: str, claim: Claim) -> Claim:
+def _asked(analysis: Analysis, name: str, claim: Claim, fresh: tuple[Fresh, ...]) -> Claim:
     """With what the output asks beyond its deadline: a deadline alone that holds is then not enough."""
-    if not analysis.system.outputs[name].qos:
-        return claim
-    found = checks(analysis, name)
-    failing = [check for check in found if not check.holds]
+    qos = checks(analysis, name) if analysis.system.outputs[name].qos else ()
+    failing = [f"{check.sentence}; {check.why}" for check in qos if not check.holds]
+    failing += [each.sentence for each in fresh if not each.holds]
     why = claim.why
     if claim.guaranteed and failing:
-        why = f"the deadline holds, but not its {', its '.join(f'{check.sentence}; {check.why}' for check in failing)}"
-    return replace(claim, guaranteed=claim.guaranteed and not failing, why=why, qos=found)
+        why = f"the deadline holds, but not its {', its '.join(failing)}"
+    return replace(claim, guaranteed=claim.guaranteed and not failing, why=why, qos=qos, fresh=fresh)
 
 
 def _claim(analysis: Analysis, name: str) -> Claim:

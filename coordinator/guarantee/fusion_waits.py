@@ -42,6 +42,14 @@ def fused(system: System, delays: Delays, charges: RuntimeOverhead, unit: Unit, 
     return Fused(Flow.of(_sets(unit, [flow.curve for flow in inputs], held), events, late))
 
 
+def holds(
+    system: System, delays: Delays, charges: RuntimeOverhead, unit: Unit, inputs: Sequence[Flow]
+) -> list[int | None]:
+    """For how long at most a tuple of each input waits that becomes part of a set; None: nothing says so."""
+    found = _Waits(system, delays, charges, unit, inputs)
+    return [found.hold_ns(port) for port in range(len(inputs))]
+
+
 def left_out(system: System, delays: Delays, charges: RuntimeOverhead, unit: Unit, inputs: Sequence[Flow]) -> str:
     """Why a tuple might meet one of the tolerance too late, which is not kept any more; empty: none does."""
     sync, name = unit.sync, unit.stages[0].operator
@@ -184,4 +192,4 @@ class _Waits:
         return clocks(self.system, self.delays, self.charges, stream, name)[0]
 
 
-__all__ = ["Fused", "fused", "left_out"]
+__all__ = ["Fused", "fused", "holds", "left_out"]

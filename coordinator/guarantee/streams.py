@@ -11,7 +11,7 @@ from coordinator.calculus.flow import Known, jittered
 from coordinator.calculus.response import Response
 
 Trail = tuple[tuple[str, int], ...]
-Kind = Literal["age", "unit", "socket", "link", "beat", "window", "partner"]
+Kind = Literal["age", "unit", "socket", "link", "beat", "window", "partner", "gap"]
 
 
 @dataclass(frozen=True)

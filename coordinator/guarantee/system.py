@@ -16,7 +16,15 @@ from coordinator.calculus.curves import Bursts, Curve, Jcp, RateBurst, Recorded
 from coordinator.calculus.flow import jittered
 from coordinator.calculus.selectivity import ONE, Selectivity, UndeclaredError, declared
 from coordinator.guarantee.facts import Facts
-from coordinator.guarantee.window_sources import EntryShedder, Windows, read_entry_shedders, read_windows, whole
+from coordinator.guarantee.window_sources import (
+    EntryShedder,
+    Windows,
+    passes_all,
+    read_entry_shedders,
+    read_windows,
+    whole,
+)
+from coordinator.spec.freshness import Freshness
 from coordinator.spec.quality import NOTHING, Qos
 from coordinator.units import show_ns
 from protos import plan_document, plan_pb2
@@ -24,13 +32,27 @@ from protos.plan_document import NodeCharges
 
 
 @dataclass(frozen=True)
+class Side:
+    """A side input of an operator. `max_age_ns`: a value that may be older counts as absent, 0: of any age; `shed`:
+    without a value the tuple is shed."""
+
+    port: str
+    stream: str
+    max_age_ns: int = 0
+    shed: bool = False
+
+
+@dataclass(frozen=True)
 class Stage:
-    """One operator of a unit on its node: its worst and its least CPU time per tuple, its selectivity."""
+    """One operator of a unit on its node: its worst and its least CPU time per tuple, its selectivity; `sides`: what it
+    reads beside its tuple; `drops`: why not every tuple has a result, or nothing."""
 
     operator: str
     cost_ns: int
     best_ns: int
     selectivity: Selectivity
+    sides: tuple[Side, ...] = ()
+    drops: str = ""
 
 
 @dataclass(frozen=True)
@@ -118,6 +140,8 @@ class Output:
     node: str
     deadline_ns: int
     qos: Qos = NOTHING
+    age: Freshness | None = None
+    reaction: Freshness | None = None
 
 
 @dataclass(frozen=True)
@@ -183,7 +207,15 @@ def read(plan: Facts) -> System:
             for name, source in graph.sources.items()
         },
         outputs={
-            name: Output(one.origin, one.at, one.deadline_ns, Qos.read(one.qos)) for name, one in graph.outputs.items()
+            name: Output(
+                one.origin,
+                one.at,
+                one.deadline_ns,
+                Qos.read(one.qos),
+                Freshness.read(one.age_ns, one.age_without),
+                Freshness.read(one.reaction_ns, one.reaction_without),
+            )
+            for name, one in graph.outputs.items()
         },
         hops=_hops(plan, names, streams),
         links=links,
@@ -288,8 +320,10 @@ def _required(plan: Facts, name: str) -> Iterator[str]:
 def _whole(plan: Facts, stream: str) -> bool:
     """Whether every tuple of a stream's sources is to come by it unless it is late, and none waits for another."""
     operators = [plan.graph.operators[name] for name in _before(plan, stream)]
-    if any(one.kind not in ("map", "union") or one.queue or one.closes for one in operators):
-        return False
+    for one in operators:
+        shedding = one.queue or any(rule.shed for rule in one.side_rules.values())
+        if one.kind not in ("map", "union") or shedding or one.closes:
+            return False
     return whole(plan, [stream])
 
 
@@ -320,7 +354,24 @@ def _stage(plan: Facts, node: str, name: str) -> Stage:
     if any(each.add == name for each in plan.graph.windows.values()):
         return Stage(name, max(cost_ns, least_ns), least_ns, ONE)  # what leaves it are windows
     sigma = declared(operator.declared.at_most, Fraction(str(operator.declared.mean)))
-    return Stage(name, max(cost_ns, least_ns), least_ns, sigma)
+    return Stage(name, max(cost_ns, least_ns), least_ns, sigma, _sides(operator), _drops(name, operator))
+
+
+def _sides(operator: plan_document.Operator) -> tuple[Side, ...]:
+    found = []
+    for port, stream in operator.side.items():
+        rule = operator.side_rules.get(port, plan_document.SideRule())
+        found.append(Side(port, stream, rule.max_age_ns, rule.shed))
+    return tuple(found)
+
+
+def _drops(name: str, operator: plan_document.Operator) -> str:
+    """Side inputs apart."""
+    if not passes_all(operator):
+        return f"{name} does not declare a result of every tuple"
+    if operator.on_late is not None:
+        return f"{name} does not run late tuples as the others"
+    return f"{name} has a queue, and what is beyond its limit is shed" if operator.queue is not None else ""
 
 
 def _variant_ns(plan: Facts, node: str, name: str) -> int:

@@ -19,6 +19,7 @@ from coordinator.calculus.curves import Curve, Jcp
 from coordinator.calculus.flow import jittered, selected
 from coordinator.calculus.selectivity import Selectivity
 from coordinator.guarantee.facts import Facts
+from protos import plan_document
 
 
 @dataclass(frozen=True)
@@ -125,11 +126,16 @@ def whole(plan: Facts, streams: Iterable[str]) -> bool:
         name = waiting.pop()
         if name in operators and name not in seen:
             seen.add(name)
-            said = operators[name].declared
-            if operators[name].run == "filter" or said.mean != 1 or said.at_most not in ((), ((1, 1),)):
+            if not passes_all(operators[name]):
                 return False
             waiting += operators[name].inputs
     return True
 
 
-__all__ = ["EntryShedder", "Windows", "read_entry_shedders", "read_windows", "whole"]
+def passes_all(operator: plan_document.Operator) -> bool:
+    """Whether an operator declares one result of every tuple."""
+    said = operator.declared
+    return operator.run != "filter" and said.mean == 1 and said.at_most in ((), ((1, 1),))
+
+
+__all__ = ["EntryShedder", "Windows", "passes_all", "read_entry_shedders", "read_windows", "whole"]

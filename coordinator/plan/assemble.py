@@ -198,6 +198,10 @@ def _graph(layout: Layout) -> plan_document.Graph:
                 at=output.at,
                 deadline_ns=output.deadline_ns,
                 qos=output.qos.document(),
+                age_ns=output.age.limit_ns if output.age else None,
+                age_without=output.age.without if output.age else (),
+                reaction_ns=output.reaction.limit_ns if output.reaction else None,
+                reaction_without=output.reaction.without if output.reaction else (),
             )
             for number, output in enumerate(query.outputs, start=1)
         },

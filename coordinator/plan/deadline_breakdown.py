@@ -10,6 +10,7 @@ from collections.abc import Container, Mapping
 from dataclasses import dataclass
 from typing import Any
 
+from coordinator.plan import freshness_lines
 from coordinator.spec.sharing.owners import whose
 from coordinator.units import counted, show_bytes, show_ns
 from protos import json_shape
@@ -77,6 +78,7 @@ def document(plan: Plan, output: str) -> dict[str, Any]:
     return {
         **status_values(claim),
         **({"qos": json_shape.write(claim.qos)} if claim.qos else {}),
+        **freshness_lines.document(claim),
         "parts": [{"kind": part.kind, "what": part.what, "ns": part.ns} for part in shares(plan, output)],
         "totals_ns": totals(plan, output),
     }
@@ -100,7 +102,7 @@ def sentences(plan: Plan, output: str) -> list[str]:
     said, bound_ns = guarantee_status(claim), _bound_ns(claim)
     if bound_ns is None:
         lines = [f"{output}{whose(plan, output)}: deadline {deadline}, {said}, and no bound: {claim.why}"]
-        return lines + [f"  {line}" for line in asked(claim)]
+        return lines + [f"  {line}" for line in (*asked(claim), *freshness_lines.hops(claim))]
     slack_ns = claim.deadline_ns - bound_ns
     left = f"{show_ns(slack_ns)} to spare" if slack_ns >= 0 else f"{show_ns(-slack_ns)} too late"
     since = " from admission on" if claim.bound_ns is None else ""
@@ -114,7 +116,8 @@ def sentences(plan: Plan, output: str) -> list[str]:
         "  in all: " + ", ".join(f"{SAID[kind]} {show_ns(ns)}" for kind, ns in totals(plan, output).items() if ns)
     )
     without = left_out(claim, left_out_of_several(plan.guarantee))
-    return lines + [f"  {line}" for line in (*without, *asked(claim), *binding(plan, output))]
+    told = (*without, *asked(claim), *freshness_lines.hops(claim), *binding(plan, output))
+    return lines + [f"  {line}" for line in told]
 
 
 def left_out(claim: Claim, told: Container[str] = ()) -> list[str]:
@@ -150,7 +153,7 @@ def asked(claim: Claim) -> list[str]:
         told = each.why if bound is None else f"at most {bound}, {said}: {each.why}"
         of = ", the first within" if name == "throughput" else " of"
         found.append(f"{name}{of} {limit}: {told}")
-    return found
+    return found + freshness_lines.judged(claim)
 
 
 def guarantee_status(claim: Claim) -> str:
@@ -159,7 +162,7 @@ def guarantee_status(claim: Claim) -> str:
         return "guaranteed"
     admitted = claim.from_admission_ns
     if claim.bound_ns is None and admitted is not None and admitted < claim.deadline_ns:
-        return ADMITTED if claim.qos is None or claim.qos.hold else MISSED
+        return ADMITTED if (claim.qos is None or claim.qos.hold) and claim.is_fresh else MISSED
     return MISSED
 
 

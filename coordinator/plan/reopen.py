@@ -20,6 +20,7 @@ from coordinator.spec.catalog import BUILTIN, Catalog, Installed
 from coordinator.spec.cluster import Cluster, Link, Node
 from coordinator.spec.files import yaml_source
 from coordinator.spec.files.query_file import SelectivityFile
+from coordinator.spec.freshness import Freshness
 from coordinator.spec.quality import Qos
 from coordinator.spec.query import Operator, Output, Query, Source
 from coordinator.spec.runtime_charges import RuntimeOverhead
@@ -70,7 +71,16 @@ def query(plan: Plan, file: yaml_source.Source) -> Query:
         _operator(name, facts, entries[name], known, costed.get(name)) for name, facts in graph.operators.items()
     )
     outputs = tuple(
-        Output(name, facts.origin, facts.at, facts.deadline_ns, ("outputs", name), Qos.read(facts.qos))
+        Output(
+            name,
+            facts.origin,
+            facts.at,
+            facts.deadline_ns,
+            ("outputs", name),
+            Qos.read(facts.qos),
+            Freshness.read(facts.age_ns, facts.age_without),
+            Freshness.read(facts.reaction_ns, facts.reaction_without),
+        )
         for name, facts in graph.outputs.items()
     )
     return Query(plan.query, sources, operators, outputs, plan.inputs.query, file, plan.queries)

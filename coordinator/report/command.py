@@ -10,6 +10,7 @@ from pathlib import Path
 from coordinator.errors import unwritable, unwritable_run
 from coordinator.leftovers import scratch_folder
 from coordinator.report.blame.misses import misses
+from coordinator.report.blame.oldest_data import with_hops
 from coordinator.report.cost_overrun import cost_overruns
 from coordinator.report.facts.began_anew import began_anew
 from coordinator.report.facts.reader import Run
@@ -65,6 +66,7 @@ def judge(
             cost_overruns=cost_overruns(run),
             began_anew=began_anew(run),
             misses=misses(run, report),
+            freshness=with_hops(run, report),
             lost_in_units=with_logs(run, report.lost_in_units),
             verdict=_replayed(run, progress),
         )

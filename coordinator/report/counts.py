@@ -4,6 +4,7 @@ from dataclasses import dataclass, field
 from enum import IntEnum
 from typing import NamedTuple
 
+from coordinator.report.facts.clock_intervals import RunClocks
 from coordinator.report.facts.completeness import Trace
 from coordinator.report.facts.problems import Problem
 from protos.records import POLICY_ARRIVALS, POLICY_SELECTIVITY
@@ -116,6 +117,51 @@ class Came(NamedTuple):
     last_ns: int
 
 
+Number = tuple[int, int]  # of a source's tuple: epoch and seq, in the order in which they were admitted
+
+
+class Extent(NamedTuple):
+    """What of a source is behind a result. oldest_lo_ns: of all that may be behind it, the least lower bound of an
+    origin; oldest_hi_ns: of all that is for certain, the least upper bound; newest, and newest_sure, likewise. Instants
+    of the source's node, clamped; None: nothing is, for certain."""
+
+    oldest_lo_ns: int
+    oldest_hi_ns: int | None
+    newest: Number
+    newest_sure: Number | None
+
+
+@dataclass(slots=True)
+class Behind:
+    """A delivered result of an output that asks for the age of its data. least_ns, most_ns: its latency; at_ns: on its
+    node's clock. unread: whether an instance on its way read a side input without a value. extents: by source, as the
+    last plan names it; its own tuple's origin is in the latency alone."""
+
+    output: int
+    source: int
+    epoch: int
+    seq: int
+    ordinal: int
+    at_ns: int
+    least_ns: int
+    most_ns: int
+    unread: bool
+    extents: dict[int, Extent] = field(default_factory=dict)
+
+    @property
+    def key(self) -> tuple[int, ...]:
+        """Which result it is."""
+        return self.output, self.source, self.epoch, self.seq, self.ordinal
+
+
+class Origin(NamedTuple):
+    """Of an admitted tuple: its number, and where its origin lies, on its node's clock, clamped."""
+
+    number: Number
+    lo_ns: int
+    hi_ns: int
+
+
 @dataclass
 class Counts:
     """Everything an engine computes. Output ids, unit ids and node numbers are the plan's."""
@@ -153,6 +199,10 @@ class Counts:
     known: dict[tuple[int, int, int], int] = field(default_factory=dict)  # (output, source, epoch) -> numbers
     came: dict[tuple[int, int], Came] = field(default_factory=dict)  # (incarnation, source of windows)
     filtering: frozenset[tuple[int, int]] = frozenset()  # (unit, exit) pairs that filtered a tuple in this run
+    # Where an output asks for the age of its data, or for their reaction
+    clocks: RunClocks | None = None
+    behind: list[Behind] = field(default_factory=list)
+    origins: dict[int, list[Origin]] = field(default_factory=dict)  # by source, as the last plan names it
 
 
 def nearest_rank(n: int, k: int, of: int = QUANTILES) -> int:

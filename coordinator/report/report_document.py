@@ -17,6 +17,7 @@ CauseKind = Literal[
     "policed", "rate", "queue_full", "operator_failed", "window", "restart", "stopped", "unknown",
 ]  # fmt: skip
 HopKind = Literal["admission", "queue", "run", "link", "rest"]
+AgeHopKind = Literal["admission", "queue", "run", "link", "rest", "side", "window", "inputs"]
 
 
 @dataclass(frozen=True, slots=True)
@@ -344,6 +345,90 @@ class Misses:
     stories: tuple[str, ...]
 
 
+@dataclass(frozen=True, slots=True)
+class Spread:
+    """Quantiles of upper bounds, ns; None: not known."""
+
+    p50: int | None
+    p99: int | None
+    max: int | None
+
+
+@dataclass(frozen=True, slots=True)
+class OldResult:
+    """One result, of the tuple (source, epoch, seq). age_ns: None: not bounded; oldest: the source of the datum that
+    its age counts from."""
+
+    source: str
+    epoch: int
+    seq: int
+    ordinal: int
+    age_least_ns: int
+    age_ns: int | None
+    oldest: str
+
+
+@dataclass(frozen=True, slots=True)
+class AgeHop:
+    """Part of the age of some results, on average. kind: a `HopKind`; `side`: at that side input, until it was read;
+    `window` and `inputs`: in a window, or a fusion, until it was whole. place: as in hops of a latency breakdown."""
+
+    kind: AgeHopKind
+    place: str
+    mean_ns: int
+    share: float | None
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class DataAge:
+    """How old the oldest datum behind each result was. results: that have such a datum; without_data: that have none;
+    above: of them for certain, undecidable: it may be; share: of results that were above, its least and its most.
+    worst: the oldest ones; hops, longest first: of so many of these (`blamed`), those above the limit or the worst."""
+
+    limit_ns: int
+    bound_ns: int | None
+    above_bound: int | None
+    results: int
+    without_data: int
+    above: int
+    undecidable: int
+    share: Share
+    age_ns: Spread
+    worst: tuple[OldResult, ...]
+    blamed: int = 0
+    hops: tuple[AgeHop, ...] = ()
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Reaction:
+    """From the origins of a source's tuples to the first result that one of them, or a later one, is behind. answered:
+    by such a result; unanswered: by none, although the limit has passed; undecided: nobody knows, or it has not yet.
+    above: of the answered for certain, undecidable: it may be; share: of tuples that were above, or unanswered."""
+
+    limit_ns: int
+    bound_ns: int | None
+    above_bound: int | None
+    tuples: int
+    answered: int
+    unanswered: int
+    undecided: int
+    above: int
+    undecidable: int
+    share: Share
+    reaction_ns: Spread
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Freshness:
+    """Of the data behind one output's results. age, reactions: where it asks for them, reactions by source. unread:
+    results on whose way an operator read a side input without a value; untold: why not all data are known."""
+
+    age: DataAge | None
+    reactions: Mapping[str, Reaction]
+    unread: int
+    untold: tuple[str, ...]
+
+
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Report:
     """Of one run. An engine leaves out what no ledger tells: `engine`, `cost_overruns`, `began_anew`, `misses` and
@@ -362,6 +447,7 @@ class Report:
     degraded: Mapping[str, int]
     lost_in_units: tuple[LostInUnit, ...]
     latency_breakdowns: Mapping[str, LatencyBreakdown] = key("blame")
+    freshness: Mapping[str, Freshness] = empty()
     engine: str | None = omitted()
     cost_overruns: tuple[CostOverrun, ...] | None = omitted(key="dearer")
     began_anew: tuple[BeganAnew, ...] | None = omitted()

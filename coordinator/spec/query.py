@@ -10,6 +10,7 @@ from typing import Any
 from coordinator.spec.arrivals import Arrival
 from coordinator.spec.files import yaml_source
 from coordinator.spec.files.query_file import SelectivityFile
+from coordinator.spec.freshness import Freshness
 from coordinator.spec.quality import NOTHING, Qos
 from protos.plan_document import ADD, CostOrigin, Limit, OnLate, Pull, QueryPart, Queue, SideRule, Sync, Window
 
@@ -112,7 +113,8 @@ class Operator:
 @dataclass(frozen=True)
 class Output:
     """What operator `origin` produces, delivered at node `at` within `deadline_ns` of the tuple's origin; `qos`: what
-    is asked beyond that."""
+    is asked beyond that; `age`: how old the data behind a result may be; `reaction`: how soon a change at a source has
+    to show."""
 
     name: str
     origin: str
@@ -120,6 +122,8 @@ class Output:
     deadline_ns: int
     keys: tuple[object, ...]
     qos: Qos = NOTHING
+    age: Freshness | None = None
+    reaction: Freshness | None = None
 
 
 @dataclass(frozen=True)

@@ -8,6 +8,7 @@ from pathlib import Path
 
 from coordinator.spec import arrivals, overload_given
 from coordinator.spec.files import yaml_source
+from coordinator.spec.files.freshness_file import FreshnessFile
 from coordinator.spec.files.query_file import (
     CHAIN_NAME,
     NOT_YET,
@@ -16,6 +17,7 @@ from coordinator.spec.files.query_file import (
     OutputFile,
     QueryFile,
 )
+from coordinator.spec.freshness import Freshness
 from coordinator.spec.quality import Qos
 from coordinator.spec.query import GIVEN, GUESS_NS, GUESSED, Operator, Output, Query, Source
 from coordinator.spec.runtime_charges import MEASURED
@@ -52,7 +54,12 @@ def _output(name: str, given: OutputFile, file: yaml_source.Source) -> Output:
         text = f"outputs.{name}.queue holds no tuple: each counts {MEASURED.tuple_bytes} bytes"
         file.wrong("queue_holds_no_tuple", (*keys, "queue"), text, "make it larger")
     qos = Qos(given.wait, given.throughput, given.latency, given.queue)
-    return Output(name, given.from_, given.at, given.deadline, keys, qos)
+    age, reaction = _freshness(given.age), _freshness(given.reaction)
+    return Output(name, given.from_, given.at, given.deadline, keys, qos, age, reaction)
+
+
+def _freshness(given: FreshnessFile | None) -> Freshness | None:
+    return None if given is None else Freshness(given.limit, tuple(dict.fromkeys(given.without or ())))
 
 
 def _unique(file: yaml_source.Source, named: list[Source | Operator]) -> None:

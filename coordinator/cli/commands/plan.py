@@ -268,6 +268,8 @@ def _outcome(plan: Plan) -> list[str]:
         old = any(guarantee_status(claim) == ADMITTED for claim in claims)
         where = (["every node ran edf"] if other else []) + (["tuples came in without age"] if old else [])
         said = f"guaranteed{' if ' if where else ''}{' and '.join(where)}"
+        if not all(claim.is_fresh for claim in claims):
+            said += ", but for an age or a reaction, which it does not look for"
     lines = [
         f"model sound: {said}; looked at {counted(solver.placements or 0, 'placement')} and "
         f"{counted(solver.analyses or 0, 'choice')} of sub-deadlines"

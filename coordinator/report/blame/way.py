@@ -68,7 +68,11 @@ class Way:
             for (node, stream), consumers in self._plan.consumers.items()
             if node == view.node and consumer_id(OUTPUT, output) in consumers
         ]
-        return self._back(self._arrived(view.node, streams, at_ns, ordinal), at_ns, ordinal)
+        return self.to_place(view.node, streams, at_ns, ordinal)
+
+    def to_place(self, node: int, streams: Sequence[int], at_ns: int, ordinal: int) -> tuple[Stretch, ...]:
+        """Of a tuple that came there by then, on one of these streams."""
+        return self._back(self._arrived(node, streams, at_ns, ordinal), at_ns, ordinal)
 
     def to_unit(self, unit: int, incarnation: Incarnation, at_ns: int, ordinal: int) -> tuple[Stretch, ...]:
         """Of a tuple that was given up as it waited there."""

@@ -66,6 +66,12 @@ def join(plans: Sequence[PlanView]) -> PlanView:
         windows={_id(n, s): view.moved(partial(_id, n)) for n, plan in numbered for s, view in plan.windows.items()},
         bounds={(same.get(_id(n, o), _id(n, o)), n): ns for n, plan in numbered for (o, _), ns in plan.bounds.items()},
         peers={(n, own): node for n, found in enumerate(known) for own, node in found.items() if own != node},
+        side_ages={(_id(n, o), _id(n, s)): ns for n, plan in numbered for (o, s), ns in plan.side_ages.items()},
+        freshness={
+            same.get(_id(n, o), _id(n, o)): asked  # of the last plan that has the output
+            for n, plan in reversed(numbered)
+            for o, asked in plan.freshness.items()
+        },
     )
 
 
@@ -124,6 +130,8 @@ def moved(record: AnyRecord, number: int, plan: PlanView) -> AnyRecord:
         found["ref"] = plan.same.get(found["ref"], found["ref"])
     elif isinstance(each, rec.Absorbed):
         found["stream"] = each.stream ^ shift
+    elif isinstance(each, rec.Merged):
+        found["parent_source"] = each.parent_source ^ shift
     elif isinstance(each, rec.Degraded):
         found["operator"] = each.operator ^ shift
     elif isinstance(each, rec.Shed):
@@ -151,6 +159,7 @@ def _unit(number: int, view: UnitView) -> UnitView:
         filters=view.filters,
         gives=view.gives,
         fuses=view.fuses,
+        unnamed=view.unnamed,
     )
 
 

@@ -45,7 +45,7 @@ class PlanUnreadableError(ValueError):
 class UnitView:
     """A task unit: its exits are stream ids; `filters[i]`: the plan declares that exit i may give less than it gets;
     `gives[i]`: the most results of one tuple there; `fuses`: tuples of one lineage each, so one may go without a
-    result and another have it."""
+    result and another have it; `unnamed`: of a fusion, no record names what its tuples met."""
 
     id: int
     node: int
@@ -56,6 +56,7 @@ class UnitView:
     filters: tuple[bool, ...]
     gives: tuple[int, ...] = ()
     fuses: bool = False
+    unnamed: bool = False
 
     @property
     def label(self) -> str:
@@ -76,12 +77,26 @@ class OutputView:
 
 
 @dataclass(frozen=True)
+class Freshness:
+    """What an output asks of the data behind its results, and what its plan says of it; None: not asked, not bounded.
+    without: names of sources that do not count. reaction_bounds_ns: by source."""
+
+    age_ns: int | None
+    age_without: tuple[str, ...]
+    age_bound_ns: int | None
+    reaction_ns: int | None
+    reaction_without: tuple[str, ...]
+    reaction_bounds_ns: Mapping[str, int | None]
+
+
+@dataclass(frozen=True)
 class PlanView:
     """A plan as the ledgers see it, or several that were joined. Node numbers, not names, are the keys.
 
     made: the plan itself, of several the last. numbers: of the plans whose records count, by the start of their hashes.
     same: outputs of earlier plans that are known by another id. peers: nodes that an earlier plan numbers otherwise.
-    queries: the outputs of each query. windows: by the source that admits them.
+    queries: the outputs of each query. windows: by the source that admits them. side_ages: of side inputs, by operator
+    and stream, ns; none: of any age. freshness: of the outputs that ask for it.
     """
 
     hash: str
@@ -102,6 +117,8 @@ class PlanView:
     windows: Mapping[int, WindowView] = field(default_factory=dict)
     bounds: Mapping[tuple[int, int], int] = field(default_factory=dict)  # (output, plan's number) -> ns from the origin
     peers: Mapping[tuple[int, int], int] = field(default_factory=dict)  # (plan's number, node's in it) -> node's here
+    side_ages: Mapping[tuple[int, int], int] = field(default_factory=dict)
+    freshness: Mapping[int, Freshness] = field(default_factory=dict)
 
     @property
     def hash_u64(self) -> int:
@@ -163,7 +180,34 @@ def _view(made: Plan) -> PlanView:
         queries={name: part.outputs for name, part in made.queries.items()},
         windows={view.source: view for name, plan in made.nodes.items() for view in windows(plan, index[name])},
         bounds=_bounds(made.guarantee, outputs.values()),
+        side_ages={
+            (operator.id, side.stream): side.max_age_ns
+            for plan in made.nodes.values()
+            for operator in plan.operators
+            for side in operator.sides
+            if side.max_age_ns
+        },
+        freshness=dict(_freshness(made, outputs.values())),
     )
+
+
+def _freshness(made: Plan, outputs: Iterable[OutputView]) -> Iterable[tuple[int, Freshness]]:
+    for view in outputs:
+        asked, claim = made.graph.outputs.get(view.name), made.guarantee.get(view.name)
+        if asked is None or (asked.age_ns is None and asked.reaction_ns is None):
+            continue
+        paths = () if claim is None else claim.data_paths
+        yield (
+            view.id,
+            Freshness(
+                age_ns=asked.age_ns,
+                age_without=asked.age_without,
+                age_bound_ns=None if claim is None else claim.age_bound_ns,
+                reaction_ns=asked.reaction_ns,
+                reaction_without=asked.reaction_without,
+                reaction_bounds_ns={each.source: each.bound_ns for each in paths if each.of == "reaction"},
+            ),
+        )
 
 
 def _bounds(guarantee: Mapping[str, Claim], outputs: Iterable[OutputView]) -> dict[tuple[int, int], int]:
@@ -196,6 +240,7 @@ def _units(plan: LocalPlan, node: int, declared: Mapping[str, Selectivity | None
             filters=tuple(any(map(_may_filter, each)) for each in said),
             gives=tuple(min(MOST_GIVEN, math.prod(map(most_results, each))) for each in said),
             fuses=chain[0].HasField("sync"),
+            unnamed=chain[0].sync.each,
         )
 
 

@@ -10,7 +10,7 @@ from rich.table import Table
 from coordinator.report import cost_overrun, missed_share
 from coordinator.report.facts import began_anew
 from coordinator.report.facts.reader import Run
-from coordinator.report.page import bound_violation, miss_sentences, offered_tables, overload_tables
+from coordinator.report.page import age_tables, bound_violation, miss_sentences, offered_tables, overload_tables
 from coordinator.report.page.overload_tables import percent
 from coordinator.report.page.run_labels import COLUMNS, LATENCIES, labels, latencies, milliseconds, operators_of
 from coordinator.report.report_document import Conservation, Output, Query, Report, by_end
@@ -98,11 +98,16 @@ def _cell(found: Output | Query, column: str) -> str:
 
 
 def _overload(named: overload_tables.Reports) -> Iterator[Table]:
-    """What was offered, windows, and what was shed by policy; no table where there is nothing to say."""
+    """Ages of data, what was offered, windows, and what was shed by policy; no table where there is nothing to say."""
     windows, shed = overload_tables.window_rows(named), overload_tables.shed_rows(named)
     about = "windows: in time of all, and f*, the long run's share"
     offered = offered_tables.offered_rows(named)
     for title, columns, rows in (
+        (
+            "age of the data behind results, and reaction to sources: ms",
+            age_tables.AGES,
+            list(age_tables.age_rows(named)),
+        ),
         ("offered: tuples", offered_tables.OFFERED, list(offered)),
         (about, overload_tables.WINDOWS, list(windows)),
         ("shed", overload_tables.SHED, list(shed)),
@@ -167,12 +172,13 @@ def contradictions(reports: Sequence[Report]) -> Iterator[str]:
 
 def notes(reports: Sequence[Report]) -> Iterator[str]:
     """Below the tables: why results were missed, what shares of missed results leave open, results beyond their bound,
-    windows that never came, units that ran longer than planned, where tuples were lost."""
+    who made data old, windows that never came, units that ran longer than planned, where tuples were lost."""
     for report in reports:
         found = [
             *miss_sentences.sentences(report), *began_anew.sentences(report.began_anew or ()),
             *offered_tables.sentences(report),
-            *bound_violation.sentences(report), *overload_tables.window_sentences(report),
+            *bound_violation.sentences(report), *age_tables.sentences(report),
+            *overload_tables.window_sentences(report),
             *cost_overrun.sentences(report.cost_overruns or ()), *lost.sentences(report.lost_in_units),
         ]  # fmt: skip
         yield from (f"{report.run}: {line}" if len(reports) > 1 else line for line in found)

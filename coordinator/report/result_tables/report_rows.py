@@ -6,7 +6,7 @@ from collections.abc import Callable, Iterator, Mapping
 from dataclasses import asdict
 
 from coordinator.report.counts import QUANTILES as POINTS
-from coordinator.report.report_document import Report
+from coordinator.report.report_document import DataAge, Reaction, Report, Spread
 from coordinator.report.result_tables import table_columns as columns
 from coordinator.report.result_tables.table_columns import ResultTable
 
@@ -61,6 +61,33 @@ def _windows(report: Report) -> Iterator[Row]:
             yield known | {"output": output, "operator": operator, "abandoned": sum(each.abandoned.values())}
 
 
+def _ages(report: Report) -> Iterator[Row]:
+    for output, found in report.freshness.items():
+        if found.age is not None:
+            yield _age_row(found.age, found.age.age_ns) | {
+                "output": output, "kind": "age", "source": "", "counted": found.age.results,
+            }  # fmt: skip
+        for source, each in found.reactions.items():
+            yield _age_row(each, each.reaction_ns) | {
+                "output": output, "kind": "reaction", "source": source, "counted": each.tuples,
+            }  # fmt: skip
+
+
+def _age_row(found: DataAge | Reaction, spread: Spread) -> Row:
+    lo, hi = found.share or (None, None)
+    known = {column.name: getattr(found, column.name, None) for column in columns.AGES.columns}
+    quantiles = {"p50_ns": spread.p50, "p99_ns": spread.p99, "max_ns": spread.max}
+    return known | {"share_lo": lo, "share_hi": hi} | quantiles
+
+
+def _age_hops(report: Report) -> Iterator[Row]:
+    for output, found in report.freshness.items():
+        for hop in found.age.hops if found.age else ():
+            yield {
+                "output": output, "hop": hop.place, "kind": hop.kind, "mean_ns": hop.mean_ns, "share": hop.share,
+            }  # fmt: skip
+
+
 def _ledger(report: Report) -> Iterator[Row]:
     books = report.conservation
     for outcome, n in books.by_outcome.items():
@@ -94,6 +121,7 @@ def _completeness(report: Report) -> Iterator[Row]:
 
 MADE: Mapping[ResultTable, Callable[[Report], Iterator[Row]]] = {
     columns.OUTPUTS: _outputs, columns.QUANTILES: _quantiles, columns.HOPS: _hops, columns.SOURCES: _sources,
-    columns.REFUSALS: _refusals, columns.WINDOWS: _windows, columns.LEDGER: _ledger,
+    columns.REFUSALS: _refusals, columns.WINDOWS: _windows, columns.AGES: _ages, columns.AGE_HOPS: _age_hops,
+    columns.LEDGER: _ledger,
     columns.MISSES: _misses, columns.CAUSES: _causes, columns.COMPLETENESS: _completeness,
 }  # fmt: skip

@@ -139,6 +139,29 @@ WINDOWS = ResultTable(
         _share("load", "at the entry"), _share("long_run_share", "that no policy exceeds at that load"),
     ),
 )  # fmt: skip
+AGES = ResultTable(
+    "ages",
+    "the age of the data behind an output's results, or the reaction to a source",
+    (
+        _OUTPUT, _text("kind", "age or reaction"), _text("source", "that it reacts to; of an age empty"),
+        _number("limit_ns", "that the output asks for"), _number("bound_ns", "what the last plan says"),
+        _number("counted", "results of an age, tuples of a reaction"), _number("above", "the limit, for certain"),
+        _number("undecidable", "that may be above it"), _number("unanswered", "tuples that no result followed in time"),
+        _number("undecided", "tuples that no result has followed yet"),
+        _number("above_bound", "the plan's bound, for certain"), _share("share_lo", "of them above, at least"),
+        _share("share_hi", "at most"), _number("p50_ns", "upper bound"), _number("p99_ns", "upper bound"),
+        _number("max_ns", "upper bound"),
+    ),
+)  # fmt: skip
+AGE_HOPS = ResultTable(
+    "age_hops",
+    "where the data behind an output's oldest results spent their time",
+    (
+        _OUTPUT, _text("hop", "unit, link, source, side input, window, fusion or rest"),
+        _text("kind", "admission, queue, run, link, side, window, inputs or rest"),
+        _number("mean_ns", "over those results"), _share("share", "of their age"),
+    ),
+)  # fmt: skip
 LEDGER = ResultTable(
     "ledger",
     "how obligations ended",
@@ -169,5 +192,6 @@ COMPLETENESS = ResultTable(
     ),
 )  # fmt: skip
 TABLES = (
-    OUTPUTS, QUANTILES, RESULTS, HOPS, UNITS, LINKS, SOURCES, REFUSALS, WINDOWS, LEDGER, MISSES, CAUSES, COMPLETENESS,
+    OUTPUTS, QUANTILES, RESULTS, HOPS, UNITS, LINKS, SOURCES, REFUSALS, WINDOWS, AGES, AGE_HOPS, LEDGER, MISSES, CAUSES,
+    COMPLETENESS,
 )  # fmt: skip

@@ -34,6 +34,7 @@ from coordinator.report.spark import shared_files, spark_counts, spark_records, 
 from coordinator.report.spark import spark_ledger as ledger
 from coordinator.report.spark import spark_results as results
 from coordinator.report.spark.shared_files import SharedFiles
+from coordinator.report.spark.spark_behind import look_behind
 from coordinator.report.spark.spark_choice import HERE, SparkChoice
 from coordinator.report.spark.spark_records import LINEAGE, TUPLE, flagged, is_, unjudged
 from coordinator.report.spark.spark_tables import (  # fmt: skip
@@ -75,7 +76,8 @@ def verdicts_with(
     progress("traces to parquet")
     tables = plans(spark, runs)
     every = traces(spark, runs, files, progress)
-    mine = persist(spark_records.own(every, tables).repartition(*LINEAGE))  # all that follows is by tuple
+    asked = any(run.plan.freshness for run in runs)
+    mine = persist(spark_records.own(every, tables, asked).repartition(*LINEAGE))  # all that follows is by tuple
     rows = mine.where(is_(*LEDGER_KINDS))
     done = persist(spark_records.instances(rows))
     progress("completeness")
@@ -102,6 +104,9 @@ def verdicts_with(
         note(counts[row.run], row.what, [row[f"v{i}"] for i in range(WIDTH)])
     for each in counts:
         each.problems.sort()
+    if asked:
+        progress("ages of data")
+        look_behind(spark, runs, mine, answers, files, counts)
     for number, (run, folder) in enumerate(zip(runs, results_to, strict=False)):
         found = spark_result_rows.named(spark, answers.where(col("run") == lit(number)), run.plan)
         files.write(found, folder, run.name, progress)

@@ -22,7 +22,8 @@ ALONE = ("at_ns", "ordinal", "stream")  # fields that are asked for of records o
 READ_OF = (
     *ALONE, "release_ns", "start_ns", "end_ns", "outputs", "policed_results", "origin_lo_ns", "origin_hi_ns",
     "deadline_ns", "policy", "operator", "cause", "state", "tuples", "start", "end", "last_number", "reason",
-    "refused_before", "first_at_ns", "age_lo_ns", "age_hi_ns", "plan_epoch",
+    "refused_before", "first_at_ns", "age_lo_ns", "age_hi_ns", "plan_epoch", "parent_source", "parent_epoch",
+    "parent_seq", "partner_absent",
 )  # fmt: skip
 TUPLE = [*LINEAGE, "ordinal"]
 BUCKET = ["run", "inc", "consumer", *LINEAGE]
@@ -125,9 +126,10 @@ def surplus() -> Column:
     return named("policed_results")
 
 
-def own(traces: DataFrame, plans: Plans) -> DataFrame:
+def own(traces: DataFrame, plans: Plans, placed: bool = False) -> DataFrame:
     """The records of each run's plans that are judged (the ledgers' and FACT_KINDS), with the ids of the joined view
-    (`merged_plans.py`): their plan epoch is named by a PLAN record with the hash of one of them."""
+    (`merged_plans.py`): their plan epoch is named by a PLAN record with the hash of one of them. placed: with their
+    place in the trace."""
     low = unjudged(Plan.plan_epoch).bitwiseAND(lit(rec.PLAN_EPOCH_MASK)).alias("plan_epoch")
     epochs = (
         traces.where(is_(rec.PLAN))
@@ -139,7 +141,7 @@ def own(traces: DataFrame, plans: Plans) -> DataFrame:
     )
     judged = traces.where(is_(*LEDGER_KINDS, *FACT_KINDS)).select(
         "run", "inc", "at_node", "clock", "kind", "flagged", "ref", *LINEAGE,
-        unjudged(Plan.plan_epoch).alias("plan_epoch"), *_narrow(),
+        unjudged(Plan.plan_epoch).alias("plan_epoch"), *_narrow(), *(["place"] if placed else ()),
     )  # fmt: skip
     found = judged.join(F.broadcast(epochs), ["run", "inc", "plan_epoch"]).drop("plan_epoch")
     return moved(found, plans) if plans.moved else found.drop("number")
@@ -161,9 +163,10 @@ def moved(rows: DataFrame, plans: Plans) -> DataFrame:
             "source": col("source").bitwiseXOR(shift),
             "ref": where(has_ref, "ref"),
             COLUMN_OF["stream"]: named("stream").bitwiseXOR(shift),
-            COLUMN_OF["operator"]: where(named_operator, COLUMN_OF["operator"]),
         }
     )
+    found = found.withColumn(COLUMN_OF["operator"], where(named_operator, COLUMN_OF["operator"]))
+    found = found.withColumn(COLUMN_OF["parent_source"], where(is_(rec.MERGED), COLUMN_OF["parent_source"]))
     to_node = is_(rec.SENT, rec.RECEIVED) | to_peer
     found = found.join(plans.peers, ["run", "number", "ref"], "left").drop("number")
     found = found.withColumn("ref", F.when(to_node, F.coalesce("joined", "ref")).otherwise(col("ref"))).drop("joined")

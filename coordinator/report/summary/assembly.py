@@ -34,6 +34,7 @@ from coordinator.report.report_document import (
     Report,
     by_end,
 )
+from coordinator.report.summary.age_summary import freshness
 from coordinator.report.summary.lost import lost_in_units
 from coordinator.report.summary.offered import Offered, summed
 from coordinator.report.summary.overload import Overload
@@ -66,6 +67,7 @@ def assemble(run: Run, counts: Counts) -> Report:
         degraded=overload.degraded(),
         lost_in_units=lost_in_units(plan, counts),
         latency_breakdowns={view.name: _latency_breakdown(view, plan, counts, overload) for view in views},
+        freshness=freshness(plan, counts),
     )
 
 

@@ -22,8 +22,10 @@ from coordinator.solve.audit.audit_queries import queries
 from protos.plan_document import (
     Arrival,
     BurstArrival,
+    Claim,
     JcpArrival,
     Operator,
+    Output,
     Plan,
     RateArrival,
     Sync,
@@ -300,4 +302,24 @@ def _guarantees(plan: Plan) -> list[str]:
             found.append(f"output {name}: its guarantee speaks of another deadline")
         if given[name].guaranteed and not (bound_ns is not None and 0 <= bound_ns <= deadline_ns):
             found.append(f"output {name} is called guaranteed, but its bound is {bound_ns} ns of {deadline_ns} ns")
+        found += _freshness(name, outputs[name], given[name])
     return sorted(found)
+
+
+def _freshness(name: str, output: Output, claim: Claim) -> list[str]:
+    """The longest of an output's data paths is its bound, and guaranteed is only what that is within."""
+    found = []
+    for of, limit_ns, asked_ns, bound_ns in (
+        ("age", output.age_ns, claim.age_ns, claim.age_bound_ns),
+        ("reaction", output.reaction_ns, claim.reaction_ns, claim.reaction_bound_ns),
+    ):
+        paths = [path for path in claim.data_paths if path.of == of]
+        if limit_ns != asked_ns or bool(paths) != (limit_ns is not None):
+            found.append(f"output {name}: its guarantee speaks of another {of}")
+        known = [path.bound_ns for path in paths if path.bound_ns is not None]
+        longest = max(known, default=None) if len(known) == len(paths) else None
+        if longest != bound_ns or any(sum(one.ns for one in path.steps) != (path.bound_ns or 0) for path in paths):
+            found.append(f"output {name}: its {of} is not that of its data paths")
+    if claim.guaranteed and not claim.is_fresh:
+        found.append(f"output {name} is called guaranteed, but not its age or its reaction")
+    return found

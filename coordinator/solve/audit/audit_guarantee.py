@@ -31,6 +31,8 @@ def audit(plan: Plan) -> list[str]:
                 f"output {name}: its bound is {claim.bound_ns} ns, guaranteed {claim.guaranteed}, stated as "
                 f"{stated.bound_ns} ns, {stated.guaranteed}"
             )
+        if claim.document().data_paths != stated.data_paths:
+            violations.append(f"output {name}: the paths of its data are not as stated")
         bound_ns = claim.bound_ns if claim.bound_ns is not None else claim.from_admission_ns
         late = bound_ns is None or bound_ns > claim.deadline_ns
         edf = all(policy_choice.covered(policy_choice.of_node(node)) for node in plan.cluster.nodes.values())

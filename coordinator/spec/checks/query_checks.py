@@ -7,7 +7,7 @@ from graphlib import CycleError
 
 from coordinator.spec import core_assignment, graph
 from coordinator.spec.catalog import ITERATOR, SOURCE, Catalog, Installed
-from coordinator.spec.checks import fusion_checks, overload_checks, payload_checks
+from coordinator.spec.checks import freshness_checks, fusion_checks, overload_checks, payload_checks
 from coordinator.spec.cluster import Cluster
 from coordinator.spec.files.yaml_source import nearest
 from coordinator.spec.query import Operator, Query
@@ -33,6 +33,7 @@ def check(query: Query, cluster: Cluster | None) -> Mapping[str, str]:
     found = graph.resolved_types(query, catalog)
     overload_checks.check(query, catalog, found)
     payload_checks.check(query, found)
+    freshness_checks.check(query)
     query.file.check()
     return found
 

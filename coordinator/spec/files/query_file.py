@@ -20,6 +20,7 @@ from pydantic.json_schema import JsonSchemaValue
 from pydantic_core import CoreSchema, PydanticKnownError
 
 from coordinator.errors import MistakeError
+from coordinator.spec.files.freshness_file import FreshnessLimit
 from coordinator.spec.files.fusion_file import Side, Sync
 from coordinator.spec.files.quantities import (
     NAME,
@@ -327,7 +328,8 @@ class OperatorFile(OverloadOfOperator):
 class OutputFile(Strict):
     """`from` an operator, delivered `at` a node, with its end-to-end deadline. Beyond it ([Q] 2.3), from admission on:
     `wait`: the first result after a pause; `throughput`: at least so many a second, after `latency`; `queue`: bytes of
-    tuples that wait or run."""
+    tuples that wait or run. Of the data behind a result, side inputs among them: `age`: of the oldest, when the result
+    is delivered; `reaction`: from a change at a source to the first result that reflects it."""
 
     from_: Name = Field(alias="from")
     at: Place
@@ -336,6 +338,8 @@ class OutputFile(Strict):
     throughput: Annotated[float, Field(ge=1e-6, le=1e9)] | None = None
     latency: DurationOrZero | None = None
     queue: Memory | None = None
+    age: FreshnessLimit | None = None
+    reaction: FreshnessLimit | None = None
 
     @model_validator(mode="after")
     def _rate_and_latency(self) -> OutputFile:

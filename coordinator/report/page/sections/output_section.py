@@ -9,6 +9,7 @@ from itertools import pairwise
 
 from coordinator.report.page.elements import RUNS, PageRun, behind, dot, folded, named, plot, row, section, table
 from coordinator.report.page.run_labels import brief, milliseconds
+from coordinator.report.page.sections.data_ages import ages
 from coordinator.report.page.sections.hop_budgets import HopBudget, hop_budgets
 from coordinator.report.page.verdict_sentences import BADGES, ORDER, state
 from coordinator.report.report_document import Output
@@ -61,9 +62,9 @@ def _summary(runs: Sequence[PageRun], name: str) -> str:
 def _output(runs: Sequence[PageRun], name: str) -> str:
     found = _found(runs, name)
     if not any(output.delivered for _, output in found):
-        return "<p>Nothing was delivered.</p>" + _budget(runs, name)
+        return "<p>Nothing was delivered.</p>" + _budget(runs, name) + ages(runs, name)
     plots = f"<div>{_over_time(found, name)}</div><div>{_distribution(found, name)}</div>"
-    return f'{_figures(found, runs)}<div class="pair">{plots}</div>{_budget(runs, name)}'
+    return f'{_figures(found, runs)}<div class="pair">{plots}</div>{_budget(runs, name)}{ages(runs, name)}'
 
 
 def _figures(found: Sequence[tuple[PageRun, Output]], runs: Sequence[PageRun]) -> str:

@@ -21,6 +21,7 @@ from node_agent.virtual.run import simulate, write_run
 from node_agent.virtual.scenario import Scenario
 from protos import records as rec
 from tests import traces
+from tests.coordinator.report.aged_worlds import asking, world
 from tests.coordinator.report.alterations import altered, saved
 from tests.coordinator.report.facts import test_report_lacking
 from tests.coordinator.report.ledger import test_report_missing_windows
@@ -82,12 +83,12 @@ def random_run(seed: int, path: Path) -> Run:
     dice = random.Random(seed)
     mishaps, policed = dice.choice((0.0, 0.1, 0.3)), dice.choice((0.0, 0.2))
     if dice.random() < 0.2:
-        cluster: Cluster = play_windows(overloaded(), seed, tuples=20, mishaps=mishaps)
+        cluster: Cluster = play_windows(asking(overloaded()), seed, tuples=20, mishaps=mishaps)
         if dice.random() < 0.3:
             return read_run(as_earlier(cluster.save(path)))
     else:
         document = everything() if dice.random() < 0.2 else random_document(seed)
-        cluster = play(document, seed, tuples=10, mishaps=mishaps, policed=policed)
+        cluster = play(asking(document), seed, tuples=10, mishaps=mishaps, policed=policed)
     cluster.save(path)
     if dice.random() < 0.6:
         for _ in range(dice.randrange(1, 3)):
@@ -219,6 +220,16 @@ def spoil(run: Run, dice: random.Random) -> None:
     traces.write(directory, header, found)
 
 
+def ages_of_data(root: Path) -> list[Run]:
+    """Side inputs, fusions and windows, on one clock and on two; one of the runs is spoilt."""
+    runs = []
+    for seed, nodes in enumerate((["a"], ["a", "b"], ["a", "b"])):
+        world(seed, nodes, root / str(seed))
+        runs.append(read_run(root / str(seed)))
+    spoil(runs[-1], random.Random(1))
+    return [read_run(run.path) for run in runs]
+
+
 def alterations(root: Path) -> list[Run]:
     """Records that were changed, checksums and all."""
     run = whole(root / "whole")
@@ -236,6 +247,7 @@ FAMILIES: dict[str, Callable[[Path], Sequence[Run]]] = {
     "fused inputs": fused,
     "deepest ordinals": lambda root: [deepest(root)],
     "altered": alterations,
+    "ages of data": ages_of_data,
     "one record missing": one_record_missing,
     "permuted": permuted,
     "Parquet alone": parquet_alone,

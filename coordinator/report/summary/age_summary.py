@@ -1,0 +1,242 @@
+"""Ages of data behind results, and reactions to sources: figured out once, from what each engine finds behind them.
+
+An instant of another node's clock is an interval here, so an age or a reaction is one; what counts is its upper end,
+and its lower one for what was too long for certain.
+"""
+
+from __future__ import annotations
+
+from bisect import bisect_left
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass
+from itertools import accumulate
+from typing import NamedTuple
+
+from coordinator.report.counts import INSTANT_LIMIT, Behind, Counts, Number, Origin, nearest_rank
+from coordinator.report.facts.clock_intervals import ClockIntervals, RunClocks
+from coordinator.report.facts.completeness import Status
+from coordinator.report.facts.data_ways import COUNT, WINDOW, DataWays, data_ways, positions
+from coordinator.report.facts.plan_view import Freshness as Asked
+from coordinator.report.facts.plan_view import PlanView
+from coordinator.report.report_document import DataAge, Freshness, OldResult, Reaction, Share, Spread
+
+WORST = 20  # of each output
+NO_NUMBER: Number = (-1, -1)
+
+
+class _Age(NamedTuple):
+    """oldest: the source, by its id, that `most_ns` counts from."""
+
+    most_ns: int
+    least_ns: int
+    oldest: int
+
+
+class _Took(NamedTuple):
+    """A reaction."""
+
+    least_ns: int
+    most_ns: int
+
+
+def freshness(plan: PlanView, counts: Counts) -> dict[str, Freshness]:
+    """By the output's name; of those that ask."""
+    if counts.clocks is None:
+        return {}
+    ways, found = data_ways(plan), {}
+    for output, asked in sorted(plan.freshness.items()):
+        one = _Output(plan, ways, counts, counts.clocks, output, asked)
+        found[plan.outputs[output].name] = one.summary()
+    return found
+
+
+@dataclass(frozen=True)
+class _Output:
+    plan: PlanView
+    ways: DataWays
+    counts: Counts
+    clocks: RunClocks
+    output: int
+    asked: Asked
+
+    def summary(self) -> Freshness:
+        results = [each for each in self.counts.behind if each.output == self.output]
+        untold = tuple(self._untold())
+        return Freshness(
+            age=None if self.asked.age_ns is None else self._age(results, self.asked.age_ns, bool(untold)),
+            reactions={}
+            if self.asked.reaction_ns is None
+            else self._reactions(results, self.asked.reaction_ns, bool(untold)),
+            unread=sum(each.unread for each in results),
+            untold=untold,
+        )
+
+    def _name(self, source: int) -> str:
+        return self.plan.streams[self.plan.sources[source][1]]
+
+    def _counted(self, without: Sequence[str]) -> frozenset[int]:
+        return frozenset(source for source in self.ways.behind(self.output) if self._name(source) not in without)
+
+    def _on(self) -> tuple[ClockIntervals, int]:
+        return self.clocks.clocks, self.plan.outputs[self.output].node
+
+    def _untold(self) -> Iterable[str]:
+        """Why records do not name all data."""
+        for number in sorted(self.ways.places_behind(self.output)):
+            place = self.ways.places[number]
+            for unit in sorted(place.units):
+                if self.plan.units[unit].unnamed:
+                    yield f"no record names the tuples that {self.plan.units[unit].label} met ('each')"
+            if place.kind == WINDOW:
+                yield from self._unplaced(number)
+
+    def _unplaced(self, number: int) -> Iterable[str]:
+        place = self.ways.places[number]
+        view = next(self.plan.windows[source] for source, each in self.ways.windows.items() if each == number)
+        for source in sorted(place.sources - self.plan.windows.keys()) if view.kind != COUNT else ():
+            node = self.plan.sources[source][0]
+            if (view.source, node) not in positions(self.plan, self.ways, self.clocks.ahead):
+                here, there = self.plan.nodes[place.node], self.plan.nodes[node]
+                windows = f"the windows of {place.name} at {here}"
+                yield f"no record tells which tuples from {there} are in {windows}, by their clocks"
+
+    # -- ages
+
+    def _age(self, results: Sequence[Behind], limit_ns: int, untold: bool) -> DataAge:
+        counted = self._counted(self.asked.age_without)
+        ages: list[tuple[_Age, Behind]] = []
+        for each in results:
+            age = self._age_of(each, counted)
+            if age is not None:
+                ages.append((age._replace(most_ns=INSTANT_LIMIT) if untold else age, each))
+        ages.sort(key=lambda one: (-one[0].most_ns, -one[0].least_ns, one[1].key))
+        above = sum(age.least_ns > limit_ns for age, _ in ages)
+        undecidable = sum(age.least_ns <= limit_ns < age.most_ns for age, _ in ages)
+        bound_ns = self.asked.age_bound_ns
+        return DataAge(
+            limit_ns=limit_ns,
+            bound_ns=bound_ns,
+            above_bound=None if bound_ns is None else sum(age.least_ns > bound_ns for age, _ in ages),
+            results=len(ages),
+            without_data=len(results) - len(ages),
+            above=above,
+            undecidable=undecidable,
+            share=_share(above, undecidable, len(ages)),
+            age_ns=_spread([age.most_ns for age, _ in ages]),
+            worst=tuple(self._old(*each) for each in ages[:WORST]),
+        )
+
+    def _age_of(self, result: Behind, counted: frozenset[int]) -> _Age | None:
+        """None: there is no datum that counts."""
+        clocks, node = self._on()
+        found: list[_Age] = []
+        own = self.ways.canonical.get(result.source)
+        if own in counted and own is not None and result.source not in self.plan.windows:
+            found.append(_Age(result.most_ns, result.least_ns, own))
+        for source, extent in result.extents.items():
+            if source in counted and extent.oldest_lo_ns < INSTANT_LIMIT:
+                there, hi_ns = self.plan.sources[source][0], extent.oldest_hi_ns
+                most_ns = result.at_ns - clocks.on(node, there, extent.oldest_lo_ns).lo
+                least_ns = -INSTANT_LIMIT if hi_ns is None else result.at_ns - clocks.on(node, there, hi_ns).hi
+                found.append(_Age(most_ns, least_ns, source))
+        if not found:
+            return None
+        most = max(found)
+        unsure = result.most_ns >= INSTANT_LIMIT or most.most_ns >= INSTANT_LIMIT
+        return _Age(INSTANT_LIMIT if unsure else most.most_ns, max(each.least_ns for each in found), most.oldest)
+
+    def _old(self, age: _Age, result: Behind) -> OldResult:
+        own = self.plan.windows.get(result.source)
+        return OldResult(
+            source=self._name(result.source) if own is None else own.name,
+            epoch=result.epoch,
+            seq=result.seq,
+            ordinal=result.ordinal,
+            age_least_ns=max(0, age.least_ns),
+            age_ns=age.most_ns if age.most_ns < INSTANT_LIMIT else None,
+            oldest=self._name(age.oldest),
+        )
+
+    # -- reactions
+
+    def _reactions(self, results: Sequence[Behind], limit_ns: int, untold: bool) -> dict[str, Reaction]:
+        ordered = sorted(results, key=lambda each: (each.at_ns, each.key))
+        return {
+            self._name(source): self._reaction(source, ordered, limit_ns, untold)
+            for source in sorted(self._counted(self.asked.reaction_without))
+        }
+
+    def _reaction(self, source: int, ordered: Sequence[Behind], limit_ns: int, untold: bool) -> Reaction:
+        extents = [each.extents.get(source) for each in ordered]
+        sure = list(accumulate(((each and each.newest_sure) or NO_NUMBER for each in extents), max))
+        newest = list(accumulate((each.newest if each else NO_NUMBER for each in extents), max))
+        origins = self.counts.origins.get(source, [])
+        took: list[_Took] = []
+        unanswered = undecided = 0
+        for origin in origins:
+            first, soonest = bisect_left(sure, origin.number), bisect_left(newest, origin.number)
+            if first < len(ordered):
+                each = self._took(source, origin, ordered[first], ordered[soonest])
+                took.append(each._replace(least_ns=-INSTANT_LIMIT) if untold else each)
+            elif soonest == len(ordered) and not untold and self._passed(source, origin, limit_ns):
+                unanswered += 1
+            else:
+                undecided += 1
+        above = sum(each.least_ns > limit_ns for each in took)
+        undecidable = sum(each.least_ns <= limit_ns < each.most_ns for each in took)
+        bound_ns = self.asked.reaction_bounds_ns.get(self._name(source))
+        return Reaction(
+            limit_ns=limit_ns,
+            bound_ns=bound_ns,
+            above_bound=None if bound_ns is None else sum(each.least_ns > bound_ns for each in took),
+            tuples=len(origins),
+            answered=len(took),
+            unanswered=unanswered,
+            undecided=undecided,
+            above=above,
+            undecidable=undecidable,
+            share=_share(above + unanswered, undecidable + undecided, len(origins)),
+            reaction_ns=_spread(sorted((each.most_ns for each in took), reverse=True)),
+        )
+
+    def _took(self, source: int, origin: Origin, first: Behind, soonest: Behind) -> _Took:
+        """first: the first result that it, or a later tuple, is behind for certain; soonest: or may be."""
+        clocks, node = self._on()
+        there = self.plan.sources[source][0]
+        most_ns = first.at_ns - clocks.on(node, there, origin.lo_ns).lo
+        least_ns = soonest.at_ns - clocks.on(node, there, origin.hi_ns).hi
+        if self._is_of(first, source, origin):
+            most_ns = first.most_ns
+        if self._is_of(soonest, source, origin):
+            least_ns = soonest.least_ns
+        return _Took(least_ns, min(most_ns, INSTANT_LIMIT))
+
+    def _is_of(self, result: Behind, source: int, origin: Origin) -> bool:
+        return self.ways.canonical.get(result.source) == source and (result.epoch, result.seq) == origin.number
+
+    def _passed(self, source: int, origin: Origin, limit_ns: int) -> bool:
+        """Whether the limit had passed as the output's node ended, and all of the run is known."""
+        clocks, node = self._on()
+        if any(trace.status not in (Status.CLEAN, Status.CRASHED) for trace in self.counts.traces):
+            return False
+        there = self.plan.sources[source][0]
+        end_ns = self.clocks.ends.get(node, -INSTANT_LIMIT)
+        return end_ns - clocks.on(node, there, origin.hi_ns).hi > limit_ns
+
+
+def _share(above: int, perhaps: int, of: int) -> Share:
+    return (above / of, (above + perhaps) / of) if of else None
+
+
+def _spread(falling: Sequence[int]) -> Spread:
+    """Of values, the greatest first."""
+    n = len(falling)
+
+    def quantile(percent: int) -> int | None:
+        found = falling[n - nearest_rank(n, percent, 100)] if n else INSTANT_LIMIT
+        return found if found < INSTANT_LIMIT else None
+
+    return Spread(quantile(50), quantile(99), quantile(100))
+
+
+__all__ = ["freshness"]
