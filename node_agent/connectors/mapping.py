@@ -8,14 +8,23 @@ from node_agent.connectors.kinds import INSTALL
 from node_agent.connectors.ports import NotConnectableError
 from node_agent.operators.codecs import JSON, Codec
 
-_MODULES = {"cdr": "node_agent.connectors.cdr"}  # each with a function `mapping(codec, schema)`, as below
+_MODULES = {"cdr": "node_agent.connectors.ros.cdr"}  # each with a function `mapping(codec, schema)`, as below
 
 
 class Mapping(NamedTuple):
-    """decode: a message to a value of the stream's type; encode: the other way. Both raise CodecError."""
+    """decode: a message to a value of the stream's type; encode: the other way. read: the value, and the whole message
+    where the value is a part of it. They raise CodecError."""
 
     decode: Callable[[bytes], Any]
     encode: Callable[[Any], bytes]
+    read: Callable[[bytes], tuple[Any, Any]] | None = None
+
+    def stamped(self, data: bytes) -> tuple[Any, Any]:
+        """The value, and what the path of a stamp leads into."""
+        if self.read is not None:
+            return self.read(data)
+        value = self.decode(data)
+        return value, value
 
 
 def mapping(codec: Codec, encoding: str, schema: str) -> Mapping:
