@@ -62,7 +62,12 @@ class Message:
 
 
 class Reader(Protocol):
-    """Reads one connector's messages, by one thread."""
+    """Reads one connector's messages, by one thread. resumed: what came while this end was away is still to come; else
+    it is lost, and nobody knows how much it was."""
+
+    @property
+    def resumed(self) -> bool:
+        """As the other system said when it was connected."""
 
     def messages(self) -> Iterator[Message]:
         """Each message as it comes. Asking for the next one says that the one before is taken over; nothing is read
