@@ -105,8 +105,9 @@ class Intake:
     def _take(self, source: Source, mapped: Mapping, message: Message) -> None:
         self._counts.add("received")
         try:
-            value = mapped.decode(message.payload)
-            age_ns = self._stamps.age_ns(value, message.stamp_ns, time.time_ns())
+            value, stamped = mapped.stamped(message.payload)
+            seen_ns = time.time_ns() if message.seen_ns is None else message.seen_ns
+            age_ns = self._stamps.age_ns(stamped, message.stamp_ns, seen_ns)
             outcome = source.send(value, age_ms=age_ns / 1e6)
         except CodecError as error:
             self._counts.add("refused_unreadable")

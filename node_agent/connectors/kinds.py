@@ -8,8 +8,8 @@ from node_agent.connectors.ports import Kind, NotConnectableError
 _MODULES = {
     "mqtt": "node_agent.connectors.mqtt",
     "zenoh": "node_agent.connectors.zenoh",
-    "rosbag": "node_agent.connectors.rosbag",
-    "mcap": "node_agent.connectors.mcap",
+    "rosbag": "node_agent.connectors.recordings.rosbag",
+    "mcap": "node_agent.connectors.recordings.mcap",
 }
 INSTALL = "pip install 'shimekiri[connectors]'"
 

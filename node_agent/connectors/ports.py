@@ -50,15 +50,18 @@ class Credentials:
     ca: Path | None = None  # certificates that the other end's is checked by; None: the machine's
     certificate: Path | None = None
     key: Path | None = None
+    recordings: Path | None = None  # the one directory whose files are opened; None: none
 
 
 @dataclass(frozen=True, slots=True)
 class Message:
-    """One message. stamp_ns: when it originated, nanoseconds since 1970, where the transport says so."""
+    """One message. stamp_ns: when it originated, nanoseconds since 1970, where the transport says so. seen_ns: of a
+    recording, the instant at which its stamp had the age that counts; None: now."""
 
     payload: bytes
     topic: str
     stamp_ns: int | None = None
+    seen_ns: int | None = None
 
 
 class Reader(Protocol):

@@ -1,7 +1,7 @@
 """What the threads of all connectors share: the agent's settings and codecs, its log, and the word that ends one."""
 
 import threading
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 
 from node_agent.connectors import credentials
 from node_agent.connectors.counts import Counts
@@ -12,6 +12,7 @@ from node_agent.host.settings import Settings
 from node_agent.operators.codecs import Codecs
 from protos.connectors import broker
 
+RECORDINGS = "recordings"  # in the agent's state directory: a directory, or a link that its owner made to one
 _SECOND = 1_000_000_000
 
 
@@ -28,7 +29,8 @@ class Surroundings:
 
     def credentials(self) -> Credentials:
         """For the other system. Raises NotConnectableError."""
-        return credentials.of(self.settings.state.root, _address(self.flow.connector))
+        root = self.settings.state.root
+        return replace(credentials.of(root, _address(self.flow.connector)), recordings=root / RECORDINGS)
 
     def say(self, event: str, text: str, level: str = WARNING) -> None:
         """A line that names the connector, now and then where there are many of a kind."""

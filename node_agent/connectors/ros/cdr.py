@@ -64,7 +64,7 @@ class _Cdr:
                 return image(read) if self._type == _IMAGE else read.data
             if name == "bytes":
                 return read.data.tobytes()
-            return self._codec.from_json(plain(read))
+            return self._codec.from_json(plain(self._store, self._type, read))
         except (AttributeError, ValueError) as error:
             raise self._not_decoded(str(error)) from None
 

@@ -15,19 +15,26 @@ EMPTY = "structure_needs_at_least_one_member"  # the field of a type without fie
 _TYPES = {"bool": "bool_", "byte": "uint8", "char": "uint8"}  # of NumPy, where they are called otherwise
 
 
-def plain(value: Any) -> Any:
-    """The JSON value of a message or a part of it."""
-    if isinstance(value, float):
-        return value if isfinite(value) else None
-    if isinstance(value, list):
-        return [plain(each) for each in value]
-    if hasattr(value, "tolist"):
-        listed = value.tolist()
-        return plain(listed) if value.dtype.kind == "f" else listed
-    fields = getattr(value, "__dataclass_fields__", None)
-    if fields is None:
-        return value
-    return {name: plain(getattr(value, name)) for name in fields if name not in ("__msgtype__", EMPTY)}
+def plain(store: Typestore, type_: str, value: Any) -> dict[str, Any]:
+    """The JSON value of a message of that type."""
+    fields = store.get_msgdef(type_).fields
+    return {name: _part(store, each, getattr(value, name)) for name, each in fields if name != EMPTY}
+
+
+def _part(store: Typestore, described: Any, value: Any) -> Any:
+    kind, rest = described
+    if kind == Nodetype.NAME:
+        return plain(store, rest, value)
+    if kind != Nodetype.BASE:
+        listed = value if isinstance(value, list) else value.tolist()
+        inner = rest[0]
+        return listed if _is_whole(inner) else [_part(store, inner, each) for each in listed]
+    return None if isinstance(value, float) and not isfinite(value) else value
+
+
+def _is_whole(described: Any) -> bool:
+    """A number or text that JSON has as it is."""
+    return bool(described[0] == Nodetype.BASE and not described[1][0].startswith("float"))
 
 
 def message(store: Typestore, type_: str, value: Any) -> Any:

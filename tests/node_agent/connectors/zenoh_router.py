@@ -1,4 +1,4 @@
-"""A router of zenoh as a process of its own, from the wheel: `python -m tests.node_agent.connectors.zenoh_router PORT`."""
+"""A router of zenoh, from its wheel, as a process of its own."""
 
 import json
 import signal
