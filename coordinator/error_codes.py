@@ -15,7 +15,8 @@ Code = Literal[
     # spec
     "address_twice", "aggregate_without_window", "arrival_keys", "bad_expression", "bad_figure", "bad_filter",
     "bad_max_rate", "bad_name", "bad_on_late", "bad_operator_name", "bad_quantile", "bad_value",
-    "chain_length", "closes_after_deadline", "contradicting_selectivity", "core_link_of_one_core",
+    "cdr_and_schema", "chain_length", "connector_kind", "connector_place", "from_of_own", "key_of_other_connector",
+    "closes_after_deadline", "contradicting_selectivity", "core_link_of_one_core",
     "cost_beyond_cap", "cost_beyond_every",
     "cost_too_large",
     "count_of_field", "cycle", "degraded_no_cheaper", "degraded_unlike", "degraded_window", "different_shedders",

@@ -234,9 +234,22 @@ class Pull:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
+class Connector:
+    """A place outside that a node reads a source's messages from, or puts an output's results to; as in plan.proto."""
+
+    kind: str
+    url: str
+    topic: str = omitted("")
+    encoding: str = omitted("")
+    schema: str = omitted("")
+    stamp: str = omitted("")
+    qos: int = omitted(0)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
 class Source:
     """forbid_streams: pairs of nodes between which its stream may not go. pull: its node makes its tuples; None:
-    clients feed it. max_bytes: of a payload; 0: not declared."""
+    clients feed it. max_bytes: of a payload; 0: not declared. connector: a client that the node runs."""
 
     id: int
     at: str
@@ -249,6 +262,7 @@ class Source:
     on_full: str = omitted("refuse")
     pull: Pull | None = omitted()
     max_bytes: int = omitted(0)
+    connector: Connector | None = omitted()
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -372,13 +386,14 @@ class Qos:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Output:
-    """origin: the stream that it delivers, by the name of what produces it."""
+    """origin: the stream that it delivers, by the name of what produces it. connector: its node puts results there."""
 
     id: int
     origin: str = key("from")
     at: str
     deadline_ns: int
     qos: Qos | None = omitted()
+    connector: Connector | None = omitted()
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

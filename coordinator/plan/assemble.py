@@ -180,6 +180,7 @@ def _graph(layout: Layout) -> plan_document.Graph:
                 on_full=source.on_full,
                 pull=source.pull,
                 max_bytes=source.max_bytes,
+                connector=source.connector,
             )
             for number, source in enumerate(query.sources, start=1)
         },
@@ -191,6 +192,7 @@ def _graph(layout: Layout) -> plan_document.Graph:
                 at=output.at,
                 deadline_ns=output.deadline_ns,
                 qos=output.qos.document(),
+                connector=output.connector,
             )
             for number, output in enumerate(query.outputs, start=1)
         },

@@ -60,6 +60,7 @@ def query(plan: Plan, file: yaml_source.Source) -> Query:
             facts.on_full,
             facts.pull,
             facts.max_bytes,
+            facts.connector,
         )
         for name, facts in graph.sources.items()
     )
@@ -70,7 +71,7 @@ def query(plan: Plan, file: yaml_source.Source) -> Query:
         _operator(name, facts, entries[name], known, costed.get(name)) for name, facts in graph.operators.items()
     )
     outputs = tuple(
-        Output(name, facts.origin, facts.at, facts.deadline_ns, ("outputs", name), Qos.read(facts.qos))
+        Output(name, facts.origin, facts.at, facts.deadline_ns, ("outputs", name), Qos.read(facts.qos), facts.connector)
         for name, facts in graph.outputs.items()
     )
     return Query(plan.query, sources, operators, outputs, plan.inputs.query, file, plan.queries)

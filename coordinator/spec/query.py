@@ -11,7 +11,19 @@ from coordinator.spec.arrivals import Arrival
 from coordinator.spec.files import yaml_source
 from coordinator.spec.files.query_file import SelectivityFile
 from coordinator.spec.quality import NOTHING, Qos
-from protos.plan_document import ADD, CostOrigin, Limit, OnLate, Pull, QueryPart, Queue, SideRule, Sync, Window
+from protos.plan_document import (
+    ADD,
+    Connector,
+    CostOrigin,
+    Limit,
+    OnLate,
+    Pull,
+    QueryPart,
+    Queue,
+    SideRule,
+    Sync,
+    Window,
+)
 
 KEEP = "keep"
 GIVEN = ""  # a type that a source leaves to the function or the timer that it runs
@@ -22,7 +34,8 @@ GUESS_NS = 10**6
 @dataclass(frozen=True)
 class Source:
     """Tuples enter at node `at`; `max_age_ns` 0: any age; `on_full`: what happens while the node's queues are full;
-    `pull`: how the node makes them itself, None: clients feed them; `max_bytes`: of a payload, 0: not declared."""
+    `pull`: how the node makes them itself, None: clients feed them; `max_bytes`: of a payload, 0: not declared;
+    `connector`: a client that the node runs, which feeds it."""
 
     name: str
     at: str
@@ -35,6 +48,7 @@ class Source:
     on_full: str = "refuse"
     pull: Pull | None = None
     max_bytes: int = 0
+    connector: Connector | None = None
 
     @property
     def burst(self) -> int:
@@ -110,7 +124,7 @@ class Operator:
 @dataclass(frozen=True)
 class Output:
     """What operator `origin` produces, delivered at node `at` within `deadline_ns` of the tuple's origin; `qos`: what
-    is asked beyond that."""
+    is asked beyond that; `connector`: where the node puts results."""
 
     name: str
     origin: str
@@ -118,6 +132,7 @@ class Output:
     deadline_ns: int
     keys: tuple[object, ...]
     qos: Qos = NOTHING
+    connector: Connector | None = None
 
 
 @dataclass(frozen=True)

@@ -20,6 +20,7 @@ from pydantic.json_schema import JsonSchemaValue
 from pydantic_core import CoreSchema, PydanticKnownError
 
 from coordinator.errors import MistakeError
+from coordinator.spec.files.connector_file import FromFile, ToFile
 from coordinator.spec.files.fusion_file import Side, Sync
 from coordinator.spec.files.quantities import (
     NAME,
@@ -94,7 +95,8 @@ class SourceFile(OverloadOfSource):
     a tuple may come (of bursts a tenth of their period, unless given); `forbid_streams`: pairs of nodes, from and to,
     that it may not take. Of a source that its node makes itself: `every`: how often, at instants of the node's clock
     `offset` beyond a multiple; `run`: an installed source with its parameters `with` and the CPU time `cost` of a call,
-    none: a timer; `run` with `arrival`: an iterator, at its own pace."""
+    none: a timer; `run` with `arrival`: an iterator, at its own pace. `from`: a place outside that the node
+    reads its messages from."""
 
     model_config = ConfigDict(json_schema_extra={"anyOf": _EITHER})
     at: Place
@@ -109,6 +111,7 @@ class SourceFile(OverloadOfSource):
     max_age: Duration | None = None
     tolerance: DurationOrZero | None = None
     forbid_streams: list[Places] = Field(default=[])
+    from_: FromFile | None = Field(default=None, alias="from")
 
     @field_validator("every")
     @classmethod
@@ -150,6 +153,9 @@ class SourceFile(OverloadOfSource):
                 "has 'every' and 'arrival'",
                 "leave 'arrival:' to iterators and to sources that clients feed",
             )
+        if self.from_ is not None and (self.every is not None or self.run is not None):
+            mend = "remove 'from:', or 'every:' and 'run:'"
+            raise MistakeError("from_of_own", "has a 'from', and its node makes its tuples itself", mend)
         for name, needs, given in (
             ("offset", "every", self.every),
             ("cost", "run", self.run),
@@ -327,7 +333,7 @@ class OperatorFile(OverloadOfOperator):
 class OutputFile(Strict):
     """`from` an operator, delivered `at` a node, with its end-to-end deadline. Beyond it ([Q] 2.3), from admission on:
     `wait`: the first result after a pause; `throughput`: at least so many a second, after `latency`; `queue`: bytes of
-    tuples that wait or run."""
+    tuples that wait or run. `to`: a place outside that the node puts results to."""
 
     from_: Name = Field(alias="from")
     at: Place
@@ -336,6 +342,7 @@ class OutputFile(Strict):
     throughput: Annotated[float, Field(ge=1e-6, le=1e9)] | None = None
     latency: DurationOrZero | None = None
     queue: Memory | None = None
+    to: ToFile | None = None
 
     @model_validator(mode="after")
     def _rate_and_latency(self) -> OutputFile:
