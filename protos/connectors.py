@@ -1,5 +1,6 @@
 """The places outside that a source reads from and an output goes to: which kinds there are, and how each is written."""
 
+import re
 from typing import NamedTuple
 from urllib.parse import urlsplit
 
@@ -9,6 +10,7 @@ MOST_BYTES = 1024  # of a place, a topic, a schema or a stamp
 MOST_QOS = 1
 TRANSPORT = "transport"  # as a stamp: the message's own, which its transport carries
 PORTS = {"mqtt": 1883, "mqtts": 8883}
+ROUTER = re.compile(r"(tcp|tls)/([A-Za-z0-9_.-]+|\[[0-9A-Fa-f:]+\]):[0-9]{1,5}").fullmatch  # of zenoh, and no options
 
 
 class Broker(NamedTuple):
@@ -51,7 +53,7 @@ def wrong(kind: str, url: str, reads: bool) -> str:
     if not url or len(url.encode()) > MOST_BYTES or not url.isprintable():
         return f"is empty, has more than {MOST_BYTES} bytes or characters that cannot be printed"
     if kind != "mqtt":
-        return ""
+        return "" if kind != "zenoh" or ROUTER(url) else "is not written tcp/host:port or tls/host:port"
     try:
         topic = broker(url).topic
     except ValueError as error:

@@ -8,6 +8,7 @@ import gc
 import os
 import select
 import threading
+import time
 
 from node_agent.connectors.counts import IN, OUT, Counts
 from node_agent.connectors.delivery import Delivery
@@ -23,6 +24,7 @@ from node_agent.operators.codecs import Codecs
 from node_agent.operators.registry import Registry
 
 _MOST_ROWS = 256  # of figures, in a message
+_END_S = 1.5  # within which files get their ends
 
 
 def main(settings: Settings, supervisor: ChannelEnd, plans: ipc.Connect) -> int:
@@ -33,6 +35,7 @@ def main(settings: Settings, supervisor: ChannelEnd, plans: ipc.Connect) -> int:
     process.run_those_of(plans)
     while process.listen():
         process.report()
+    process.end()
     return 0
 
 
@@ -43,6 +46,7 @@ class _Process:
         self._settings, self._supervisor, self._codecs = settings, supervisor, codecs
         self._log = Log(settings.name, "connectors", settings.log_json)
         self._running: dict[tuple[str, str], tuple[Surroundings, Intake | Delivery]] = {}
+        self._threads: list[threading.Thread] = []
         self._poll = select.poll()
         self._poll.register(supervisor.fileno(), select.POLLIN)
 
@@ -76,9 +80,19 @@ class _Process:
         )  # fmt: skip
         self._supervisor.send(ipc.Connectors(rows, os.getpid()))
 
+    def end(self) -> None:
+        """All of them, as far as they end soon."""
+        until_s = time.monotonic() + _END_S
+        for _, worker in self._running.values():
+            worker.stop()
+        for thread in self._threads:
+            thread.join(max(0.0, until_s - time.monotonic()))
+
     def _start(self, flow: Flow) -> tuple[Surroundings, Intake | Delivery]:
         reads = flow.direction == READS
         around = Surroundings(flow, Counts(IN if reads else OUT), self._settings, self._codecs, self._log)
         worker = Intake(around) if reads else Delivery(around)
-        threading.Thread(target=worker.run, name=f"{flow.direction} {flow.connector.stream}", daemon=True).start()
+        thread = threading.Thread(target=worker.run, name=f"{flow.direction} {flow.connector.stream}", daemon=True)
+        thread.start()
+        self._threads = [*(each for each in self._threads if each.is_alive()), thread]
         return around, worker

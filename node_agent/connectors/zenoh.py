@@ -4,27 +4,28 @@ It finds nobody by itself: no multicast, no gossip, no listening, no shared memo
 
 A subscriber has a short queue. While it is full, the session reads nothing more, the router's queue for this client
 fills, and publishers that block wait, those that drop lose. A router that cannot send for some seconds closes the
-connection. A publisher blocks as well, and each message is followed by a question to the router on the same way, whose
-answer says that the router has the message: zenoh itself acknowledges none.
+connection. A publisher blocks as well, and each message is followed by a question on the same way, which a second
+session answers: so the router has the message. Zenoh itself acknowledges none.
 
 Lost, when the router goes: what is published until this end is there again. Nobody knows how much it was.
 """
 
 import json
-import re
 import threading
+import time
 from collections.abc import Iterator
+from contextlib import suppress
 
 import zenoh
 
 from node_agent.connectors.ports import ConnectionLostError, Connector, Credentials, Message, NotConnectableError
 from node_agent.link.limits import MOST_PAYLOAD_BYTES
+from protos.connectors import ROUTER
 
 QUEUE = 16  # messages
 OPEN_S = 3.0
 TAKEN_S = 5.0  # within which the router answers
-_ENDPOINT = re.compile(r"(tcp|tls)/([A-Za-z0-9_.-]+|\[[0-9A-Fa-f:]+\]):[0-9]{1,5}").fullmatch
-_NOBODY = "_shimekiri/taken"  # a key that no one answers for
+_ASKED_AGAIN_S = 0.01
 
 
 class ZenohSession:
@@ -41,16 +42,10 @@ class ZenohSession:
         events = self.session.info.declare_transport_events_listener(zenoh.handlers.FifoChannel(QUEUE))
         self._events = events.handler
         self._listener = events
-        self._routers = self._connected()
-        if not self._routers:
+        if not self.session.info.routers_zid():
             self.close()
             raise self.lost()
         threading.Thread(target=self._watch, name=f"zenoh {self._url}", daemon=True).start()
-
-    @property
-    def is_connected(self) -> bool:
-        """Still to the router of the beginning."""
-        return not self.session.is_closed() and self._connected() == self._routers
 
     def lost(self) -> ConnectionLostError:
         """For whoever finds that the connection is gone."""
@@ -61,9 +56,6 @@ class ZenohSession:
         with self._closing:
             if not self.session.is_closed():
                 self.session.close()  # type: ignore[no-untyped-call]
-
-    def _connected(self) -> list[str]:
-        return [str(each) for each in self.session.info.routers_zid()]
 
     def _watch(self) -> None:
         """Until the connection, or the session, has ended."""
@@ -112,32 +104,81 @@ class ZenohReader:
         self._session.close()
 
 
+class ZenohEcho:
+    """A second session, which answers the first one's questions by way of the router.
+
+    An answer is the only sign of life that cannot be mistaken: a question whose connection ends has no answer and no
+    error either, as one that nobody answers.
+    """
+
+    def __init__(self, connector: Connector, credentials: Credentials) -> None:
+        self._session = ZenohSession(connector, credentials)
+        self.key = f"_shimekiri/{self._session.session.zid()}"
+        try:
+            self._questions = self._session.session.declare_queryable(self.key, zenoh.handlers.FifoChannel(QUEUE))
+        except zenoh.ZError:
+            self.close()
+            raise self._session.lost() from None
+        self._handler = self._questions.handler
+        threading.Thread(target=self._answer, name=f"echo {self.key}", daemon=True).start()
+
+    def close(self) -> None:
+        """From any thread; twice is allowed."""
+        self._session.close()
+
+    def _answer(self) -> None:
+        with suppress(zenoh.ZError):  # the session has ended
+            while True:
+                with self._handler.recv() as question:
+                    question.reply(self.key, b"")
+
+
 class ZenohWriter:
     """Messages to one key."""
 
     def __init__(self, connector: Connector, credentials: Credentials) -> None:
         self._session = ZenohSession(connector, credentials)
+        self._echo: ZenohEcho | None = None
         try:
+            self._echo = ZenohEcho(connector, credentials)
             self._publisher = self._session.session.declare_publisher(
                 self._session.key, congestion_control=zenoh.CongestionControl.BLOCK
-            )  # fmt: skip
+            )
+            self._wait_for_echo(self._echo)
         except zenoh.ZError:
-            self._session.close()
+            self.close()
             raise self._session.lost() from None
+        except ConnectionLostError:
+            self.close()
+            raise
 
     def put(self, message: Message) -> None:
         """Returns when the router has it. Raises ConnectionLostError."""
+        assert self._echo is not None
         try:
             self._publisher.put(message.payload)
-            errors = [each for each in self._session.session.get(_NOBODY, timeout=TAKEN_S) if each.err is not None]
+            taken = self._answered(self._echo)
         except zenoh.ZError:
-            raise self._session.lost() from None
-        if errors or not self._session.is_connected:
+            taken = False
+        if not taken:
             raise self._session.lost()
 
     def close(self) -> None:
         """From any thread; twice is allowed."""
         self._session.close()
+        if self._echo is not None:
+            self._echo.close()
+
+    def _answered(self, echo: ZenohEcho) -> bool:
+        return any(each.ok is not None for each in self._session.session.get(echo.key, timeout=TAKEN_S))
+
+    def _wait_for_echo(self, echo: ZenohEcho) -> None:
+        """Until the router knows of it. Raises ConnectionLostError."""
+        until_s = time.monotonic() + OPEN_S
+        while not self._answered(echo):
+            if time.monotonic() > until_s:
+                raise ConnectionLostError(f"the router passes on no question about {echo.key}")
+            time.sleep(_ASKED_AGAIN_S)
 
 
 def reader(connector: Connector, credentials: Credentials) -> ZenohReader:
@@ -164,7 +205,7 @@ def _key(connector: Connector) -> zenoh.KeyExpr:
 
 def _config(connector: Connector, credentials: Credentials) -> zenoh.Config:
     """Raises NotConnectableError."""
-    if not _ENDPOINT(connector.url):
+    if not ROUTER(connector.url):
         text, mend = f"zenoh: {connector.url} is no place of a router", "write it like tcp/127.0.0.1:7447"
         raise NotConnectableError("not_an_address", text, mend, subject="zenoh")
     given: dict[str, object] = {
@@ -198,4 +239,4 @@ def _stamp_ns(stamp: zenoh.Timestamp | None) -> int | None:
     return None if stamp is None else int(stamp.get_time_as_ntp64().as_nanos())
 
 
-__all__ = ["ZenohReader", "ZenohSession", "ZenohWriter", "reader", "writer"]
+__all__ = ["ZenohEcho", "ZenohReader", "ZenohSession", "ZenohWriter", "reader", "writer"]

@@ -44,10 +44,18 @@ class _ConnectorFile(Strict):
             raise MistakeError("key_of_other_connector", f"has 'qos' with '{kind}'", "remove it: it is one of MQTT")
         if self.topic is not None and kind == "mqtt":
             raise MistakeError("key_of_other_connector", "has 'topic' with 'mqtt'", "write it behind the host")
-        if (self.encoding == "cdr") != (self.schema_ is not None):
-            mend = "write both, like 'encoding: cdr' and 'schema: sensor_msgs/msg/Imu', or none"
-            raise MistakeError("cdr_and_schema", "has one of 'encoding: cdr' and 'schema'", mend)
+        if self.topic is None and kind == "zenoh":
+            raise MistakeError("connector_place", "names no key of zenoh", "add one, like 'topic: robot/camera'")
+        self._check_schema(kind)
         return self
+
+    def _check_schema(self, kind: str) -> None:
+        """A bag is always CDR, and an MCAP file names the type of protobuf messages as well."""
+        both = "write both, like 'encoding: cdr' and 'schema: sensor_msgs/msg/Imu'"
+        if kind == "rosbag" and self.encoding != "cdr":
+            raise MistakeError("cdr_and_schema", "has a bag without 'encoding: cdr' and 'schema'", both)
+        if (self.encoding == "cdr") != (self.schema_ is not None) and (kind != "mcap" or self.encoding == "cdr"):
+            raise MistakeError("cdr_and_schema", "has one of 'encoding: cdr' and 'schema'", f"{both}, or none")
 
     @property
     def connector(self) -> Connector:
