@@ -31,6 +31,7 @@ class Delivery:
         self._writer: Writer | None = None
         self._waiting: deque[Result] = deque()
         self._connected_before = False
+        self._connected_ns = 0
 
     def run(self) -> None:
         """Until it is stopped."""
@@ -98,11 +99,17 @@ class Delivery:
             self._lost(error)
             return
         self._backoff.succeeded()
+        self._connected_ns = now_ns()
         self._counts.connected = True
         again = " again" if self._connected_before else ""
         self._connected_before = True
         self._around.say("connector_connected", f"connected{again}", INFO)
         self._drop_late()
+
+    def _connect_at_once(self) -> None:
+        """One that was there for a while may have restarted while there was nothing to put."""
+        if now_ns() - self._connected_ns > _MOST_NS:
+            self._connect()
 
     def _put(self, writer: Writer, mapped: Mapping) -> None:
         result = self._waiting[0]
@@ -117,6 +124,7 @@ class Delivery:
             self._drop_writer()
             self._counts.add("connections_lost")
             self._lost(error)
+            self._connect_at_once()
             return
         self._waiting.popleft()
 

@@ -29,7 +29,7 @@ _ALIVE_S = 15
 _CONNECT_S, _ACK_S = 5.0, 5.0
 _LOOK_S = 0.25  # for the word that it is to end
 _STAMP = "stamp"  # user property: nanoseconds since 1970
-_TAKEN_OVER, _NOT_TRUSTED = 0x8E, (0x86, 0x87)
+_TAKEN_OVER, _NOT_TRUSTED, _SAYS_NOTHING = 0x8E, (0x86, 0x87), (0x00, 0x80)  # reasons
 
 
 def reader(connector: Connector, credentials: Credentials) -> "MqttReader":
@@ -114,7 +114,8 @@ class _Session:
         if reason.value == _TAKEN_OVER:
             self.lost = f"another client of this broker calls itself {self._name!r} as well: another cluster's node?"
         else:
-            self.lost = f"the broker closed the connection: {reason}" if reason.is_failure else "closed"
+            said = f": {reason}" if reason.value not in _SAYS_NOTHING else ""
+            self.lost = f"the broker closed the connection{said}"
 
 
 class MqttReader:

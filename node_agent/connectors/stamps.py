@@ -74,7 +74,7 @@ def instant_ns(value: Any) -> int:
 
 
 def _of_number(value: float) -> int:
-    if not 0 < value < 10**20:
+    if not 1 <= value < 10**20:
         raise ValueError(f"{value!r:.40}, and no instant since 1970")
     unit = next((unit for below, unit in _UNITS if value < below), 1)
     return value * unit if isinstance(value, int) else round(value * unit)
