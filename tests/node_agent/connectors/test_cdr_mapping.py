@@ -148,15 +148,17 @@ def test_any_damage_is_a_value_or_a_refusal(codec: str, seed: int) -> None:
 
 
 def test_a_message_of_another_type_is_refused() -> None:
-    with pytest.raises(CodecError, match="no sensor_msgs/msg/Imu in CDR"):
+    with pytest.raises(CodecError) as told:
         cdr("sensor_msgs/msg/Imu").decode(scan([1.0]))
+    assert told.value.code == "not_decoded"
 
 
 def test_what_is_large_is_no_json() -> None:
     data = picture("rgb8", numpy.zeros((700, 700, 3), numpy.uint8), 2100)
     assert len(data) > MAX_PAYLOAD_BYTES
-    with pytest.raises(CodecError, match="declared as bytes or numpy"):
+    with pytest.raises(CodecError) as told:
         cdr("sensor_msgs/msg/Image").decode(data)
+    assert told.value.code == "too_large"
     assert cdr("sensor_msgs/msg/Image", "numpy").decode(data).shape == (700, 700, 3)
     assert len(cdr("sensor_msgs/msg/Image", "bytes").decode(data)) == 700 * 2100
 

@@ -139,8 +139,9 @@ def test_no_plan_names_a_file_outside_of_the_nodes_directory(here: Credentials, 
         with pytest.raises(NotConnectableError) as told:
             opened(connector(name, url), here)
         assert told.value.code == "outside"
-        with pytest.raises(NotConnectableError, match="this node reads and writes no recordings"):
+        with pytest.raises(NotConnectableError) as told:
             opened(connector(name, url), replace(here, recordings=outside / "none"))
+        assert told.value.code == "outside"
     assert {each.name for each in outside.iterdir()} == {"run1"}
 
 
@@ -232,8 +233,9 @@ def test_topics_of_a_file_that_are_of_another_type_are_told(here: Credentials) -
             list(kind("mcap").reader(wrong, here).messages())
         assert told.value.code == code
         assert says in str(told.value)
-    with pytest.raises(NotConnectableError, match="add 'encoding: json'"):
+    with pytest.raises(NotConnectableError) as told:
         kind("mcap").writer(replace(hazard, url="z.mcap"), here)
+    assert told.value.code == "unknown_encoding"
 
 
 KILLED = """
@@ -274,12 +276,12 @@ def test_a_disk_without_room_is_a_connection_that_is_lost(here: Credentials, mon
     writer = kind("mcap").writer(plain, here)
     monkeypatch.setattr(recording_writer, "FREE_BYTES", 1 << 60)
     monkeypatch.setattr(recording_writer, "SYNCED_S", 0.0)
-    with pytest.raises(ConnectionLostError, match="less than"):
+    with pytest.raises(ConnectionLostError):
         writer.put(Message(b"1", ""))
     writer.close()
-    with pytest.raises(ConnectionLostError, match="less than"):
+    with pytest.raises(ConnectionLostError):
         kind("mcap").writer(plain, here)
-    with pytest.raises(ConnectionLostError, match="closed"):
+    with pytest.raises(ConnectionLostError):
         writer.put(Message(b"1", ""))
 
 
