@@ -110,7 +110,7 @@ wheel: setup ## the wheel that nodes install, alone in dist/
 
 .PHONY: lock
 lock: setup ## pin the packages again (needs uv)
-	uv pip compile pyproject.toml --extra coordinator --extra vehicles --extra feed --extra dev --universal --python-version 3.11 \
+	uv pip compile pyproject.toml --extra coordinator --extra vehicles --extra feed --extra connectors --extra dev --universal --python-version 3.11 \
 		--generate-hashes --no-header --no-emit-index-url --no-annotate -o requirements.lock
 
 .PHONY: clean

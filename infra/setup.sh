@@ -1,5 +1,5 @@
 #!/bin/sh
-# Sets up .venv with the locked packages and this project, and finds or installs a Java for Spark and a browser for tests. Run it through `make setup`.
+# Sets up .venv with the locked packages and this project, and finds or installs a Java for Spark, and a browser and a broker for tests. Run it through `make setup`.
 set -eu
 cd "$(dirname "$0")/.."
 PYTHON=${PYTHON:-python3}
@@ -46,6 +46,11 @@ say "installing the locked packages into .venv (1.2 GB; a minute or two)"
 browser() { .venv/bin/python -c 'import shutil, sys; sys.exit(shutil.which("chromedriver") is None)'; }
 if ! browser && may_install; then install chromium-driver || true; fi # it brings Chromium
 browser || say "the report's page is not tested in a browser: Chromium and its driver are not here (Debian: chromium-driver)"
+
+# Connectors are tested with a real MQTT broker where there is one. Debian would keep one running from now on.
+broker() { PATH=$PATH:/usr/sbin command -v mosquitto >/dev/null 2>&1; }
+if ! broker && may_install && install mosquitto; then systemctl disable --now mosquitto >/dev/null 2>&1 || true; fi
+broker || say "connectors are not tested over MQTT: its broker is not here (Debian: mosquitto)"
 
 java() { .venv/bin/python -m coordinator.report.spark.java; }
 # shellcheck disable=SC2086  # names of packages, one a word

@@ -41,6 +41,8 @@ Code = Literal[
     # client
     "bad_age", "closed", "no_addresses", "no_answer", "no_nodes", "no_result", "not_an_address",
     "unknown_node", "unreachable",
+    # connectors
+    "not_connectable", "outside", "unknown_connector", "unknown_type",
     # tools
     "cut_off", "damaged", "no_core", "no_header", "no_identity", "no_name", "no_overlap", "no_payload", "no_time",
     "not_allowed", "not_connected", "not_csv", "not_mcap", "not_repeatable", "not_serial", "not_utf8",

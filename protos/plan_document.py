@@ -234,9 +234,22 @@ class Pull:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
+class Connector:
+    """A place outside that a node reads a source's messages from, or puts an output's results to; as in plan.proto."""
+
+    kind: str
+    url: str
+    topic: str = omitted("")
+    encoding: str = omitted("")
+    schema: str = omitted("")
+    stamp: str = omitted("")
+    qos: int = omitted(0)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
 class Source:
     """forbid_streams: pairs of nodes between which its stream may not go. pull: its node makes its tuples; None:
-    clients feed it. max_bytes: of a payload; 0: not declared."""
+    clients feed it. max_bytes: of a payload; 0: not declared. connector: a client that the node runs."""
 
     id: int
     at: str
@@ -249,6 +262,7 @@ class Source:
     on_full: str = omitted("refuse")
     pull: Pull | None = omitted()
     max_bytes: int = omitted(0)
+    connector: Connector | None = omitted()
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -374,7 +388,8 @@ class Qos:
 class Output:
     """origin: the stream that it delivers, by the name of what produces it. age_ns: how old the oldest datum behind a
     result may be when it is delivered; reaction_ns: from a change at a source to the first result that reflects it;
-    None: not asked. age_without, reaction_without: sources that they do not count."""
+    None: not asked. age_without, reaction_without: sources that they do not count. connector: its node puts
+    results there."""
 
     id: int
     origin: str = key("from")
@@ -385,6 +400,7 @@ class Output:
     age_without: tuple[str, ...] = omitted(())
     reaction_ns: int | None = omitted()
     reaction_without: tuple[str, ...] = omitted(())
+    connector: Connector | None = omitted()
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

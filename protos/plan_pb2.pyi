@@ -93,7 +93,7 @@ class Stream(_message.Message):
     def __init__(self, id: _Optional[int] = ..., name: _Optional[str] = ..., codec: _Optional[str] = ..., marked: _Optional[bool] = ..., deadline_ns: _Optional[int] = ..., producers: _Optional[_Iterable[int]] = ..., last_deadline_ns: _Optional[int] = ..., counted: _Optional[bool] = ..., max_bytes: _Optional[int] = ...) -> None: ...
 
 class Source(_message.Message):
-    __slots__ = ("id", "name", "stream", "max_age_ns", "paces", "spans", "window", "limit", "beat_ns", "on_full", "pull")
+    __slots__ = ("id", "name", "stream", "max_age_ns", "paces", "spans", "window", "limit", "beat_ns", "on_full", "pull", "connector")
     ID_FIELD_NUMBER: _ClassVar[int]
     NAME_FIELD_NUMBER: _ClassVar[int]
     STREAM_FIELD_NUMBER: _ClassVar[int]
@@ -105,6 +105,7 @@ class Source(_message.Message):
     BEAT_NS_FIELD_NUMBER: _ClassVar[int]
     ON_FULL_FIELD_NUMBER: _ClassVar[int]
     PULL_FIELD_NUMBER: _ClassVar[int]
+    CONNECTOR_FIELD_NUMBER: _ClassVar[int]
     id: int
     name: str
     stream: int
@@ -116,7 +117,26 @@ class Source(_message.Message):
     beat_ns: int
     on_full: str
     pull: Pull
-    def __init__(self, id: _Optional[int] = ..., name: _Optional[str] = ..., stream: _Optional[int] = ..., max_age_ns: _Optional[int] = ..., paces: _Optional[_Iterable[_Union[Pace, _Mapping]]] = ..., spans: _Optional[_Iterable[_Union[Span, _Mapping]]] = ..., window: _Optional[int] = ..., limit: _Optional[_Union[Limit, _Mapping]] = ..., beat_ns: _Optional[int] = ..., on_full: _Optional[str] = ..., pull: _Optional[_Union[Pull, _Mapping]] = ...) -> None: ...
+    connector: Connector
+    def __init__(self, id: _Optional[int] = ..., name: _Optional[str] = ..., stream: _Optional[int] = ..., max_age_ns: _Optional[int] = ..., paces: _Optional[_Iterable[_Union[Pace, _Mapping]]] = ..., spans: _Optional[_Iterable[_Union[Span, _Mapping]]] = ..., window: _Optional[int] = ..., limit: _Optional[_Union[Limit, _Mapping]] = ..., beat_ns: _Optional[int] = ..., on_full: _Optional[str] = ..., pull: _Optional[_Union[Pull, _Mapping]] = ..., connector: _Optional[_Union[Connector, _Mapping]] = ...) -> None: ...
+
+class Connector(_message.Message):
+    __slots__ = ("kind", "url", "topic", "encoding", "schema", "stamp", "qos")
+    KIND_FIELD_NUMBER: _ClassVar[int]
+    URL_FIELD_NUMBER: _ClassVar[int]
+    TOPIC_FIELD_NUMBER: _ClassVar[int]
+    ENCODING_FIELD_NUMBER: _ClassVar[int]
+    SCHEMA_FIELD_NUMBER: _ClassVar[int]
+    STAMP_FIELD_NUMBER: _ClassVar[int]
+    QOS_FIELD_NUMBER: _ClassVar[int]
+    kind: str
+    url: str
+    topic: str
+    encoding: str
+    schema: str
+    stamp: str
+    qos: int
+    def __init__(self, kind: _Optional[str] = ..., url: _Optional[str] = ..., topic: _Optional[str] = ..., encoding: _Optional[str] = ..., schema: _Optional[str] = ..., stamp: _Optional[str] = ..., qos: _Optional[int] = ...) -> None: ...
 
 class Pull(_message.Message):
     __slots__ = ("every_ns", "offset_ns", "run", "with_json")
@@ -349,16 +369,18 @@ class Arrivals(_message.Message):
     def __init__(self, ahead_ns: _Optional[int] = ..., period_ns: _Optional[int] = ...) -> None: ...
 
 class Output(_message.Message):
-    __slots__ = ("id", "name", "stream", "deadline_ns")
+    __slots__ = ("id", "name", "stream", "deadline_ns", "connector")
     ID_FIELD_NUMBER: _ClassVar[int]
     NAME_FIELD_NUMBER: _ClassVar[int]
     STREAM_FIELD_NUMBER: _ClassVar[int]
     DEADLINE_NS_FIELD_NUMBER: _ClassVar[int]
+    CONNECTOR_FIELD_NUMBER: _ClassVar[int]
     id: int
     name: str
     stream: int
     deadline_ns: int
-    def __init__(self, id: _Optional[int] = ..., name: _Optional[str] = ..., stream: _Optional[int] = ..., deadline_ns: _Optional[int] = ...) -> None: ...
+    connector: Connector
+    def __init__(self, id: _Optional[int] = ..., name: _Optional[str] = ..., stream: _Optional[int] = ..., deadline_ns: _Optional[int] = ..., connector: _Optional[_Union[Connector, _Mapping]] = ...) -> None: ...
 
 class Send(_message.Message):
     __slots__ = ("stream", "peer")

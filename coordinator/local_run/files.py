@@ -138,7 +138,7 @@ def feeds(plan: Plan, wishes: Wishes, beside: Sequence[Path]) -> tuple[list[Feed
         for path in (folder / f"{name}{suffix}" for folder in beside for suffix in FORMATS):
             if name not in paths and path.is_file():
                 paths[name] = path
-    left = [name for name in sources if name not in paths]
+    left = [name for name, source in sources.items() if name not in paths and source.connector is None]
     general = [folder / FEED for folder in beside if (folder / FEED).is_file()]
     if len(left) == 1 and general and general[0] not in paths.values():
         paths[left.pop()] = general[0]

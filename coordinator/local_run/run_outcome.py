@@ -130,7 +130,10 @@ def unfed(plan: Plan, ran: Ran) -> list[str]:
 def sources_unfed(plan: Plan, ran: Ran) -> list[str]:
     """By name."""
     fed = {each.feed.source for each in ran.fed}
-    return [name for name, source in plan.graph.sources.items() if name not in fed and source.pull is None]
+    by_client = [
+        name for name, source in plan.graph.sources.items() if source.pull is None and source.connector is None
+    ]
+    return [name for name in by_client if name not in fed]
 
 
 def _first(lines: Sequence[str], more: str) -> Iterator[str]:

@@ -198,6 +198,8 @@ def _feed(
     own = ", ".join(name for name, source in wish.plan.graph.sources.items() if source.pull is not None)
     done = [f"{counted(sent, 'tuple')} sent, {admitted} admitted"] if ran.fed else []
     done += [f"made by their nodes: {own}"] if own else []
+    outside = ", ".join(name for name, source in wish.plan.graph.sources.items() if source.connector is not None)
+    done += [f"from other systems: {outside}"] if outside else []
     tell.done("; ".join(done) + (", interrupted" if ran.interrupted else ""))
 
 

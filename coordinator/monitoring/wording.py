@@ -7,6 +7,7 @@ from collections.abc import Iterator, Mapping
 BOOKKEEPING = frozenset({"highest_epoch", "plans_kept", "policing_told"})  # counters that say nothing to people
 
 RAISED = "operator_errors"
+CONNECTOR = "connector."  # .DIRECTION.STREAM.EVENT
 WORDS = {
     "tuples_refused": "tuples of sources refused; their senders got the reasons",
     "tuples_given_up": "tuples given up on their way to another node: too late for every output",
@@ -43,6 +44,7 @@ WORDS = {
     "files_damaged": "damaged files, set aside",
     "runtimes_stood_still": "runtimes that stood still, were killed and started again",
     "controls_stood_still": "control processes that stood still, were killed and started again",
+    "connectors_restarts": "times that the process of the connectors ended and was started again",
     "figures_left_out": "outputs, sources or units left out of the status, which has room for some hundreds",
 }
 PREFIXES = {
@@ -73,6 +75,20 @@ WITHOUT = {  # of windows
     "error": "a function of yours raised",
     "stopped": "its plan was stopped",
 }
+CONNECTORS = {  # by what was counted
+    "received": "came",
+    "admitted": "admitted",
+    "delivered": "delivered",
+    "refused_unreadable": "refused: not of the stream's type",
+    "refused_stamp": "refused: no stamp that can be used",
+    "refused_by_agent": "refused by the agent",
+    "refused_no_agent": "lost while the agent did not answer",
+    "stamps_ahead": "with a stamp ahead of this clock",
+    "stamps_back": "with a stamp before that of an earlier one",
+    "connections_lost": "connections lost",
+    "gaps": "gaps of unknown length",
+    "lost": "lost",
+}
 SHED = {  # by policy
     "late": "too late for every output, or for the operator",
     "rate": "above the source's limit",
@@ -94,10 +110,23 @@ ENDS = {"abandoned": "begun and given up", "skipped": "never begun"}
 
 def counters(counts: Mapping[str, int]) -> Iterator[str]:
     """A line for each counter that is not 0; a sum of which the parts are there is left out."""
-    sums = {name.partition(".")[0] for name in counts if "." in name}
-    for name, n in counts.items():
+    connectors = {name: n for name, n in counts.items() if name.startswith(CONNECTOR)}
+    others = {name: n for name, n in counts.items() if name not in connectors}
+    sums = {name.partition(".")[0] for name in others if "." in name}
+    for name, n in others.items():
         if n and name not in BOOKKEEPING and name not in sums:
             yield f"{n:,} {counter(name)}"
+    yield from _connectors(connectors)
+
+
+def _connectors(counts: Mapping[str, int]) -> Iterator[str]:
+    """A line for each: what became of its messages."""
+    found: dict[str, list[str]] = {}
+    for name, n in counts.items():
+        direction, stream, event = name.removeprefix(CONNECTOR).split(".")
+        of = f"{'source' if direction == 'from' else 'output'} {stream}, its connector"
+        found.setdefault(of, []).append(f"{n:,} {CONNECTORS.get(event, event)}")
+    yield from (f"{of}: {', '.join(figures)}" for of, figures in found.items())
 
 
 def counter(name: str) -> str:

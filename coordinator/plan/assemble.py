@@ -18,10 +18,21 @@ from coordinator.plan.layout import Layout
 from coordinator.spec import core_assignment, graph
 from coordinator.spec.checks import payload_checks
 from coordinator.spec.cluster import Cluster
-from coordinator.spec.query import Operator
+from coordinator.spec.query import Operator, Query
 from coordinator.spec.runtime_charges import MEASURED, RuntimeOverhead
 from protos import plan_document
-from protos.plan_document import VERSION, Claim, Inputs, Objective, PaperChoice, Plan, Selectivity, Solver, Task
+from protos.plan_document import (
+    VERSION,
+    Claim,
+    CostOrigin,
+    Inputs,
+    Objective,
+    PaperChoice,
+    Plan,
+    Selectivity,
+    Solver,
+    Task,
+)
 from protos.plan_pb2 import LocalPlan
 
 Alternatives = Mapping[
@@ -83,7 +94,7 @@ def build(
         graph=found.laid.graph,
         cluster=found.laid.cluster,
         nodes=nodes,
-        costs={one.name: one.cost_from for one in (*query.operators, *query.sources) if one.cost_from} or None,
+        costs=_cost_origins(query) or None,
         paper=paper,
         kept=incumbent.document() if incumbent is not None else None,
         guarantee=found.guarantee,
@@ -91,6 +102,12 @@ def build(
         policy_why=found.policy_why,
         hash="",
     ).sealed()
+
+
+def _cost_origins(query: Query) -> dict[str, CostOrigin]:
+    """Of operators and of sources, where it is not simply as declared."""
+    found = {one.name: one.cost_from for one in query.operators if one.cost_from}
+    return found | {one.name: one.cost_from for one in query.sources if one.cost_from}
 
 
 @dataclass(frozen=True)
@@ -187,6 +204,7 @@ def _graph(layout: Layout) -> plan_document.Graph:
                 on_full=source.on_full,
                 pull=source.pull,
                 max_bytes=source.max_bytes,
+                connector=source.connector,
             )
             for number, source in enumerate(query.sources, start=1)
         },
@@ -202,6 +220,7 @@ def _graph(layout: Layout) -> plan_document.Graph:
                 age_without=output.age.without if output.age else (),
                 reaction_ns=output.reaction.limit_ns if output.reaction else None,
                 reaction_without=output.reaction.without if output.reaction else (),
+                connector=output.connector,
             )
             for number, output in enumerate(query.outputs, start=1)
         },

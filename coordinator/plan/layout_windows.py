@@ -9,13 +9,14 @@ for as long as that.
 from __future__ import annotations
 
 import json
+from dataclasses import asdict
 from typing import Any
 
 from coordinator.plan.layout import Layout
 from coordinator.spec import windows
 from coordinator.spec.query import Operator
 from protos import plan_pb2
-from protos.plan_document import BurstArrival, Pull, Window, Windows
+from protos.plan_document import BurstArrival, Connector, Pull, Window, Windows
 
 
 def feeds(layout: Layout, operator: Operator) -> dict[str, int]:
@@ -83,6 +84,7 @@ def sources(layout: Layout, node: str) -> list[plan_pb2.Source]:
                 beat_ns=layout.beat_ns.get(source.name, 0),
                 on_full="" if source.on_full == "refuse" else source.on_full,
                 pull=_pull(source.pull),
+                connector=connector(source.connector),
             )
         )
     for operator in layout.windows:
@@ -91,6 +93,11 @@ def sources(layout: Layout, node: str) -> list[plan_pb2.Source]:
             number, window = layout.source_id[name], layout.operator_id[name]
             found.append(plan_pb2.Source(id=number, name=name, stream=layout.stream_id[name], window=window))
     return found
+
+
+def connector(given: Connector | None) -> plan_pb2.Connector | None:
+    """Of a source, or of an output."""
+    return None if given is None else plan_pb2.Connector(**asdict(given))
 
 
 def _pull(given: Pull | None) -> plan_pb2.Pull | None:

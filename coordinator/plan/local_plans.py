@@ -49,7 +49,13 @@ def of_node(layout: Layout, node: Node) -> plan_pb2.LocalPlan:
     for output_id, output in enumerate(layout.query.outputs, start=1):
         if output.at == node.name:
             stream = layout.stream_id[output.origin]
-            plan.outputs.add(id=output_id, name=output.name, stream=stream, deadline_ns=output.deadline_ns)
+            plan.outputs.add(
+                id=output_id,
+                name=output.name,
+                stream=stream,
+                deadline_ns=output.deadline_ns,
+                connector=layout_windows.connector(output.connector),
+            )
     plan.sheddings.extend(layout_shedding.of_node(layout, node.name))
     for run in sorted(_runs(plan)):
         known = layout.cluster.catalog.operators[run]

@@ -62,6 +62,7 @@ def query(plan: Plan, file: yaml_source.Source) -> Query:
             facts.pull,
             facts.max_bytes,
             costed.get(name),
+            facts.connector,
         )
         for name, facts in graph.sources.items()
     )
@@ -80,6 +81,7 @@ def query(plan: Plan, file: yaml_source.Source) -> Query:
             Qos.read(facts.qos),
             Freshness.read(facts.age_ns, facts.age_without),
             Freshness.read(facts.reaction_ns, facts.reaction_without),
+            facts.connector,
         )
         for name, facts in graph.outputs.items()
     )

@@ -12,7 +12,19 @@ from coordinator.spec.files import yaml_source
 from coordinator.spec.files.query_file import SelectivityFile
 from coordinator.spec.freshness import Freshness
 from coordinator.spec.quality import NOTHING, Qos
-from protos.plan_document import ADD, CostOrigin, Limit, OnLate, Pull, QueryPart, Queue, SideRule, Sync, Window
+from protos.plan_document import (
+    ADD,
+    Connector,
+    CostOrigin,
+    Limit,
+    OnLate,
+    Pull,
+    QueryPart,
+    Queue,
+    SideRule,
+    Sync,
+    Window,
+)
 
 KEEP = "keep"
 GIVEN = ""  # a type that a source leaves to the function or the timer that it runs
@@ -24,7 +36,8 @@ GUESS_NS = 10**6
 class Source:
     """Tuples enter at node `at`; `max_age_ns` 0: any age; `on_full`: what happens while the node's queues are full;
     `pull`: how the node makes them itself, None: clients feed them; `max_bytes`: of a payload, 0: not declared;
-    `cost_from`: where the cost of a call comes from, None: as declared."""
+    `cost_from`: where the cost of a call comes from, None: as declared;
+    `connector`: a client that the node runs, which feeds it."""
 
     name: str
     at: str
@@ -38,6 +51,7 @@ class Source:
     pull: Pull | None = None
     max_bytes: int = 0
     cost_from: CostOrigin | None = None
+    connector: Connector | None = None
 
     @property
     def burst(self) -> int:
@@ -114,7 +128,7 @@ class Operator:
 class Output:
     """What operator `origin` produces, delivered at node `at` within `deadline_ns` of the tuple's origin; `qos`: what
     is asked beyond that; `age`: how old the data behind a result may be; `reaction`: how soon a change at a source has
-    to show."""
+    to show; `connector`: where the node puts results."""
 
     name: str
     origin: str
@@ -124,6 +138,7 @@ class Output:
     qos: Qos = NOTHING
     age: Freshness | None = None
     reaction: Freshness | None = None
+    connector: Connector | None = None
 
 
 @dataclass(frozen=True)

@@ -39,7 +39,10 @@ def load(path: Path, edit: yaml_source.Edit | None = None) -> Query:
         forbidden, limit = tuple(given.forbid_streams), overload_given.limit(given, file, keys)
         max_age_ns, pull, type_ = given.max_age or 0, overload_given.pull(given), given.type or GIVEN
         size, full = given.max_size or 0, given.on_full
-        sources.append(Source(name, given.at, type_, arrival, max_age_ns, forbidden, keys, limit, full, pull, size))
+        place = given.from_.connector if given.from_ else None
+        sources.append(
+            Source(name, given.at, type_, arrival, max_age_ns, forbidden, keys, limit, full, pull, size, None, place)
+        )
     operators = [one for name, given in shape.operators.items() for one in _operators(name, given, file)]
     outputs = [_output(name, given, file) for name, given in shape.outputs.items()]
     _unique(file, [*sources, *operators])
@@ -55,7 +58,8 @@ def _output(name: str, given: OutputFile, file: yaml_source.Source) -> Output:
         file.wrong("queue_holds_no_tuple", (*keys, "queue"), text, "make it larger")
     qos = Qos(given.wait, given.throughput, given.latency, given.queue)
     age, reaction = _freshness(given.age), _freshness(given.reaction)
-    return Output(name, given.from_, given.at, given.deadline, keys, qos, age, reaction)
+    place = given.to.connector if given.to else None
+    return Output(name, given.from_, given.at, given.deadline, keys, qos, age, reaction, place)
 
 
 def _freshness(given: FreshnessFile | None) -> Freshness | None:

@@ -6,6 +6,7 @@ from collections.abc import Callable, Coroutine
 from functools import partial
 from typing import Any
 
+from node_agent.control.connector_plans import Connect, ConnectorPlans
 from node_agent.control.deploy_protocol import Deployments
 from node_agent.control.deployment import (
     AnswerRequest,
@@ -36,8 +37,10 @@ Answered = asyncio.Future[ipc.Message | None]
 class DeployDriver:
     """One node's deployments on its disk and in its runtime."""
 
-    def __init__(self, store: PlanStore, log: Log | None = None) -> None:
+    def __init__(self, store: PlanStore, log: Log | None = None, connect: Connect | None = None) -> None:
+        """connect: tells the supervisor which plans have connectors; False where it does not take it."""
         self.store, self.log = store, log or Log("", "control")
+        self.connector_plans = ConnectorPlans(store, connect or (lambda plans: True))
         self.machine = Deployments(store.load())
         self.unresumed = list(store.problems)  # why what ran does not run, until another plan does or it is collected
         self._logged: dict[str, Deployment] = {}  # as the log last had them
@@ -173,6 +176,7 @@ class DeployDriver:
             if state is State.COMMITTED:
                 self.unresumed.clear()
         self._logged = now
+        self.connector_plans.look(durable)
 
     def _tell(self, place: int, question: Callable[[int], ipc.Message]) -> Answered:
         if (link := self.links.get(place)) is not None:

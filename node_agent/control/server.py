@@ -73,7 +73,7 @@ class Control:
         self.spool.drain()  # what the rings tell of plans counts as well
         store = PlanStore(state.plans, node=name, cores=cores, epochs_in_spool=self.spool.plans, disk=state.disk)
         try:
-            self.deployments = DeployDriver(store, self.log)
+            self.deployments = DeployDriver(store, self.log, self.supervisor.send)
         except OSError as error:  # a disk that fails now may have it all at the next start
             self.log.say("plans_unreadable", f"the plans in {state.plans} cannot be read ({error.strerror})", ERROR)
             return 1
@@ -113,6 +113,8 @@ class Control:
                     self.spool.drain()
                 case ipc.Replaced():
                     self.agent.replaced = message
+                case ipc.Connectors():
+                    self.agent.connectors = message
                 case ipc.Stop():
                     self._end(0)
         if self.supervisor.closed:
@@ -131,6 +133,7 @@ class Control:
     async def _beat(self) -> None:
         while True:
             self.supervisor.send(ipc.Alive())
+            self.deployments.connector_plans.tell()
             await asyncio.sleep(ipc.ALIVE_S)
 
     async def _sync(self, agent: Agent) -> None:

@@ -47,6 +47,7 @@ class Agent(agent_pb2_grpc.AgentServicer):
     identities: Identities = field(default_factory=Identities)
     monotonic: Callable[[], float] = time.monotonic
     replaced: ipc.Replaced = field(default_factory=lambda: ipc.Replaced(0, 0))
+    connectors: ipc.Connectors = field(default_factory=lambda: ipc.Connectors((), 0))
     gauge: SpoolGauge | None = None
     refused: Counter[str] = field(default_factory=Counter)  # calls, by counter
     syncing: asyncio.Lock = field(default_factory=asyncio.Lock)
@@ -132,6 +133,10 @@ class Agent(agent_pb2_grpc.AgentServicer):
         for name, count in zip(("runtimes_stood_still", "controls_stood_still"), self.replaced, strict=True):
             if count:
                 counters[name] = count
+        for name, direction, _, _, events in self.connectors.rows:
+            counters |= {f"connector.{direction}.{name}.{event}": count for event, count in events if count}
+        if self.connectors.restarts:
+            counters["connectors_restarts"] = self.connectors.restarts
         return counters
 
     async def Profile(self, request: agent_pb2.ProfileRequest, context: Context) -> agent_pb2.ProfileReply:  # noqa: N802

@@ -8,8 +8,10 @@ on a channel: a full one refuses the message, and the sender says what that mean
 Who says what:
 
     supervisor -> control   RuntimeStarted (with the control end of a new channel to that runtime), RuntimeEnded,
-                            Replaced, Stop
-    control -> supervisor   ControlReady, Alive, Failed
+                            Replaced, Connectors, Stop
+    control -> supervisor   ControlReady, Alive, Connect, Failed
+    supervisor -> connectors   Connect, Stop
+    connectors -> supervisor   Connectors
     supervisor -> runtime   NewChannel (the runtime end of a channel to a new control process), Stop
     runtime -> supervisor   RuntimeReady, Failed
     control -> runtime      Prepare, Commit, Abort, Drain, AskStatus, AskProfile, AskOperators
@@ -89,10 +91,32 @@ class Alive(NamedTuple):
     """The loop of control goes round; said every ALIVE_S."""
 
 
+class Connect(NamedTuple):
+    """The plans here that have connectors, and whether each admits; the others of them drain. Said when it changes, and
+    then handed on to the process of the connectors, of which there is one while there are such plans."""
+
+    plans: tuple[tuple[str, bool], ...]
+
+
 class Failed(NamedTuple):
     """A child cannot start, for a reason that a restart does not mend (port taken, operators file broken)."""
 
     why: str
+
+
+# -- connectors -> supervisor -> control
+
+
+ConnectorRow = tuple[str, str, str, bool, tuple[tuple[str, int], ...]]
+
+
+class Connectors(NamedTuple):
+    """What the connectors have counted; said every ALIVE_S. rows: (source or output, from or to, kind, connected,
+    (event, count), ...). pid: of their process, 0: there is none; restarts: of it, as the supervisor counts them."""
+
+    rows: tuple[ConnectorRow, ...]
+    pid: int
+    restarts: int = 0
 
 
 # -- supervisor -> runtime
@@ -242,9 +266,9 @@ class Operators(NamedTuple):
 
 
 Message = (
-    RuntimeStarted | RuntimeEnded | Replaced | Stop | ControlReady | Alive | Failed | NewChannel | RuntimeReady
-    | Prepare | Commit | Abort | Drain | AskStatus | AskProfile | AskOperators | PlanAnswer | PlanChanged | Status
-    | Profile | Operators
+    RuntimeStarted | RuntimeEnded | Replaced | Stop | ControlReady | Alive | Connect | Failed | Connectors | NewChannel
+    | RuntimeReady | Prepare | Commit | Abort | Drain | AskStatus | AskProfile | AskOperators | PlanAnswer | PlanChanged
+    | Status | Profile | Operators
 )  # fmt: skip
 MESSAGES: dict[str, type[Message]] = {cls.__name__: cls for cls in get_args(Message)}
 

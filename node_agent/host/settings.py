@@ -37,13 +37,18 @@ class Settings:
         name, data = self.places[core]
         return replace(self, name=name, data=data, core=core)
 
+    @property
+    def reached(self) -> dict[str, str]:
+        """host:port by which this machine reaches the data socket of each of the agent's places."""
+        return {name: _reached(*address) for name, address in self.places}
+
     def own_routes(self, routes: tuple[tuple[int, str, str], ...]) -> tuple[tuple[int, str, str], ...]:
         """Routes (number, name, host:port) with where this agent's own places listen now.
 
         A plan is resumed with the ports of the day it was deployed; other nodes have to be told where this one went,
         but its own places know.
         """
-        own = {name: _reached(*address) for name, address in self.places}
+        own = self.reached
         return tuple((index, name, own.get(name, address)) for index, name, address in routes)
 
 

@@ -12,7 +12,7 @@ from collections.abc import Callable
 from node_agent.host import ipc, scheduling
 from node_agent.host.channel_end import ChannelEnd
 from node_agent.host.clock import new_boot, now_ns
-from node_agent.supervisor.process_host import Ended, RuntimeStart, Start, StartError
+from node_agent.supervisor.process_host import ConnectorsStart, Ended, RuntimeStart, Start, StartError
 
 BACKLOG = 128
 
@@ -137,6 +137,10 @@ def _run(what: Start, channel: ChannelEnd) -> int:
             what.settings, channel, what.control, what.listener.listening, what.ring, what.starts, what.taken_over
         )
     scheduling.ordinary()
+    if isinstance(what, ConnectorsStart):
+        from node_agent.connectors import process as connectors
+
+        return connectors.main(what.settings, channel, what.plans)
     from node_agent.control import entry
 
     return entry.main(what.settings, channel)

@@ -4,6 +4,7 @@ from collections.abc import Callable, Sequence
 from typing import NamedTuple, Protocol
 
 from node_agent.error_codes import Code
+from node_agent.host import ipc
 from node_agent.host.channel_end import ChannelEnd
 from node_agent.host.settings import Settings
 from node_agent.host.trace_ring import Inherited, Ring
@@ -63,7 +64,14 @@ class ControlStart(NamedTuple):
     settings: Settings
 
 
-Start = RuntimeStart | ControlStart
+class ConnectorsStart(NamedTuple):
+    """What a new process of the connectors is given. plans: those that have any."""
+
+    settings: Settings
+    plans: ipc.Connect
+
+
+Start = RuntimeStart | ControlStart | ConnectorsStart
 
 
 class ProcessHost(Protocol):

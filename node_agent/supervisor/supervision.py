@@ -1,8 +1,9 @@
 """The rules of the supervisor: what is started, watched, replaced and ended, and in which order.
 
 It owns what must survive the others: the state directory's lock, the listening data sockets, the trace rings. It starts
-one runtime per core and control, restarts what crashes, kills an operator that hangs and a process that stands still,
-and ends everything in order. All it knows of the world comes through a ProcessHost.
+one runtime per core, control, and the connectors where a plan has any, restarts what crashes, kills an operator that
+hangs and a process that stands still, and ends everything in order. All it knows of the world comes through a
+ProcessHost.
 """
 
 from collections.abc import Iterator
@@ -13,7 +14,16 @@ from node_agent.host.channel_end import ChannelEnd
 from node_agent.host.log import ERROR, INFO, WARNING, Log
 from node_agent.host.settings import Settings
 from node_agent.supervisor.child_process import SupervisedProcess
-from node_agent.supervisor.process_host import ControlStart, Ended, ProcessHost, RuntimeStart, Start, StartError
+from node_agent.supervisor.connectors_process import ConnectorsProcess
+from node_agent.supervisor.process_host import (
+    ConnectorsStart,
+    ControlStart,
+    Ended,
+    ProcessHost,
+    RuntimeStart,
+    Start,
+    StartError,
+)
 from node_agent.supervisor.worker import Worker
 
 SECOND_NS = 1_000_000_000
@@ -32,6 +42,7 @@ class Supervision:
         self.settings, self.host, self.log = settings, host, log
         self.control = SupervisedProcess("control")
         self.places: list[Worker] = []  # a runtime each, in the order of their cores
+        self.connectors = ConnectorsProcess(host, self._start_connectors, self.say)
         self.announced = False
         self._began_ns = host.now_ns()
 
@@ -102,6 +113,9 @@ class Supervision:
             place.tell_of_control(self.control)
         self._tell_replaced()
 
+    def _start_connectors(self, child: SupervisedProcess, plans: ipc.Connect) -> None:
+        self._begin(child, ConnectorsStart(self.settings, plans))
+
     def _begin(self, child: SupervisedProcess, what: Start, also: ChannelEnd | None = None) -> None:
         ours, theirs = self.host.pair()
 
@@ -109,7 +123,7 @@ class Supervision:
             self.settings.state.unlock()
             for place in self.places:
                 place.give_up(own=place.child is child)
-            for end in (self.control.channel, also, ours):
+            for end in (self.control.channel, self.connectors.child.channel, also, ours):
                 if end is not None:
                     end.close()
 
@@ -134,6 +148,8 @@ class Supervision:
                 self._restart(place.child, place)
         for child, of in self.children():
             self._look_after(child, of)
+        if (counted := self.connectors.step(at_ns)) is not None:
+            self.control.say(counted)
         if not self.announced and all(child.ready for child, _ in self.children()):
             self.announced = True
         elif not self.announced and at_ns > self._began_ns + START_NS:
@@ -214,8 +230,11 @@ class Supervision:
             elif isinstance(message, ipc.ControlReady):
                 child.ready = True
                 self.settings = replace(self.settings, control=(self.settings.control[0], message.port))
+                self.connectors.tell_anew()
                 if self.settings.metrics is not None:  # the same one again, when control has to be restarted
                     self.settings = replace(self.settings, metrics=(self.settings.metrics[0], message.metrics))
+            elif isinstance(message, ipc.Connect):
+                self.connectors.connect(message)
             if place is None:
                 child.due_ns = self.host.now_ns() + CONTROL_DUE_NS
 
@@ -262,6 +281,7 @@ class Supervision:
             if place.ring is not None:
                 place.mark_crashed()
                 self.control.say(ipc.RuntimeEnded(place.ring.header.boot, "ended" if clean else "killed"))
+        self.connectors.end()  # what the runtimes delivered last has been carried away
         self.control.ask_to_stop()
         self._await_end(self.control, self.host.now_ns() + CONTROL_STOP_NS)
         self.settings.state.rings.tidy()

@@ -14,12 +14,12 @@ from typing import Any
 from node_agent.client.address_book import InputError, addresses_of, client_codecs, data_address, identity_folder
 from node_agent.client.client import Admitted, AgentError, NoAnswerError, Source
 from node_agent.client.connection import SECOND
+from node_agent.connectors.recordings.mcap_reader import McapReader, Stamps, opened
 from node_agent.host.clock import now_ns
 from node_agent.operators.codecs import Codec, CodecError, UnknownCodecError
 from node_agent.operators.signature import OperatorError
 from node_agent.tls.names import TlsError
 from node_agent.tools.line_reader import CsvRows, JsonRows, LineError, LineReader, Rows, format_of
-from node_agent.tools.mcap_reader import McapReader, Stamps, opened
 from node_agent.tools.pacing import Pacing, Rate, Recorded
 
 MOST_BURST = 256

@@ -11,7 +11,7 @@ from node_agent.core.policies import POLICIES, policy
 from node_agent.link.limits import MAX_MESSAGE_BYTES
 from node_agent.wire import overload_message
 from node_agent.wire.plan_error import PlanError
-from protos import plan_pb2
+from protos import connectors, plan_pb2
 from protos.policies import refused
 
 FORMAT = 1
@@ -76,7 +76,7 @@ def reading(message: plan_pb2.LocalPlan, plan_hash: int, epoch: int) -> Incremen
         sources=(yield from _each(_source, message.sources)),
         operators=(yield from _each(_operator, message.operators)),
         units=(yield from _each(_unit, message.units)),
-        outputs=tuple(core.Output(o.id, o.name, o.stream, o.deadline_ns) for o in message.outputs),
+        outputs=tuple(_output(o) for o in message.outputs),
         sends=tuple((s.stream, s.peer) for s in message.sends),
         peers=tuple(core.Peer(p.index, p.name, p.latency_ns, p.bandwidth_bps) for p in message.peers),
         memory_bytes=message.memory_bytes,
@@ -163,6 +163,11 @@ def _unit(u: plan_pb2.Unit) -> core.Unit:
 
 
 def _source(s: plan_pb2.Source) -> core.Source:
+    if s.HasField("connector"):
+        _connector(f"source {s.name}", s.connector, reads=True)
+        if s.window or s.HasField("pull"):
+            text = f"source {s.name} has a connector, and its tuples are made here"
+            raise PlanError("made_here", text, subject=s.name)
     return core.Source(
         s.id,
         s.name,
@@ -176,6 +181,28 @@ def _source(s: plan_pb2.Source) -> core.Source:
         s.beat_ns,
         _pull(s) if s.HasField("pull") else None,
     )
+
+
+def _output(o: plan_pb2.Output) -> core.Output:
+    if o.HasField("connector"):
+        _connector(f"output {o.name}", o.connector, reads=False)
+    return core.Output(o.id, o.name, o.stream, o.deadline_ns)
+
+
+def _connector(what: str, given: plan_pb2.Connector, reads: bool) -> None:
+    """It is a client's business: the core knows nothing of it."""
+    texts = (given.kind, given.topic, given.encoding, given.schema, given.stamp)
+    if given.kind not in connectors.KINDS:
+        known = ", ".join(connectors.KINDS)
+        text = f"{what}: connector {given.kind[:40]!r}, this agent has {known}"
+        raise PlanError("unknown_connector", text, subject=what)
+    why = connectors.wrong(given.kind, given.url, reads)
+    if not why and max(len(each.encode()) for each in texts) > connectors.MOST_BYTES:
+        why = f"has a text of more than {connectors.MOST_BYTES} bytes"
+    if not why and given.qos > connectors.MOST_QOS:
+        why = f"has qos {given.qos}, at most {connectors.MOST_QOS}"
+    if why:
+        raise PlanError("not_connectable", f"{what}: the place of its connector {why}", subject=what)
 
 
 def _pull(s: plan_pb2.Source) -> core.Pull:

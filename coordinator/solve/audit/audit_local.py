@@ -13,7 +13,7 @@ from coordinator.plan.service_curves import CURVES
 from coordinator.solve.audit.audit_overload import onward, overload
 from coordinator.spec.catalog import BUILTIN
 from protos import plan_pb2
-from protos.plan_document import Operator, Plan, Pull, SideRule
+from protos.plan_document import Connector, Operator, Plan, Pull, SideRule
 
 VERSION = 1  # of local plans
 LARGEST_EXITS = 4
@@ -160,8 +160,10 @@ def _ends(plan: Plan, node: str, local: plan_pb2.LocalPlan) -> list[str]:
     """Sources, outputs and peers."""
     graph, found = plan.graph, []
     ids = {name: stream.id for name, stream in graph.streams.items()}
-    outputs = {(o.id, name, ids[o.origin], o.deadline_ns) for name, o in graph.outputs.items() if o.at == node}
-    if {(output.id, output.name, output.stream, output.deadline_ns) for output in local.outputs} != outputs:
+    outputs = {
+        (o.id, name, ids[o.origin], o.deadline_ns, o.connector) for name, o in graph.outputs.items() if o.at == node
+    }
+    if {(o.id, o.name, o.stream, o.deadline_ns, _connected(o)) for o in local.outputs} != outputs:
         found.append("its outputs differ from the plan's")
     sources = {(s.id, name, s.stream, s.max_age_ns) for name, s in graph.sources.items() if s.at == node}
     sources |= {(w.source, w.add, ids[w.add], 0) for w in graph.windows.values() if w.at == node}
@@ -171,6 +173,8 @@ def _ends(plan: Plan, node: str, local: plan_pb2.LocalPlan) -> list[str]:
         stated = graph.sources.get(source.name)
         if stated is not None and _pulled(source, stated.pull) != stated.pull:
             found.append(f"source {source.name} is made otherwise than the plan says")
+        if _connected(source) != (stated.connector if stated else None):
+            found.append(f"source {source.name} is fed from another place than the plan says")
     pairs = {pair for every in sends(plan).values() for pair in every if node in pair}
     neighbours = {other for pair in pairs for other in pair if other != node}
     peers = set()
@@ -182,6 +186,22 @@ def _ends(plan: Plan, node: str, local: plan_pb2.LocalPlan) -> list[str]:
     if {(peer.index, peer.name, peer.latency_ns, peer.bandwidth_bps) for peer in local.peers} != peers:
         found.append("its peers are not those that it sends to or receives from, over their links")
     return found
+
+
+def _connected(end: plan_pb2.Source | plan_pb2.Output) -> Connector | None:
+    """The place outside of a source or an output."""
+    if not end.HasField("connector"):
+        return None
+    held = end.connector
+    return Connector(
+        kind=held.kind,
+        url=held.url,
+        topic=held.topic,
+        encoding=held.encoding,
+        schema=held.schema,
+        stamp=held.stamp,
+        qos=held.qos,
+    )
 
 
 def _pulled(source: plan_pb2.Source, stated: Pull | None) -> Pull | None:

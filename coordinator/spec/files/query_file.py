@@ -20,6 +20,7 @@ from pydantic.json_schema import JsonSchemaValue
 from pydantic_core import CoreSchema, PydanticKnownError
 
 from coordinator.errors import MistakeError
+from coordinator.spec.files.connector_file import FromFile, ToFile
 from coordinator.spec.files.freshness_file import FreshnessLimit
 from coordinator.spec.files.fusion_file import Side, Sync
 from coordinator.spec.files.quantities import (
@@ -95,7 +96,8 @@ class SourceFile(OverloadOfSource):
     a tuple may come (of bursts a tenth of their period, unless given); `forbid_streams`: pairs of nodes, from and to,
     that it may not take. Of a source that its node makes itself: `every`: how often, at instants of the node's clock
     `offset` beyond a multiple; `run`: an installed source with its parameters `with` and the CPU time `cost` of a call,
-    none: a timer; `run` with `arrival`: an iterator, at its own pace."""
+    none: a timer; `run` with `arrival`: an iterator, at its own pace. `from`: a place outside that the node
+    reads its messages from."""
 
     model_config = ConfigDict(json_schema_extra={"anyOf": _EITHER})
     at: Place
@@ -110,6 +112,7 @@ class SourceFile(OverloadOfSource):
     max_age: Duration | None = None
     tolerance: DurationOrZero | None = None
     forbid_streams: list[Places] = Field(default=[])
+    from_: FromFile | None = Field(default=None, alias="from")
 
     @field_validator("every")
     @classmethod
@@ -151,6 +154,9 @@ class SourceFile(OverloadOfSource):
                 "has 'every' and 'arrival'",
                 "leave 'arrival:' to iterators and to sources that clients feed",
             )
+        if self.from_ is not None and (self.every is not None or self.run is not None):
+            mend = "remove 'from:', or 'every:' and 'run:'"
+            raise MistakeError("from_of_own", "has a 'from', and its node makes its tuples itself", mend)
         for name, needs, given in (
             ("offset", "every", self.every),
             ("cost", "run", self.run),
@@ -329,7 +335,8 @@ class OutputFile(Strict):
     """`from` an operator, delivered `at` a node, with its end-to-end deadline. Beyond it ([Q] 2.3), from admission on:
     `wait`: the first result after a pause; `throughput`: at least so many a second, after `latency`; `queue`: bytes of
     tuples that wait or run. Of the data behind a result, side inputs among them: `age`: of the oldest, when the result
-    is delivered; `reaction`: from a change at a source to the first result that reflects it."""
+    is delivered; `reaction`: from a change at a source to the first result that reflects it. `to`: a place
+    outside that the node puts results to."""
 
     from_: Name = Field(alias="from")
     at: Place
@@ -340,6 +347,7 @@ class OutputFile(Strict):
     queue: Memory | None = None
     age: FreshnessLimit | None = None
     reaction: FreshnessLimit | None = None
+    to: ToFile | None = None
 
     @model_validator(mode="after")
     def _rate_and_latency(self) -> OutputFile:

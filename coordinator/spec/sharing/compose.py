@@ -20,7 +20,7 @@ from coordinator.spec.sharing import equivalence, match
 from coordinator.spec.sharing.joined_files import joined, rooted
 from coordinator.units import show_ns
 from protos import json_shape
-from protos.plan_document import Pull, QueryPart
+from protos.plan_document import Connector, Pull, QueryPart
 
 SEPARATOR = "/"
 
@@ -165,6 +165,7 @@ def _unlike(one: Source, other: Source) -> str:
         ("on_full", one.on_full, other.on_full),
         *_pulls(one.pull, other.pull),
         ("max_size", one.max_bytes, other.max_bytes),
+        ("from", _place(one.connector), _place(other.connector)),
     ):
         if left != right:
             found.append(f"{what} {left} there, {right} here")
@@ -189,6 +190,12 @@ def _pulls(one: Pull | None, other: Pull | None) -> list[tuple[str, Any, Any]]:
         ("offset", show_ns(left.offset_ns), show_ns(right.offset_ns)),
         ("cost", show_ns(left.cost_ns), show_ns(right.cost_ns)),
     ]
+
+
+def _place(connector: Connector | None) -> str:
+    """All that is said of it."""
+    given = json_shape.write(connector) if connector else {}
+    return " ".join(str(each) for each in given.values()) or "clients"
 
 
 def _limit(source: Source) -> str:

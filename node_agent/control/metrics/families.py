@@ -5,6 +5,7 @@ from node_agent.control.metrics.exposition import COUNTER, GAUGE, HISTOGRAM, SUM
 PLACE, PLAN = ("place",), ("place", "plan")
 SOURCE, UNIT = (*PLAN, "source"), (*PLAN, "unit")
 OPERATOR = ("plan", "operator")
+CONNECTOR = ("stream", "direction", "kind")
 
 FAMILIES = (
     Family("agent_info", GAUGE, "1; the version of the agent, and what reads its clock alike.", ("version", "clock")),
@@ -69,6 +70,11 @@ FAMILIES = (
     Family("link_held_bytes", GAUGE, "Of these, as they are sent.", (*PLACE, "peer")),
     Family("link_unacknowledged_tuples", GAUGE, "Sent and not yet taken over.", (*PLACE, "peer")),
     Family("link_resent_tuples_total", COUNTER, "Sent again over another connection.", (*PLACE, "peer")),
+    Family("connector_up", GAUGE, "1 where the other system is connected.", CONNECTOR),
+    Family(
+        "connector_messages_total", COUNTER, "Messages and connections, by what became of them.", (*CONNECTOR, "event")
+    ),
+    Family("connectors_restarts_total", COUNTER, "Of the process of the connectors.", ()),
     Family("trace_records_total", COUNTER, "Records that the runtime wrote.", PLACE),
     Family("trace_dropped_records_total", COUNTER, "No room in the spool, or on disk.", ()),
     Family("trace_spool_bytes", GAUGE, "Records that the coordinator has not fetched.", ()),

@@ -55,6 +55,7 @@ class Asked(NamedTuple):
     spool: tuple[int, int, int]  # bytes, limit, records dropped
     until_s: float | None = None  # when the certificate ends; None: there is none
     spool_level: SpoolLevel | None = None
+    connectors: ipc.Connectors = ipc.Connectors((), 0)
 
 
 def text(asked: Asked) -> str:
@@ -76,6 +77,7 @@ def text(asked: Asked) -> str:
             _outputs(page, place, status)
             _counters(page, place, status.counters)
             left_out += status.counters.get("figures_left_out", 0)
+    _connectors(page, asked.connectors)
     for operator in asked.operators:
         page.seconds("operator_cpu_seconds", operator.total_ns, operator.plan[:8], operator.name, part="_sum")
         page.add("operator_cpu_seconds", operator.calls, operator.plan[:8], operator.name, part="_count")
@@ -91,6 +93,15 @@ def text(asked: Asked) -> str:
             page.seconds("trace_spool_full_in_seconds", asked.spool_level.full_in_ns)
     page.add("samples_left_out", page.left_out + left_out)
     return page.text()
+
+
+def _connectors(page: Page, found: ipc.Connectors) -> None:
+    for stream, direction, kind, connected, events in found.rows:
+        page.add("connector_up", connected, stream, direction, kind)
+        for event, n in events:
+            page.add("connector_messages_total", n, stream, direction, kind, event)
+    if found.rows or found.restarts:
+        page.add("connectors_restarts_total", found.restarts)
 
 
 def _place(page: Page, place: str, status: ipc.Status) -> None:

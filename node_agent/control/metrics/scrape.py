@@ -56,13 +56,15 @@ class Scrapes:
             for core, status in enumerate(statuses)
             if status is not None and status.pid
         }
+        if agent.connectors.pid:
+            pids["connectors"] = agent.connectors.pid
         spool = agent.spool
         return Asked(
             settings.name, settings.cores, version(), settings.clock, not machine.failed and None not in statuses,
             statuses, agent.deployments.restarts, machine.durable.deployments, self._operators,
             [found for name, pid in pids.items() if (found := _process(name, pid)) is not None],
             (spool.spool.bytes, spool.spool.limit_bytes, spool.dropped), self._until_s,
-            agent.gauge.now if agent.gauge is not None else None,
+            agent.gauge.now if agent.gauge is not None else None, agent.connectors,
         )  # fmt: skip
 
     async def _profile(self) -> list[Operator]:

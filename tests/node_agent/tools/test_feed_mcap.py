@@ -11,9 +11,10 @@ import pytest
 from mcap.writer import CompressionType, Writer
 
 from node_agent.client.client import Sink
+from node_agent.connectors.recordings import mcap_reader
+from node_agent.connectors.recordings.mcap_reader import McapReader, Stamps
 from node_agent.operators.codecs import Codecs
-from node_agent.tools import cli, feed, mcap_reader
-from node_agent.tools.mcap_reader import McapReader, Stamps
+from node_agent.tools import cli, feed
 from protos.vehicle_pb2 import DESCRIPTOR, Hazard, Sensor
 from tests.node_agent.live import ROOT, chain_plan
 from tests.node_agent.tools.test_feed_listen import running

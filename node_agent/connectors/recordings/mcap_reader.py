@@ -1,11 +1,11 @@
-"""Messages of an MCAP file, for `node-agent feed`: one topic's, in the order of the file, with their times.
+"""Messages of an MCAP file, for `node-agent feed` and connectors: one topic's, in the order of the file, with times.
 
 The package `mcap` is imported here and only when such a file is given. What a file claims is not believed: records and
 unpacked chunks have a limit, and a message becomes a value by the stream's codec alone.
 """
 
 import struct
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 from importlib.util import find_spec
 from pathlib import Path
@@ -19,7 +19,7 @@ LOG, PUBLISH = "log", "publish"
 MOST_RECORD_BYTES = 64 << 20
 MOST_CHUNK_BYTES = 256 << 20  # unpacked
 MOST_WINDOW_BYTES = 128 << 20  # of zstd
-_ENCODINGS = ("json", "protobuf")
+ENCODINGS = ("json", "protobuf")  # that streams have as well
 _MISSING = (
     "reading MCAP needs the package mcap: pip install 'shimekiri[feed]'"
     " (from a file: 'shimekiri-VERSION-py3-none-any.whl[feed]')"
@@ -36,9 +36,11 @@ class Channel:
 
 
 class McapReader:
-    """The messages of one topic: an iterator of their bytes. number: of the last one, from 1; at_ns: its time.
+    """The messages of one topic: an iterator of their bytes. number: of the last one, from 1; at_ns: its time;
+    published_ns: when its publisher says that it published it; channel: what it came on.
 
-    by: `log` or `publish`. topic: may be left out where the file has one. Raises InputError where the file cannot be
+    by: `log` or `publish`. topic: may be left out where the file has one; option: how it is given. encodings: of
+    messages, that whoever reads them knows. Raises InputError where the file cannot be
     read, has no such topic, or ends before its end.
     """
 
@@ -46,11 +48,14 @@ class McapReader:
     arrived_ns = 0
     before_wait: Callable[[], None] | None = None
 
-    def __init__(self, path: str, topic: str | None, by: str) -> None:
+    def __init__(
+        self, path: str, topic: str | None, by: str, option: str = "--topic", encodings: Sequence[str] = ENCODINGS
+    ) -> None:
         self.name = path
         self.number = 0
-        self.at_ns = 0
-        self._by = by
+        self.at_ns = self.published_ns = 0
+        self.channel = Channel("", "", "")
+        self._by, self._option, self._encodings = by, option, encodings
         try:
             self._file: BinaryIO = Path(path).open("rb")  # noqa: SIM115  # `close` closes it
         except OSError as error:
@@ -66,27 +71,27 @@ class McapReader:
         return self
 
     def __next__(self) -> bytes:
-        data, self.at_ns, self._channel = next(self._messages)
+        data, self.at_ns, self.published_ns, self.channel = next(self._messages)
         self.number += 1
         return data
 
     def typed(self, codec: Codec, data: bytes) -> Any:
         """The value of a message, by the stream's codec. Raises CodecError."""
-        if self._channel.encoding == "json":
+        if self.channel.encoding == "json":
             return codec.from_json(decode_json(data))
         if codec.name == "json":
             raise CodecError(
                 "other_type",
-                f"topic {self._channel.topic} carries protobuf messages, and the source takes json: declare its type",
-                subject=self._channel.topic,
+                f"topic {self.channel.topic} carries protobuf messages, and the source takes json: declare its type",
+                subject=self.channel.topic,
             )
         value = codec.decode(data)
         type_ = value.DESCRIPTOR.full_name
-        if self._channel.schema and self._channel.schema != type_:
+        if self.channel.schema and self.channel.schema != type_:
             raise CodecError(
                 "other_type",
-                f"topic {self._channel.topic} carries {self._channel.schema}, and the source takes {type_}",
-                subject=self._channel.topic,
+                f"topic {self.channel.topic} carries {self.channel.schema}, and the source takes {type_}",
+                subject=self.channel.topic,
             )
         return value
 
@@ -108,16 +113,16 @@ class McapReader:
         if not topics:
             raise InputError("empty_file", "has no messages", file=self.name)
         if topic is None and len(topics) > 1:
-            text = f"has several topics, choose one with --topic: {listed}"
-            raise InputError("several_topics", text, subject="--topic", file=self.name)
+            text = f"has several topics, choose one with {self._option}: {listed}"
+            raise InputError("several_topics", text, subject=self._option, file=self.name)
         if topic is not None and topic not in topics:
             there = f"there are: {listed}"
             raise InputError("unknown_topic", f"has no topic {topic}", there, subject=topic, file=self.name)
         chosen = {number: each for number, each in found.items() if topic in (None, each.topic)}
         for each in chosen.values():
-            if each.encoding not in _ENCODINGS:
+            if each.encoding not in self._encodings:
                 text = f"topic {each.topic} is encoded as {each.encoding or 'nothing known'}"
-                mend = "json and protobuf are read"
+                mend = f"{' and '.join(self._encodings)} are read"
                 raise InputError("unknown_encoding", text, mend, subject=each.topic, file=self.name)
         return chosen
 
@@ -140,10 +145,11 @@ class McapReader:
             for number, each in channels.items()
         }
 
-    def _read(self) -> Iterator[tuple[bytes, int, Channel]]:
+    def _read(self) -> Iterator[tuple[bytes, int, int, Channel]]:
         for record in self._records():
             if type(record).__name__ == "Message" and (channel := self._channels.get(record.channel_id)) is not None:
-                yield record.data, record.log_time if self._by == LOG else record.publish_time, channel
+                at_ns = record.log_time if self._by == LOG else record.publish_time
+                yield record.data, at_ns, record.publish_time, channel
 
     def _records(self) -> Iterator[Any]:
         """All of them from here on, those within chunks in the chunks' places."""

@@ -1,0 +1,131 @@
+"""From another system into a source: one thread reads, and waits for the agent's answer to each message.
+
+That is the back-pressure: while the agent does not take a message, none is read, and the other system keeps or drops
+what comes, as its kind says.
+"""
+
+import time
+
+from node_agent.client.client import Admitted, AgentError, NoAnswerError, Refused, Source, TlsError, UnreachableError
+from node_agent.connectors.kinds import kind
+from node_agent.connectors.mapping import Mapping, mapping
+from node_agent.connectors.ports import ConnectionLostError, Message, NotConnectableError, Reader
+from node_agent.connectors.stamps import StampError, Stamps
+from node_agent.connectors.surroundings import Surroundings
+from node_agent.host.clock import now_ns
+from node_agent.host.log import ERROR, INFO
+from node_agent.link.backoff import Backoff
+from node_agent.operators.codecs import CodecError
+
+_SEND_S = 5.0  # an operator that runs puts an answer off
+_FIRST_NS, _MOST_NS = 100_000_000, 5_000_000_000
+
+
+class Intake:
+    """Of one source. Call `run` in a thread of its own, and `stop` from any."""
+
+    def __init__(self, around: Surroundings) -> None:
+        self._around, self._counts, self._connector = around, around.counts, around.flow.connector
+        self._stamps = Stamps(self._connector.stamp)
+        self._backoff = Backoff(_FIRST_NS, _MOST_NS)
+        self._reader: Reader | None = None
+        self._connected_before = False
+
+    def run(self) -> None:
+        """Until it is stopped, or there is no more to read."""
+        backoff = Backoff(_FIRST_NS, _MOST_NS)
+        while not self._around.stop.is_set():
+            try:
+                with self._source() as source:
+                    backoff.succeeded()
+                    self._feed(source, mapping(source.codec, self._connector.encoding, self._connector.schema))
+                return
+            except NotConnectableError as error:
+                self._around.say("connector_not_usable", str(error), ERROR)
+                return
+            except (AgentError, TlsError) as error:
+                self._around.say("connector_without_agent", str(error))
+                self._around.wait(backoff.failed(now_ns()) - now_ns())
+
+    def stop(self) -> None:
+        """`run` returns soon."""
+        self._around.stop.set()
+        reader = self._reader
+        if reader is not None:
+            reader.close()
+
+    def _source(self) -> Source:
+        flow, settings = self._around.flow, self._around.settings
+        return Source(
+            flow.agent, self._connector.stream, timeout=_SEND_S, codecs=self._around.codecs,
+            drift_ppm=settings.drift_ppm, tls=settings.tls,
+        )  # fmt: skip
+
+    def _feed(self, source: Source, mapped: Mapping) -> None:
+        """Connected again whenever the connection is lost."""
+        while not self._around.stop.is_set():
+            try:
+                reader = self._reader = kind(self._connector.kind).reader(
+                    self._connector, self._around.credentials()
+                )  # fmt: skip
+                try:
+                    self._connected(reader)
+                    for message in reader.messages():
+                        self._take(source, mapped, message)
+                        if self._around.stop.is_set():
+                            return
+                    self._around.say("connector_ended", "there is no more to read", INFO)
+                    return
+                finally:
+                    reader.close()
+            except ConnectionLostError as error:
+                self._lost(error)
+
+    def _connected(self, reader: Reader) -> None:
+        self._backoff.succeeded()
+        self._counts.connected = True
+        lost = ""
+        if self._connected_before and not reader.resumed:
+            self._counts.add("gaps")
+            lost = "; what came meanwhile is lost, and nobody knows how much it was"
+        self._around.say("connector_connected", f"connected{' again' if self._connected_before else ''}{lost}", INFO)
+        self._connected_before = True
+
+    def _lost(self, error: ConnectionLostError) -> None:
+        if self._around.stop.is_set():
+            return
+        if self._counts.connected:
+            self._counts.add("connections_lost")
+        self._counts.connected = False
+        self._counts.add("lost", error.lost)
+        again_ns = self._backoff.failed(now_ns()) - now_ns()
+        self._around.say("connector_lost", f"not connected ({error}); trying again")
+        self._around.wait(again_ns)
+
+    def _take(self, source: Source, mapped: Mapping, message: Message) -> None:
+        self._counts.add("received")
+        try:
+            value, stamped = mapped.stamped(message.payload)
+            seen_ns = time.time_ns() if message.seen_ns is None else message.seen_ns
+            age_ns = self._stamps.age_ns(stamped, message.stamp_ns, seen_ns)
+            outcome = source.send(value, age_ms=age_ns / 1e6)
+        except CodecError as error:
+            self._counts.add("refused_unreadable")
+            self._around.say("message_unreadable", f"a message of {message.topic} is refused: {error}")
+        except StampError as error:
+            self._counts.add("refused_stamp")
+            self._around.say("message_without_stamp", f"a message of {message.topic} is refused: {error}")
+        except (UnreachableError, NoAnswerError) as error:
+            self._counts.add("refused_no_agent")
+            self._around.say("message_without_agent", f"a message of {message.topic} is lost: {error}")
+        else:
+            self._settle(message, outcome)
+        self._counts.set("stamps_ahead", self._stamps.ahead)
+        self._counts.set("stamps_back", self._stamps.back)
+
+    def _settle(self, message: Message, outcome: Admitted | Refused) -> None:
+        if isinstance(outcome, Admitted):
+            self._counts.add("admitted")
+            return
+        self._counts.add("refused_by_agent")
+        self._around.say("message_refused", f"a message of {message.topic} is refused: {outcome.why}")

@@ -1,0 +1,98 @@
+"""The process of the connectors: a thread for each, and the channel to the supervisor.
+
+It is a client of its agent's runtimes, in the ordinary scheduling class, and may be killed at any instant: what it has
+not handed over is then still the other system's, as far as that one keeps anything.
+"""
+
+import gc
+import os
+import select
+import threading
+import time
+
+from node_agent.connectors.counts import IN, OUT, Counts
+from node_agent.connectors.delivery import Delivery
+from node_agent.connectors.flow import IN as READS
+from node_agent.connectors.flow import Flow, flows
+from node_agent.connectors.intake import Intake
+from node_agent.connectors.surroundings import Surroundings
+from node_agent.host import ipc
+from node_agent.host.channel_end import ChannelEnd
+from node_agent.host.log import Log
+from node_agent.host.settings import Settings
+from node_agent.operators.codecs import Codecs
+from node_agent.operators.registry import Registry
+
+_MOST_ROWS = 256  # of figures, in a message
+_END_S = 1.5  # within which files get their ends
+
+
+def main(settings: Settings, supervisor: ChannelEnd, plans: ipc.Connect) -> int:
+    """Run the connectors of these plans until the supervisor says Stop or is gone. Returns the exit code."""
+    gc.enable()
+    codecs = Registry(settings.operators).codecs if settings.operators else Codecs()
+    process = _Process(settings, supervisor, codecs)
+    process.run_those_of(plans)
+    while process.listen():
+        process.report()
+    process.end()
+    return 0
+
+
+class _Process:
+    """All connectors of one agent, by the names of their flows."""
+
+    def __init__(self, settings: Settings, supervisor: ChannelEnd, codecs: Codecs) -> None:
+        self._settings, self._supervisor, self._codecs = settings, supervisor, codecs
+        self._log = Log(settings.name, "connectors", settings.log_json)
+        self._running: dict[tuple[str, str], tuple[Surroundings, Intake | Delivery]] = {}
+        self._threads: list[threading.Thread] = []
+        self._poll = select.poll()
+        self._poll.register(supervisor.fileno(), select.POLLIN)
+
+    def run_those_of(self, plans: ipc.Connect) -> None:
+        """Those that a new plan has as the old one had them go on."""
+        wanted = flows(self._settings, plans.plans)
+        for name, (around, worker) in list(self._running.items()):
+            if wanted.get(name) != around.flow:
+                worker.stop()
+                del self._running[name]
+        for name, flow in wanted.items():
+            if name not in self._running:
+                self._running[name] = self._start(flow)
+
+    def listen(self) -> bool:
+        """What the supervisor says, for as long as a report may wait. False: this is the end."""
+        self._poll.poll(ipc.ALIVE_S * 1000)
+        for message, _ in self._supervisor.receive():
+            if isinstance(message, ipc.Stop):
+                return False
+            if isinstance(message, ipc.Connect):
+                self.run_those_of(message)
+        return not self._supervisor.closed
+
+    def report(self) -> None:
+        """Counts, which also say that this process goes on."""
+        rows = tuple(
+            (around.flow.connector.stream, direction, around.flow.connector.kind, around.counts.connected,
+             around.counts.rows())
+            for (direction, _), (around, _) in list(self._running.items())[:_MOST_ROWS]
+        )  # fmt: skip
+        self._supervisor.send(ipc.Connectors(rows, os.getpid()))
+
+    def end(self) -> None:
+        """All of them, as far as they end soon."""
+        until_s = time.monotonic() + _END_S
+        for _, worker in self._running.values():
+            worker.stop()
+        for thread in self._threads:
+            thread.join(max(0.0, until_s - time.monotonic()))
+
+    def _start(self, flow: Flow) -> tuple[Surroundings, Intake | Delivery]:
+        reads = flow.direction == READS
+        around = Surroundings(flow, Counts(IN if reads else OUT), self._settings, self._codecs, self._log)
+        worker = Intake(around) if reads else Delivery(around)
+        thread = threading.Thread(target=worker.run, name=f"{flow.direction} {flow.connector.stream}", daemon=True)
+        thread.start()
+        self._threads = [*(each for each in self._threads if each.is_alive()), thread]
+        return around, worker

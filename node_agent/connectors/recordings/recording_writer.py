@@ -1,0 +1,109 @@
+"""Results into an MCAP file, as the one topic that it has.
+
+The file has no chunks: each message is handed to the system by the time `put` returns, so a process that is killed
+loses none, and a machine that loses its power the last second. What a killed process leaves has no end, and
+`mcap recover` gives it one. Each opening begins a file of its own.
+"""
+
+import os
+import shutil
+import threading
+import time
+from pathlib import Path
+from typing import Any, NamedTuple
+
+from mcap.writer import Writer as McapWriter
+
+from node_agent.connectors.ports import ConnectionLostError, Message
+
+SYNCED_S = 1.0
+FREE_BYTES = 1 << 29  # of the disk, that stay
+
+
+class Format(NamedTuple):
+    """What a file says of its messages. schema: the name of their type, definition: what it is, in schema_encoding;
+    empty where it has none."""
+
+    profile: str
+    encoding: str
+    schema: str = ""
+    schema_encoding: str = ""
+    definition: str = ""
+
+
+class RecordingWriter:
+    """Puts the messages of one topic. first_ns, last_ns: when the first and the last one of `count` were recorded."""
+
+    def __init__(self, path: Path, topic: str, format_: Format) -> None:
+        self.path, self.topic = path, topic
+        self.count = self.first_ns = self.last_ns = 0
+        self._closing = threading.Lock()
+        self._synced_s = time.monotonic()
+        try:
+            path.parent.mkdir(parents=True, exist_ok=True)
+            _check_room(path.parent)
+            self._file = path.open("xb")
+            self._mcap: Any = McapWriter(self._file, use_chunking=False)
+            self._mcap.start(profile=format_.profile, library="shimekiri")
+            schema = 0
+            if format_.schema:
+                definition = format_.definition.encode()
+                schema = self._mcap.register_schema(format_.schema, format_.schema_encoding, definition)
+            self._channel = self._mcap.register_channel(topic, format_.encoding, schema)
+            self._file.flush()
+        except OSError as error:
+            raise _lost(error) from error
+
+    def put(self, message: Message) -> None:
+        """Recorded now, and published when it originated. Raises ConnectionLostError."""
+        with self._closing:
+            if self._file.closed:
+                raise ConnectionLostError("the recording is closed")
+            at_ns = max(time.time_ns(), self.last_ns)
+            published_ns = at_ns if message.stamp_ns is None else message.stamp_ns
+            try:
+                self._mcap.add_message(self._channel, at_ns, message.payload, published_ns, self.count)
+                self._file.flush()
+                self._sync()
+            except OSError as error:
+                raise _lost(error) from error
+            self.first_ns, self.last_ns, self.count = self.first_ns or at_ns, at_ns, self.count + 1
+
+    def close(self) -> None:
+        """The file gets its end. From any thread; twice is allowed."""
+        with self._closing:
+            if self._file.closed:
+                return
+            try:
+                self._mcap.finish()
+                self._file.flush()
+                os.fsync(self._file.fileno())
+            except OSError:
+                pass  # as after a kill: the messages are there, the end is not
+            finally:
+                self._drop()
+
+    def _sync(self) -> None:
+        if time.monotonic() - self._synced_s >= SYNCED_S:
+            os.fdatasync(self._file.fileno())
+            self._synced_s = time.monotonic()
+            _check_room(self.path.parent)
+
+    def _drop(self) -> None:
+        """What is left in the buffer of a full disk goes with it."""
+        try:
+            self._file.close()
+        except OSError:
+            self._file.detach().close()
+
+
+def _check_room(folder: Path) -> None:
+    if shutil.disk_usage(folder).free < FREE_BYTES:
+        raise ConnectionLostError(f"the disk has less than {FREE_BYTES >> 20} MiB left")
+
+
+def _lost(error: OSError) -> ConnectionLostError:
+    return ConnectionLostError(f"the recording cannot be written: {error.strerror}")
+
+
+__all__ = ["Format", "RecordingWriter"]

@@ -1,0 +1,192 @@
+"""A real agent and a real broker: messages in with their ages, results out, and what an outage costs."""
+
+import json
+import os
+import re
+import shutil
+import signal
+import socket
+import subprocess
+import threading
+import time
+import urllib.request
+from pathlib import Path
+from typing import Any
+
+import psutil
+import pytest
+
+pytest.importorskip("paho.mqtt", reason="paho-mqtt is not installed (pip install '.[connectors]')")
+
+from node_agent.connectors import mqtt
+from node_agent.connectors.ports import ConnectionLostError, Connector, Credentials, Message
+from tests.node_agent.connectors.mosquitto import MISSING, PATH, Device, Mosquitto, until
+from tests.node_agent.live import Agent, chain_plan, store
+
+pytestmark = pytest.mark.skipif(bool(MISSING), reason=MISSING)
+SECOND = 10**9
+
+
+def plan(broker: Mosquitto, qos: int = 0, deadline_ms: int = 60_000) -> Any:
+    """`in` from robot/in, `out` to robot/out, JSON, stamps in header.stamp."""
+    reads = {"kind": "mqtt", "url": f"{broker.url}/robot/in", "stamp": "header.stamp", "qos": qos}
+    puts = {"kind": "mqtt", "url": f"{broker.url}/robot/out", "qos": 1}
+    return chain_plan(
+        sources=[{"id": 1, "name": "in", "stream": 1, "max_age_ns": 30 * SECOND, "connector": reads}],
+        outputs=[{"id": 1, "name": "out", "stream": 2, "deadline_ns": deadline_ms * 10**6, "connector": puts}],
+    )
+
+
+def counts(agent: Agent) -> dict[str, int]:
+    """Of both connectors: `in received`, and `up` of each."""
+    with urllib.request.urlopen(f"http://127.0.0.1:{agent.ready['metrics']}/metrics", timeout=30) as page:
+        text = page.read().decode()
+    found = {}
+    for line in text.splitlines():
+        if match := re.match(r"shimekiri_connector(_up|_messages_total|s_restarts_total)\{(.*)\} (\d+)", line):
+            labels = dict(re.findall(r'(\w+)="([^"]*)"', match[2]))
+            found[" ".join([labels.get("stream", "process"), labels.get("event", match[1].strip("_"))])] = int(match[3])
+    return found
+
+
+def connected(agent: Agent) -> None:
+    """Both ends are, and the counts say so."""
+    until(lambda: {"in up": 1, "out up": 1}.items() <= counts(agent).items(), agent.log.read_text())
+
+
+def message(number: int, stamp: Any = None) -> dict[str, Any]:
+    return {"n": number, "header": {"stamp": time.time() if stamp is None else stamp}}
+
+
+def test_messages_come_in_with_their_ages_and_what_an_outage_costs_is_counted(tmp_path: Path) -> None:
+    with Mosquitto(tmp_path, late=True) as broker:
+        store(tmp_path / "state", plan(broker))
+        with Agent(tmp_path / "state", "--no-rt", "--metrics", "127.0.0.1:0") as agent:
+            until(
+                lambda: "not connected (Connection refused)" in agent.log.read_text(), "a broker that is away is told"
+            )
+            broker.start()
+            connected(agent)
+            with Device(broker, "robot/out") as device:
+                at = time.time() - 2
+                device.publish("robot/in", message(0, {"sec": int(at), "nanosec": int(at % 1 * SECOND)}))
+                device.publish("robot/in", b"\xff another type")
+                device.publish("robot/in", {"n": "without a stamp"})
+                device.publish("robot/in", message(1, time.time() + 3600))
+                device.publish("robot/in", message(2, time.time() - 3600))
+                device.publish("robot/in", message(3))
+                until(lambda: len(device.got) == 2, agent.log.read_text())
+            (first, properties), (last, _) = device.got
+            assert (first["n"], last["n"]) == (0, 3)
+            assert int(properties["stamp"]) / SECOND == pytest.approx(at, abs=0.01)  # its age went all the way
+            expected = {
+                "in received": 6, "in admitted": 2, "in refused_unreadable": 1, "in refused_stamp": 2,
+                "in refused_by_agent": 1, "out received": 2, "out delivered": 2,
+            }  # fmt: skip
+            until(lambda: expected.items() <= counts(agent).items(), str(expected))
+            broker.stop()
+            until(lambda: counts(agent)["in up"] == 0, "the connection is lost")
+            broker.start()
+            until(lambda: counts(agent)["in up"] == 1, "connected again")
+            with Device(broker, "robot/out") as device:
+                device.publish("robot/in", message(4))
+                until(lambda: device.got, agent.log.read_text())
+            expected = {
+                "in received": 7, "in admitted": 3, "in connections_lost": 1, "in gaps": 1, "out delivered": 3,
+                "out connections_lost": 1, "out lost": 0, "process s_restarts_total": 0,
+            }  # fmt: skip
+            until(lambda: expected.items() <= counts(agent).items(), f"{expected} {counts(agent)}")
+            log = agent.log.read_text()
+    assert "source in from" in log and "nobody knows how much it was" in log
+    assert "set the clocks of both machines" in log and "it has no header.stamp" in log
+
+
+def test_connectors_that_are_killed_start_again_and_the_broker_has_kept_what_came(tmp_path: Path) -> None:
+    kept = ("allow_anonymous true", "persistence true", f"persistence_location {tmp_path}/")
+    with Mosquitto(tmp_path, *kept) as broker:
+        store(tmp_path / "state", plan(broker, qos=1))
+        with Agent(tmp_path / "state", "--no-rt", "--metrics", "127.0.0.1:0") as agent:
+            connected(agent)
+            before = set(agent.children())
+            os.kill(connectors_of(agent, broker), signal.SIGKILL)
+            with Device(broker, "robot/out") as device:
+                for number in range(5):
+                    device.publish("robot/in", message(number))
+                until(lambda: len(device.got) == 5, agent.log.read_text())
+                connected(agent)
+                assert len(before - set(agent.children())) == 1  # neither the runtime nor control ended with it
+                assert [value["n"] for value, _ in device.got] == list(range(5))
+            broker.stop()
+            until(lambda: counts(agent)["in up"] == 0, "the connection is lost")
+            broker.start()
+            with Device(broker, "robot/out") as device:
+                device.publish("robot/in", message(5))
+                until(lambda: device.got, agent.log.read_text())
+            expected = {"in admitted": 6, "in gaps": 0, "process s_restarts_total": 1}
+            until(lambda: expected.items() <= counts(agent).items(), f"{expected} {counts(agent)}")
+        assert "connectors crashed: killed by SIGKILL; they are started again" in agent.log.read_text()
+
+
+def connectors_of(agent: Agent, broker: Mosquitto) -> int:
+    """Their process: the child that is connected to the broker."""
+    (found,) = (pid for pid in agent.children() if broker.port in ports_of(pid))
+    return found
+
+
+def ports_of(pid: int) -> set[int]:
+    return {each.raddr.port for each in psutil.Process(pid).net_connections() if each.raddr}
+
+
+def connector(url: str) -> Connector:
+    return Connector("in", "mqtt", url, "", "json", "", "", "", 0, "shimekiri-a-in")
+
+
+def test_a_broker_that_asks_for_a_password_is_told_it_and_says_so_where_it_is_wrong(tmp_path: Path) -> None:
+    maker = shutil.which("mosquitto_passwd", path=PATH)
+    assert maker
+    subprocess.run([maker, "-c", "-b", str(tmp_path / "passwords"), "robot", "word"], check=True, capture_output=True)
+    with Mosquitto(tmp_path, "allow_anonymous false", f"password_file {tmp_path}/passwords") as broker:
+        there = connector(f"{broker.url}/robot/in")
+        for given in (Credentials(), Credentials("robot", "wrong")):
+            with pytest.raises(ConnectionLostError) as raised:
+                mqtt.reader(there, given)
+            assert "Not authorized" in str(raised.value) and "connectors.json" in str(raised.value)
+        reader, writer = (make(there, Credentials("robot", "word")) for make in (mqtt.reader, mqtt_writer))
+        writer.put(Message(b"7", "", 5 * SECOND))
+        assert next(iter(reader.messages())) == Message(b"7", "robot/in", 5 * SECOND)
+        reader.close()
+        writer.close()
+
+
+def mqtt_writer(there: Connector, given: Credentials) -> Any:
+    return mqtt.writer(Connector(**{each: getattr(there, each) for each in there.__slots__} | {"client": "w"}), given)
+
+
+def test_a_broker_that_ends_a_connection_for_another_client_of_that_name_is_understood() -> None:
+    """Debian's mosquitto closes such a connection without a word, other brokers say why."""
+    with socket.create_server(("127.0.0.1", 0)) as listening:
+
+        def serve() -> None:
+            end, _ = listening.accept()
+            with end:
+                end.recv(4096)
+                end.sendall(bytes.fromhex("2003000000"))  # CONNACK
+                number = end.recv(4096)[2:4]  # of SUBSCRIBE
+                end.sendall(b"\x90\x04" + number + b"\0\0" + bytes.fromhex("e0018e"))  # SUBACK, DISCONNECT
+                end.recv(4096)
+
+        broker = threading.Thread(target=serve)
+        broker.start()
+        reader = mqtt.reader(connector(f"mqtt://127.0.0.1:{listening.getsockname()[1]}/robot/in"), Credentials())
+        with pytest.raises(ConnectionLostError) as raised:
+            next(iter(reader.messages()))
+        broker.join()
+    assert "shimekiri-a-in" in str(raised.value)
+
+
+def test_counts_are_json_for_the_channel() -> None:
+    from node_agent.connectors.counts import IN, Counts
+
+    found = Counts(IN)
+    found.add("received", 3)
+    assert json.loads(json.dumps(found.rows()))[0] == ["received", 3]

@@ -1,0 +1,67 @@
+"""A router of zenoh, from its wheel, as a process of its own."""
+
+import json
+import signal
+import subprocess
+import sys
+from types import TracebackType
+from typing import Self
+
+import zenoh
+
+
+class ZenohRouter:
+    """On a loopback port, which stays the same when it starts again."""
+
+    def __init__(self, port: int) -> None:
+        self._port = port
+        self._process: subprocess.Popen[bytes] | None = None
+        self.start()
+
+    @property
+    def endpoint(self) -> str:
+        return f"tcp/127.0.0.1:{self._port}"
+
+    def start(self) -> None:
+        command = [sys.executable, "-m", "tests.node_agent.connectors.zenoh_router", str(self._port)]
+        self._process = subprocess.Popen(command, stdin=subprocess.PIPE, stdout=subprocess.PIPE)
+        assert self._process.stdout is not None
+        assert self._process.stdout.readline() == b"up\n"
+
+    def kill(self) -> None:
+        assert self._process is not None
+        with self._process as process:
+            process.kill()
+
+    def pause(self) -> None:
+        assert self._process is not None
+        self._process.send_signal(signal.SIGSTOP)
+
+    def go_on(self) -> None:
+        assert self._process is not None
+        self._process.send_signal(signal.SIGCONT)
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+    ) -> None:
+        self.kill()
+
+
+def configuration(mode: str, endpoint: str) -> zenoh.Config:
+    """Of a session that neither looks for others nor lets itself be found."""
+    config = zenoh.Config()
+    config.insert_json5("mode", json.dumps(mode))
+    config.insert_json5(f"{'listen' if mode == 'router' else 'connect'}/endpoints", json.dumps([endpoint]))
+    for each in ("multicast", "gossip"):
+        config.insert_json5(f"scouting/{each}/enabled", "false")
+    return config
+
+
+if __name__ == "__main__":
+    session = zenoh.open(configuration("router", f"tcp/127.0.0.1:{sys.argv[1]}"))
+    print("up", flush=True)
+    sys.stdin.read()
+    session.close()
