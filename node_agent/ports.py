@@ -46,6 +46,10 @@ class Clock(Protocol):
     def cpu_ns(self) -> Callable[[], int]:
         """Reads the CPU time of the calling thread."""
 
+    @property
+    def steady_since_ns(self) -> int | None:
+        """It has not stood still since then, as far as this process knows. None: never since the machine was booted."""
+
     def suspended(self) -> Suspended | None:
         """Whether the clock stood still since this was asked before."""
 

@@ -29,6 +29,7 @@ from node_agent.host.log import WARNING, Log
 
 LOAD_S = 30.0  # operators may read models from disk
 AGAIN_S = 1.0  # after a write or a read that failed
+REFUSED_S = 60.0  # at most, after a runtime refused a plan that it once had
 TELL_S = 2.0  # the runtime answers between two task instances
 
 Answered = asyncio.Future[ipc.Message | None]
@@ -47,6 +48,7 @@ class DeployDriver:
         self._tell_changes(self.machine.durable, "on disk: ")
         self.links: dict[int, RuntimeLink] = {}  # by place: the runtimes that are running
         self.restarts: dict[int, int] = {}  # by place: runtimes beyond the first, since this process began
+        self._refused: dict[tuple[int, str], float] = {}  # by place and plan: the last pause before it is tried again
         self._requests: dict[int, asyncio.Future[AnswerRequest]] = {}
         self._tokens = 0
         self._preparing: dict[int, str] = {}  # plans whose files are there before a state names them
@@ -99,6 +101,7 @@ class DeployDriver:
         """A new incarnation: tell it all that is stored."""
         self.restarts[place] = self.restarts.get(place, -1) + 1
         self._forget(place)
+        self._refused = {key: pause_s for key, pause_s in self._refused.items() if key[0] != place}
         self.links[place] = RuntimeLink(boot, channel, partial(self._changed, place))
         self._do(self.machine.runtime_up(place))
 
@@ -200,9 +203,7 @@ class DeployDriver:
         hash_ = deployment.hash
         if again and (why := self.store.damage(hash_, place)):  # a bit of it may read as another plan
             self._do(self.machine.loaded(hash_, why, place))
-            await asyncio.sleep(AGAIN_S)
-            if link is self.links.get(place):
-                self._do(self.machine.load_again(hash_, place))
+            await self._load_again(place, hash_, AGAIN_S)
             return
         question = partial(
             ipc.Prepare, hash=hash_, epoch=deployment.epoch, routes=deployment.routes, routed=deployment.routed
@@ -212,10 +213,21 @@ class DeployDriver:
             return  # runtime_down has spoken for it
         if isinstance(answer, ipc.PlanAnswer):
             self._do(self.machine.loaded(hash_, "" if answer.accepted else answer.why, place))
-            if again and answer.state == State.COMMITTED:  # a tuple may have proven it while nobody was there to hear
+            if again and not answer.accepted:  # its own read may have failed, or what the plan needs is not there
+                self._refused[place, hash_] = pause_s = min(
+                    2 * self._refused.get((place, hash_), AGAIN_S / 2), REFUSED_S
+                )
+                await self._load_again(place, hash_, pause_s)
+            elif again and answer.state == State.COMMITTED:  # a tuple may have proven it while nobody was there to hear
                 self._do(self.machine.proven(hash_))
         elif not again:
             self._do(self.machine.loaded(hash_, f"the runtime has not loaded the plan within {LOAD_S:.0f} s", place))
+
+    async def _load_again(self, place: int, hash_: str, pause_s: float) -> None:
+        link = self.links.get(place)
+        await asyncio.sleep(pause_s)
+        if link is self.links.get(place):
+            self._do(self.machine.load_again(hash_, place))
 
     def _start(self, work: Coroutine[Any, Any, None]) -> None:
         task = asyncio.get_running_loop().create_task(work)

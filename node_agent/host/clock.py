@@ -25,7 +25,13 @@ class SystemClock:
     def __init__(self, domain: str, drift_ppm: int) -> None:
         self.domain, self.drift_ppm = domain, drift_ppm
         self.now_ns, self.cpu_ns = now_ns, time.thread_time_ns
-        self.suspended = Suspension(now_ns).look
+        self._suspension = Suspension(now_ns)
+        self.suspended = self._suspension.look
+
+    @property
+    def steady_since_ns(self) -> int | None:
+        """See `ports.Clock`."""
+        return self._suspension.steady_since_ns
 
 
 def clock_domain() -> str:

@@ -8,6 +8,7 @@ from node_agent.ports import Suspended
 
 Clock = Callable[[], int]
 LEAST_NS = 10_000_000  # no machine sleeps for less
+READINGS = 3  # at first, of which the quickest counts
 
 awake_ns = partial(time.clock_gettime_ns, time.CLOCK_MONOTONIC)
 through_ns = partial(time.clock_gettime_ns, time.CLOCK_BOOTTIME)
@@ -19,13 +20,18 @@ class Suspension:
     What lies between them is the time that the machine was suspended so far, up to the time that the readings take.
     """
 
-    __slots__ = ("_awake", "_most_ns", "_now", "_since_ns", "_through")
+    __slots__ = ("_awake", "_most_ns", "_now", "_since_ns", "_through", "steady_since_ns")
 
     def __init__(self, now: Clock, awake: Clock = awake_ns, through: Clock = through_ns) -> None:
         self._now, self._awake, self._through = now, awake, through
         self._since_ns = now()
-        before_ns = awake()
-        self._most_ns = through() - before_ns
+        self._most_ns = min(self._between() for _ in range(READINGS))
+        self.steady_since_ns = self._since_ns if self._most_ns >= LEAST_NS else None
+        """`ports.Clock`: from before this process nothing tells when the machine slept."""
+
+    def _between(self) -> int:
+        before_ns = self._awake()
+        return self._through() - before_ns
 
     def look(self) -> Suspended | None:
         """What happened since the last look."""
@@ -34,6 +40,7 @@ class Suspension:
         slept_ns = at_ns - after_ns - self._most_ns
         if slept_ns >= LEAST_NS:
             self._most_ns = at_ns - before_ns
+            self.steady_since_ns = self._since_ns
             return Suspended(since_ns, self._since_ns, slept_ns)
         self._most_ns = min(self._most_ns, at_ns - before_ns)
         return None

@@ -52,7 +52,10 @@ class PeerClock:
     declares as the most that its clock is fast or slow against true time, in parts per million.
     """
 
-    def __init__(self, own_domain: str, own_drift_ppm: int, peer_domain: str, peer_drift_ppm: int) -> None:
+    def __init__(
+        self, own_domain: str, own_drift_ppm: int, peer_domain: str, peer_drift_ppm: int, since_ns: int | None = None
+    ) -> None:
+        """since_ns: the local clock has not stood still since then; None: ever."""
         self._peer = peer_domain, peer_drift_ppm
         self.same = bool(own_domain) and own_domain == peer_domain
         # |d offset / d local| <= (a + b) / (1 - a); a margin of another (a + b) because the local instant that
@@ -66,7 +69,7 @@ class PeerClock:
         self._lo_ns = 0
         self._hi_ns = 0
         self._anchor_ns = 0
-        self._since_ns = -FAR_NS  # local instant at which the era began; the first era reaches back for ever
+        self._since_ns = -FAR_NS if since_ns is None else since_ns  # local instant at which the era began
         self._rtt_ns = 0
         self._asked: Question | None = None
         self._next_id = 1

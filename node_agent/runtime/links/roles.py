@@ -87,7 +87,7 @@ class Context:
         clock = self.clocks.pop((hello.peer, hello.boot), None)
         if clock is None or not clock.speaks_like(hello.clock, hello.drift_ppm):
             try:
-                clock = PeerClock(here.domain, here.drift_ppm, hello.clock, hello.drift_ppm)
+                clock = PeerClock(here.domain, here.drift_ppm, hello.clock, hello.drift_ppm, here.steady_since_ns)
             except ValueError as error:
                 raise LinkError("hello_fields", str(error)) from None
         clock.met(at_ns, hello.suspensions)

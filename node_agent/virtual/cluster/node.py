@@ -91,6 +91,7 @@ class _Clock:
     """`ports.Clock`: that of the events."""
 
     drift_ppm = DRIFT_PPM
+    steady_since_ns: int | None = None
 
     def __init__(self, traffic: Traffic, domain: str) -> None:
         events = traffic.events

@@ -18,6 +18,7 @@ class SimulatedClock:
         self._true_ns, self._shown_ns = time.now_ns, offset_ns  # one instant, true and as shown
         self._stopped_ns: int | None = None  # since when it stands still, in true time
         self._looked_ns, self._slept_ns = offset_ns, 0
+        self.steady_since_ns: int | None = None
         self.now_ns = self._now
         self.cpu_ns = self._now
 
@@ -46,6 +47,7 @@ class SimulatedClock:
             shown_ns, since_ns = self._now(), self._stopped_ns
             self._stopped_ns = None
             self._shown_ns, self._true_ns = shown_ns, self._time.now_ns
+            self.steady_since_ns = shown_ns
             self._slept_ns += self._time.now_ns - since_ns
 
     def suspended(self) -> Suspended | None:

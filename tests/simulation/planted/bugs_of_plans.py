@@ -44,8 +44,8 @@ BUGS = (
     Bug(
         "proof_unheard", "What a tuple proved while control was away is not heard of when it is there again.",
         "node_agent/control/deploy_driver.py",
-        "            if again and answer.state == State.COMMITTED:",
-        "            if again and answer.state == State.NONE:",
+        "            elif again and answer.state == State.COMMITTED:",
+        "            elif again and answer.state == State.NONE:",
     ),
     Bug(
         "two_admit", "The plan before goes on admitting when another one is committed.",

@@ -132,6 +132,7 @@ class WindowCheck:
             since_ns = after.at_ns
             if (
                 before.epoch != after.epoch
+                or (before.flags ^ after.flags) & rec.PLAN_EPOCH_MASK  # what a plan owes ends with it
                 or not any((after.epoch, seq) in lost for seq in range(before.seq + 1, after.seq))
                 or not any(each < since_ns for each in ended)
                 or any(abs(each - since_ns) < SLEPT_NS for each in slept)
