@@ -18,7 +18,7 @@ from coordinator.plan.layout import Layout
 from coordinator.spec import core_assignment, graph
 from coordinator.spec.checks import payload_checks
 from coordinator.spec.cluster import Cluster
-from coordinator.spec.query import Operator
+from coordinator.spec.query import Operator, Query
 from coordinator.spec.runtime_charges import MEASURED, RuntimeOverhead
 from protos import plan_document
 from protos.plan_document import VERSION, Claim, Inputs, Objective, PaperChoice, Plan, Selectivity, Solver, Task
@@ -83,7 +83,7 @@ def build(
         graph=found.laid.graph,
         cluster=found.laid.cluster,
         nodes=nodes,
-        costs={one.name: one.cost_from for one in (*query.operators, *query.sources) if one.cost_from} or None,
+        costs=_costs(query) or None,
         paper=paper,
         kept=incumbent.document() if incumbent is not None else None,
         guarantee=found.guarantee,
@@ -134,6 +134,12 @@ def _analysed(layout: Layout, charges: RuntimeOverhead) -> _Promised:
 def _any_promise(claim: Claim) -> bool:
     """Whether an output is promised anything: its deadline, or at least that from admission on."""
     return guarantee_status(claim) != MISSED or (claim.bound_ns is not None and claim.bound_ns <= claim.deadline_ns)
+
+
+def _costs(query: Query) -> dict[str, plan_document.CostOrigin]:
+    """Of operators, and of sources that are called, whose cost is not simply as declared."""
+    found = {one.name: one.cost_from for one in query.operators if one.cost_from}
+    return found | {one.name: one.cost_from for one in query.sources if one.cost_from}
 
 
 def _objective(allocation: Allocation) -> Objective:
