@@ -37,6 +37,7 @@ ifdef SEEDS
 	@$(BIN)/python -m tests.simulation.faults --seeds $(SEEDS) --journal runs/faults-$$(git rev-parse --short HEAD 2>/dev/null || echo tree).jsonl
 	@$(BIN)/python -m tests.simulation.agents --seeds $$(( $(SEEDS) / 10 )) --journal runs/agents-$$(git rev-parse --short HEAD 2>/dev/null || echo tree).jsonl
 	@$(BIN)/python -m tests.simulation.agents.street --seeds $$(( $(SEEDS) / 10 )) --journal runs/street-$$(git rev-parse --short HEAD 2>/dev/null || echo tree).jsonl
+	@$(BIN)/python -m tests.simulation.agents.sensors --seeds $$(( $(SEEDS) / 10 )) --journal runs/sensors-$$(git rev-parse --short HEAD 2>/dev/null || echo tree).jsonl
 else
 	@$(BIN)/python -m pytest $(SIDE_BY_SIDE) -m 'soak or hypothesis' --seed random
 endif

@@ -94,7 +94,7 @@ def build(
         graph=found.laid.graph,
         cluster=found.laid.cluster,
         nodes=nodes,
-        costs=_cost_origins(query) or None,
+        costs=_costs(query) or None,
         paper=paper,
         kept=incumbent.document() if incumbent is not None else None,
         guarantee=found.guarantee,
@@ -102,12 +102,6 @@ def build(
         policy_why=found.policy_why,
         hash="",
     ).sealed()
-
-
-def _cost_origins(query: Query) -> dict[str, CostOrigin]:
-    """Of operators and of sources, where it is not simply as declared."""
-    found = {one.name: one.cost_from for one in query.operators if one.cost_from}
-    return found | {one.name: one.cost_from for one in query.sources if one.cost_from}
 
 
 @dataclass(frozen=True)
@@ -151,6 +145,12 @@ def _analysed(layout: Layout, charges: RuntimeOverhead) -> _Promised:
 def _any_promise(claim: Claim) -> bool:
     """Whether an output is promised anything: its deadline, or at least that from admission on."""
     return guarantee_status(claim) != MISSED or (claim.bound_ns is not None and claim.bound_ns <= claim.deadline_ns)
+
+
+def _costs(query: Query) -> dict[str, plan_document.CostOrigin]:
+    """Of operators, and of sources that are called, whose cost is not simply as declared."""
+    found = {one.name: one.cost_from for one in query.operators if one.cost_from}
+    return found | {one.name: one.cost_from for one in query.sources if one.cost_from}
 
 
 def _objective(allocation: Allocation) -> Objective:

@@ -7,7 +7,6 @@ import re
 from collections.abc import Mapping
 from math import ceil, sqrt
 from pathlib import Path
-from typing import Any
 
 from coordinator import durable_files
 from coordinator.errors import unwritable
@@ -16,6 +15,7 @@ from coordinator.spec import overload_given
 from coordinator.spec.files import schema
 from coordinator.spec.files.costs_file import DEGRADED, MeasuredFile, OperatorCostsFile
 from coordinator.units import exact
+from protos.json_shape import Json
 from protos.plan_document import Plan
 
 Queries = dict[str, dict[str, OperatorCostsFile]]
@@ -69,7 +69,7 @@ def _what(plan: Plan, name: str, degraded: bool) -> OperatorCostsFile:
     return OperatorCostsFile.model_construct(run=run, version=version, with_=dict(parameters), on={})
 
 
-def _run(plan: Plan, name: str, degraded: bool) -> tuple[str, Mapping[str, Any]]:
+def _run(plan: Plan, name: str, degraded: bool) -> tuple[str, Mapping[str, Json]]:
     """What is called, and its parameters."""
     source = plan.graph.sources.get(name)
     if source is not None and source.pull is not None:

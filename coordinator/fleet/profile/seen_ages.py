@@ -9,7 +9,6 @@ from __future__ import annotations
 from collections.abc import Mapping
 from dataclasses import dataclass
 from fractions import Fraction
-from typing import Any
 
 from coordinator.fleet.profile.profiling import Counts, both, buckets, quantile_ns, sane
 from coordinator.spec.costs import FEW, MARGIN
@@ -35,7 +34,7 @@ class SeenAges:
         most_ns = max(1, -(-self.worst_ns * MARGIN.numerator // MARGIN.denominator))
         return -(-most_ns // step_of(10 * most_ns)) * step_of(10 * most_ns)
 
-    def document(self) -> dict[str, Any]:
+    def document(self) -> dict[str, int]:
         """For --json."""
         return {
             "tuples": self.tuples,

@@ -88,7 +88,7 @@ class MemoryRuntime:
                     id_, (("pass", "1", "0" * 64, (0,)),), ((str(self.node.source), self.node.sha256),)
                 )
             case ipc.AskProfile(id_):
-                row = (1, "o", False, 10, 100, 120, 50, 40, 2500.0, (9, 51), (9, 1))
+                row = (1, "o", False, 10, 100, 120, 50, 40, 2500.0, (9, 51), (9, 1), agent_pb2.MEASURED_AGE)
                 return ipc.Profile(id_, (row, (2, "p", *row[2:]))[message.first :][:1], 1 - message.first)
         return ipc.PlanAnswer(message.id, True, "", self.states.get(message.hash, 0))
 
@@ -317,7 +317,7 @@ def test_profile(node: Node) -> None:
     assert (cost.operator_id, cost.name, cost.tuples, cost.total_ns, cost.worst_ns) == (1, "o", 10, 100, 50)
     assert (cost.elapsed_ns, cost.later_worst_ns, cost.squares_ns2, cost.degraded) == (120, 40, 2500.0, False)
     assert (list(cost.bucket_ns), list(cost.bucket_calls)) == ([9, 51], [9, 1])
-    assert other.name == "p", "an answer of the runtime that is one of several"
+    assert other.name == "p" and other.of == agent_pb2.MEASURED_AGE, "of an answer that is one of several"
 
 
 def test_the_trace_comes_in_chunks_and_what_is_held_is_freed(node: Node) -> None:
