@@ -6,7 +6,7 @@ import pytest
 
 from coordinator.calculus.curves import Jcp
 from coordinator.guarantee.analysis import Analysis
-from coordinator.guarantee.freshness_claims import Fresh, checks
+from coordinator.guarantee.freshness.judgement import Fresh, checks
 from coordinator.guarantee.system import Side, Source
 from protos.plan_document import Sync
 from tests.coordinator.guarantee.written_systems import MS, analysed, asking, source, timer, unit
