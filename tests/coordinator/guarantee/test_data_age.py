@@ -175,6 +175,24 @@ def test_the_latest_of_several_sources_hides_the_others() -> None:
     assert "does not always reflect camera" in reaction.paths["camera"].why
 
 
+def test_what_may_be_overtaken_shows_with_the_next_tuple() -> None:
+    """Two branches read the pose: slow within 3 + 1 + 40 + 10 + 1, fast within 45. A slow one that read before the
+    change may come after a fast one that read it, and stays until the next comes: 42 + 2 + 1 at most. Then the reader
+    starts within 100 and takes 2."""
+    pose = Side("pose", "odometry")
+    units = [
+        unit(1, "slow", "a", ["left"], 10, [pose]),
+        unit(2, "fast", "b", ["right"], 1, [pose]),
+        unit(3, "either", "c", ["slow", "fast"], 1),
+        unit(4, "act", "d", ["tick"], 2, [Side("seen", "either")]),
+    ]
+    sources = [timer("left", "a", 40), timer("right", "b", 40), source("odometry", "b", 20, 3), timer("tick", "d", 100)]
+    hops = {"odometry": [("b", "a")], "slow": [("a", "c")], "fast": [("b", "c")], "either": [("c", "d")]}
+    reaction = _found(analysed(sources, units, {"act": "d"}, hops), "act")[1]
+    slow = 3 + 1 + 40 + 10 + 1
+    assert reaction.paths["odometry"].ns == (slow + 2 + 1 + (42 + 2 + 1) + 100 + 2) * MS
+
+
 def test_what_leads_back_has_data_of_any_age_behind_it() -> None:
     """A controller that reads what it said before; a change at the camera shows by the main input all the same."""
     units = [unit(1, "act", "a", ["camera"], 2, [Side("last", "said")]), unit(2, "said", "a", ["act"], 1)]
