@@ -172,12 +172,13 @@ class _Output:
         newest = list(accumulate((each.newest if each else NO_NUMBER for each in extents), max))
         origins = self.counts.origins.get(source, [])
         took: list[_Took] = []
-        unanswered = undecided = 0
+        early = unanswered = undecided = 0  # early: of the answered, those that came before the output's first result
         for origin in origins:
             first, soonest = bisect_left(sure, origin.number), bisect_left(newest, origin.number)
             if first < len(ordered):
                 each = self._took(source, origin, ordered[first], ordered[soonest])
                 took.append(each._replace(least_ns=-INSTANT_LIMIT) if untold else each)
+                early += self._came_before(source, origin, ordered[0])
             elif soonest == len(ordered) and not untold and self._passed(source, origin, limit_ns):
                 unanswered += 1
             else:
@@ -188,7 +189,7 @@ class _Output:
         return Reaction(
             limit_ns=limit_ns,
             bound_ns=bound_ns,
-            above_bound=None if bound_ns is None else sum(each.least_ns > bound_ns for each in took),
+            above_bound=None if bound_ns is None else sum(each.least_ns > bound_ns for each in took[early:]),
             tuples=len(origins),
             answered=len(took),
             unanswered=unanswered,
@@ -210,6 +211,11 @@ class _Output:
         if self._is_of(soonest, source, origin):
             least_ns = soonest.least_ns
         return _Took(least_ns, min(most_ns, INSTANT_LIMIT))
+
+    def _came_before(self, source: int, origin: Origin, first: Behind) -> bool:
+        """Whether it may have come before a result: a bound counts from when all that is read has come once."""
+        clocks, node = self._on()
+        return clocks.on(node, self.plan.sources[source][0], origin.lo_ns).lo < first.at_ns
 
     def _is_of(self, result: Behind, source: int, origin: Origin) -> bool:
         return self.ways.canonical.get(result.source) == source and (result.epoch, result.seq) == origin.number
