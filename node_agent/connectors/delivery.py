@@ -115,8 +115,9 @@ class Delivery:
         result = self._waiting[0]
         try:
             payload = mapped.encode(result.value)
-            age_ns = max(now_ns() - result.origin[0], 0)
-            writer.put(Message(payload, self._connector.topic, time.time_ns() - age_ns))
+            wall_ns = time.time_ns()
+            age_ns = max(now_ns() - result.origin[0], 0)  # rather older than it is
+            writer.put(Message(payload, self._connector.topic, wall_ns - age_ns))
             self._counts.add("delivered")
         except CodecError as error:
             self._unreadable(error)

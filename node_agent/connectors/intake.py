@@ -106,9 +106,10 @@ class Intake:
         self._counts.add("received")
         try:
             value, stamped = mapped.stamped(message.payload)
+            before_ns = now_ns()
             seen_ns = time.time_ns() if message.seen_ns is None else message.seen_ns
             age_ns = self._stamps.age_ns(stamped, message.stamp_ns, seen_ns)
-            outcome = source.send(value, age_ms=age_ns / 1e6)
+            outcome = source.send_at(value, (before_ns - age_ns, now_ns() - age_ns))  # the wall clock was read between
         except CodecError as error:
             self._counts.add("refused_unreadable")
             self._around.say("message_unreadable", f"a message of {message.topic} is refused: {error}")

@@ -21,9 +21,11 @@ from paho.mqtt.subscribeoptions import SubscribeOptions
 
 from node_agent.connectors.credentials import FILE
 from node_agent.connectors.ports import ConnectionLostError, Connector, Credentials, Message, NotConnectableError
+from node_agent.link.limits import MAX_MESSAGE_BYTES
 from protos.connectors import broker
 
 _UNACKNOWLEDGED = 16  # messages that the broker sends ahead
+_HEAD_BYTES = 1 << 16  # topic and properties of a message
 _SESSION_S = 3600  # for which the broker keeps what comes while this end is away
 _ALIVE_S = 15
 _CONNECT_S, _ACK_S = 5.0, 5.0
@@ -64,6 +66,7 @@ class _Session:
         """Connect, and wait for the broker's greeting. Raises ConnectionLostError."""
         asked = Properties(PacketTypes.CONNECT)  # type: ignore[no-untyped-call]
         asked.ReceiveMaximum = _UNACKNOWLEDGED
+        asked.MaximumPacketSize = MAX_MESSAGE_BYTES + _HEAD_BYTES  # the broker drops what no stream carries
         asked.SessionExpiryInterval = _SESSION_S if self._keeps else 0
         self.client.connect_timeout = _CONNECT_S
         try:
