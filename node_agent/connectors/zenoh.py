@@ -45,10 +45,10 @@ class ZenohSession:
         if not self.session.info.routers_zid():
             self.close()
             raise self.lost()
-        threading.Thread(target=self._watch, name=f"zenoh {self._url}", daemon=True).start()
+        threading.Thread(target=self._end_with_connection, name=f"zenoh {self._url}", daemon=True).start()
 
     def lost(self) -> ConnectionLostError:
-        """For whoever finds that the connection is gone."""
+        """What to raise where the connection is gone."""
         return ConnectionLostError(f"the router at {self._url} has gone")
 
     def close(self) -> None:
@@ -57,7 +57,7 @@ class ZenohSession:
             if not self.session.is_closed():
                 self.session.close()  # type: ignore[no-untyped-call]
 
-    def _watch(self) -> None:
+    def _end_with_connection(self) -> None:
         """Until the connection, or the session, has ended."""
         try:
             while self._events.recv().kind != zenoh.SampleKind.DELETE:

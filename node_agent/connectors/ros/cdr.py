@@ -1,5 +1,5 @@
 """Messages of ROS 2 in CDR, by rosbags: as values of JSON, as messages of protobuf whose fields are called alike, and
-their `data` as bytes or as an array. Whatever bytes come, they are a message of the type or refused."""
+their `data` as bytes or as an array. Any bytes are a message of the type or refused."""
 
 from typing import Any
 
