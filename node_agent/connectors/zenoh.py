@@ -18,6 +18,7 @@ from contextlib import suppress
 
 import zenoh
 
+from node_agent.connectors.credentials import FILE
 from node_agent.connectors.ports import ConnectionLostError, Connector, Credentials, Message, NotConnectableError
 from node_agent.link.limits import MOST_PAYLOAD_BYTES
 from protos.connectors import ROUTER
@@ -208,6 +209,9 @@ def _config(connector: Connector, credentials: Credentials) -> zenoh.Config:
     if not ROUTER(connector.url):
         text, mend = f"zenoh: {connector.url} is no place of a router", "write it like tcp/127.0.0.1:7447"
         raise NotConnectableError("not_an_address", text, mend, subject="zenoh")
+    for file in (credentials.ca, credentials.certificate, credentials.key):
+        if file is not None and not file.is_file():
+            raise NotConnectableError("unreadable", "is no file that can be read", f"see {FILE}", file=file)
     given: dict[str, object] = {
         "mode": "client",
         "connect/endpoints": [connector.url],
