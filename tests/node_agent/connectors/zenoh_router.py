@@ -1,6 +1,7 @@
 """A router of zenoh, from its wheel, as a process of its own."""
 
 import json
+import os
 import signal
 import subprocess
 import sys
@@ -38,6 +39,7 @@ class ZenohRouter:
     def pause(self) -> None:
         assert self._process is not None
         self._process.send_signal(signal.SIGSTOP)
+        os.waitid(os.P_PID, self._process.pid, os.WSTOPPED)  # all of its threads stand
 
     def go_on(self) -> None:
         assert self._process is not None
