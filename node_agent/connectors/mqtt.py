@@ -19,8 +19,14 @@ from paho.mqtt.properties import Properties
 from paho.mqtt.reasoncodes import ReasonCode
 from paho.mqtt.subscribeoptions import SubscribeOptions
 
+from node_agent.connectors.connector_ports import (
+    ConnectionLostError,
+    Connector,
+    Credentials,
+    Message,
+    NotConnectableError,
+)
 from node_agent.connectors.credentials import FILE
-from node_agent.connectors.ports import ConnectionLostError, Connector, Credentials, Message, NotConnectableError
 from node_agent.link.limits import MAX_MESSAGE_BYTES
 from protos.connectors import broker
 
@@ -74,7 +80,7 @@ class _Session:
                 self._broker.host, self._broker.port, _ALIVE_S, clean_start=not self._keeps, properties=asked
             )
         except (OSError, ValueError) as error:
-            raise ConnectionLostError(_words(error)) from None
+            raise ConnectionLostError(_reason(error)) from None
         self.wait(lambda: self._greeted, "greeting")
 
     def wait(self, until: Any, what: str) -> None:
@@ -100,7 +106,7 @@ class _Session:
                 None if given.key is None else str(given.key),
             )
         except (OSError, ssl.SSLError, ValueError) as error:
-            text = f"the certificates for {self._broker.address} cannot be used ({_words(error)})"
+            text = f"the certificates for {self._broker.address} cannot be used ({_reason(error)})"
             raise NotConnectableError("not_usable", text, f"they are named in {FILE}", subject=FILE) from None
 
     def _on_connect(self, client: Client, _: object, flags: Any, reason: ReasonCode, properties: object) -> None:
@@ -235,5 +241,5 @@ def _stamp(message: MQTTMessage) -> int | None:
     return None
 
 
-def _words(error: Exception) -> str:
+def _reason(error: Exception) -> str:
     return (error.strerror if isinstance(error, OSError) else None) or str(error)

@@ -18,8 +18,14 @@ from contextlib import suppress
 
 import zenoh
 
+from node_agent.connectors.connector_ports import (
+    ConnectionLostError,
+    Connector,
+    Credentials,
+    Message,
+    NotConnectableError,
+)
 from node_agent.connectors.credentials import FILE
-from node_agent.connectors.ports import ConnectionLostError, Connector, Credentials, Message, NotConnectableError
 from node_agent.link.limits import MOST_PAYLOAD_BYTES
 from protos.connectors import ROUTER
 

@@ -3,8 +3,8 @@ their `data` as bytes or as an array. Any bytes are a message of the type or ref
 
 from typing import Any
 
+from node_agent.connectors.connector_ports import NotConnectableError
 from node_agent.connectors.mapping import Mapping
-from node_agent.connectors.ports import NotConnectableError
 from node_agent.connectors.ros.image_arrays import image
 from node_agent.connectors.ros.plain_values import message, plain
 from node_agent.connectors.ros.typestore import known, typestore

@@ -22,7 +22,13 @@ from cryptography import x509
 pytest.importorskip("paho.mqtt", reason="paho-mqtt is not installed (pip install '.[connectors]')")
 
 from node_agent.connectors import mqtt
-from node_agent.connectors.ports import ConnectionLostError, Connector, Credentials, Message, NotConnectableError
+from node_agent.connectors.connector_ports import (
+    ConnectionLostError,
+    Connector,
+    Credentials,
+    Message,
+    NotConnectableError,
+)
 from tests.node_agent.connectors.mosquitto import MISSING, PATH, Device, Mosquitto, until
 from tests.node_agent.live import Agent, chain_plan, store
 from tests.tls_identities import NODES, Authority

@@ -12,7 +12,7 @@ import zenoh as library
 from cryptography import x509
 
 from node_agent.connectors import zenoh
-from node_agent.connectors.ports import (
+from node_agent.connectors.connector_ports import (
     ConnectionLostError,
     Connector,
     Credentials,

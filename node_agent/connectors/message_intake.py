@@ -7,9 +7,9 @@ what comes, as its kind says.
 import time
 
 from node_agent.client.client import Admitted, AgentError, NoAnswerError, Refused, Source, TlsError, UnreachableError
+from node_agent.connectors.connector_ports import ConnectionLostError, Message, NotConnectableError, Reader
 from node_agent.connectors.kinds import kind
 from node_agent.connectors.mapping import Mapping, mapping
-from node_agent.connectors.ports import ConnectionLostError, Message, NotConnectableError, Reader
 from node_agent.connectors.stamps import StampError, Stamps
 from node_agent.connectors.surroundings import Surroundings
 from node_agent.host.clock import now_ns

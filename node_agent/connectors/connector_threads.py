@@ -11,10 +11,10 @@ import threading
 import time
 
 from node_agent.connectors.counts import IN, OUT, Counts
-from node_agent.connectors.delivery import Delivery
 from node_agent.connectors.flow import IN as READS
 from node_agent.connectors.flow import Flow, flows
-from node_agent.connectors.intake import Intake
+from node_agent.connectors.message_intake import Intake
+from node_agent.connectors.result_delivery import Delivery
 from node_agent.connectors.surroundings import Surroundings
 from node_agent.host import ipc
 from node_agent.host.channel_end import ChannelEnd

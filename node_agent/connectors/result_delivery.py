@@ -8,9 +8,9 @@ import time
 from collections import deque
 
 from node_agent.client.client import AgentError, NoResultError, Result, Sink, TlsError
+from node_agent.connectors.connector_ports import ConnectionLostError, Message, NotConnectableError, Writer
 from node_agent.connectors.kinds import kind
 from node_agent.connectors.mapping import Mapping, mapping
-from node_agent.connectors.ports import ConnectionLostError, Message, NotConnectableError, Writer
 from node_agent.connectors.surroundings import Surroundings
 from node_agent.host.clock import now_ns
 from node_agent.host.log import ERROR, INFO
