@@ -123,7 +123,8 @@ def _connectors(counts: Mapping[str, int]) -> Iterator[str]:
     """A line for each: what became of its messages."""
     found: dict[str, list[str]] = {}
     for name, n in counts.items():
-        direction, stream, event = name.removeprefix(CONNECTOR).split(".")
+        direction, _, rest = name.removeprefix(CONNECTOR).partition(".")
+        stream, _, event = rest.rpartition(".")
         of = f"{'source' if direction == 'from' else 'output'} {stream}, its connector"
         found.setdefault(of, []).append(f"{n:,} {CONNECTORS.get(event, event)}")
     yield from (f"{of}: {', '.join(figures)}" for of, figures in found.items())

@@ -232,6 +232,11 @@ class Source(_Client):
         at_ns = now_ns()
         return self._send([(value, _origin(at_ns, age_ms)) for value, age_ms in aged])
 
+    def send_at(self, value: Any, origin: tuple[int, int]) -> Admitted | Refused:
+        """As `send`; origin: the interval (lo, hi) of instants of this machine's clock, in ns, that holds the one at
+        which the value originated."""
+        return self._send([(value, origin)])[0]
+
     def _send(self, burst: list[tuple[Any, tuple[int, int]]]) -> list[Admitted | Refused]:
         """Values with their origins."""
         self._until_ns = now_ns() + int(self._timeout_s * SECOND)

@@ -10,7 +10,7 @@ import json
 from pathlib import Path
 from typing import Any
 
-from node_agent.connectors.ports import Credentials, NotConnectableError
+from node_agent.connectors.connector_ports import Credentials, NotConnectableError
 
 FILE = "connectors.json"
 _TEXTS, _PATHS = ("username", "password"), ("ca", "certificate", "key")

@@ -6,7 +6,7 @@ from pathlib import Path
 
 from google.protobuf.message import DecodeError
 
-from node_agent.connectors.ports import Connector
+from node_agent.connectors.connector_ports import Connector
 from node_agent.host.files.place_names import place_name
 from node_agent.host.files.plan_files import local_path
 from node_agent.host.settings import Settings

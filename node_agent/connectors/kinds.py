@@ -3,7 +3,7 @@
 from importlib import import_module
 from typing import cast
 
-from node_agent.connectors.ports import Kind, NotConnectableError
+from node_agent.connectors.connector_ports import Kind, NotConnectableError
 
 _MODULES = {
     "mqtt": "node_agent.connectors.mqtt",

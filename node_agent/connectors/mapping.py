@@ -4,8 +4,8 @@ from collections.abc import Callable
 from importlib import import_module
 from typing import Any, NamedTuple
 
+from node_agent.connectors.connector_ports import NotConnectableError
 from node_agent.connectors.kinds import INSTALL
-from node_agent.connectors.ports import NotConnectableError
 from node_agent.operators.codecs import JSON, Codec
 
 _MODULES = {"cdr": "node_agent.connectors.ros.cdr"}  # each with a function `mapping(codec, schema)`, as below

@@ -19,11 +19,19 @@ from paho.mqtt.properties import Properties
 from paho.mqtt.reasoncodes import ReasonCode
 from paho.mqtt.subscribeoptions import SubscribeOptions
 
+from node_agent.connectors.connector_ports import (
+    ConnectionLostError,
+    Connector,
+    Credentials,
+    Message,
+    NotConnectableError,
+)
 from node_agent.connectors.credentials import FILE
-from node_agent.connectors.ports import ConnectionLostError, Connector, Credentials, Message, NotConnectableError
+from node_agent.link.limits import MAX_MESSAGE_BYTES
 from protos.connectors import broker
 
 _UNACKNOWLEDGED = 16  # messages that the broker sends ahead
+_HEAD_BYTES = 1 << 16  # topic and properties of a message
 _SESSION_S = 3600  # for which the broker keeps what comes while this end is away
 _ALIVE_S = 15
 _CONNECT_S, _ACK_S = 5.0, 5.0
@@ -64,6 +72,7 @@ class _Session:
         """Connect, and wait for the broker's greeting. Raises ConnectionLostError."""
         asked = Properties(PacketTypes.CONNECT)  # type: ignore[no-untyped-call]
         asked.ReceiveMaximum = _UNACKNOWLEDGED
+        asked.MaximumPacketSize = MAX_MESSAGE_BYTES + _HEAD_BYTES  # the broker drops what no stream carries
         asked.SessionExpiryInterval = _SESSION_S if self._keeps else 0
         self.client.connect_timeout = _CONNECT_S
         try:
@@ -71,7 +80,7 @@ class _Session:
                 self._broker.host, self._broker.port, _ALIVE_S, clean_start=not self._keeps, properties=asked
             )
         except (OSError, ValueError) as error:
-            raise ConnectionLostError(_words(error)) from None
+            raise ConnectionLostError(_reason(error)) from None
         self.wait(lambda: self._greeted, "greeting")
 
     def wait(self, until: Any, what: str) -> None:
@@ -97,7 +106,7 @@ class _Session:
                 None if given.key is None else str(given.key),
             )
         except (OSError, ssl.SSLError, ValueError) as error:
-            text = f"the certificates for {self._broker.address} cannot be used ({_words(error)})"
+            text = f"the certificates for {self._broker.address} cannot be used ({_reason(error)})"
             raise NotConnectableError("not_usable", text, f"they are named in {FILE}", subject=FILE) from None
 
     def _on_connect(self, client: Client, _: object, flags: Any, reason: ReasonCode, properties: object) -> None:
@@ -232,5 +241,5 @@ def _stamp(message: MQTTMessage) -> int | None:
     return None
 
 
-def _words(error: Exception) -> str:
+def _reason(error: Exception) -> str:
     return (error.strerror if isinstance(error, OSError) else None) or str(error)

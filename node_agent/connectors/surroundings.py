@@ -4,9 +4,9 @@ import threading
 from dataclasses import dataclass, field, replace
 
 from node_agent.connectors import credentials
+from node_agent.connectors.connector_ports import Connector, Credentials
 from node_agent.connectors.counts import Counts
 from node_agent.connectors.flow import Flow
-from node_agent.connectors.ports import Connector, Credentials
 from node_agent.host.log import INFO, WARNING, Log
 from node_agent.host.settings import Settings
 from node_agent.operators.codecs import Codecs

@@ -18,7 +18,14 @@ from contextlib import suppress
 
 import zenoh
 
-from node_agent.connectors.ports import ConnectionLostError, Connector, Credentials, Message, NotConnectableError
+from node_agent.connectors.connector_ports import (
+    ConnectionLostError,
+    Connector,
+    Credentials,
+    Message,
+    NotConnectableError,
+)
+from node_agent.connectors.credentials import FILE
 from node_agent.link.limits import MOST_PAYLOAD_BYTES
 from protos.connectors import ROUTER
 
@@ -45,10 +52,10 @@ class ZenohSession:
         if not self.session.info.routers_zid():
             self.close()
             raise self.lost()
-        threading.Thread(target=self._watch, name=f"zenoh {self._url}", daemon=True).start()
+        threading.Thread(target=self._end_with_connection, name=f"zenoh {self._url}", daemon=True).start()
 
     def lost(self) -> ConnectionLostError:
-        """For whoever finds that the connection is gone."""
+        """What to raise where the connection is gone."""
         return ConnectionLostError(f"the router at {self._url} has gone")
 
     def close(self) -> None:
@@ -57,7 +64,7 @@ class ZenohSession:
             if not self.session.is_closed():
                 self.session.close()  # type: ignore[no-untyped-call]
 
-    def _watch(self) -> None:
+    def _end_with_connection(self) -> None:
         """Until the connection, or the session, has ended."""
         try:
             while self._events.recv().kind != zenoh.SampleKind.DELETE:
@@ -208,6 +215,9 @@ def _config(connector: Connector, credentials: Credentials) -> zenoh.Config:
     if not ROUTER(connector.url):
         text, mend = f"zenoh: {connector.url} is no place of a router", "write it like tcp/127.0.0.1:7447"
         raise NotConnectableError("not_an_address", text, mend, subject="zenoh")
+    for file in (credentials.ca, credentials.certificate, credentials.key):
+        if file is not None and not file.is_file():
+            raise NotConnectableError("unreadable", "is no file that can be read", f"see {FILE}", file=file)
     given: dict[str, object] = {
         "mode": "client",
         "connect/endpoints": [connector.url],

@@ -138,9 +138,9 @@ def _run(what: Start, channel: ChannelEnd) -> int:
         )
     scheduling.ordinary()
     if isinstance(what, ConnectorsStart):
-        from node_agent.connectors import process as connectors
+        from node_agent.connectors import connector_threads
 
-        return connectors.main(what.settings, channel, what.plans)
+        return connector_threads.main(what.settings, channel, what.plans)
     from node_agent.control import entry
 
     return entry.main(what.settings, channel)

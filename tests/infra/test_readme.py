@@ -26,8 +26,9 @@ pytestmark = pytest.mark.long
 
 ROOT = Path(__file__).parents[2]
 README = ROOT / "README.md"
-PAGES = tuple(ROOT / "docs" / page for page in ("tutorial.md", "how_to/own_nodes.md", "explanation/demo.md"))
-BY_SOAK = ("own_nodes.md", "demo.md")
+NAMES = ("tutorial.md", "how_to/robot_over_mqtt.md", "how_to/own_nodes.md", "explanation/demo.md")
+PAGES = tuple(ROOT / "docs" / name for name in NAMES)
+BY_SOAK, OF_BROKER = ("own_nodes.md", "demo.md"), "robot_over_mqtt.md"
 INSTALLED = "/path/to/shimekiri"  # what a reader puts the place of the clone for
 OF_CI = ("make demo", "make test")  # the first block: tests cannot run themselves, and .ci/run calls both
 FENCE = re.compile(r"^```(\w*)\n(.*?)^```$", re.MULTILINE | re.DOTALL)
@@ -127,9 +128,13 @@ def clone(tmp_path: Path) -> Path:
     return folder
 
 
-@pytest.mark.parametrize(
-    "part", [pytest.param(part, marks=pytest.mark.soak) if part in BY_SOAK else part for part in PARTS]
-)
+def _marks(part: str) -> list[pytest.MarkDecorator]:
+    missing = part == OF_BROKER and shutil.which("mosquitto", path=f"{os.environ['PATH']}:/usr/sbin") is None
+    skipped = [pytest.mark.skip(reason="no mosquitto here (Debian: mosquitto)")] if missing else []
+    return skipped + ([pytest.mark.soak] if part in BY_SOAK else [])
+
+
+@pytest.mark.parametrize("part", [pytest.param(part, marks=_marks(part)) for part in PARTS])
 def test_the_commands_run_as_they_stand_there(part: str, clone: Path, tmp_path: Path) -> None:
     mine = [block for block in blocks() if block.part == part]
     here = tmp_path / "own"

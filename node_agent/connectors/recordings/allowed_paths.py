@@ -3,7 +3,7 @@ for recordings, wherever links lead."""
 
 from pathlib import Path
 
-from node_agent.connectors.ports import Credentials, NotConnectableError
+from node_agent.connectors.connector_ports import Credentials, NotConnectableError
 
 
 def allowed(credentials: Credentials, url: str) -> Path:

@@ -6,7 +6,7 @@ A topic may carry JSON, protobuf or CDR. Of what is not JSON, the source says th
 from collections.abc import Iterator
 
 from node_agent.client.address_book import InputError
-from node_agent.connectors.ports import Connector, Credentials, NotConnectableError
+from node_agent.connectors.connector_ports import Connector, Credentials, NotConnectableError
 from node_agent.connectors.recordings.allowed_paths import allowed, new
 from node_agent.connectors.recordings.mcap_reader import LOG, SUFFIX, McapReader
 from node_agent.connectors.recordings.player import Player, Recorded

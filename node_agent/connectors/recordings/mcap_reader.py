@@ -40,7 +40,7 @@ class McapReader:
     published_ns: when its publisher says that it published it; channel: what it came on.
 
     by: `log` or `publish`. topic: may be left out where the file has one; option: how it is given. encodings: of
-    messages, that whoever reads them knows. Raises InputError where the file cannot be
+    messages, that the caller reads. Raises InputError where the file cannot be
     read, has no such topic, or ends before its end.
     """
 

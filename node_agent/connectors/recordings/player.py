@@ -8,7 +8,7 @@ import time
 from collections.abc import Callable, Iterator
 from typing import NamedTuple
 
-from node_agent.connectors.ports import Message
+from node_agent.connectors.connector_ports import Message
 
 _SECOND = 1_000_000_000
 

@@ -14,7 +14,7 @@ from typing import Any, NamedTuple
 
 from mcap.writer import Writer as McapWriter
 
-from node_agent.connectors.ports import ConnectionLostError, Message
+from node_agent.connectors.connector_ports import ConnectionLostError, Message
 
 SYNCED_S = 1.0
 FREE_BYTES = 1 << 29  # of the disk, that stay

@@ -10,7 +10,7 @@ from pathlib import Path
 from rosbags.interfaces import Connection
 from rosbags.rosbag2 import Reader as Bag
 
-from node_agent.connectors.ports import Connector, Credentials, Message, NotConnectableError
+from node_agent.connectors.connector_ports import Connector, Credentials, Message, NotConnectableError
 from node_agent.connectors.recordings.allowed_paths import allowed, new
 from node_agent.connectors.recordings.player import Player, Recorded
 from node_agent.connectors.recordings.recording_writer import RecordingWriter

@@ -1,10 +1,10 @@
 """Messages of ROS 2 in CDR, by rosbags: as values of JSON, as messages of protobuf whose fields are called alike, and
-their `data` as bytes or as an array. Whatever bytes come, they are a message of the type or refused."""
+their `data` as bytes or as an array. Any bytes are a message of the type or refused."""
 
 from typing import Any
 
+from node_agent.connectors.connector_ports import NotConnectableError
 from node_agent.connectors.mapping import Mapping
-from node_agent.connectors.ports import NotConnectableError
 from node_agent.connectors.ros.image_arrays import image
 from node_agent.connectors.ros.plain_values import message, plain
 from node_agent.connectors.ros.typestore import known, typestore

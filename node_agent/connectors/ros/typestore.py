@@ -7,7 +7,7 @@ from functools import cache
 from rosbags.typesys import Stores, get_typestore
 from rosbags.typesys.store import Typestore
 
-from node_agent.connectors.ports import NotConnectableError
+from node_agent.connectors.connector_ports import NotConnectableError
 
 
 @cache

@@ -4,6 +4,8 @@
     starts         how often a runtime was started here, and once more in starts.copy (starts.py)
     plans/         plan files and their states (plan_files.py); written by control
     spool/         drained trace records until the coordinator holds them; control's
+    connectors.json  passwords and certificates for other systems; the owner's, if any (connectors/credentials.py)
+    recordings/      the files that plans may read and write; its owner makes it, if any (connectors/recordings)
     rings/         the trace rings, where there is no memory file system; else they are there (ring_directory.py)
 
 Each of these files has a checksum. One that is damaged is set aside as *.damaged, and the agent goes on with the rest.

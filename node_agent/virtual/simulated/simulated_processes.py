@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import errno
 import traceback
 from asyncio import events
 from collections import Counter
@@ -21,7 +22,7 @@ from node_agent.ports import Ports
 from node_agent.runtime import process as runtime_process
 from node_agent.runtime.deployments.cost_meter import Cost
 from node_agent.runtime.loop import Runtime
-from node_agent.supervisor.process_host import Ended, RuntimeStart, Start
+from node_agent.supervisor.process_host import ConnectorsStart, Ended, RuntimeStart, Start
 from node_agent.virtual.immediate_calls import ImmediateCallers
 from node_agent.virtual.random_draws import Draws
 from node_agent.virtual.simulated.simulated_calls import SimulatedServer
@@ -279,6 +280,8 @@ class SimulatedProcessHost:
         if isinstance(what, RuntimeStart):
             self.runtime = RuntimeChild(self._around, self.channels, what, channel, self.wake)
             return self.runtime
+        if isinstance(what, ConnectorsStart):
+            raise OSError(errno.ENOSYS, "there is no other system in virtual time")
         self.control = ControlChild(self._around, self.channels, what, channel, self.wake)
         return self.control
 

@@ -133,6 +133,14 @@ OWN = (
         "leave --feed out", (change("query.yaml", SCALE, "{at: a, every: 100 ms}"),), fault="made_by_node --feed",
     ),
 )
+FED = "{at: a, type: json, arrival: {burst: 1, period: 500 ms}, from: {mqtt: 'mqtt://broker/scale'"
+OUTSIDE = (
+    _query("a broker of another kind", SCALE, FED.replace("mqtt:", "kafka:", 1) + "}}", "sources.scale.from.kafka is not known here", "there are encoding, mcap, mqtt", fault="query.yaml:5 unknown_key sources.scale.from.kafka"),
+    _query("an address without a topic", SCALE, FED.replace("/scale", "") + "}}", "sources.scale.from has a place of mqtt that names no topic", "write one of {mqtt: mqtt://host/topic}", fault="query.yaml:5 connector_place sources.scale.from"),
+    _query("a password in a query", SCALE, FED.replace("broker", "me:word@broker") + "}}", "has a name or a password, which plans do not carry", "in a file of their own", fault="query.yaml:5 connector_place sources.scale.from"),
+    _query("results to many topics", "deadline: 200 ms}", "deadline: 200 ms, to: {mqtt: 'mqtt://broker/arm/#'}}", "outputs.arm.to has a place of mqtt that has a '+' or a '#'", "write one of {mqtt: mqtt://host/topic}", fault="query.yaml:10 connector_place outputs.arm.to"),
+    _query("a timer from a broker", SCALE, "{at: a, every: 1 s, from: {mqtt: 'mqtt://broker/scale'}}", "has a 'from', and its node makes its tuples itself", "remove 'from:'", fault="query.yaml:5 from_of_own sources.scale"),
+)
 CASES = {
-    "Files that are something else": WHOLE, "Wrong names": NAMES, "Wrong values": VALUES, "Sources that a node makes itself": OWN, "Planning": PLANNED,
+    "Files that are something else": WHOLE, "Wrong names": NAMES, "Wrong values": VALUES, "Sources that a node makes itself": OWN, "From and to other systems": OUTSIDE, "Planning": PLANNED,
 }

@@ -17,7 +17,7 @@ WITHOUT = {  # exception classes without a code, and why
     "coordinator.solve.guaranteed.sub_deadlines.ExhaustedError": "ends a search with what was found",
     "coordinator.solve.repair.bisect.OverError": "ends a search with what was found",
     "node_agent.client.connection.LostError": "the client connects again",
-    "node_agent.connectors.ports.ConnectionLostError": "the connector connects again, and the log says why",
+    "node_agent.connectors.connector_ports.ConnectionLostError": "the connector connects again, and the log says why",
     "node_agent.connectors.stamps.StampError": "the message is refused, and the log says why",
     "node_agent.control.metrics.http_server.BadRequestError": "answered with a status of HTTP",
     "node_agent.core.shedding.utility._UnjudgedError": "the tuple has the least value",

@@ -8,8 +8,8 @@ import numpy
 import pytest
 from rosbags.typesys import Stores, get_typestore
 
+from node_agent.connectors.connector_ports import NotConnectableError
 from node_agent.connectors.mapping import Mapping, mapping
-from node_agent.connectors.ports import NotConnectableError
 from node_agent.connectors.stamps import Stamps
 from node_agent.link.limits import MAX_PAYLOAD_BYTES
 from node_agent.operators.codecs import CodecError, Codecs

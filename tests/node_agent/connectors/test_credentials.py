@@ -6,7 +6,7 @@ from pathlib import Path
 import pytest
 
 from node_agent.connectors import credentials
-from node_agent.connectors.ports import Credentials, NotConnectableError
+from node_agent.connectors.connector_ports import Credentials, NotConnectableError
 
 BROKER = "mqtts://broker:8883"
 

@@ -66,9 +66,9 @@ def test_an_age_is_from_the_stamp_to_now_and_odd_ones_are_counted() -> None:
     assert (stamps.ahead, stamps.back) == (1, 0)
     assert age_ns(AT - 4 * SECOND) == 4 * SECOND
     assert (stamps.ahead, stamps.back) == (1, 1)
-    with pytest.raises(StampError, match="future"):
+    with pytest.raises(StampError):
         age_ns(AT + 2 * SECOND)
-    with pytest.raises(StampError, match=r"header\.stamp"):
+    with pytest.raises(StampError):
         stamps.age_ns({"header": {}}, None, AT)
 
 

@@ -1,6 +1,7 @@
 """A router of zenoh, from its wheel, as a process of its own."""
 
 import json
+import os
 import signal
 import subprocess
 import sys
@@ -11,19 +12,21 @@ import zenoh
 
 
 class ZenohRouter:
-    """On a loopback port, which stays the same when it starts again."""
+    """On a loopback port, which stays the same when it starts again. more: of its configuration."""
 
-    def __init__(self, port: int) -> None:
-        self._port = port
+    def __init__(self, port: int, protocol: str = "tcp", **more: object) -> None:
+        self.endpoint, self._more = f"{protocol}/127.0.0.1:{port}", more
         self._process: subprocess.Popen[bytes] | None = None
         self.start()
 
-    @property
-    def endpoint(self) -> str:
-        return f"tcp/127.0.0.1:{self._port}"
-
     def start(self) -> None:
-        command = [sys.executable, "-m", "tests.node_agent.connectors.zenoh_router", str(self._port)]
+        command = [
+            sys.executable,
+            "-m",
+            "tests.node_agent.connectors.zenoh_router",
+            self.endpoint,
+            json.dumps(self._more),
+        ]
         self._process = subprocess.Popen(command, stdin=subprocess.PIPE, stdout=subprocess.PIPE)
         assert self._process.stdout is not None
         assert self._process.stdout.readline() == b"up\n"
@@ -36,6 +39,7 @@ class ZenohRouter:
     def pause(self) -> None:
         assert self._process is not None
         self._process.send_signal(signal.SIGSTOP)
+        os.waitid(os.P_PID, self._process.pid, os.WSTOPPED)  # all of its threads stand
 
     def go_on(self) -> None:
         assert self._process is not None
@@ -61,7 +65,10 @@ def configuration(mode: str, endpoint: str) -> zenoh.Config:
 
 
 if __name__ == "__main__":
-    session = zenoh.open(configuration("router", f"tcp/127.0.0.1:{sys.argv[1]}"))
+    given = configuration("router", sys.argv[1])
+    for key, value in json.loads(sys.argv[2]).items():
+        given.insert_json5(key, json.dumps(value))
+    session = zenoh.open(given)
     print("up", flush=True)
     sys.stdin.read()
     session.close()

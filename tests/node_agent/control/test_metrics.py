@@ -95,6 +95,7 @@ def full() -> Asked:
         None,
         until_s=1.8e9,
         spool_level=SpoolLevel(64, 128, 7 * SECOND, 9 * SECOND),
+        connectors=ipc.Connectors((("in", "from", "mqtt", True, (("received", 3),)),), 77, 2),
     )
 
 
@@ -121,6 +122,9 @@ def test_a_page_says_what_was_asked() -> None:
     assert of(samples, "link_up", peer="b") == 1 and of(samples, "link_resent_tuples_total") == 2
     assert of(samples, "operator_cpu_seconds_sum", operator="O1") == 5
     assert of(samples, "events_total") == of(samples, "events_total", event="links_stalled") == 15
+    assert of(samples, "connector_up", stream="in", direction="from", kind="mqtt") == 1
+    assert of(samples, "connector_messages_total", event="received") == 3
+    assert of(samples, "connectors_restarts_total") == 2
     assert of(samples, "samples_left_out") == 16 and of(samples, "trace_dropped_records_total") == 3
 
 

@@ -23,9 +23,15 @@ from mcap.writer import Writer as McapWriter
 from rosbags.rosbag2 import Reader, StoragePlugin, Writer
 from rosbags.typesys import Stores, get_typestore
 
+from node_agent.connectors.connector_ports import (
+    ConnectionLostError,
+    Connector,
+    Credentials,
+    Message,
+    NotConnectableError,
+)
 from node_agent.connectors.kinds import kind
 from node_agent.connectors.mapping import mapping
-from node_agent.connectors.ports import ConnectionLostError, Connector, Credentials, Message, NotConnectableError
 from node_agent.connectors.recordings import recording_writer
 from node_agent.connectors.stamps import Stamps
 from node_agent.operators.codecs import Codecs
@@ -241,7 +247,7 @@ def test_topics_of_a_file_that_are_of_another_type_are_told(here: Credentials) -
 KILLED = """
 import sys, time
 from pathlib import Path
-from node_agent.connectors.ports import Message
+from node_agent.connectors.connector_ports import Message
 from node_agent.connectors.recordings.recording_writer import Format, RecordingWriter
 writer = RecordingWriter(Path(sys.argv[1]), "/x", Format("", "json"))
 for i in range(10**9):

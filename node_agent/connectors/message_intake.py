@@ -7,9 +7,9 @@ what comes, as its kind says.
 import time
 
 from node_agent.client.client import Admitted, AgentError, NoAnswerError, Refused, Source, TlsError, UnreachableError
+from node_agent.connectors.connector_ports import ConnectionLostError, Message, NotConnectableError, Reader
 from node_agent.connectors.kinds import kind
 from node_agent.connectors.mapping import Mapping, mapping
-from node_agent.connectors.ports import ConnectionLostError, Message, NotConnectableError, Reader
 from node_agent.connectors.stamps import StampError, Stamps
 from node_agent.connectors.surroundings import Surroundings
 from node_agent.host.clock import now_ns
@@ -106,9 +106,10 @@ class Intake:
         self._counts.add("received")
         try:
             value, stamped = mapped.stamped(message.payload)
+            before_ns = now_ns()
             seen_ns = time.time_ns() if message.seen_ns is None else message.seen_ns
             age_ns = self._stamps.age_ns(stamped, message.stamp_ns, seen_ns)
-            outcome = source.send(value, age_ms=age_ns / 1e6)
+            outcome = source.send_at(value, (before_ns - age_ns, now_ns() - age_ns))  # the wall clock was read between
         except CodecError as error:
             self._counts.add("refused_unreadable")
             self._around.say("message_unreadable", f"a message of {message.topic} is refused: {error}")

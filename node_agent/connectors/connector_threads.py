@@ -11,27 +11,28 @@ import threading
 import time
 
 from node_agent.connectors.counts import IN, OUT, Counts
-from node_agent.connectors.delivery import Delivery
 from node_agent.connectors.flow import IN as READS
 from node_agent.connectors.flow import Flow, flows
-from node_agent.connectors.intake import Intake
+from node_agent.connectors.message_intake import Intake
+from node_agent.connectors.result_delivery import Delivery
 from node_agent.connectors.surroundings import Surroundings
 from node_agent.host import ipc
 from node_agent.host.channel_end import ChannelEnd
-from node_agent.host.log import Log
+from node_agent.host.log import ERROR, Log
 from node_agent.host.settings import Settings
-from node_agent.operators.codecs import Codecs
+from node_agent.operators.codecs import LARGE, Codecs
 from node_agent.operators.registry import Registry
 
+OWN = {"json", *LARGE}  # types that every agent has
 _MOST_ROWS = 256  # of figures, in a message
 _END_S = 1.5  # within which files get their ends
+_AGAIN_NS = 5_000_000_000
 
 
 def main(settings: Settings, supervisor: ChannelEnd, plans: ipc.Connect) -> int:
     """Run the connectors of these plans until the supervisor says Stop or is gone. Returns the exit code."""
     gc.enable()
-    codecs = Registry(settings.operators).codecs if settings.operators else Codecs()
-    process = _Process(settings, supervisor, codecs)
+    process = _Process(settings, supervisor)
     process.run_those_of(plans)
     while process.listen():
         process.report()
@@ -42,8 +43,9 @@ def main(settings: Settings, supervisor: ChannelEnd, plans: ipc.Connect) -> int:
 class _Process:
     """All connectors of one agent, by the names of their flows."""
 
-    def __init__(self, settings: Settings, supervisor: ChannelEnd, codecs: Codecs) -> None:
-        self._settings, self._supervisor, self._codecs = settings, supervisor, codecs
+    def __init__(self, settings: Settings, supervisor: ChannelEnd) -> None:
+        self._settings, self._supervisor = settings, supervisor
+        self._codecs: Codecs | None = None
         self._log = Log(settings.name, "connectors", settings.log_json)
         self._running: dict[tuple[str, str], tuple[Surroundings, Intake | Delivery]] = {}
         self._threads: list[threading.Thread] = []
@@ -90,9 +92,32 @@ class _Process:
 
     def _start(self, flow: Flow) -> tuple[Surroundings, Intake | Delivery]:
         reads = flow.direction == READS
-        around = Surroundings(flow, Counts(IN if reads else OUT), self._settings, self._codecs, self._log)
+        around = Surroundings(
+            flow, Counts(IN if reads else OUT), self._settings, self._codecs_for(flow.connector.codec), self._log
+        )
         worker = Intake(around) if reads else Delivery(around)
-        thread = threading.Thread(target=worker.run, name=f"{flow.direction} {flow.connector.stream}", daemon=True)
+        name = f"{flow.direction} {flow.connector.stream}"
+        thread = threading.Thread(target=_run, args=(around, worker), name=name, daemon=True)
         thread.start()
         self._threads = [*(each for each in self._threads if each.is_alive()), thread]
         return around, worker
+
+    def _codecs_for(self, name: str) -> Codecs:
+        """Files of operators are loaded where they may have a message class that a stream is of."""
+        if name in OWN or not self._settings.operators:
+            return Codecs()
+        if self._codecs is None:
+            self._codecs = Registry(self._settings.operators).codecs
+        return self._codecs
+
+
+def _run(around: Surroundings, worker: Intake | Delivery) -> None:
+    """A library may raise anything: that is told, and costs the others nothing."""
+    while not around.stop.is_set():
+        try:
+            worker.run()
+            return
+        except Exception as error:
+            around.counts.connected = False
+            around.say("connector_failed", f"{type(error).__name__}: {error}; trying again", ERROR)
+            around.wait(_AGAIN_NS)

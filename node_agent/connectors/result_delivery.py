@@ -8,9 +8,9 @@ import time
 from collections import deque
 
 from node_agent.client.client import AgentError, NoResultError, Result, Sink, TlsError
+from node_agent.connectors.connector_ports import ConnectionLostError, Message, NotConnectableError, Writer
 from node_agent.connectors.kinds import kind
 from node_agent.connectors.mapping import Mapping, mapping
-from node_agent.connectors.ports import ConnectionLostError, Message, NotConnectableError, Writer
 from node_agent.connectors.surroundings import Surroundings
 from node_agent.host.clock import now_ns
 from node_agent.host.log import ERROR, INFO
@@ -115,8 +115,9 @@ class Delivery:
         result = self._waiting[0]
         try:
             payload = mapped.encode(result.value)
-            age_ns = max(now_ns() - result.origin[0], 0)
-            writer.put(Message(payload, self._connector.topic, time.time_ns() - age_ns))
+            wall_ns = time.time_ns()
+            age_ns = max(now_ns() - result.origin[0], 0)  # rather older than it is
+            writer.put(Message(payload, self._connector.topic, wall_ns - age_ns))
             self._counts.add("delivered")
         except CodecError as error:
             self._unreadable(error)
