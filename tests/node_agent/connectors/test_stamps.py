@@ -51,7 +51,7 @@ def test_what_is_no_instant_is_said_to_be_none(value: object) -> None:
 
 @pytest.mark.parametrize("value", [True, None, [], {}, {"sec": "5"}, "yesterday", "2026-01-01T00:00:00", -1, 10**21])
 def test_these_are_none(value: object) -> None:
-    with pytest.raises(ValueError, match=r"."):
+    with pytest.raises(ValueError):
         instant_ns(value)
 
 
