@@ -24,7 +24,6 @@ from protos import plan_document
 from protos.plan_document import (
     VERSION,
     Claim,
-    CostOrigin,
     Inputs,
     Objective,
     PaperChoice,
