@@ -8,10 +8,10 @@ from dataclasses import dataclass, field, replace
 from coordinator.calculus.curves import Time
 from coordinator.calculus.demand import DemandTestResult
 from coordinator.calculus.response import ahead
-from coordinator.guarantee import freshness_claims
 from coordinator.guarantee.analysis import Analysis, analyse
 from coordinator.guarantee.facts import Facts
-from coordinator.guarantee.freshness_claims import Fresh
+from coordinator.guarantee.freshness import judgement
+from coordinator.guarantee.freshness.judgement import Fresh
 from coordinator.guarantee.losses import losses
 from coordinator.guarantee.propagate import Late, Part, Trail, age
 from coordinator.guarantee.quality_checks import Check, checked, checks
@@ -174,7 +174,7 @@ def _whole(time: Time) -> int:
 
 def claims(analysis: Analysis) -> dict[str, Claim]:
     """Every output of an analysis."""
-    fresh = freshness_claims.checks(analysis)
+    fresh = judgement.checks(analysis)
     return {
         name: replace(
             _asked(analysis, name, _claim(analysis, name), fresh.get(name, ())), missing=losses(analysis, name)

@@ -24,8 +24,7 @@ from coordinator.guarantee.window_sources import (
     read_windows,
     whole,
 )
-from coordinator.spec.freshness import Freshness
-from coordinator.spec.quality import NOTHING, Qos
+from coordinator.spec.quality import NOTHING, Freshness, Qos
 from coordinator.units import show_ns
 from protos import plan_document, plan_pb2
 from protos.plan_document import NodeCharges

@@ -78,10 +78,19 @@ def document(plan: Plan, output: str) -> dict[str, Any]:
     return {
         **status_values(claim),
         **({"qos": json_shape.write(claim.qos)} if claim.qos else {}),
-        **freshness_lines.document(claim),
+        **_freshness(claim),
         "parts": [{"kind": part.kind, "what": part.what, "ns": part.ns} for part in shares(plan, output)],
         "totals_ns": totals(plan, output),
     }
+
+
+def _freshness(claim: Claim) -> dict[str, Any]:
+    """The age and the reaction where they are asked, and the paths of data."""
+    limits = {"age": (claim.age_ns, claim.age_bound_ns), "reaction": (claim.reaction_ns, claim.reaction_bound_ns)}
+    asked = {
+        name: {"limit_ns": limit, "bound_ns": bound} for name, (limit, bound) in limits.items() if limit is not None
+    }
+    return {**asked, "data_paths": [json_shape.write(path) for path in claim.data_paths]} if asked else {}
 
 
 def status_values(claim: Claim) -> dict[str, Any]:

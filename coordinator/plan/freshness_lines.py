@@ -2,10 +2,7 @@
 
 from __future__ import annotations
 
-from typing import Any
-
 from coordinator.units import show_ns
-from protos import json_shape
 from protos.plan_document import Claim, DataPath
 
 
@@ -38,17 +35,4 @@ def _path(path: DataPath) -> list[str]:
     return [f"{what}: at most {show_ns(path.bound_ns)}", *steps]
 
 
-def document(claim: Claim) -> dict[str, Any]:
-    """For --json: what is asked, the bounds and the paths; nothing where nothing is asked."""
-    if claim.age_ns is None and claim.reaction_ns is None:
-        return {}
-    limits = {"age": (claim.age_ns, claim.age_bound_ns), "reaction": (claim.reaction_ns, claim.reaction_bound_ns)}
-    asked = {
-        name: {"limit_ns": limit_ns, "bound_ns": bound_ns}
-        for name, (limit_ns, bound_ns) in limits.items()
-        if limit_ns is not None
-    }
-    return {**asked, "data_paths": [json_shape.write(path) for path in claim.data_paths]}
-
-
-__all__ = ["document", "hops", "judged"]
+__all__ = ["hops", "judged"]

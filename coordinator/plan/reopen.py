@@ -20,8 +20,7 @@ from coordinator.spec.catalog import BUILTIN, Catalog, Installed
 from coordinator.spec.cluster import Cluster, Link, Node
 from coordinator.spec.files import yaml_source
 from coordinator.spec.files.query_file import SelectivityFile
-from coordinator.spec.freshness import Freshness
-from coordinator.spec.quality import Qos
+from coordinator.spec.quality import Freshness, Qos
 from coordinator.spec.query import Operator, Output, Query, Source
 from coordinator.spec.runtime_charges import RuntimeOverhead
 from coordinator.spec.sharing.compose import SEPARATOR

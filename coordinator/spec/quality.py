@@ -1,4 +1,5 @@
-"""Quality that an output asks beyond its deadline ([Q] 2.3), as declared. `guarantee.quality_checks` has the rules."""
+"""Quality that an output asks beyond its deadline, as declared: [Q] 2.3, of which `guarantee.quality_checks` has the
+rules, and the freshness of data (`guarantee.freshness`)."""
 
 from __future__ import annotations
 
@@ -59,3 +60,17 @@ class Qos:
 
 
 NOTHING = Qos()
+
+
+@dataclass(frozen=True)
+class Freshness:
+    """A limit on the age of the data behind a result, or on the reaction to a source. `without`: sources that do not
+    count."""
+
+    limit_ns: int
+    without: tuple[str, ...] = ()
+
+    @classmethod
+    def read(cls, limit_ns: int | None, without: tuple[str, ...]) -> Freshness | None:
+        """From plan.json; None: not asked."""
+        return None if limit_ns is None else cls(limit_ns, without)

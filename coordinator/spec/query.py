@@ -10,8 +10,7 @@ from typing import Any
 from coordinator.spec.arrivals import Arrival
 from coordinator.spec.files import yaml_source
 from coordinator.spec.files.query_file import SelectivityFile
-from coordinator.spec.freshness import Freshness
-from coordinator.spec.quality import NOTHING, Qos
+from coordinator.spec.quality import NOTHING, Freshness, Qos
 from protos.plan_document import ADD, CostOrigin, Limit, OnLate, Pull, QueryPart, Queue, SideRule, Sync, Window
 
 KEEP = "keep"

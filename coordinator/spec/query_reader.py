@@ -17,8 +17,7 @@ from coordinator.spec.files.query_file import (
     OutputFile,
     QueryFile,
 )
-from coordinator.spec.freshness import Freshness
-from coordinator.spec.quality import Qos
+from coordinator.spec.quality import Freshness, Qos
 from coordinator.spec.query import GIVEN, GUESS_NS, GUESSED, Operator, Output, Query, Source
 from coordinator.spec.runtime_charges import MEASURED
 from coordinator.units import show_ns

@@ -4,7 +4,7 @@ short."""
 from __future__ import annotations
 
 from coordinator.spec.files.yaml_source import nearest
-from coordinator.spec.freshness import Freshness
+from coordinator.spec.quality import Freshness
 from coordinator.spec.query import Output, Query
 from coordinator.units import show_ns
 

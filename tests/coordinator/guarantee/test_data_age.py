@@ -6,7 +6,7 @@ import pytest
 
 from coordinator.calculus.curves import Jcp
 from coordinator.guarantee.analysis import Analysis
-from coordinator.guarantee.freshness_claims import Fresh, checks
+from coordinator.guarantee.freshness.judgement import Fresh, checks
 from coordinator.guarantee.system import Side, Source
 from protos.plan_document import Sync
 from tests.coordinator.guarantee.written_systems import MS, analysed, asking, source, timer, unit
@@ -173,6 +173,24 @@ def test_the_latest_of_several_sources_hides_the_others() -> None:
     assert _ms(age) == {"camera": 5 + 11 + (30 + 11) + 2, "radar": 1 + 11 + (30 + 11) + 2, "tick": 2}
     assert _ms(reaction) == {"camera": None, "radar": None, "tick": 2}
     assert "does not always reflect camera" in reaction.paths["camera"].why
+
+
+def test_what_may_be_overtaken_shows_with_the_next_tuple() -> None:
+    """Two branches read the pose: slow within 3 + 1 + 40 + 10 + 1, fast within 45. A slow one that read before the
+    change may come after a fast one that read it, and stays until the next comes: 42 + 2 + 1 at most. Then the reader
+    starts within 100 and takes 2."""
+    pose = Side("pose", "odometry")
+    units = [
+        unit(1, "slow", "a", ["left"], 10, [pose]),
+        unit(2, "fast", "b", ["right"], 1, [pose]),
+        unit(3, "either", "c", ["slow", "fast"], 1),
+        unit(4, "act", "d", ["tick"], 2, [Side("seen", "either")]),
+    ]
+    sources = [timer("left", "a", 40), timer("right", "b", 40), source("odometry", "b", 20, 3), timer("tick", "d", 100)]
+    hops = {"odometry": [("b", "a")], "slow": [("a", "c")], "fast": [("b", "c")], "either": [("c", "d")]}
+    reaction = _found(analysed(sources, units, {"act": "d"}, hops), "act")[1]
+    slow = 3 + 1 + 40 + 10 + 1
+    assert reaction.paths["odometry"].ns == (slow + 2 + 1 + (42 + 2 + 1) + 100 + 2) * MS
 
 
 def test_what_leads_back_has_data_of_any_age_behind_it() -> None:

@@ -1,11 +1,11 @@
-"""No data behind a result are older than their bound, and no change shows later, in whatever happens within bounds."""
+"""Random systems in all that may happen within bounds: no datum is older than its bound, no change shows later."""
 
 from collections.abc import Sequence
 from random import Random
 
 import pytest
 
-from coordinator.guarantee.freshness_claims import checks
+from coordinator.guarantee.freshness.judgement import checks
 from tests.coordinator.guarantee.data_worlds import END_NS, World, ages, random_system, reactions
 from tests.coordinator.guarantee.written_systems import MS
 from tests.seeds import seeds

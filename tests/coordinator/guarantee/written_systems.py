@@ -9,7 +9,7 @@ from coordinator.calculus.curves import Bursts, Jcp
 from coordinator.calculus.selectivity import ONE
 from coordinator.guarantee.analysis import Analysis, analyse
 from coordinator.guarantee.system import Link, Node, Output, Side, Source, Stage, System, Unit
-from coordinator.spec.freshness import Freshness
+from coordinator.spec.quality import Freshness
 from coordinator.spec.runtime_charges import NOTHING
 from protos.plan_document import Sync
 

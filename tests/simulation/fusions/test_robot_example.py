@@ -5,6 +5,7 @@ from pathlib import Path
 
 from coordinator.model.choices import Choices
 from coordinator.solve import planner
+from coordinator.solve.audit.audit import audit
 from node_agent.virtual.run import operators_here, simulate
 from node_agent.virtual.scenario import Scenario
 from node_agent.virtual.world import Admission, Delivery, Offer
@@ -45,6 +46,11 @@ def test_the_robot_is_guaranteed_and_steers_only_with_a_fresh_pose(tmp_path: Pat
     assert claim.guaranteed and claim.missing == (
         "steer sheds a tuple while its side input pose has no value of at most 100 ms",
     )
+    assert claim.is_fresh and (claim.age_ns, claim.reaction_ns) == (200 * MS, 300 * MS)
+    assert {(path.of, path.source) for path in claim.data_paths} == {
+        (of, source) for of in ("age", "reaction") for source in PERIODS
+    }
+    assert audit(plan) == []
     world = Corridor()
     done = simulate(plan, Scenario(), operators, world)
     assert not done.failures and {each["sure"] for each in world.steered} == {True, False}

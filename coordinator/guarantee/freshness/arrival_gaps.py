@@ -9,7 +9,7 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 
-from coordinator.guarantee.data_walk import DataWalk, Place, Stretch
+from coordinator.guarantee.freshness.data_walk import DataWalk, Place, Stretch
 from coordinator.guarantee.system import Side, Source, Unit
 
 
@@ -82,7 +82,7 @@ class ArrivalGaps:
         """Where no operator up to that stage drops a tuple."""
         operator = unit.stages[stage].operator
         if operator in self.walked.system.windows:
-            return self.closings(operator)
+            return self.window_gap(operator)
         if released.ns is None:
             return released
         if why := self.dropped(unit, stage, found):
@@ -109,7 +109,7 @@ class ArrivalGaps:
         age_ns = self.walked.value_age_ns(place, found[place].ns)
         return age_ns is not None and age_ns + self.walked.apart_ns(place) <= side.max_age_ns
 
-    def closings(self, add: str) -> Gap:
+    def window_gap(self, add: str) -> Gap:
         """Windows of time close one after the other, empty ones too."""
         system = self.walked.system
         windows, closing = system.windows[add], self.walked.analysis.streams.window_closings[add]

@@ -1,8 +1,9 @@
-"""Reaction: from a change at a source until it shows at a place, by sources, along the longest path of each.
+"""Reaction: the time from a change at a source until it shows at a place, by sources, along the longest path of each.
 
-A change is a tuple of the source. By the bound it, or a later tuple of that source, is behind what has come, and behind
-whatever comes from then on. Along main inputs that is a latency. A value that is read shows from the next instance on
-that starts to read; a tuple that another one replaces shows by that one. docs/explanation/age.md has the argument.
+A change is a tuple of the source. By the bound, that tuple or a later one of its source is behind a tuple that has
+come, and behind every tuple that comes from then on. Along main inputs this is a latency. A change of a side input
+shows in the next instance that starts to read. A tuple that is replaced shows by its successor.
+docs/explanation/age.md has the argument.
 """
 
 from __future__ import annotations
@@ -10,21 +11,21 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
 
-from coordinator.guarantee import data_paths
-from coordinator.guarantee.arrival_gaps import ArrivalGaps, Gap
-from coordinator.guarantee.data_age import partner
-from coordinator.guarantee.data_paths import Path, Paths
-from coordinator.guarantee.data_walk import DataWalk, Place, Stretch, behind
+from coordinator.guarantee.freshness import data_paths
+from coordinator.guarantee.freshness.arrival_gaps import ArrivalGaps, Gap
+from coordinator.guarantee.freshness.data_age import partner
+from coordinator.guarantee.freshness.data_paths import Path, Paths
+from coordinator.guarantee.freshness.data_walk import DataWalk, Place, Stretch, behind
 from coordinator.guarantee.propagate import age
 from coordinator.guarantee.streams import Part
 from coordinator.guarantee.system import Side, Source, Unit
 
 
 @dataclass(frozen=True)
-class Shown:
-    """What shows at a place. `own`: by the tuples themselves and what was merged into them; `carried`: by what was read
-    on the way. `always`: sources whose data are behind every tuple; `ordered`: no tuple reflects less than one that
-    came before it."""
+class Reflection:
+    """How soon changes show at a place. `own`: by the tuples themselves and what was merged into them; `carried`: by
+    what was read on the way. `always`: sources whose data are behind every tuple; `ordered`: no tuple reflects less
+    than one that came before it."""
 
     own: Paths = field(default_factory=dict)
     carried: Paths = field(default_factory=dict)
@@ -45,14 +46,14 @@ class Shown:
             found[name] = path if data_paths.longer(path, other) is other else other
         return found
 
-    def after(self, parts: Sequence[Part]) -> Shown:
+    def after(self, parts: Sequence[Part]) -> Reflection:
         """More on the way."""
         return replace(self, own=data_paths.after(self.own, parts), carried=data_paths.after(self.carried, parts))
 
-    def stopped(self, why: str) -> Shown:
+    def stopped(self, why: str) -> Reflection:
         """From here on nothing bounds it."""
         own, carried = data_paths.stopped(self.own, why), data_paths.stopped(self.carried, why)
-        return Shown(own, carried, ordered=False)
+        return Reflection(own, carried, ordered=False)
 
 
 @dataclass(frozen=True)
@@ -66,7 +67,7 @@ class Reaction:
     def _arrivals(self) -> ArrivalGaps:
         return ArrivalGaps(self.walked)
 
-    def admitted(self, source: Source) -> Shown:
+    def admitted(self, source: Source) -> Reflection:
         """As old as it is by then."""
         name, drain_ns = source.name, self.walked.analysis.delays.drains.get(source.node, 0)
         found, why = age(self.walked.system, self.walked.analysis.streams, name), ""
@@ -76,13 +77,13 @@ class Reaction:
             why = f"tuples of {name} beyond its 'max_rate' are shed"
         elif 0 < source.max_age_ns <= drain_ns and not source.timer:
             why = f"fresh tuples of {name} may be older than its 'max_age' when they are looked at"
-        return Shown({name: Path(found.parts if found else (), why)}, always=frozenset([name]))
+        return Reflection({name: Path(found.parts if found else (), why)}, always=frozenset([name]))
 
-    def travelled(self, value: Shown, stretch: Stretch) -> Shown:
+    def travelled(self, value: Reflection, stretch: Stretch) -> Reflection:
         """Streams keep their order on links."""
         return value.after(stretch.parts)
 
-    def released(self, unit: Unit, inputs: Sequence[Shown]) -> Shown:
+    def released(self, unit: Unit, inputs: Sequence[Reflection]) -> Reflection:
         """Of one input or several."""
         if unit.sync is not None:
             return self._fused(unit, inputs)
@@ -90,14 +91,14 @@ class Reaction:
             return self._joined(unit, inputs)
         if len(inputs) == 1:
             return inputs[0]
-        return Shown(
+        return Reflection(
             data_paths.longest([each.own for each in inputs]),
             data_paths.longest([each.carried for each in inputs]),
             frozenset.intersection(*(each.always for each in inputs)),
             ordered=False,
         )
 
-    def _joined(self, unit: Unit, inputs: Sequence[Shown]) -> Shown:
+    def _joined(self, unit: Unit, inputs: Sequence[Reflection]) -> Reflection:
         """A lineage is complete when the last of its tuples has come, where none of them is dropped on its way."""
         lost = next((path.why for each in inputs for path in each.own.values() if path.why), "")
         carried = []
@@ -106,9 +107,9 @@ class Reaction:
             carried.append(data_paths.stopped(paths, lost) if lost else paths)
         own = data_paths.longest([each.own for each in inputs])
         always = frozenset[str]().union(*(each.always for each in inputs))
-        return Shown(own, data_paths.longest(carried), always, all(each.ordered for each in inputs))
+        return Reflection(own, data_paths.longest(carried), always, all(each.ordered for each in inputs))
 
-    def _fused(self, unit: Unit, inputs: Sequence[Shown]) -> Shown:
+    def _fused(self, unit: Unit, inputs: Sequence[Reflection]) -> Reflection:
         """A set has the latest tuple of each input by then, or the next set has."""
         sync, name = unit.sync, unit.stages[0].operator
         assert sync is not None
@@ -124,7 +125,7 @@ class Reaction:
         complete = sync.within_ns is None and not sync.timeout_ns
         always = frozenset[str]().union(*(each.always for each in inputs)) if complete else frozenset[str]()
         ordered = complete and all(each.ordered for each in inputs)
-        return Shown(data_paths.longest(found), always=always, ordered=ordered)
+        return Reflection(data_paths.longest(found), always=always, ordered=ordered)
 
     def _waited(self, unit: Unit, port: int) -> Gap:
         """From a tuple of that input until a set runs that has it or a later one of that input."""
@@ -143,7 +144,7 @@ class Reaction:
         lost = next((gap for gap in others if gap.ns is None), None)
         return lost or Gap(max(gap.ns for gap in others if gap.ns is not None))
 
-    def _latest(self, place: Place, shown: Shown, what: str) -> dict[str, Path]:
+    def _latest(self, place: Place, shown: Reflection, what: str) -> dict[str, Path]:
         """What the latest tuple of a stream shows, for which every tuple has to. Where tuples may overtake each other,
         from the next one on."""
         gap, found = self.gaps[place], {}
@@ -158,7 +159,7 @@ class Reaction:
                 found[name] = path.after([Part("gap", f"{place[0]}, until its next tuple", gap.ns, place[1])])
         return found
 
-    def left(self, unit: Unit, stage: int, released: Shown, found: Mapping[Place, Shown]) -> Shown:
+    def left(self, unit: Unit, stage: int, released: Reflection, found: Mapping[Place, Reflection]) -> Reflection:
         """Where no operator up to that stage drops a tuple; with what these read."""
         operator = unit.stages[stage].operator
         if operator in self.walked.system.windows:
@@ -178,15 +179,15 @@ class Reaction:
         return result.stopped(why) if why else result
 
     @staticmethod
-    def _with(result: Shown, read: Shown) -> Shown:
-        return Shown(
+    def _with(result: Reflection, read: Reflection) -> Reflection:
+        return Reflection(
             result.own,
             data_paths.longest([result.carried, read.carried]),
             result.always | read.always,
             result.ordered and read.ordered,
         )
 
-    def _read(self, unit: Unit, stage: int, place: int, side: Side, found: Mapping[Place, Shown]) -> Shown:
+    def _read(self, unit: Unit, stage: int, place: int, side: Side, found: Mapping[Place, Reflection]) -> Reflection:
         """What results of that stage show of a side input that an operator before it reads, or itself."""
         operator, at = unit.stages[place].operator, (side.stream, unit.node)
         shown = found[at]
@@ -200,26 +201,26 @@ class Reaction:
         else:
             starts = Part("gap", f"until {operator} starts on its next tuple", gap.ns, unit.node)
             paths = data_paths.after(paths, [starts, *self.walked.left_after(unit, stage).parts])
-        return Shown(carried=paths, always=shown.always if present else frozenset(), ordered=shown.ordered)
+        return Reflection(carried=paths, always=shown.always if present else frozenset(), ordered=shown.ordered)
 
-    def _collected(self, unit: Unit, add: str, released: Shown) -> Shown:
+    def _collected(self, unit: Unit, add: str, released: Reflection) -> Reflection:
         """Until the window that holds it ends and is complete; another may be empty."""
         windows, closing = self.walked.system.windows[add], self.walked.analysis.streams.window_closings[add]
-        gap, inside = self._arrivals.closings(add), released.slowest
+        gap, inside = self._arrivals.window_gap(add), released.slowest
         if gap.ns is None or closing.age is None:
-            return Shown(data_paths.stopped(inside, gap.why), ordered=False)
+            return Reflection(data_paths.stopped(inside, gap.why), ordered=False)
         apart_ns = max((self.walked.apart_ns((stream, unit.node)) for stream in unit.inputs), default=0)
         parts = [
             Part("window", f"until a window of {windows.name} ends", windows.hop, windows.node),
             *(part for part in closing.age.parts if part.kind != "window"),
             Part("beat", f"clocks before {windows.name} apart", apart_ns, windows.node),
         ]
-        return Shown(data_paths.after(inside, parts))
+        return Reflection(data_paths.after(inside, parts))
 
-    def missing(self, stream: str, why: str) -> Shown:
+    def missing(self, stream: str, why: str) -> Reflection:
         """Of every source behind it."""
         sources = behind(self.walked.stages, [stream]) & self.walked.system.sources.keys()
-        return Shown(carried={name: Path(why=why) for name in sources}, ordered=False)
+        return Reflection(carried={name: Path(why=why) for name in sources}, ordered=False)
 
 
-__all__ = ["Reaction", "Shown"]
+__all__ = ["Reaction", "Reflection"]

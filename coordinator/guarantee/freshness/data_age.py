@@ -11,10 +11,11 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
-from coordinator.guarantee import data_paths, fusion_waits
-from coordinator.guarantee.arrival_gaps import ArrivalGaps, Gap
-from coordinator.guarantee.data_paths import Path, Paths, Reading
-from coordinator.guarantee.data_walk import DataWalk, Place, Stretch, behind
+from coordinator.guarantee import fusion_waits
+from coordinator.guarantee.freshness import data_paths
+from coordinator.guarantee.freshness.arrival_gaps import ArrivalGaps, Gap
+from coordinator.guarantee.freshness.data_paths import Path, Paths, Reading
+from coordinator.guarantee.freshness.data_walk import DataWalk, Place, Stretch, behind
 from coordinator.guarantee.propagate import age
 from coordinator.guarantee.streams import Flow, Part
 from coordinator.guarantee.system import Side, Source, Unit

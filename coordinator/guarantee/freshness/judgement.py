@@ -6,13 +6,13 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Literal
 
-from coordinator.guarantee import data_walk
 from coordinator.guarantee.analysis import Analysis
-from coordinator.guarantee.arrival_gaps import ArrivalGaps
-from coordinator.guarantee.data_age import DataAge
-from coordinator.guarantee.data_paths import Path, Paths, longer
-from coordinator.guarantee.reaction import Reaction
-from coordinator.spec.freshness import Freshness
+from coordinator.guarantee.freshness import data_walk
+from coordinator.guarantee.freshness.arrival_gaps import ArrivalGaps
+from coordinator.guarantee.freshness.data_age import DataAge
+from coordinator.guarantee.freshness.data_paths import Path, Paths, longer
+from coordinator.guarantee.freshness.reaction import Reaction
+from coordinator.spec.quality import Freshness
 from coordinator.units import show_ns
 
 
