@@ -11,7 +11,8 @@ HEAD = """\
 `coordinator report` writes what it found out into `RUN/tables` as well, a folder of Parquet files per table, for
 notebooks and SQL: `duckdb -c "FROM 'tables/outputs/*.parquet'"` in the run's directory. Four queries to begin with:
 [worst results](../queries/worst_results.sql), [who spent the time](../queries/who_spent_the_time.sql), [missed results
-by hundred tuples](../queries/missed_by_hundred.sql), [who made data old](../queries/who_made_it_old.sql). Times are nanoseconds. Null is "not known", or "there is none".
+by hundred tuples](../queries/missed_by_hundred.sql), [who made data old](../queries/who_made_it_old.sql). Times are
+nanoseconds. Null is "not known", or "there is none".
 
 `results` has a row per result whose tuple is known. What is expected of tuples that no record tells of (windows that
 nobody opened, sources whose node lacks records) is counted in `outputs` alone. On a cluster with `--copy-to`, Spark
