@@ -9,8 +9,8 @@ from pathlib import Path
 
 from coordinator.errors import unwritable, unwritable_run
 from coordinator.leftovers import scratch_folder
+from coordinator.report.blame.ages.oldest_data import with_hops
 from coordinator.report.blame.misses import misses
-from coordinator.report.blame.oldest_data import with_hops
 from coordinator.report.cost_overrun import cost_overruns
 from coordinator.report.facts.began_anew import began_anew
 from coordinator.report.facts.reader import Run

@@ -45,7 +45,7 @@ class _Knot(NamedTuple):
 
 
 @dataclass(frozen=True)
-class Told:
+class ClockProbe:
     """A CLOCK record of an incarnation: what its clock is ahead of a peer's."""
 
     incarnation: int
@@ -58,7 +58,7 @@ class Told:
 class ClockIntervals:
     """Of a run."""
 
-    def __init__(self, incarnations: Sequence[Incarnation], told: Iterable[Told]) -> None:
+    def __init__(self, incarnations: Sequence[Incarnation], told: Iterable[ClockProbe]) -> None:
         self._clocks: dict[int, set[str]] = {}
         for each in incarnations:
             self._clocks.setdefault(each.node, set()).add(each.clock or f"{each.node}/{each.boot_hex}")
@@ -70,7 +70,7 @@ class ClockIntervals:
             knots.sort()
         self._ways: dict[tuple[str, str], tuple[str, ...] | None] = {}
 
-    def _add(self, told: Told) -> None:
+    def _add(self, told: ClockProbe) -> None:
         peer = self._clock(told.peer)
         own = self._names[told.incarnation]
         if peer is None or peer == own or abs(told.lo_ns) >= FAR_NS or abs(told.hi_ns) >= FAR_NS:
@@ -157,7 +157,7 @@ class RunClocks:
 
 def run_clocks(run: Run) -> RunClocks:
     """One look at all records, a piece at a time."""
-    told: list[Told] = []
+    told: list[ClockProbe] = []
     ends: dict[int, int] = {}
     for incarnation in run.incarnations:
         for _, raw in raw_pieces(incarnation):
@@ -166,7 +166,7 @@ def run_clocks(run: Run) -> RunClocks:
             fields = (Clock.at_ns, Clock.peer, Clock.offset_lo_ns, Clock.offset_hi_ns)
             columns = (value(clocks, field).tolist() for field in fields)
             if not run.plan.peers:  # else a number is of one node or another, by the plan that wrote it
-                told += (Told(incarnation.number, *each) for each in zip(*columns, strict=True))
+                told += (ClockProbe(incarnation.number, *each) for each in zip(*columns, strict=True))
             last = int(value(found, rec.Record.at_ns).max(initial=-UNKNOWN_NS))
             ends[incarnation.node] = max(ends.get(incarnation.node, -UNKNOWN_NS), min(last, UNKNOWN_NS))
     clocks = ClockIntervals(run.incarnations, told)
@@ -175,4 +175,4 @@ def run_clocks(run: Run) -> RunClocks:
     return RunClocks(clocks, {pair: each for pair, each in pairs.items() if each is not None}, ends)
 
 
-__all__ = ["UNKNOWN", "UNKNOWN_NS", "ClockIntervals", "Interval", "RunClocks", "Told", "run_clocks"]
+__all__ = ["UNKNOWN", "UNKNOWN_NS", "ClockIntervals", "ClockProbe", "Interval", "RunClocks", "run_clocks"]

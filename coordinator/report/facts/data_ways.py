@@ -100,7 +100,7 @@ def data_ways(plan: PlanView) -> DataWays:
     made = _Maker(plan)
     for output in sorted(plan.freshness):
         made.place(_Key(OUTPUT, plan.outputs[output].node, output, plan.outputs[output].name))
-    return made.ways()
+    return made.finished()
 
 
 def positions(
@@ -197,7 +197,7 @@ class _Maker:
                 waiting += self._plan.units[unit].inputs
         return frozenset(units), frozenset(sources)
 
-    def ways(self) -> DataWays:
+    def finished(self) -> DataWays:
         """Of the places that were made."""
         cut = self._without_feedback()
         places = [

@@ -31,7 +31,7 @@ Persist = Callable[[DataFrame], DataFrame]
 
 
 @dataclass(frozen=True)
-class _Ways:
+class _WayTables:
     """The ways of all runs as tables. All keys begin with `run`."""
 
     units: DataFrame  # run place unit
@@ -53,7 +53,7 @@ class _Asking:
 
     number: int
     plan: PlanView
-    ways: DataWays
+    data_ways: DataWays
     clocks: RunClocks
 
     @classmethod
@@ -64,13 +64,13 @@ class _Asking:
     @property
     def places(self) -> Iterator[tuple[int, Place]]:
         """With their numbers."""
-        return enumerate(self.ways.places)
+        return enumerate(self.data_ways.places)
 
     def windows(self) -> Iterator[tuple[int, int, int, int, bool]]:
-        """As `_Ways.windows`."""
-        for source, place in self.ways.windows.items():
+        """As `_WayTables.windows`."""
+        for source, place in self.data_ways.windows.items():
             view = self.plan.windows[source]
-            yield source, place, self.ways.collects[source], max(1, view.length_ns), view.kind == COUNT
+            yield source, place, self.data_ways.collects[source], max(1, view.length_ns), view.kind == COUNT
 
 
 def look_behind(
@@ -80,7 +80,7 @@ def look_behind(
     """Into `counts`. mine: `spark_records.own`, with places. answers: `spark_results.expect`."""
     persist = files.checkpoint
     made = [_Asking.of(number, run) for number, run in enumerate(runs) if run.plan.freshness]
-    ways, depth = _tables(spark, made), max(each.ways.depth for each in made)
+    ways, depth = _tables(spark, made), max(each.data_ways.depth for each in made)
     for asking in made:
         counts[asking.number].clocks = asking.clocks
     admitted = persist(_admitted(mine))
@@ -123,31 +123,33 @@ def _extent(row: Row) -> Extent:
     return Extent(row.lo, row.hi, newest, number(row.sure))
 
 
-def _tables(spark: SparkSession, made: Sequence[_Asking]) -> _Ways:
+def _tables(spark: SparkSession, made: Sequence[_Asking]) -> _WayTables:
     def table(columns: str, rows: Callable[[_Asking], Iterable[Sequence[Any]]]) -> DataFrame:
         return small(spark, f"run {columns}", [(each.number, *row) for each in made for row in rows(each)])
 
-    return _Ways(
+    return _WayTables(
         units=table("place unit", lambda a: ((p, unit) for p, each in a.places for unit in sorted(each.units))),
         below=table("place child", lambda a: ((p, child) for p, each in a.places for child in each.below)),
         slots=table(
-            "unit child max_age", lambda a: ((unit, *slot) for unit, slots in a.ways.slots.items() for slot in slots)
+            "unit child max_age",
+            lambda a: ((unit, *slot) for unit, slots in a.data_ways.slots.items() for slot in slots),
         ),
-        absorbs=table("operator stream child", lambda a: ((*key, place) for key, place in a.ways.absorbs.items())),
+        absorbs=table("operator stream child", lambda a: ((*key, place) for key, place in a.data_ways.absorbs.items())),
         outputs=table(
-            "output out_node place", lambda a: ((o, a.plan.outputs[o].node, p) for o, p in a.ways.outputs.items())
+            "output out_node place", lambda a: ((o, a.plan.outputs[o].node, p) for o, p in a.data_ways.outputs.items())
         ),
-        fusions=table("unit child", lambda a: a.ways.fusions.items()),
+        fusions=table("unit child", lambda a: a.data_ways.fusions.items()),
         windows=table("window child unit length counted:bool", _Asking.windows),
         positions=table(
             "window o_node ahead_lo ahead_hi",
-            lambda a: ((*key, *found) for key, found in positions(a.plan, a.ways, a.clocks.ahead).items()),
+            lambda a: ((*key, *found) for key, found in positions(a.plan, a.data_ways, a.clocks.ahead).items()),
         ),
         canonical=table(
-            "source named", lambda a: (each for each in a.ways.canonical.items() if each[0] not in a.plan.windows)
+            "source named", lambda a: (each for each in a.data_ways.canonical.items() if each[0] not in a.plan.windows)
         ),
         asked=table(
-            "named", lambda a: ((source,) for source in sorted({s for o in a.ways.outputs for s in a.ways.behind(o)}))
+            "named",
+            lambda a: ((source,) for source in sorted({s for o in a.data_ways.outputs for s in a.data_ways.behind(o)})),
         ),
         ahead=table(
             "at_node o_node ahead_lo ahead_hi", lambda a: ((*p, *found) for p, found in a.clocks.ahead.items())
@@ -171,7 +173,7 @@ def _admitted(mine: DataFrame) -> DataFrame:
     )
 
 
-def _started(mine: DataFrame, ways: _Ways) -> DataFrame:
+def _started(mine: DataFrame, ways: _WayTables) -> DataFrame:
     """run inc at_node unit TUPLE start: when instances of units began that read, fuse or collect."""
     units = ways.slots.select("run", "unit").union(ways.fusions.select("run", "unit"))
     wanted = units.union(ways.windows.select("run", "unit")).distinct()
@@ -188,7 +190,7 @@ def _started(mine: DataFrame, ways: _Ways) -> DataFrame:
     )  # fmt: skip
 
 
-def _reads(mine: DataFrame, started: DataFrame, admitted: DataFrame, ways: _Ways) -> DataFrame:
+def _reads(mine: DataFrame, started: DataFrame, admitted: DataFrame, ways: _WayTables) -> DataFrame:
     """run unit TUPLE child value sure: what instances read of each side input; value is null where it was none."""
     nothing = F.lit(None)
     tuple_type = "struct<source:bigint,epoch:bigint,seq:bigint,ordinal:bigint,at:bigint>"
@@ -237,7 +239,7 @@ def _reads(mine: DataFrame, started: DataFrame, admitted: DataFrame, ways: _Ways
     )  # fmt: skip
 
 
-def _results(mine: DataFrame, answers: DataFrame, ways: _Ways) -> DataFrame:
+def _results(mine: DataFrame, answers: DataFrame, ways: _WayTables) -> DataFrame:
     """RESULT place at lower upper: the delivered results of outputs that ask."""
     first = (
         mine.where(is_(rec.OUTPUT))
@@ -262,7 +264,7 @@ def _line(data: DataFrame) -> DataFrame:
 
 
 def _edges(
-    mine: DataFrame, started: DataFrame, reads: DataFrame, admitted: DataFrame, results: DataFrame, ways: _Ways,
+    mine: DataFrame, started: DataFrame, reads: DataFrame, admitted: DataFrame, results: DataFrame, ways: _WayTables,
     persist: Persist,
 ) -> tuple[DataFrame, DataFrame]:  # fmt: skip
     """(DATUM child c_source c_epoch c_seq c_ordinal sure: which may be behind which; DATUM of all but results)."""
@@ -314,7 +316,7 @@ def _edges(
     return persist(found.join(ways.below, ["run", "place", "child"])), data
 
 
-def _within(mine: DataFrame, started: DataFrame, admitted: DataFrame, ways: _Ways) -> DataFrame:
+def _within(mine: DataFrame, started: DataFrame, admitted: DataFrame, ways: _WayTables) -> DataFrame:
     """run w_source w_epoch w_seq child LINEAGE sure: tuples that are in a window, or may be."""
     start, end = instant(value(rec.Window.start)), instant(value(rec.Window.end))
     closed_at = instant(value(rec.Window.at_ns))
@@ -369,7 +371,7 @@ def _number() -> Column:
     return F.struct(col("epoch").cast("long").alias("epoch"), col("seq").cast("long").alias("seq"))
 
 
-def _own(data: DataFrame, admitted: DataFrame, ways: _Ways) -> DataFrame:
+def _own(data: DataFrame, admitted: DataFrame, ways: _WayTables) -> DataFrame:
     """DATUM named lo hi newest sure: of each tuple itself."""
     return (
         data.join(ways.canonical, ["run", "source"])
@@ -381,7 +383,7 @@ def _own(data: DataFrame, admitted: DataFrame, ways: _Ways) -> DataFrame:
     )  # fmt: skip
 
 
-def _own_of_results(results: DataFrame, ways: _Ways) -> DataFrame:
+def _own_of_results(results: DataFrame, ways: _WayTables) -> DataFrame:
     """As `_own`; the origin of a result's own tuple is in its latency alone."""
     return results.join(ways.canonical, ["run", "source"]).select(
         *DATUM, "named", lit(INSTANT_LIMIT).alias("lo"), F.lit(None).cast("bigint").alias("hi"),

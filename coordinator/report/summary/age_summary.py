@@ -53,7 +53,7 @@ def freshness(plan: PlanView, counts: Counts) -> dict[str, Freshness]:
 @dataclass(frozen=True)
 class _Output:
     plan: PlanView
-    ways: DataWays
+    data_ways: DataWays
     counts: Counts
     clocks: RunClocks
     output: int
@@ -75,15 +75,15 @@ class _Output:
         return self.plan.streams[self.plan.sources[source][1]]
 
     def _counted(self, without: Sequence[str]) -> frozenset[int]:
-        return frozenset(source for source in self.ways.behind(self.output) if self._name(source) not in without)
+        return frozenset(source for source in self.data_ways.behind(self.output) if self._name(source) not in without)
 
     def _on(self) -> tuple[ClockIntervals, int]:
         return self.clocks.clocks, self.plan.outputs[self.output].node
 
     def _untold(self) -> Iterable[str]:
         """Why records do not name all data."""
-        for number in sorted(self.ways.places_behind(self.output)):
-            place = self.ways.places[number]
+        for number in sorted(self.data_ways.places_behind(self.output)):
+            place = self.data_ways.places[number]
             for unit in sorted(place.units):
                 if self.plan.units[unit].unnamed:
                     yield f"no record names the tuples that {self.plan.units[unit].label} met ('each')"
@@ -91,11 +91,11 @@ class _Output:
                 yield from self._unplaced(number)
 
     def _unplaced(self, number: int) -> Iterable[str]:
-        place = self.ways.places[number]
-        view = next(self.plan.windows[source] for source, each in self.ways.windows.items() if each == number)
+        place = self.data_ways.places[number]
+        view = next(self.plan.windows[source] for source, each in self.data_ways.windows.items() if each == number)
         for source in sorted(place.sources - self.plan.windows.keys()) if view.kind != COUNT else ():
             node = self.plan.sources[source][0]
-            if (view.source, node) not in positions(self.plan, self.ways, self.clocks.ahead):
+            if (view.source, node) not in positions(self.plan, self.data_ways, self.clocks.ahead):
                 here, there = self.plan.nodes[place.node], self.plan.nodes[node]
                 windows = f"the windows of {place.name} at {here}"
                 yield f"no record tells which tuples from {there} are in {windows}, by their clocks"
@@ -130,7 +130,7 @@ class _Output:
         """None: there is no datum that counts."""
         clocks, node = self._on()
         found: list[_Age] = []
-        own = self.ways.canonical.get(result.source)
+        own = self.data_ways.canonical.get(result.source)
         if own in counted and own is not None and result.source not in self.plan.windows:
             found.append(_Age(result.most_ns, result.least_ns, own))
         for source, extent in result.extents.items():
@@ -218,7 +218,7 @@ class _Output:
         return clocks.on(node, self.plan.sources[source][0], origin.lo_ns).lo < first.at_ns
 
     def _is_of(self, result: Behind, source: int, origin: Origin) -> bool:
-        return self.ways.canonical.get(result.source) == source and (result.epoch, result.seq) == origin.number
+        return self.data_ways.canonical.get(result.source) == source and (result.epoch, result.seq) == origin.number
 
     def _passed(self, source: int, origin: Origin, limit_ns: int) -> bool:
         """Whether the limit had passed as the output's node ended, and all of the run is known."""

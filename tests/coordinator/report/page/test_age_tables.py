@@ -3,7 +3,7 @@
 from dataclasses import replace
 from pathlib import Path
 
-from coordinator.report.blame.oldest_data import with_hops
+from coordinator.report.blame.ages.oldest_data import with_hops
 from coordinator.report.facts.reader import Run, read_run
 from coordinator.report.page import age_tables
 from coordinator.report.page.elements import PageRun

@@ -116,9 +116,9 @@ class _Records:
             if unit in self.ways.fusions:
                 self.merged[unit, (source, epoch, seq)].append((lineage, ordinal, incarnation, at_ns))
         if self.ways.windows:
-            self._windowed(piece)
+            self._take_windows(piece)
 
-    def _windowed(self, piece: Piece) -> None:
+    def _take_windows(self, piece: Piece) -> None:
         ran, collects = piece.of(rec.RAN), set(self.ways.collects.values())
         ran = ran.where(np.isin(ran.ref, list(collects)))
         for unit, lineage in zip(ran.ref.tolist(), _lineages(ran), strict=True):

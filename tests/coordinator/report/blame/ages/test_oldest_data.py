@@ -4,7 +4,7 @@ from pathlib import Path
 
 import pytest
 
-from coordinator.report.blame.oldest_data import with_hops
+from coordinator.report.blame.ages.oldest_data import with_hops
 from coordinator.report.facts.reader import read_run
 from coordinator.report.verdict import verdict
 from tests.coordinator.report.aged_worlds import world

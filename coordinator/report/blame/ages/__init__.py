@@ -1,0 +1,1 @@
+"""Who made the data behind results old: docs/explanation/age.md."""
