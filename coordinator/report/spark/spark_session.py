@@ -155,6 +155,7 @@ def _settings(scratch: Path, choice: SparkChoice, records: int) -> dict[str, str
     """Ours, but for what the user's files and options say, and what the verdict needs."""
     wished = defaults() | dict(choice.settings)
     tuned = {"spark.ui.enabled": "false", "spark.ui.showConsoleProgress": "false"}
+    tuned["spark.sql.broadcastTimeout"] = "86400"  # s: a slow or busy machine is no failure
     if choice.local:
         os.environ["SPARK_LOCAL_IP"] = "127.0.0.1"
         tuned |= _tuned_here(records)
