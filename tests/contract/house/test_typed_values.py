@@ -50,6 +50,7 @@ EDGES = {  # why a file may have such mappings, and which files
         "coordinator/report/landing/seal.py",
         "coordinator/spec/files/yaml_source.py",
         "infra/bench/report/duckdb_recount.py",
+        "node_agent/connectors/ros/plain_values.py",
         "node_agent/control/plan_store.py",
         "node_agent/host/files/durable_files.py",
         "node_agent/host/files/plan_files.py",
