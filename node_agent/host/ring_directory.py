@@ -20,8 +20,8 @@ import stat
 from collections.abc import Iterator, Sequence
 from pathlib import Path
 
-from node_agent.host.trace_ring import PARTIAL_SUFFIX, STATE, Ring, open_own
-from protos.records import STATE_CRASHED, Header
+from node_agent.host.trace_ring import PARTIAL_SUFFIX, Ring, open_own
+from protos.records import Header
 
 MEMORY = Path("/dev/shm")  # noqa: S108 - shared memory, not a temporary file
 RING_SUFFIX = ".ring"
@@ -115,9 +115,7 @@ class RingDirectory:
             except (ValueError, OSError):
                 path.unlink(missing_ok=True)  # killed while it made the ring: it holds no record
                 continue
-            if ring.cells[STATE] == 0:
-                ring.cells[STATE] = STATE_CRASHED
-                marked += 1
+            marked += ring.mark_crashed()
             ring.close()
         return marked
 

@@ -37,7 +37,7 @@ from typing import NamedTuple
 
 from node_agent.core.facts import Facts, Stretch
 from protos import records
-from protos.records import NO_REF, RECORD, RECORD_BYTES, Gap, Record
+from protos.records import NO_REF, RECORD, RECORD_BYTES, STATE_CRASHED, Gap, Record
 
 DATA = 36_864
 CELLS = 128
@@ -244,6 +244,15 @@ class Ring:
         dropped = self.cells[DROPPED]
         if dropped > self.cells[NOTED] and self.append(_gap(dropped - self.cells[NOTED])):
             self.cells[NOTED] = dropped
+
+    def mark_crashed(self) -> bool:
+        """By the supervisor, or the next one, when the writer is dead: unless it closed the ring, it crashed, and what
+        it dropped is noted. Whether it had not."""
+        if self.cells[STATE]:
+            return False
+        self.note_dropped()
+        self.cells[STATE] = STATE_CRASHED
+        return True
 
 
 def inherited(before: Iterable[Inherited], epoch: int, ring: Ring) -> list[Inherited]:

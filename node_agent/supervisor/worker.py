@@ -82,8 +82,7 @@ class Worker:
         ring = self.ring
         if ring is not None and ring.cells[STATE] == 0:
             self.taken_over = inherited(self.taken_over, self.count & 0xFFFF, ring)
-            ring.note_dropped()
-            ring.cells[STATE] = records.STATE_CRASHED
+            ring.mark_crashed()
 
     def tell(self, control: SupervisedProcess, message: ipc.RuntimeStarted, end: ChannelEnd) -> None:
         """To control, now or when it is there again; the latest counts."""

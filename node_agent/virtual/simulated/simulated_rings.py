@@ -6,8 +6,8 @@ from collections.abc import Sequence
 from pathlib import Path
 
 from node_agent.host.ring_directory import MOST_RINGS, RING_SUFFIX
-from node_agent.host.trace_ring import CAPACITY_RECORDS, STATE, Ring
-from protos.records import STATE_CRASHED, Header, pack_header
+from node_agent.host.trace_ring import CAPACITY_RECORDS, Ring
+from protos.records import Header, pack_header
 
 MEMORY = Path("/memory")
 
@@ -68,10 +68,7 @@ class SimulatedRings:
 
     def mark_abandoned(self) -> int:
         """Rings that still say `live` are those of an agent that was killed. How many there were."""
-        live = [ring for path in self.paths() if not (ring := self.open(path)).cells[STATE]]
-        for ring in live:
-            ring.cells[STATE] = STATE_CRASHED
-        return len(live)
+        return sum([self.open(path).mark_crashed() for path in self.paths()])
 
     def tidy(self) -> None:
         """Nothing but rings is here."""

@@ -256,7 +256,13 @@ def test_rings_of_a_killed_agent_are_marked_crashed(tmp_path: Path) -> None:
     ended = Ring.create(state.rings.path_of(2), HEADER, 8)
     ended.cells[STATE] = records.STATE_ENDED
     state.rings.path_of(3).write_bytes(b"")
+    facts = RingFacts(live)
+    _write(facts, *range(10))
+    facts.publish()
+    assert live.cells[DROPPED] > 0
     assert state.rings.mark_abandoned() == 1
+    *_, last = records.unpack_records(live.take())
+    assert isinstance(last, records.Gap) and last.dropped == live.cells[DROPPED], "what it dropped is noted"
     assert live.cells[STATE] == records.STATE_CRASHED and ended.cells[STATE] == records.STATE_ENDED
     assert [path.name for path in state.rings.paths()] == [f"{1:016x}.ring", f"{2:016x}.ring"]
     for path in state.rings.paths():

@@ -115,7 +115,7 @@ BUGS = (
     Bug(
         "crash_is_an_end", "The ring of a killed runtime is not marked as such, nor what it took over read.",
         "node_agent/supervisor/worker.py",
-        "            ring.cells[STATE] = records.STATE_CRASHED\n",
-        "            ring.cells[STATE] = records.STATE_ENDED\n",
+        "            ring.mark_crashed()\n",
+        "            ring.cells[STATE] = 5  # ended\n",
     ),
 )  # fmt: skip
