@@ -44,7 +44,11 @@ def unit(
 ) -> Unit:
     """Of one operator, which takes that long."""
     stage = Stage(name, cost_ms * MS, 0, ONE, tuple(sides), drops)
-    return Unit(number, node, (stage,), 1000 * MS, tuple(inputs), join, {name: 0}, "", sync=sync, whole=tuple(whole))
+    droppers = tuple(dict[str, int]() for _ in whole)
+    return Unit(
+        number, node, (stage,), 1000 * MS, tuple(inputs), join, {name: 0}, "",
+        sync=sync, whole=tuple(whole), droppers=droppers,
+    )  # fmt: skip
 
 
 def analysed(
