@@ -87,9 +87,11 @@ def script(part: list[Block], clone: Path) -> str:
 
 
 def network() -> list[str]:
-    """The command before a command that gives it a loopback device of its own; empty where that is not allowed."""
-    own = ["unshare", "--net", *(() if os.geteuid() == 0 else ("--map-root-user",))]
-    start = [*own, "sh", "-c", 'ip link set lo up && exec "$@"', "sh"]
+    """The command before a command that gives it a loopback device of its own; empty where that is not allowed. An
+    ordinary user is root for that alone: a broker that took itself for root would want to become another user."""
+    root, back = os.geteuid() == 0, f"unshare --user --map-user={os.geteuid()} --map-group={os.getegid()} "
+    own = ["unshare", "--net", *(() if root else ("--map-root-user",))]
+    start = [*own, "sh", "-c", f'ip link set lo up && exec {"" if root else back}"$@"', "sh"]
     try:
         allowed = subprocess.run([*start, "true"], capture_output=True, timeout=30, check=False).returncode == 0
     except OSError:

@@ -19,6 +19,7 @@ from coordinator.report.result_tables import write_tables
 from coordinator.report.result_tables.table_columns import TABLES
 from coordinator.report.spark.spark_choice import SparkChoice
 from infra import table_reference
+from tests.coordinator.report.aged_worlds import asking
 from tests.coordinator.report.synthetic import play, random_document
 
 ROOT = Path(__file__).parents[4]
@@ -27,7 +28,7 @@ QUERIES = sorted((ROOT / "docs" / "queries").glob("*.sql"))
 
 @pytest.fixture
 def run(tmp_path: Path) -> Run:
-    return read_run(play(random_document(2), 2, tuples=40).save(tmp_path / "run"))
+    return read_run(play(asking(random_document(2)), 2, tuples=40).save(tmp_path / "run"))
 
 
 def published(run: Run) -> dict[str, Any]:
