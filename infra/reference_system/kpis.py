@@ -35,13 +35,14 @@ class HotResult:
 class Observed:
     """Of one run. front_ns: when samples of the front lidar were due; planner_ns: starts of the behaviour planner.
     dropped: messages by the callback that did not get them, or the sensor whose timer was skipped. until_ns: how long
-    it was looked at."""
+    it was looked at. oldest_ns: the age of the oldest datum behind a command to drive; 0: not looked for."""
 
     front_ns: Sequence[int]
     hot: Sequence[HotResult]
     planner_ns: Sequence[int]
     dropped: Mapping[str, int]
     until_ns: int
+    oldest_ns: int = 0
 
 
 @dataclass(frozen=True)
@@ -65,7 +66,8 @@ class Kpis:
     """Of runs together. latency: of the hot path as the reference system counts it, from the younger lidar's stamp to
     the estimator's start; end_to_end: from the older one's instant to the result; age: of the newest result when the
     next one comes. samples: of the front lidar; updates: of the estimator; missed: samples without a result within the
-    deadline. planner: its period; jitter_ms: the worst distance from it. Milliseconds."""
+    deadline. planner: its period; jitter_ms: the worst distance from it. oldest_ms: of the data behind commands to
+    drive; 0: not looked for. Milliseconds."""
 
     latency: Spread
     end_to_end: Spread
@@ -76,6 +78,7 @@ class Kpis:
     updates: int
     missed: int
     dropped: Mapping[str, int] = field(default_factory=dict)
+    oldest_ms: float = 0.0
 
     @property
     def hot_drops(self) -> int:
@@ -103,6 +106,7 @@ def kpis(runs: Sequence[Observed]) -> Kpis:
         sum(updates for _, updates, _ in judged),
         sum(missed for _, _, missed in judged),
         dict(dropped),
+        max(run.oldest_ns for run in runs) / MS,
     )
 
 

@@ -10,19 +10,21 @@ from tempfile import TemporaryDirectory
 
 from infra.reference_system.kpis import Kpis, kpis
 from infra.reference_system.reference_files import OPERATORS, write
-from infra.reference_system.reference_graph import HOT_PATH
-from infra.reference_system.run_kpis import observed
+from infra.reference_system.reference_graph import DRIVE, HOT_PATH
+from infra.reference_system.run_kpis import observed, with_ages
 from protos import plan_document
 
 
 @dataclass(frozen=True)
 class Live:
-    """What came of it. bound_ns: of the hot path, with what sockets, decisions and side inputs cost; 0: none."""
+    """What came of it. bound_ns: of the hot path, with what sockets, decisions and side inputs cost, age_bound_ns: of
+    the data behind a command to drive; 0: none."""
 
     load: float
     nodes: int
     seconds: int
     bound_ns: int
+    age_bound_ns: int
     kpis: Kpis
 
 
@@ -38,7 +40,8 @@ def live(load: float, nodes: int, seconds: int, limit_s: int = 10) -> Live:
         _coordinator(*map(str, [*ran, "-o", runs, "--no-check-operators"]))
         (run,) = runs.iterdir()
         found = plan_document.parse((run / "plan.json").read_bytes())
-        return Live(load, nodes, seconds, found.guarantee[HOT_PATH].bound_ns or 0, kpis([observed(run)]))
+        hot, drive = found.guarantee[HOT_PATH].bound_ns or 0, found.guarantee[DRIVE].age_bound_ns or 0
+        return Live(load, nodes, seconds, hot, drive, kpis([with_ages(run, observed(run))]))
 
 
 def _coordinator(*arguments: str) -> None:

@@ -9,9 +9,11 @@ from pathlib import Path
 from infra.reference_system import planner_operator
 from infra.reference_system.planner_operator import LATEST
 from infra.reference_system.reference_graph import (
+    AGE_MS,
     CALLBACKS,
     COMMANDS,
     DEADLINES_MS,
+    DRIVE,
     HOT_PATH,
     PERIODS_MS,
     SINK,
@@ -50,7 +52,8 @@ def _query(cost_us: int) -> Iterator[str]:
         yield f"  {each.name}: {{{_run(each)}, in: [{', '.join(each.inputs)}], cost: {cost_us} us}}"
     yield "outputs:"
     for name, stream in ({HOT_PATH: SINK} | dict(COMMANDS)).items():
-        yield f"  {name}: {{from: {stream}, at: a, deadline: {DEADLINES_MS[name]} ms}}"
+        age = f", age: {AGE_MS} ms" if name == DRIVE else ""
+        yield f"  {name}: {{from: {stream}, at: a, deadline: {DEADLINES_MS[name]} ms{age}}}"
 
 
 def _run(callback: Callback) -> str:

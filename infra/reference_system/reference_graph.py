@@ -64,6 +64,8 @@ COMMANDS: Mapping[str, str] = {"VehicleDBWSystem": "VehicleInterface", "Intersec
 UNEVEN = frozenset({"NDTLocalizer", "Lanelet2GlobalPlanner", "Lanelet2MapLoader"})  # fusions of inputs of other periods
 HOT_PATH = "hot_path"  # our output beside the commands: what the latency of the hot path is measured at
 DEADLINES_MS: Mapping[str, int] = {HOT_PATH: 300, "VehicleDBWSystem": 100, "IntersectionOutput": 100}
+DRIVE = "VehicleDBWSystem"  # the command that rests on what the planner reads
+AGE_MS = 2000  # of the data behind it
 
 
 def rates() -> dict[str, float]:

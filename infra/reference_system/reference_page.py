@@ -77,6 +77,7 @@ def sections(found: Findings) -> dict[str, str]:
             ("nodes", "load", "hot path", "planning s", "CPU s", "bound ms", "worst seen ms", "ratio"),
             map(_plan, found.cases),
         ),
+        "ages": table(("nodes", "load", "agents", "age bound ms", "oldest seen ms", "ratio"), _ages(found)),
         "virtual": f"{found.phases} phases of the timers, {found.seconds} s each.\n\n"
         + table(("nodes", "load", "policy", *SHOWN), _virtual(found)),
         "better": table(("nodes", "load", *JUDGED), _better(found)) + f"\n{_counted(found)}\n",
@@ -128,6 +129,20 @@ def _plan(case: Case) -> Sequence[str]:
     if ratio is not None:
         bound = f"{made.bound_ns / MS:.0f}", f"{case.worst_ms:.0f}", f"{ratio:.2f}"
     return *case.label, made.status, f"{made.seconds:.1f}", f"{made.cpu_seconds:.1f}", *bound
+
+
+def _ages(found: Findings) -> Iterator[Sequence[str]]:
+    """Of the data behind a command to drive, in virtual time under edf and live."""
+    for case in found.cases:
+        yield *case.label, "virtual", *_against(case.planned.age_bound_ns, case.by_policy["edf"].oldest_ms)
+    for each in found.live:
+        yield str(each.nodes), f"{each.load:.0%}", "live", *_against(each.age_bound_ns, each.kpis.oldest_ms)
+
+
+def _against(bound_ns: int, seen_ms: float) -> Sequence[str]:
+    if not bound_ns:
+        return "none", f"{seen_ms:.0f}", "–"
+    return f"{bound_ns / MS:.0f}", f"{seen_ms:.0f}", f"{bound_ns / MS / seen_ms:.2f}"
 
 
 def _virtual(found: Findings) -> Iterator[Sequence[str]]:

@@ -4,13 +4,14 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Iterable, Iterator
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 
 from coordinator.report.facts.plan_view import PlanView
 from coordinator.report.facts.reader import Run, read_run, records_of
+from coordinator.report.verdict import verdict
 from infra.reference_system.kpis import HotResult, Observed
-from infra.reference_system.reference_graph import FRONT, HOT_PATH, PLANNER, REAR, SINK
+from infra.reference_system.reference_graph import DRIVE, FRONT, HOT_PATH, PLANNER, REAR, SINK
 from protos.records import (
     NO_REF,
     POLICY_UNMATCHED,
@@ -34,6 +35,12 @@ def observed(path: Path) -> Observed:
     for record in _records(run):
         found.take(record)
     return found.observed()
+
+
+def with_ages(path: Path, found: Observed) -> Observed:
+    """With the age of the oldest datum behind a command to drive, as reports measure it."""
+    age = verdict(read_run(path)).freshness[DRIVE].age
+    return replace(found, oldest_ns=(age and age.age_ns.max) or 0)
 
 
 def _records(run: Run) -> Iterator[Record]:

@@ -21,6 +21,7 @@ from infra.reference_system.executor_model import ExecutorModel
 from infra.reference_system.kpis import Observed
 from infra.reference_system.reference_files import registry, write
 from infra.reference_system.reference_graph import (
+    DRIVE,
     FRONT,
     HOT_PATH,
     MS,
@@ -31,7 +32,7 @@ from infra.reference_system.reference_graph import (
     TIMER,
     cost_ns,
 )
-from infra.reference_system.run_kpis import observed
+from infra.reference_system.run_kpis import observed, with_ages
 from node_agent.virtual.run import simulate, write_run
 from node_agent.virtual.scenario import Scenario
 from node_agent.virtual.world import Admission, Delivery
@@ -47,13 +48,14 @@ LINK_MS = 1
 @dataclass(frozen=True)
 class Planned:
     """What `coordinator plan` said of the reference system at a load. seconds, cpu_seconds: until its answer.
-    bound_ns: of the hot path; 0: none. cost_ns: of a callback."""
+    bound_ns: of the hot path, age_bound_ns: of the data behind a command to drive; 0: none. cost_ns: of a callback."""
 
     plan: Plan
     status: Status
     seconds: float
     cpu_seconds: float
     bound_ns: int
+    age_bound_ns: int
     cost_ns: int
 
 
@@ -72,7 +74,8 @@ def planned(load: float, nodes: int, limit_s: int = 10) -> Planned:
             if code_then:
                 raise RuntimeError(said)
         plan = plan_document.parse((folder / "plan.json").read_bytes())
-    return Planned(plan, STATUS[code], seconds, cpu_s, plan.guarantee[HOT_PATH].bound_ns or 0, cost_ns(load, nodes))
+    hot, drive = plan.guarantee[HOT_PATH].bound_ns or 0, plan.guarantee[DRIVE].age_bound_ns or 0
+    return Planned(plan, STATUS[code], seconds, cpu_s, hot, drive, cost_ns(load, nodes))
 
 
 def _plan(folder: Path, files: tuple[Path, Path], limit_s: int, *more: str) -> tuple[int, str]:
@@ -140,8 +143,10 @@ def simulated(plan: Plan, policy: str, offsets_ns: Mapping[str, int], seconds: i
     if done.failures:
         raise RuntimeError(done.failures[0])
     with TemporaryDirectory() as name:
-        write_run(done, Path(name) / "run")
-        return observed(Path(name) / "run")
+        run = Path(name) / "run"
+        write_run(done, run)
+        found = observed(run)
+        return with_ages(run, found) if policy == "edf" else found  # whose bounds these are
 
 
 def modelled(plan: Plan, offsets_ns: Mapping[str, int], cost: int, seconds: int) -> Observed:
