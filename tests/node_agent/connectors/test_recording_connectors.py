@@ -116,6 +116,19 @@ def test_a_replay_ends_when_it_is_closed(here: Credentials) -> None:
     assert list(reader.messages()) == []
 
 
+def test_a_message_that_is_due_in_centuries_is_waited_for(here: Credentials) -> None:
+    with (within(here) / "x.mcap").open("wb") as stream:
+        file = McapWriter(stream)
+        file.start()
+        channel = file.register_channel("/point", "json", 0)
+        for at_ns in (1, 2**64 - 1):
+            file.add_message(channel, at_ns, b"1", at_ns)
+        file.finish()
+    reader = kind("mcap").reader(connector("mcap", "x.mcap", encoding="", schema=""), here)
+    threading.Timer(0.2, reader.close).start()
+    assert len(list(reader.messages())) == 1
+
+
 @pytest.mark.parametrize(
     ("given", "code", "says"),
     [
@@ -281,12 +294,15 @@ def test_a_disk_without_room_is_a_connection_that_is_lost(here: Credentials, mon
     plain = connector("mcap", "o.mcap", encoding="", schema="")
     writer = kind("mcap").writer(plain, here)
     monkeypatch.setattr(recording_writer, "FREE_BYTES", 1 << 60)
-    monkeypatch.setattr(recording_writer, "SYNCED_S", 0.0)
     with pytest.raises(ConnectionLostError):
         writer.put(Message(b"1", ""))
     writer.close()
+    assert recovered(within(here) / "o.mcap") == [], "it is put again, elsewhere"
     with pytest.raises(ConnectionLostError):
         kind("mcap").writer(plain, here)
+    with pytest.raises(ConnectionLostError):
+        kind("rosbag").writer(connector("rosbag", "bags/out"), here)
+    assert {each.name for each in within(here).iterdir()} == {"o.mcap"}
     with pytest.raises(ConnectionLostError):
         writer.put(Message(b"1", ""))
 
