@@ -119,5 +119,9 @@ def _run(around: Surroundings, worker: Intake | Delivery) -> None:
             return
         except Exception as error:
             around.counts.connected = False
-            around.say("connector_failed", f"{type(error).__name__}: {error}; trying again", ERROR)
+            over = isinstance(worker, Intake) and worker.replayed
+            ends = "it is read no further" if over else "trying again"
+            around.say("connector_failed", f"{type(error).__name__}: {error}; {ends}", ERROR)
+            if over:
+                return
             around.wait(_AGAIN_NS)

@@ -8,8 +8,10 @@ as a gap. Retained messages are not read: they are old, and say nothing of when 
 
 import ssl
 import threading
+import zlib
 from collections import deque
 from collections.abc import Iterator
+from dataclasses import replace
 from typing import Any
 
 from paho.mqtt.client import Client, MQTTMessage
@@ -135,14 +137,17 @@ class MqttReader:
         self._closed = False
         self._came: deque[MQTTMessage] = deque()
         self._subscribed: list[ReasonCode] = []
-        self._session = _Session(connector, credentials, keeps=connector.qos > 0)
+        topic, keeps = broker(connector.url).topic, connector.qos > 0
+        if keeps:  # a session has the subscriptions of before as well
+            connector = replace(connector, client=f"{connector.client}-{zlib.crc32(topic.encode()):08x}")
+        self._session = _Session(connector, credentials, keeps)
         client = self._session.client
         client.on_message = lambda client, _, message: self._came.append(message)
         client.on_subscribe = lambda client, _, mid, reasons, properties: self._subscribed.extend(reasons)
         try:
             self._session.open()
             options = SubscribeOptions(qos=connector.qos, retainHandling=SubscribeOptions.RETAIN_DO_NOT_SEND)
-            client.subscribe(broker(connector.url).topic, options=options)
+            client.subscribe(topic, options=options)
             self._session.wait(lambda: self._subscribed, "answer to a subscription")
             if self._subscribed[0].is_failure:
                 raise ConnectionLostError(f"the broker refuses the subscription: {self._subscribed[0]}")

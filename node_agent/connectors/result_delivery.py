@@ -85,12 +85,14 @@ class Delivery:
 
     def _drop_late(self) -> None:
         """Those that wait and are of no use any more."""
-        useful_ns, at_ns = self._around.flow.useful_ns, now_ns()
-        while self._waiting and (
-            len(self._waiting) > _MOST_WAITING or at_ns - self._waiting[0].origin[1] > useful_ns
-        ) and self._writer is None:  # fmt: skip
+        while self._writer is None and self._waiting and (
+            len(self._waiting) > _MOST_WAITING or self._late(self._waiting[0])
+        ):  # fmt: skip
             self._waiting.popleft()
             self._counts.add("lost")
+
+    def _late(self, result: Result) -> bool:
+        return now_ns() - result.origin[1] > self._around.flow.useful_ns
 
     def _connect(self) -> None:
         try:
@@ -104,7 +106,6 @@ class Delivery:
         again = " again" if self._connected_before else ""
         self._connected_before = True
         self._around.say("connector_connected", f"connected{again}", INFO)
-        self._drop_late()
 
     def _connect_at_once(self) -> None:
         """One that was there for a while may have restarted while there was nothing to put."""
@@ -113,11 +114,15 @@ class Delivery:
 
     def _put(self, writer: Writer, mapped: Mapping) -> None:
         result = self._waiting[0]
+        if result.at_ns < self._connected_ns and self._late(result):  # it waited here, or in the agent
+            self._counts.add("lost")
+            self._waiting.popleft()
+            return
         try:
             payload = mapped.encode(result.value)
             wall_ns = time.time_ns()
             age_ns = max(now_ns() - result.origin[0], 0)  # rather older than it is
-            writer.put(Message(payload, self._connector.topic, wall_ns - age_ns))
+            writer.put(Message(payload, self._connector.topic, max(wall_ns - age_ns, 0)))
             self._counts.add("delivered")
         except CodecError as error:
             self._unreadable(error)

@@ -11,6 +11,7 @@ import subprocess
 import threading
 import time
 import urllib.request
+from dataclasses import replace
 from ipaddress import IPv4Address
 from pathlib import Path
 from typing import Any
@@ -21,6 +22,7 @@ from cryptography import x509
 
 pytest.importorskip("paho.mqtt", reason="paho-mqtt is not installed (pip install '.[connectors]')")
 
+from node_agent.client.client import Source
 from node_agent.connectors import mqtt
 from node_agent.connectors.connector_ports import (
     ConnectionLostError,
@@ -29,6 +31,14 @@ from node_agent.connectors.connector_ports import (
     Message,
     NotConnectableError,
 )
+from node_agent.connectors.counts import IN, Counts
+from node_agent.connectors.flow import Flow
+from node_agent.connectors.message_intake import Intake
+from node_agent.connectors.surroundings import Surroundings
+from node_agent.host.files.state_dir import StateDir
+from node_agent.host.log import Log
+from node_agent.host.settings import Settings
+from node_agent.operators.codecs import Codecs
 from tests.node_agent.connectors.mosquitto import MISSING, PATH, Device, Mosquitto, until
 from tests.node_agent.live import Agent, chain_plan, store
 from tests.tls_identities import NODES, Authority
@@ -143,6 +153,59 @@ def test_connectors_that_are_killed_start_again_and_the_broker_has_kept_what_cam
             expected = {"in admitted": 6, "in gaps": 0, "process s_restarts_total": 1}
             until(lambda: expected.items() <= counts(agent, tls).items(), f"{expected} {counts(agent, tls)}")
         assert "connectors crashed: killed by SIGKILL; they are started again" in agent.log.read_text()
+
+
+def test_a_broker_that_is_there_again_gets_no_result_that_is_too_old(tmp_path: Path) -> None:
+    """The results come while the connector waits for its greeting."""
+    with Mosquitto(tmp_path) as broker, Device(broker, "robot/out") as device:
+        without_source = plan(broker, deadline_ms=500)
+        without_source.sources[0].ClearField("connector")
+        store(tmp_path / "state", without_source)
+        broker.pause()
+        with Agent(tmp_path / "state", "--no-rt", "--metrics", "127.0.0.1:0") as agent:
+            until(lambda: "out up" in counts(agent), "connectors run")
+            with Source(agent.data, "in") as source:
+                for number in range(5):
+                    source.send({"n": number})
+                time.sleep(1)
+                broker.go_on()
+                until(lambda: counts(agent)["out up"], agent.log.read_text())
+                source.send({"n": 5})
+                until(lambda: device.got, agent.log.read_text())
+                until(lambda: counts(agent)["out delivered"], agent.log.read_text())
+            assert {"out received": 6, "out delivered": 1, "out lost": 5}.items() <= counts(agent).items()
+        assert [value["n"] for value, _ in device.got] == [5]
+
+
+def test_a_source_whose_topic_has_changed_gets_nothing_of_the_old_one(tmp_path: Path) -> None:
+    with Mosquitto(tmp_path) as broker, Device(broker) as device:
+        for topic in ("old", "new"):
+            there = replace(connector(f"{broker.url}/{topic}"), qos=1)
+            reader = mqtt.reader(there, Credentials())
+            device.publish("old", topic)
+            device.publish("new", topic)
+            came = reader.messages()
+            assert next(came).topic == topic
+            came.close()
+
+
+def test_a_source_that_is_stopped_while_it_connects_ends(tmp_path: Path) -> None:
+    with Mosquitto(tmp_path) as broker:
+        store(tmp_path / "state", chain_plan())
+        with Agent(tmp_path / "state", "--no-rt") as agent:
+            settings = Settings("a", ("127.0.0.1", 0), ("127.0.0.1", 0), StateDir(tmp_path / "state"))
+            flow = Flow("from", connector(f"{broker.url}/robot/in"), agent.data)
+            intake = Intake(Surroundings(flow, Counts(IN), settings, Codecs(), Log("a", "connectors", False)))
+            broker.pause()
+            thread = threading.Thread(target=intake.run)
+            thread.start()
+            until(lambda: broker.port in ports_of(os.getpid()), "it connects")
+            intake.stop()
+            broker.go_on()
+            thread.join(20)
+            ended = not thread.is_alive()
+            intake.stop()
+        assert ended
 
 
 def connectors_of(agent: Agent, broker: Mosquitto) -> int:
