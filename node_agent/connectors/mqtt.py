@@ -8,6 +8,7 @@ as a gap. Retained messages are not read: they are old, and say nothing of when 
 
 import ssl
 import threading
+import time
 import zlib
 from collections import deque
 from collections.abc import Iterator
@@ -87,13 +88,12 @@ class _Session:
 
     def wait(self, until: Any, what: str) -> None:
         """Let the client work until that is so. Raises ConnectionLostError where the broker does not answer."""
-        looks = int(_CONNECT_S / _LOOK_S)
+        until_s = time.monotonic() + _CONNECT_S
         while not until():
             code = self.client.loop(_LOOK_S)
-            looks -= 1
             if self.lost or code != MQTTErrorCode.MQTT_ERR_SUCCESS:
                 raise ConnectionLostError(self.lost or "the broker closed the connection")
-            if not looks:
+            if time.monotonic() > until_s and not until():
                 raise ConnectionLostError(f"no {what} from the broker within {_CONNECT_S:g} s")
 
     def _identify(self, given: Credentials) -> None:

@@ -13,6 +13,7 @@ import time
 import urllib.request
 from dataclasses import replace
 from ipaddress import IPv4Address
+from itertools import islice
 from pathlib import Path
 from typing import Any
 
@@ -195,7 +196,7 @@ def test_a_source_that_is_stopped_while_it_connects_ends(tmp_path: Path) -> None
         with Agent(tmp_path / "state", "--no-rt") as agent:
             settings = Settings("a", ("127.0.0.1", 0), ("127.0.0.1", 0), StateDir(tmp_path / "state"))
             flow = Flow("from", connector(f"{broker.url}/robot/in"), agent.data)
-            intake = Intake(Surroundings(flow, Counts(IN), settings, Codecs(), Log("a", "connectors", False)))
+            intake = Intake(Surroundings(flow, Counts(IN), settings, Codecs, Log("a", "connectors", False)))
             broker.pause()
             thread = threading.Thread(target=intake.run)
             thread.start()
@@ -279,6 +280,29 @@ def test_a_broker_that_ends_a_connection_for_another_client_of_that_name_is_unde
             next(iter(reader.messages()))
         broker.join()
     assert "shimekiri-a-in" in str(raised.value)
+
+
+def test_messages_that_come_before_the_answer_to_a_subscription_are_waited_out() -> None:
+    """As of a session that the broker has kept."""
+    with socket.create_server(("127.0.0.1", 0)) as listening:
+
+        def serve() -> None:
+            end, _ = listening.accept()
+            with end:
+                end.recv(4096)
+                end.sendall(bytes.fromhex("2003010000"))  # CONNACK
+                number = end.recv(4096)[2:4]  # of SUBSCRIBE
+                for _ in range(60):
+                    end.sendall(b"\x30\x0c\0\x08robot/in\x007")  # PUBLISH
+                end.sendall(b"\x90\x04" + number + b"\0\0")  # SUBACK
+                end.recv(4096)
+
+        broker = threading.Thread(target=serve)
+        broker.start()
+        reader = mqtt.reader(connector(f"mqtt://127.0.0.1:{listening.getsockname()[1]}/robot/in"), Credentials())
+        came = list(islice(reader.messages(), 60))
+        broker.join()
+    assert {each.payload for each in came} == {b"7"}
 
 
 def test_counts_are_json_for_the_channel() -> None:
