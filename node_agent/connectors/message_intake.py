@@ -84,7 +84,7 @@ class Intake:
         while self._source is None and not self._around.stop.is_set():
             try:
                 self._source = Source(
-                    flow.agent, self._connector.stream, timeout=_SEND_S, codecs=self._around.codecs,
+                    flow.agent, self._connector.stream, timeout=_SEND_S, codecs=self._around.load_codecs(),
                     drift_ppm=settings.drift_ppm, tls=settings.tls,
                 )  # fmt: skip
             except (AgentError, TlsError) as error:

@@ -46,10 +46,14 @@ class Player:
             yield Message(found.payload, self._topic, found.stamp_ns, seen_ns)
 
     def close(self) -> None:
-        """From any thread; twice is allowed."""
+        """From any thread; twice is allowed. While a message is read, whose search may take long, the files are left to
+        the thread that reads, which closes as well."""
         self._ended.set()
-        with self._reading:
-            self._close_files()
+        if self._reading.acquire(blocking=False):
+            try:
+                self._close_files()
+            finally:
+                self._reading.release()
 
     def _ended_before(self, due_ns: int) -> bool:
         while not self._ended.wait(min(max(0, due_ns - time.monotonic_ns()), _LONGEST_NS) / _SECOND):

@@ -9,6 +9,7 @@ import subprocess
 import sys
 import threading
 import time
+from collections.abc import Iterator
 from dataclasses import replace
 from itertools import islice
 from pathlib import Path
@@ -33,6 +34,7 @@ from node_agent.connectors.connector_ports import (
 from node_agent.connectors.kinds import kind
 from node_agent.connectors.mapping import mapping
 from node_agent.connectors.recordings import recording_writer
+from node_agent.connectors.recordings.player import Player, Recorded
 from node_agent.connectors.stamps import Stamps
 from node_agent.operators.codecs import Codecs
 from protos.vehicle_pb2 import DESCRIPTOR, Hazard
@@ -114,6 +116,33 @@ def test_a_replay_ends_when_it_is_closed(here: Credentials) -> None:
     assert len(list(reader.messages())) == 1
     reader.close()
     assert list(reader.messages()) == []
+
+
+def test_a_replay_that_looks_for_its_next_message_is_closed_without_waiting() -> None:
+    found = threading.Event()
+    closed: list[threading.Thread] = []
+
+    def recorded() -> Iterator[Recorded]:
+        found.wait(60)
+        yield Recorded(b"1", 1, 1)
+
+    player = Player("/point", recorded(), lambda: closed.append(threading.current_thread()))
+
+    def read() -> None:
+        list(player.messages())
+        player.close()
+
+    reading = threading.Thread(target=read)
+    reading.start()
+    time.sleep(0.1)
+    ending = threading.Thread(target=player.close)
+    ending.start()
+    ending.join(20)
+    ended = not ending.is_alive()
+    found.set()
+    reading.join(20)
+    assert ended
+    assert closed[-1] is reading
 
 
 def test_a_message_that_is_due_in_centuries_is_waited_for(here: Credentials) -> None:
