@@ -9,6 +9,7 @@ import os
 import select
 import threading
 import time
+from functools import partial
 
 from node_agent.connectors.counts import IN, OUT, Counts
 from node_agent.connectors.flow import IN as READS
@@ -26,6 +27,7 @@ from node_agent.operators.registry import Registry
 OWN = {"json", *LARGE}  # types that every agent has
 _MOST_ROWS = 256  # of figures, in a message
 _END_S = 1.5  # within which files get their ends
+_BEFORE_S = 12.0  # for a connection that is made and a message that is put
 _AGAIN_NS = 5_000_000_000
 
 
@@ -47,14 +49,24 @@ class _Process:
         self._settings, self._supervisor = settings, supervisor
         self._codecs: Codecs | None = None
         self._log = Log(settings.name, "connectors", settings.log_json)
+        self._loading = threading.Lock()
+        self._plans, self._unread = ipc.Connect(()), False
         self._running: dict[tuple[str, str], tuple[Surroundings, Intake | Delivery]] = {}
         self._threads: list[threading.Thread] = []
         self._poll = select.poll()
         self._poll.register(supervisor.fileno(), select.POLLIN)
 
     def run_those_of(self, plans: ipc.Connect) -> None:
-        """Those that a new plan has as the old one had them go on."""
-        wanted = flows(self._settings, plans.plans)
+        """Those that a new plan has as the old one had them go on, and all of them where it cannot be read now."""
+        self._plans = plans
+        try:
+            wanted = flows(self._settings, plans.plans)
+        except OSError as error:
+            self._unread = True
+            text = f"a plan cannot be read ({error}); connectors go on as they are until it can"
+            self._log.say("connector_failed", text, ERROR, "plan")
+            return
+        self._unread = False
         for name, (around, worker) in list(self._running.items()):
             if wanted.get(name) != around.flow:
                 worker.stop()
@@ -71,6 +83,8 @@ class _Process:
                 return False
             if isinstance(message, ipc.Connect):
                 self.run_those_of(message)
+        if self._unread:
+            self.run_those_of(self._plans)
         return not self._supervisor.closed
 
     def report(self) -> None:
@@ -92,32 +106,41 @@ class _Process:
 
     def _start(self, flow: Flow) -> tuple[Surroundings, Intake | Delivery]:
         reads = flow.direction == READS
-        around = Surroundings(
-            flow, Counts(IN if reads else OUT), self._settings, self._codecs_for(flow.connector.codec), self._log
-        )
+        load_codecs = partial(self._codecs_for, flow.connector.codec)
+        around = Surroundings(flow, Counts(IN if reads else OUT), self._settings, load_codecs, self._log)
         worker = Intake(around) if reads else Delivery(around)
         name = f"{flow.direction} {flow.connector.stream}"
-        thread = threading.Thread(target=_run, args=(around, worker), name=name, daemon=True)
+        self._threads = [each for each in self._threads if each.is_alive()]
+        before = [each for each in self._threads if each.name == name]
+        thread = threading.Thread(target=_run, args=(around, worker, before), name=name, daemon=True)
         thread.start()
-        self._threads = [*(each for each in self._threads if each.is_alive()), thread]
+        self._threads.append(thread)
         return around, worker
 
     def _codecs_for(self, name: str) -> Codecs:
         """Files of operators are loaded where they may have a message class that a stream is of."""
         if name in OWN or not self._settings.operators:
             return Codecs()
-        if self._codecs is None:
-            self._codecs = Registry(self._settings.operators).codecs
-        return self._codecs
+        with self._loading:
+            if self._codecs is None:
+                self._codecs = Registry(self._settings.operators).codecs
+            return self._codecs
 
 
-def _run(around: Surroundings, worker: Intake | Delivery) -> None:
-    """A library may raise anything: that is told, and costs the others nothing."""
+def _run(around: Surroundings, worker: Intake | Delivery, before: list[threading.Thread]) -> None:
+    """Once those of its name have ended, or do not end. A library may raise anything: that is told, and costs the
+    others nothing."""
+    for thread in before:
+        thread.join(_BEFORE_S)
     while not around.stop.is_set():
         try:
             worker.run()
             return
         except Exception as error:
             around.counts.connected = False
-            around.say("connector_failed", f"{type(error).__name__}: {error}; trying again", ERROR)
+            over = isinstance(worker, Intake) and worker.replayed
+            ends = "it is read no further" if over else "trying again"
+            around.say("connector_failed", f"{type(error).__name__}: {error}; {ends}", ERROR)
+            if over:
+                return
             around.wait(_AGAIN_NS)

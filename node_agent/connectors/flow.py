@@ -32,7 +32,8 @@ class Flow:
 
 
 def flows(settings: Settings, plans: Iterable[tuple[str, bool]]) -> dict[tuple[str, str], Flow]:
-    """By name. plans: by their hashes, and whether each admits; one that drains still has outputs."""
+    """By name. plans: by their hashes, and whether each admits; one that drains still has outputs.
+    Raises OSError for a plan that cannot be read now."""
     found: dict[tuple[str, str], Flow] = {}
     for hash_, admits in sorted(plans, key=lambda plan: plan[1]):  # where two have one, that of the plan that admits
         for core in range(settings.cores):
@@ -48,7 +49,7 @@ def _local_plan(path: Path) -> plan_pb2.LocalPlan | None:
     """None: there is none, or it is damaged, which the runtime says."""
     try:
         return plan_pb2.LocalPlan.FromString(path.read_bytes())
-    except (OSError, DecodeError):
+    except (FileNotFoundError, DecodeError):
         return None
 
 

@@ -11,6 +11,7 @@ _MODULES = {
     "rosbag": "node_agent.connectors.recordings.rosbag",
     "mcap": "node_agent.connectors.recordings.mcap",
 }
+RECORDINGS = {"rosbag", "mcap"}  # read from the first message on, each time they are opened
 INSTALL = "pip install 'shimekiri[connectors]'"
 
 

@@ -1,14 +1,15 @@
 """From another system into a source: one thread reads, and waits for the agent's answer to each message.
 
-That is the back-pressure: while the agent does not take a message, none is read, and the other system keeps or drops
-what comes, as its kind says.
+That is the back-pressure: while the agent does not take a message, or is away, none is read, and the other system keeps
+or drops what comes, as its kind says.
 """
 
 import time
+from typing import Any
 
-from node_agent.client.client import Admitted, AgentError, NoAnswerError, Refused, Source, TlsError, UnreachableError
+from node_agent.client.client import Admitted, AgentError, NoAnswerError, Refused, Source, TlsError
 from node_agent.connectors.connector_ports import ConnectionLostError, Message, NotConnectableError, Reader
-from node_agent.connectors.kinds import kind
+from node_agent.connectors.kinds import RECORDINGS, kind
 from node_agent.connectors.mapping import Mapping, mapping
 from node_agent.connectors.stamps import StampError, Stamps
 from node_agent.connectors.surroundings import Surroundings
@@ -27,25 +28,30 @@ class Intake:
     def __init__(self, around: Surroundings) -> None:
         self._around, self._counts, self._connector = around, around.counts, around.flow.connector
         self._stamps = Stamps(self._connector.stamp)
-        self._backoff = Backoff(_FIRST_NS, _MOST_NS)
+        self._backoff, self._agent_backoff = Backoff(_FIRST_NS, _MOST_NS), Backoff(_FIRST_NS, _MOST_NS)
         self._reader: Reader | None = None
+        self._source: Source | None = None
         self._connected_before = False
+
+    @property
+    def replayed(self) -> bool:
+        """It has begun a recording, whose messages would come twice if `run` was called again."""
+        return self._connected_before and self._connector.kind in RECORDINGS
 
     def run(self) -> None:
         """Until it is stopped, or there is no more to read."""
-        backoff = Backoff(_FIRST_NS, _MOST_NS)
-        while not self._around.stop.is_set():
-            try:
-                with self._source() as source:
-                    backoff.succeeded()
-                    self._feed(source, mapping(source.codec, self._connector.encoding, self._connector.schema))
-                return
-            except NotConnectableError as error:
-                self._around.say("connector_not_usable", str(error), ERROR)
-                return
-            except (AgentError, TlsError) as error:
-                self._around.say("connector_without_agent", str(error))
-                self._around.wait(backoff.failed(now_ns()) - now_ns())
+        try:
+            while not self._around.stop.is_set():
+                try:
+                    self._feed()
+                    return
+                except ConnectionLostError as error:
+                    self._lost(error)
+        except NotConnectableError as error:
+            self._around.say("connector_not_usable", str(error), ERROR)
+        finally:
+            self._counts.connected = False
+            self._drop_agent()
 
     def stop(self) -> None:
         """`run` returns soon."""
@@ -54,32 +60,47 @@ class Intake:
         if reader is not None:
             reader.close()
 
-    def _source(self) -> Source:
-        flow, settings = self._around.flow, self._around.settings
-        return Source(
-            flow.agent, self._connector.stream, timeout=_SEND_S, codecs=self._around.codecs,
-            drift_ppm=settings.drift_ppm, tls=settings.tls,
-        )  # fmt: skip
-
-    def _feed(self, source: Source, mapped: Mapping) -> None:
-        """Connected again whenever the connection is lost."""
-        while not self._around.stop.is_set():
-            try:
-                reader = self._reader = kind(self._connector.kind).reader(
-                    self._connector, self._around.credentials()
-                )  # fmt: skip
-                try:
-                    self._connected(reader)
-                    for message in reader.messages():
-                        self._take(source, mapped, message)
-                        if self._around.stop.is_set():
-                            return
-                    self._around.say("connector_ended", "there is no more to read", INFO)
+    def _feed(self) -> None:
+        """From one connection, made once the agent is there. Raises ConnectionLostError, NotConnectableError."""
+        if (source := self._to_agent()) is None:
+            return
+        mapped = mapping(source.codec, self._connector.encoding, self._connector.schema)
+        reader = self._reader = kind(self._connector.kind).reader(self._connector, self._around.credentials())
+        try:
+            if self._around.stop.is_set():  # while it connected, so that `stop` saw no reader
+                return
+            self._connected(reader)
+            for message in reader.messages():
+                self._take(mapped, message)
+                if self._around.stop.is_set():
                     return
-                finally:
-                    reader.close()
-            except ConnectionLostError as error:
-                self._lost(error)
+            self._around.say("connector_ended", "there is no more to read", INFO)
+        finally:
+            reader.close()
+
+    def _to_agent(self) -> Source | None:
+        """Once the agent answers; None: this is to end."""
+        flow, settings = self._around.flow, self._around.settings
+        while self._source is None and not self._around.stop.is_set():
+            try:
+                self._source = Source(
+                    flow.agent, self._connector.stream, timeout=_SEND_S, codecs=self._around.load_codecs(),
+                    drift_ppm=settings.drift_ppm, tls=settings.tls,
+                )  # fmt: skip
+            except (AgentError, TlsError) as error:
+                self._wait_for_agent(error)
+        return self._source
+
+    def _wait_for_agent(self, error: Exception) -> None:
+        """A new connection knows nothing of what the one before still had to send."""
+        self._drop_agent()
+        self._around.say("connector_without_agent", str(error))
+        self._around.wait(self._agent_backoff.failed(now_ns()) - now_ns())
+
+    def _drop_agent(self) -> None:
+        if self._source is not None:
+            self._source.close()
+            self._source = None
 
     def _connected(self, reader: Reader) -> None:
         self._backoff.succeeded()
@@ -102,27 +123,39 @@ class Intake:
         self._around.say("connector_lost", f"not connected ({error}); trying again")
         self._around.wait(again_ns)
 
-    def _take(self, source: Source, mapped: Mapping, message: Message) -> None:
+    def _take(self, mapped: Mapping, message: Message) -> None:
         self._counts.add("received")
         try:
             value, stamped = mapped.stamped(message.payload)
             before_ns = now_ns()
             seen_ns = time.time_ns() if message.seen_ns is None else message.seen_ns
             age_ns = self._stamps.age_ns(stamped, message.stamp_ns, seen_ns)
-            outcome = source.send_at(value, (before_ns - age_ns, now_ns() - age_ns))  # the wall clock was read between
+            self._hand_over(message, value, (before_ns - age_ns, now_ns() - age_ns))  # the wall clock was read between
         except CodecError as error:
             self._counts.add("refused_unreadable")
             self._around.say("message_unreadable", f"a message of {message.topic} is refused: {error}")
         except StampError as error:
             self._counts.add("refused_stamp")
             self._around.say("message_without_stamp", f"a message of {message.topic} is refused: {error}")
-        except (UnreachableError, NoAnswerError) as error:
-            self._counts.add("refused_no_agent")
-            self._around.say("message_without_agent", f"a message of {message.topic} is lost: {error}")
-        else:
-            self._settle(message, outcome)
         self._counts.set("stamps_ahead", self._stamps.ahead)
         self._counts.set("stamps_back", self._stamps.back)
+
+    def _hand_over(self, message: Message, value: Any, origin: tuple[int, int]) -> None:
+        """Until the agent has answered. One that is connected and does not answer may have it: only where the other
+        system may give it twice is it asked again."""
+        while (source := self._to_agent()) is not None and not self._around.stop.is_set():
+            try:
+                outcome = source.send_at(value, origin)
+            except AgentError as error:
+                if isinstance(error, NoAnswerError) and not self._connector.qos:
+                    self._counts.add("refused_no_agent")
+                    self._around.say("message_without_agent", f"a message of {message.topic} is lost: {error}")
+                    return
+                self._wait_for_agent(error)
+            else:
+                self._agent_backoff.succeeded()
+                self._settle(message, outcome)
+                return
 
     def _settle(self, message: Message, outcome: Admitted | Refused) -> None:
         if isinstance(outcome, Admitted):

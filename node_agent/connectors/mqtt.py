@@ -8,8 +8,11 @@ as a gap. Retained messages are not read: they are old, and say nothing of when 
 
 import ssl
 import threading
+import time
+import zlib
 from collections import deque
 from collections.abc import Iterator
+from dataclasses import replace
 from typing import Any
 
 from paho.mqtt.client import Client, MQTTMessage
@@ -85,13 +88,12 @@ class _Session:
 
     def wait(self, until: Any, what: str) -> None:
         """Let the client work until that is so. Raises ConnectionLostError where the broker does not answer."""
-        looks = int(_CONNECT_S / _LOOK_S)
+        until_s = time.monotonic() + _CONNECT_S
         while not until():
             code = self.client.loop(_LOOK_S)
-            looks -= 1
             if self.lost or code != MQTTErrorCode.MQTT_ERR_SUCCESS:
                 raise ConnectionLostError(self.lost or "the broker closed the connection")
-            if not looks:
+            if time.monotonic() > until_s and not until():
                 raise ConnectionLostError(f"no {what} from the broker within {_CONNECT_S:g} s")
 
     def _identify(self, given: Credentials) -> None:
@@ -135,14 +137,17 @@ class MqttReader:
         self._closed = False
         self._came: deque[MQTTMessage] = deque()
         self._subscribed: list[ReasonCode] = []
-        self._session = _Session(connector, credentials, keeps=connector.qos > 0)
+        topic, keeps = broker(connector.url).topic, connector.qos > 0
+        if keeps:  # a session has the subscriptions of before as well
+            connector = replace(connector, client=f"{connector.client}-{zlib.crc32(topic.encode()):08x}")
+        self._session = _Session(connector, credentials, keeps)
         client = self._session.client
         client.on_message = lambda client, _, message: self._came.append(message)
         client.on_subscribe = lambda client, _, mid, reasons, properties: self._subscribed.extend(reasons)
         try:
             self._session.open()
             options = SubscribeOptions(qos=connector.qos, retainHandling=SubscribeOptions.RETAIN_DO_NOT_SEND)
-            client.subscribe(broker(connector.url).topic, options=options)
+            client.subscribe(topic, options=options)
             self._session.wait(lambda: self._subscribed, "answer to a subscription")
             if self._subscribed[0].is_failure:
                 raise ConnectionLostError(f"the broker refuses the subscription: {self._subscribed[0]}")

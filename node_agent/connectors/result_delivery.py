@@ -20,6 +20,7 @@ from node_agent.operators.codecs import CodecError
 _LOOK_NS = 500_000_000  # for the word that it is to end
 _FIRST_NS, _MOST_NS = 100_000_000, 5_000_000_000
 _MOST_WAITING = 4096  # results
+_END_NS, _COME_NS = 1_000_000_000, 50_000_000  # at the end: for what is there, and for it to be read
 
 
 class Delivery:
@@ -49,6 +50,10 @@ class Delivery:
             self._around.say("connector_not_usable", str(error), ERROR)
         finally:
             self._drop_writer()
+            if self._waiting:
+                self._counts.add("lost", len(self._waiting))
+                self._around.say("connector_ended", f"it ends before {len(self._waiting)} results, which are lost")
+                self._waiting.clear()
 
     def stop(self) -> None:
         """`run` returns soon."""
@@ -57,40 +62,49 @@ class Delivery:
     def _sink(self) -> Sink:
         flow, settings = self._around.flow, self._around.settings
         return Sink(
-            flow.agent, self._connector.stream, codecs=self._around.codecs, drift_ppm=settings.drift_ppm,
+            flow.agent, self._connector.stream, codecs=self._around.load_codecs(), drift_ppm=settings.drift_ppm,
             tls=settings.tls,
         )  # fmt: skip
 
     def _carry(self, sink: Sink, mapped: Mapping) -> None:
         while not self._around.stop.is_set():
-            self._take(sink)
+            self._take(sink, _LOOK_NS if self._writer else min(_LOOK_NS, max(self._backoff.next_ns - now_ns(), 0)))
             self._drop_late()
             if self._writer is None and now_ns() >= self._backoff.next_ns:
                 self._connect()
-            while self._waiting and self._writer is not None:
+            while self._waiting and self._writer is not None and not self._around.stop.is_set():
                 self._put(self._writer, mapped)
+        self._end(sink, mapped)
 
-    def _take(self, sink: Sink) -> None:
-        """What has come, or the next one after a while."""
-        look_ns = _LOOK_NS
-        if self._writer is None:
-            look_ns = min(look_ns, max(self._backoff.next_ns - now_ns(), 0))
+    def _end(self, sink: Sink, mapped: Mapping) -> None:
+        """What has come by now is put, as far as that takes no longer than a moment."""
+        until_ns = now_ns() + _END_NS
+        while now_ns() < until_ns and self._take(sink, _COME_NS):
+            pass
+        while self._waiting and self._writer is not None and now_ns() < until_ns:
+            self._put(self._writer, mapped)
+
+    def _take(self, sink: Sink, look_ns: int) -> bool:
+        """The next one. False: none has come for that long."""
         try:
             self._waiting.append(sink.get(look_ns / 1e9))
             self._counts.add("received")
         except NoResultError:
-            return
+            return False
         except CodecError as error:
             self._unreadable(error)
+        return True
 
     def _drop_late(self) -> None:
         """Those that wait and are of no use any more."""
-        useful_ns, at_ns = self._around.flow.useful_ns, now_ns()
-        while self._waiting and (
-            len(self._waiting) > _MOST_WAITING or at_ns - self._waiting[0].origin[1] > useful_ns
-        ) and self._writer is None:  # fmt: skip
+        while self._writer is None and self._waiting and (
+            len(self._waiting) > _MOST_WAITING or self._late(self._waiting[0])
+        ):  # fmt: skip
             self._waiting.popleft()
             self._counts.add("lost")
+
+    def _late(self, result: Result) -> bool:
+        return now_ns() - result.origin[1] > self._around.flow.useful_ns
 
     def _connect(self) -> None:
         try:
@@ -104,20 +118,23 @@ class Delivery:
         again = " again" if self._connected_before else ""
         self._connected_before = True
         self._around.say("connector_connected", f"connected{again}", INFO)
-        self._drop_late()
 
     def _connect_at_once(self) -> None:
         """One that was there for a while may have restarted while there was nothing to put."""
-        if now_ns() - self._connected_ns > _MOST_NS:
+        if now_ns() - self._connected_ns > _MOST_NS and not self._around.stop.is_set():
             self._connect()
 
     def _put(self, writer: Writer, mapped: Mapping) -> None:
         result = self._waiting[0]
+        if result.at_ns < self._connected_ns and self._late(result):  # it waited here, or in the agent
+            self._counts.add("lost")
+            self._waiting.popleft()
+            return
         try:
             payload = mapped.encode(result.value)
             wall_ns = time.time_ns()
             age_ns = max(now_ns() - result.origin[0], 0)  # rather older than it is
-            writer.put(Message(payload, self._connector.topic, wall_ns - age_ns))
+            writer.put(Message(payload, self._connector.topic, max(wall_ns - age_ns, 0)))
             self._counts.add("delivered")
         except CodecError as error:
             self._unreadable(error)

@@ -9,6 +9,7 @@ from typing import Any
 
 SECOND = 1_000_000_000
 TRANSPORT = "transport"  # in place of a path: the stamp is the transport's
+MOST_NS = 2**63 - 1  # in the year 2262; what agents count with has no more
 FUTURE_NS = SECOND  # so far ahead is a clock that is off a little; beyond it, a wrong one
 _SECONDS = ("sec", "secs", "seconds")
 _NANOSECONDS = ("nanosec", "nsec", "nsecs", "nanos", "nanoseconds")
@@ -40,6 +41,8 @@ class Stamps:
             raise StampError("it came without a stamp of its transport")
         else:
             stamp_ns = transport_ns
+        if not 0 <= stamp_ns <= MOST_NS or wall_ns - stamp_ns > MOST_NS:
+            raise StampError("its stamp is not between 1970 and 2262, or as long ago")
         age_ns = wall_ns - stamp_ns
         if age_ns < -FUTURE_NS:
             raise StampError(f"its stamp is {-age_ns / SECOND:.1f} s in the future: set the clocks of both machines")

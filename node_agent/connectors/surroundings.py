@@ -1,10 +1,16 @@
 """What the threads of all connectors share: the agent's settings and codecs, its log, and the word that ends one."""
 
 import threading
+from collections.abc import Callable
 from dataclasses import dataclass, field, replace
 
 from node_agent.connectors import credentials
-from node_agent.connectors.connector_ports import Connector, Credentials
+from node_agent.connectors.connector_ports import (
+    ConnectionLostError,
+    Connector,
+    Credentials,
+    NotConnectableError,
+)
 from node_agent.connectors.counts import Counts
 from node_agent.connectors.flow import Flow
 from node_agent.host.log import INFO, WARNING, Log
@@ -18,19 +24,23 @@ _SECOND = 1_000_000_000
 
 @dataclass(frozen=True, slots=True)
 class Surroundings:
-    """Of one flow. stop: it is to end."""
+    """Of one flow. load_codecs: may take long, or raise what an operator's file raises. stop: it is to end."""
 
     flow: Flow
     counts: Counts
     settings: Settings
-    codecs: Codecs
+    load_codecs: Callable[[], Codecs]
     log: Log
     stop: threading.Event = field(default_factory=threading.Event)
 
     def credentials(self) -> Credentials:
-        """For the other system. Raises NotConnectableError."""
+        """For the other system. Raises ConnectionLostError: their owner may be writing them, or will mend them."""
         root = self.settings.state.root
-        return replace(credentials.of(root, _address(self.flow.connector)), recordings=root / RECORDINGS)
+        try:
+            found = credentials.of(root, _address(self.flow.connector))
+        except NotConnectableError as error:
+            raise ConnectionLostError(str(error)) from None
+        return replace(found, recordings=root / RECORDINGS)
 
     def say(self, event: str, text: str, level: str = WARNING) -> None:
         """A line that names the connector, now and then where there are many of a kind."""

@@ -1,6 +1,7 @@
 """Which plans here have connectors: the supervisor runs a process for them beside the runtimes."""
 
 from collections.abc import Callable
+from contextlib import suppress
 
 from google.protobuf.message import DecodeError
 
@@ -18,31 +19,32 @@ class ConnectorPlans:
 
     def __init__(self, store: PlanStore, connect: Connect) -> None:
         self._store, self._connect = store, connect
-        self._has: dict[str, bool] = {}  # by hash
-        self._wanted = self._told = ipc.Connect(())
+        self._running: list[Deployment] = []
+        self._has: dict[str, bool] = {}  # by hash; those that cannot be read now are not in it
+        self._said: ipc.Connect | None = None  # a new control does not know what the supervisor has
 
     def look(self, durable: Durable) -> None:
         """What runs here may have changed."""
-        running = [each for each in durable.deployments if each.state in {State.COMMITTED, State.DRAINING}]
-        self._has = {each.hash: self._has_any(each) for each in running}
-        self._wanted = ipc.Connect(
-            tuple((each.hash, each.state is State.COMMITTED) for each in running if self._has[each.hash])
-        )
+        self._running = [each for each in durable.deployments if each.state in {State.COMMITTED, State.DRAINING}]
+        self._has = {each.hash: self._has[each.hash] for each in self._running if each.hash in self._has}
         self.tell()
 
     def tell(self) -> None:
-        """Once it has changed, or again where it was not taken."""
-        if self._wanted != self._told and self._connect(self._wanted):
-            self._told = self._wanted
-
-    def _has_any(self, plan: Deployment) -> bool:
-        known = self._has.get(plan.hash)
-        return any(self._reads(plan.hash, core) for core in plan.places) if known is None else known
+        """Once it has changed, or again where it was not taken, or a plan could not be read."""
+        for each in self._running:
+            if each.hash not in self._has:
+                with suppress(OSError):  # the runtime says so
+                    self._has[each.hash] = any(self._reads(each.hash, core) for core in each.places)
+        wanted = ipc.Connect(
+            tuple((each.hash, each.state is State.COMMITTED) for each in self._running if self._has.get(each.hash))
+        )
+        if wanted != self._said and self._connect(wanted):
+            self._said = wanted
 
     def _reads(self, hash_: str, core: int) -> bool:
+        data = self._store.disk.read(local_path(self._store.directory, hash_, core))
         try:
-            data = self._store.disk.read(local_path(self._store.directory, hash_, core))
             local = plan_pb2.LocalPlan.FromString(data)
-        except (OSError, DecodeError):  # the runtime says so
+        except DecodeError:  # the runtime says so
             return False
         return any(each.HasField("connector") for each in (*local.sources, *local.outputs))

@@ -11,6 +11,7 @@ from typing import NamedTuple
 from node_agent.connectors.connector_ports import Message
 
 _SECOND = 1_000_000_000
+_LONGEST_NS = 3600 * _SECOND  # of one wait; a file may claim centuries
 
 
 class Recorded(NamedTuple):
@@ -39,16 +40,26 @@ class Player:
         while (found := self._next()) is not None:
             first_ns = first_ns or found.logged_ns
             due_ns = max(due_ns, began_ns + found.logged_ns - first_ns)
-            if self._ended.wait(max(0, due_ns - time.monotonic_ns()) / _SECOND):
+            if self._ended_before(due_ns):
                 return
             seen_ns = found.logged_ns + max(0, time.monotonic_ns() - due_ns)
             yield Message(found.payload, self._topic, found.stamp_ns, seen_ns)
 
     def close(self) -> None:
-        """From any thread; twice is allowed."""
+        """From any thread; twice is allowed. While a message is read, whose search may take long, the files are left to
+        the thread that reads, which closes as well."""
         self._ended.set()
-        with self._reading:
-            self._close_files()
+        if self._reading.acquire(blocking=False):
+            try:
+                self._close_files()
+            finally:
+                self._reading.release()
+
+    def _ended_before(self, due_ns: int) -> bool:
+        while not self._ended.wait(min(max(0, due_ns - time.monotonic_ns()), _LONGEST_NS) / _SECOND):
+            if time.monotonic_ns() >= due_ns:
+                return False
+        return True
 
     def _next(self) -> Recorded | None:
         with self._reading:

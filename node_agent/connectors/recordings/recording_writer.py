@@ -40,8 +40,8 @@ class RecordingWriter:
         self._closing = threading.Lock()
         self._synced_s = time.monotonic()
         try:
+            _check_room(next(each for each in path.parents if each.exists()))
             path.parent.mkdir(parents=True, exist_ok=True)
-            _check_room(path.parent)
             self._file = path.open("xb")
             self._mcap: Any = McapWriter(self._file, use_chunking=False)
             self._mcap.start(profile=format_.profile, library="shimekiri")
@@ -62,12 +62,13 @@ class RecordingWriter:
             at_ns = max(time.time_ns(), self.last_ns)
             published_ns = at_ns if message.stamp_ns is None else message.stamp_ns
             try:
+                _check_room(self.path.parent)  # who is refused puts it once more: it is in no file then
                 self._mcap.add_message(self._channel, at_ns, message.payload, published_ns, self.count)
                 self._file.flush()
+                self.first_ns, self.last_ns, self.count = self.first_ns or at_ns, at_ns, self.count + 1
                 self._sync()
             except OSError as error:
                 raise _lost(error) from error
-            self.first_ns, self.last_ns, self.count = self.first_ns or at_ns, at_ns, self.count + 1
 
     def close(self) -> None:
         """The file gets its end. From any thread; twice is allowed."""
@@ -87,7 +88,6 @@ class RecordingWriter:
         if time.monotonic() - self._synced_s >= SYNCED_S:
             os.fdatasync(self._file.fileno())
             self._synced_s = time.monotonic()
-            _check_room(self.path.parent)
 
     def _drop(self) -> None:
         """What is left in the buffer of a full disk goes with it."""

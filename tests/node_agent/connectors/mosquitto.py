@@ -3,6 +3,7 @@
 import json
 import os
 import shutil
+import signal
 import socket
 import subprocess
 import time
@@ -61,9 +62,22 @@ class Mosquitto:
     def stop(self) -> None:
         """In order, as at a restart of its machine."""
         if self._process is not None:
+            self.go_on()
             self._process.terminate()
             self._process.wait(WAIT_S)
             self._process = None
+
+    def pause(self) -> None:
+        """It is connected to, and answers nobody until `go_on`."""
+        self._signal(signal.SIGSTOP)
+
+    def go_on(self) -> None:
+        """Answers again."""
+        self._signal(signal.SIGCONT)
+
+    def _signal(self, number: signal.Signals) -> None:
+        assert self._process is not None
+        self._process.send_signal(number)
 
     def _listens(self) -> bool:
         with suppress(OSError), socket.create_connection(("127.0.0.1", self.port), 1):

@@ -11,7 +11,9 @@ import subprocess
 import threading
 import time
 import urllib.request
+from dataclasses import replace
 from ipaddress import IPv4Address
+from itertools import islice
 from pathlib import Path
 from typing import Any
 
@@ -21,6 +23,7 @@ from cryptography import x509
 
 pytest.importorskip("paho.mqtt", reason="paho-mqtt is not installed (pip install '.[connectors]')")
 
+from node_agent.client.client import Source
 from node_agent.connectors import mqtt
 from node_agent.connectors.connector_ports import (
     ConnectionLostError,
@@ -29,6 +32,14 @@ from node_agent.connectors.connector_ports import (
     Message,
     NotConnectableError,
 )
+from node_agent.connectors.counts import IN, Counts
+from node_agent.connectors.flow import Flow
+from node_agent.connectors.message_intake import Intake
+from node_agent.connectors.surroundings import Surroundings
+from node_agent.host.files.state_dir import StateDir
+from node_agent.host.log import Log
+from node_agent.host.settings import Settings
+from node_agent.operators.codecs import Codecs
 from tests.node_agent.connectors.mosquitto import MISSING, PATH, Device, Mosquitto, until
 from tests.node_agent.live import Agent, chain_plan, store
 from tests.tls_identities import NODES, Authority
@@ -145,6 +156,59 @@ def test_connectors_that_are_killed_start_again_and_the_broker_has_kept_what_cam
         assert "connectors crashed: killed by SIGKILL; they are started again" in agent.log.read_text()
 
 
+def test_a_broker_that_is_there_again_gets_no_result_that_is_too_old(tmp_path: Path) -> None:
+    """The results come while the connector waits for its greeting."""
+    with Mosquitto(tmp_path) as broker, Device(broker, "robot/out") as device:
+        without_source = plan(broker, deadline_ms=500)
+        without_source.sources[0].ClearField("connector")
+        store(tmp_path / "state", without_source)
+        broker.pause()
+        with Agent(tmp_path / "state", "--no-rt", "--metrics", "127.0.0.1:0") as agent:
+            until(lambda: "out up" in counts(agent), "connectors run")
+            with Source(agent.data, "in") as source:
+                for number in range(5):
+                    source.send({"n": number})
+                time.sleep(1)
+                broker.go_on()
+                until(lambda: counts(agent)["out up"], agent.log.read_text())
+                source.send({"n": 5})
+                until(lambda: device.got, agent.log.read_text())
+                until(lambda: counts(agent)["out delivered"], agent.log.read_text())
+            assert {"out received": 6, "out delivered": 1, "out lost": 5}.items() <= counts(agent).items()
+        assert [value["n"] for value, _ in device.got] == [5]
+
+
+def test_a_source_whose_topic_has_changed_gets_nothing_of_the_old_one(tmp_path: Path) -> None:
+    with Mosquitto(tmp_path) as broker, Device(broker) as device:
+        for topic in ("old", "new"):
+            there = replace(connector(f"{broker.url}/{topic}"), qos=1)
+            reader = mqtt.reader(there, Credentials())
+            device.publish("old", topic)
+            device.publish("new", topic)
+            came = reader.messages()
+            assert next(came).topic == topic
+            came.close()
+
+
+def test_a_source_that_is_stopped_while_it_connects_ends(tmp_path: Path) -> None:
+    with Mosquitto(tmp_path) as broker:
+        store(tmp_path / "state", chain_plan())
+        with Agent(tmp_path / "state", "--no-rt") as agent:
+            settings = Settings("a", ("127.0.0.1", 0), ("127.0.0.1", 0), StateDir(tmp_path / "state"))
+            flow = Flow("from", connector(f"{broker.url}/robot/in"), agent.data)
+            intake = Intake(Surroundings(flow, Counts(IN), settings, Codecs, Log("a", "connectors", False)))
+            broker.pause()
+            thread = threading.Thread(target=intake.run)
+            thread.start()
+            until(lambda: broker.port in ports_of(os.getpid()), "it connects")
+            intake.stop()
+            broker.go_on()
+            thread.join(20)
+            ended = not thread.is_alive()
+            intake.stop()
+        assert ended
+
+
 def connectors_of(agent: Agent, broker: Mosquitto) -> int:
     """Their process: the child that is connected to the broker."""
     (found,) = (pid for pid in agent.children() if broker.port in ports_of(pid))
@@ -216,6 +280,29 @@ def test_a_broker_that_ends_a_connection_for_another_client_of_that_name_is_unde
             next(iter(reader.messages()))
         broker.join()
     assert "shimekiri-a-in" in str(raised.value)
+
+
+def test_messages_that_come_before_the_answer_to_a_subscription_are_waited_out() -> None:
+    """As of a session that the broker has kept."""
+    with socket.create_server(("127.0.0.1", 0)) as listening:
+
+        def serve() -> None:
+            end, _ = listening.accept()
+            with end:
+                end.recv(4096)
+                end.sendall(bytes.fromhex("2003010000"))  # CONNACK
+                number = end.recv(4096)[2:4]  # of SUBSCRIBE
+                for _ in range(60):
+                    end.sendall(b"\x30\x0c\0\x08robot/in\x007")  # PUBLISH
+                end.sendall(b"\x90\x04" + number + b"\0\0")  # SUBACK
+                end.recv(4096)
+
+        broker = threading.Thread(target=serve)
+        broker.start()
+        reader = mqtt.reader(connector(f"mqtt://127.0.0.1:{listening.getsockname()[1]}/robot/in"), Credentials())
+        came = list(islice(reader.messages(), 60))
+        broker.join()
+    assert {each.payload for each in came} == {b"7"}
 
 
 def test_counts_are_json_for_the_channel() -> None:

@@ -9,6 +9,7 @@ import subprocess
 import sys
 import threading
 import time
+from collections.abc import Iterator
 from dataclasses import replace
 from itertools import islice
 from pathlib import Path
@@ -33,6 +34,7 @@ from node_agent.connectors.connector_ports import (
 from node_agent.connectors.kinds import kind
 from node_agent.connectors.mapping import mapping
 from node_agent.connectors.recordings import recording_writer
+from node_agent.connectors.recordings.player import Player, Recorded
 from node_agent.connectors.stamps import Stamps
 from node_agent.operators.codecs import Codecs
 from protos.vehicle_pb2 import DESCRIPTOR, Hazard
@@ -114,6 +116,46 @@ def test_a_replay_ends_when_it_is_closed(here: Credentials) -> None:
     assert len(list(reader.messages())) == 1
     reader.close()
     assert list(reader.messages()) == []
+
+
+def test_a_replay_that_looks_for_its_next_message_is_closed_without_waiting() -> None:
+    found = threading.Event()
+    closed: list[threading.Thread] = []
+
+    def recorded() -> Iterator[Recorded]:
+        found.wait(60)
+        yield Recorded(b"1", 1, 1)
+
+    player = Player("/point", recorded(), lambda: closed.append(threading.current_thread()))
+
+    def read() -> None:
+        list(player.messages())
+        player.close()
+
+    reading = threading.Thread(target=read)
+    reading.start()
+    time.sleep(0.1)
+    ending = threading.Thread(target=player.close)
+    ending.start()
+    ending.join(20)
+    ended = not ending.is_alive()
+    found.set()
+    reading.join(20)
+    assert ended
+    assert closed[-1] is reading
+
+
+def test_a_message_that_is_due_in_centuries_is_waited_for(here: Credentials) -> None:
+    with (within(here) / "x.mcap").open("wb") as stream:
+        file = McapWriter(stream)
+        file.start()
+        channel = file.register_channel("/point", "json", 0)
+        for at_ns in (1, 2**64 - 1):
+            file.add_message(channel, at_ns, b"1", at_ns)
+        file.finish()
+    reader = kind("mcap").reader(connector("mcap", "x.mcap", encoding="", schema=""), here)
+    threading.Timer(0.2, reader.close).start()
+    assert len(list(reader.messages())) == 1
 
 
 @pytest.mark.parametrize(
@@ -281,12 +323,15 @@ def test_a_disk_without_room_is_a_connection_that_is_lost(here: Credentials, mon
     plain = connector("mcap", "o.mcap", encoding="", schema="")
     writer = kind("mcap").writer(plain, here)
     monkeypatch.setattr(recording_writer, "FREE_BYTES", 1 << 60)
-    monkeypatch.setattr(recording_writer, "SYNCED_S", 0.0)
     with pytest.raises(ConnectionLostError):
         writer.put(Message(b"1", ""))
     writer.close()
+    assert recovered(within(here) / "o.mcap") == [], "it is put again, elsewhere"
     with pytest.raises(ConnectionLostError):
         kind("mcap").writer(plain, here)
+    with pytest.raises(ConnectionLostError):
+        kind("rosbag").writer(connector("rosbag", "bags/out"), here)
+    assert {each.name for each in within(here).iterdir()} == {"o.mcap"}
     with pytest.raises(ConnectionLostError):
         writer.put(Message(b"1", ""))
 

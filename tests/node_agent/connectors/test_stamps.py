@@ -77,3 +77,17 @@ def test_without_a_path_it_is_the_transports_or_the_arrival() -> None:
     assert Stamps("transport").age_ns({}, AT - 1, AT) == 1
     with pytest.raises(StampError):
         Stamps("transport").age_ns({}, None, AT)
+
+
+@pytest.mark.parametrize(
+    "stamp",
+    ["0001-01-01T00:00:00+00:00", "9999-12-31T23:59:59-23:59", {"sec": -(10**12)}, {"sec": 10**400}, 10**19],
+)
+def test_a_stamp_that_no_clock_counts_to_is_refused(stamp: object) -> None:
+    with pytest.raises(StampError):
+        Stamps("at").age_ns({"at": stamp}, None, AT)
+
+
+def test_an_age_that_no_clock_counts_is_refused() -> None:
+    with pytest.raises(StampError):
+        Stamps("transport").age_ns({}, 0, 2**64 - 1)
