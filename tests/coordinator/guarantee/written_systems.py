@@ -96,7 +96,7 @@ def analysed(
 
 
 def asking(analysis: Analysis, output: str, age_ms: int) -> Analysis:
-    """The same, with an age that is asked of an output."""
+    """The same, with an age alone that is asked of an output."""
     system = analysis.system
-    outputs = {**system.outputs, output: replace(system.outputs[output], age=Freshness(age_ms * MS))}
+    outputs = {**system.outputs, output: replace(system.outputs[output], age=Freshness(age_ms * MS), reaction=None)}
     return replace(analysis, system=replace(system, outputs=outputs))
