@@ -10,7 +10,7 @@ from coordinator.calculus.demand import DemandTestResult
 from coordinator.calculus.response import ahead
 from coordinator.guarantee.analysis import Analysis, analyse
 from coordinator.guarantee.facts import Facts
-from coordinator.guarantee.freshness import judgement
+from coordinator.guarantee.freshness import side_limits
 from coordinator.guarantee.freshness.judgement import Fresh
 from coordinator.guarantee.losses import losses
 from coordinator.guarantee.propagate import Late, Part, Trail, age
@@ -174,7 +174,7 @@ def _whole(time: Time) -> int:
 
 def claims(analysis: Analysis) -> dict[str, Claim]:
     """Every output of an analysis."""
-    fresh = judgement.checks(analysis)
+    fresh = side_limits.checks(analysis)
     return {
         name: replace(
             _asked(analysis, name, _claim(analysis, name), fresh.get(name, ())), missing=losses(analysis, name)

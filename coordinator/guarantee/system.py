@@ -44,7 +44,8 @@ class Side:
 @dataclass(frozen=True)
 class Stage:
     """One operator of a unit on its node: its worst and its least CPU time per tuple, its selectivity; `sides`: what it
-    reads beside its tuple; `drops`: why not every tuple has a result, or nothing."""
+    reads beside its tuple; `drops`: why not every tuple that it runs on has a result, or nothing; `sheds`: why it may
+    not run on each as declared, side inputs apart, or nothing."""
 
     operator: str
     cost_ns: int
@@ -52,6 +53,7 @@ class Stage:
     selectivity: Selectivity
     sides: tuple[Side, ...] = ()
     drops: str = ""
+    sheds: str = ""
 
 
 @dataclass(frozen=True)
@@ -350,10 +352,12 @@ def _stage(plan: Facts, node: str, name: str) -> Stage:
     cost_ns = ceil(operator.cost_ns / Fraction(str(facts.speed)))
     least_ns = facts.emulate_cost_ns
     cost_ns = max(cost_ns, ceil(_variant_ns(plan, node, name) / Fraction(str(facts.speed))))
+    sheds = _sheds(name, operator)
     if any(each.add == name for each in plan.graph.windows.values()):
-        return Stage(name, max(cost_ns, least_ns), least_ns, ONE)  # what leaves it are windows
+        return Stage(name, max(cost_ns, least_ns), least_ns, ONE, sheds=sheds)  # what leaves it are windows
+    drops = "" if passes_all(operator) else f"{name} does not declare a result of every tuple"
     sigma = declared(operator.declared.at_most, Fraction(str(operator.declared.mean)))
-    return Stage(name, max(cost_ns, least_ns), least_ns, sigma, _sides(operator), _drops(name, operator))
+    return Stage(name, max(cost_ns, least_ns), least_ns, sigma, _sides(operator), drops, sheds)
 
 
 def _sides(operator: plan_document.Operator) -> tuple[Side, ...]:
@@ -364,10 +368,7 @@ def _sides(operator: plan_document.Operator) -> tuple[Side, ...]:
     return tuple(found)
 
 
-def _drops(name: str, operator: plan_document.Operator) -> str:
-    """Side inputs apart."""
-    if not passes_all(operator):
-        return f"{name} does not declare a result of every tuple"
+def _sheds(name: str, operator: plan_document.Operator) -> str:
     if operator.on_late is not None:
         return f"{name} does not run late tuples as the others"
     return f"{name} has a queue, and what is beyond its limit is shed" if operator.queue is not None else ""

@@ -38,13 +38,19 @@ class DataAge:
         return {} if flow is None else self._of_flow(flow)
 
     def _of_flow(self, flow: Flow) -> dict[str, Path]:
+        return {name: path for name, path in self._stamped(flow).items() if name in self.walked.system.sources}
+
+    def _stamped(self, flow: Flow) -> dict[str, Path]:
+        """Since the instants that deadlines count from: of tuples by their sources, and of results of windows."""
         system, streams = self.walked.system, self.walked.analysis.streams
         found = {}
         for name, late in flow.late.items():
-            if name in system.sources:
-                admitted = age(system, streams, name)
-                why = "" if admitted else f"{name} admits tuples of any age: give it a 'max_age:'"
-                found[name] = Path((*(admitted.parts if admitted else ()), *late.parts), why)
+            admitted, why = age(system, streams, name), ""
+            if admitted is None and name in system.windows:
+                why = streams.window_closings[name].why
+            elif admitted is None:
+                why = f"{name} admits tuples of any age: give it a 'max_age:'"
+            found[name] = Path((*(admitted.parts if admitted else ()), *late.parts), why)
         return found
 
     def admitted(self, source: Source) -> Paths:
@@ -95,7 +101,7 @@ class DataAge:
         found = list(inputs)
         for port, flow in enumerate(flows):
             others = [
-                path for other, each in enumerate(flows) if other != port for path in self._of_flow(each).values()
+                path for other, each in enumerate(flows) if other != port for path in self._stamped(each).values()
             ]
             if not others:
                 continue

@@ -56,13 +56,15 @@ class Rules(Protocol[Value]):
 @dataclass(frozen=True)
 class DataWalk:
     """`order`: the operators behind the outputs that ask; `sources`: likewise; `back`: side inputs (operator, port)
-    that what comes of their operator leads to; `stages`: of each operator its unit, and its place in that."""
+    that what comes of their operator leads to; `stages`: of each operator its unit, and its place in that; `origins`:
+    of each stream where its lineages begin, at sources, fusions and windows."""
 
     analysis: Analysis
     order: tuple[str, ...]
     sources: tuple[str, ...]
     back: frozenset[tuple[str, str]]
     stages: Mapping[str, tuple[Unit, int]]
+    origins: Mapping[str, frozenset[str]]
 
     @property
     def system(self) -> System:
@@ -111,13 +113,29 @@ class DataWalk:
     def apart_ns(self, place: Place) -> int:
         """How much older than it is a tuple of a stream may look, where clocks are apart."""
         analysis, flow = self.analysis, self.flow(place)
-        names = [] if flow is None else [name for name in flow.late if name in self.system.sources]
+        names = () if flow is None else flow.late
         apart = (clocks(self.system, analysis.delays, analysis.charges, place[0], name)[0] for name in names)
         return max(apart, default=0)
 
     def is_back(self, unit: Unit, stage: int, side: Side) -> bool:
         """Whether what comes of the operator leads to its side input."""
         return (unit.stages[stage].operator, side.port) in self.back
+
+    def complete(self, unit: Unit) -> list[bool]:
+        """Of a join by lineage: of each input whether all lineages of it come by the other inputs too."""
+        common = self.origins[unit.stages[0].operator]
+        return [self.origins[stream] == common for stream in unit.inputs]
+
+    def leading(self, stream: str) -> Sequence[str]:
+        """Sources and operators that lead to a stream through trigger inputs, itself among them; of windows those that
+        collect."""
+        found, waiting = dict.fromkeys([stream]), [stream]
+        while waiting:
+            name = waiting.pop()
+            before = _inputs(*self.stages[name]) if name in self.stages else ()
+            waiting += [one for one in before if one not in found]
+            found |= dict.fromkeys(before)
+        return tuple(found)
 
 
 def walk(analysis: Analysis, streams: Sequence[str]) -> DataWalk:
@@ -139,7 +157,23 @@ def walk(analysis: Analysis, streams: Sequence[str]) -> DataWalk:
                 before.add(side.stream)
         sorter.add(name, *sorted(before & stages.keys()))
     sources = tuple(sorted(wanted & system.sources.keys()))
-    return DataWalk(analysis, tuple(sorter.static_order()), sources, frozenset(back), stages)
+    order = tuple(sorter.static_order())
+    return DataWalk(analysis, order, sources, frozenset(back), stages, _origins(system, stages, sources, order))
+
+
+def _origins(
+    system: System, stages: Mapping[str, tuple[Unit, int]], sources: Sequence[str], order: Sequence[str]
+) -> dict[str, frozenset[str]]:
+    found = {name: frozenset([name]) for name in sources}
+    for name in order:
+        unit, place = stages[name]
+        before = [found[one] for one in _inputs(unit, place)]
+        if name in system.windows or (place == 0 and unit.sync is not None):
+            found[name] = frozenset([name])
+        else:
+            joins = place == 0 and unit.join
+            found[name] = frozenset.intersection(*before) if joins else frozenset[str]().union(*before)
+    return found
 
 
 def behind(stages: Mapping[str, tuple[Unit, int]], streams: Sequence[str]) -> set[str]:

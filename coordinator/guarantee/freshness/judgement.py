@@ -13,16 +13,32 @@ from coordinator.guarantee.freshness.data_age import DataAge
 from coordinator.guarantee.freshness.data_paths import Path, Paths, longer
 from coordinator.guarantee.freshness.reaction import Reaction
 from coordinator.spec.quality import Freshness
-from coordinator.units import show_ns
+from coordinator.units import exact, show_ns
+
+
+@dataclass(frozen=True)
+class SideLimit:
+    """A `max_age` of a side input."""
+
+    operator: str
+    port: str
+    max_age_ns: int
+
+    @property
+    def sentence(self) -> str:
+        """As a query has it."""
+        return f"a 'max_age: {exact(self.max_age_ns)}' for side input {self.port} of {self.operator}"
 
 
 @dataclass(frozen=True)
 class Fresh:
-    """One of the two. `name`: age or reaction; `paths`: of every source that it counts."""
+    """One of the two. `name`: age or reaction; `paths`: of every source that it counts; `limits`: with all of which it
+    would hold, none: not known."""
 
     name: Literal["age", "reaction"]
     limit_ns: int
     paths: Paths
+    limits: tuple[SideLimit, ...] = ()
 
     @property
     def worst(self) -> tuple[str, Path]:
@@ -48,19 +64,13 @@ class Fresh:
         """`age (300 ms): 412 ms at most, of camera`, with what would mend it."""
         source, path = self.worst
         if path.ns is None:
-            return f"{self.name} ({show_ns(self.limit_ns)}): no bound; {path.why}{self._mend(path)}"
+            return f"{self.name} ({show_ns(self.limit_ns)}): no bound; {path.why}{self._mend}"
         bound = f"{show_ns(path.ns)} at most, of {source}"
-        return f"{self.name} ({show_ns(self.limit_ns)}): {bound}{'' if self.holds else self._mend(path)}"
+        return f"{self.name} ({show_ns(self.limit_ns)}): {bound}{self._mend}"
 
-    def _mend(self, path: Path) -> str:
-        """A limit on the side input that the data came by, where what is left of the time allows any."""
-        reading = path.reading
-        if self.name != "age" or reading is None or reading.after_ns is None:
-            return ""
-        most_ns = self.limit_ns - reading.after_ns
-        if most_ns <= (reading.value_ns or 0):
-            return ""
-        return f"; a 'max_age: {show_ns(most_ns)}' for side input {reading.port} of {reading.operator} would bound it"
+    @property
+    def _mend(self) -> str:
+        return f"; {' and '.join(each.sentence for each in self.limits)} would bound it" if self.limits else ""
 
 
 def checks(analysis: Analysis) -> Mapping[str, tuple[Fresh, ...]]:
@@ -95,4 +105,4 @@ def _fresh(name: Literal["age", "reaction"], asked: Freshness, paths: Paths) -> 
     return Fresh(name, asked.limit_ns, counted or {"": Path(why="no tuple ever gets there")})
 
 
-__all__ = ["Fresh", "checks"]
+__all__ = ["Fresh", "SideLimit", "checks"]

@@ -99,13 +99,21 @@ class Reaction:
         )
 
     def _joined(self, unit: Unit, inputs: Sequence[Reflection]) -> Reflection:
-        """A lineage is complete when the last of its tuples has come, where none of them is dropped on its way."""
+        """A lineage is complete when the last of its tuples has come, where none of them is dropped on its way. A
+        tuple that another input lacks shows nothing, nor what was read for it."""
+        name = unit.stages[0].operator
         lost = next((path.why for each in inputs for path in each.own.values() if path.why), "")
+        waits, complete = self._arrivals.join_waits(unit), self.walked.complete(unit)
         carried = []
-        for each, wait_ns in zip(inputs, self._arrivals.join_waits(unit), strict=True):
+        for stream, each, wait_ns, all_come in zip(unit.inputs, inputs, waits, complete, strict=True):
             paths = data_paths.after(each.carried, [partner(unit, wait_ns)])
-            carried.append(data_paths.stopped(paths, lost) if lost else paths)
-        own = data_paths.longest([each.own for each in inputs])
+            why = lost or ("" if all_come else f"not every tuple of {stream} has one of each other input at {name}")
+            carried.append(data_paths.stopped(paths, why) if why else paths)
+        leaving = behind(self.walked.stages, sorted(self.walked.origins[name]))
+        own = {
+            one: path if one in leaving else path.stopped(f"tuples of {one} come to {name} without those that it joins")
+            for one, path in data_paths.longest([each.own for each in inputs]).items()
+        }
         always = frozenset[str]().union(*(each.always for each in inputs))
         return Reflection(own, data_paths.longest(carried), always, all(each.ordered for each in inputs))
 
@@ -206,7 +214,7 @@ class Reaction:
     def _collected(self, unit: Unit, add: str, released: Reflection) -> Reflection:
         """Until the window that holds it ends and is complete; another may be empty."""
         windows, closing = self.walked.system.windows[add], self.walked.analysis.streams.window_closings[add]
-        gap, inside = self._arrivals.window_gap(add), released.slowest
+        gap, inside = self._arrivals.window_gap(add, self.gaps), released.slowest
         if gap.ns is None or closing.age is None:
             return Reflection(data_paths.stopped(inside, gap.why), ordered=False)
         apart_ns = max((self.walked.apart_ns((stream, unit.node)) for stream in unit.inputs), default=0)

@@ -9,7 +9,7 @@ from coordinator.guarantee.analysis import Analysis
 from coordinator.guarantee.freshness.judgement import Fresh, checks
 from coordinator.guarantee.system import Side, Source
 from protos.plan_document import Sync
-from tests.coordinator.guarantee.written_systems import MS, analysed, asking, source, timer, unit
+from tests.coordinator.guarantee.written_systems import MS, analysed, source, timer, unit
 
 Bounds = Mapping[str, float | None]
 
@@ -199,16 +199,6 @@ def test_what_leads_back_has_data_of_any_age_behind_it() -> None:
     age, reaction = _found(analysed([source("camera", "a", 50, 5)], units, {"act": "a"}), "act")
     assert (_ms(age), _ms(reaction)) == ({"camera": None}, {"camera": 5 + 3})
     assert "act reads by last what comes of its own results" in age.sentence
-
-
-def test_a_limit_on_the_side_input_is_proposed_where_it_would_do() -> None:
-    """79 is too much for 60; 58 and the 2 of work are not. 18 and less would leave out every value."""
-    assert _found(asking(_sampled(), "act", 79), "act")[0].holds
-    too_old = _found(asking(_sampled(), "act", 60), "act")[0]
-    assert not too_old.holds
-    assert too_old.sentence.endswith("of camera; a 'max_age: 58 ms' for side input seen of act would bound it")
-    assert _ms(_found(_sampled(58), "act")[0])["camera"] == 60
-    assert "max_age" not in _found(asking(_sampled(), "act", 18), "act")[0].sentence
 
 
 def test_a_source_of_any_age() -> None:

@@ -9,8 +9,9 @@ from coordinator.calculus.curves import Bursts, Jcp
 from coordinator.calculus.selectivity import ONE
 from coordinator.guarantee.analysis import Analysis, analyse
 from coordinator.guarantee.system import Link, Node, Output, Side, Source, Stage, System, Unit
+from coordinator.guarantee.window_sources import Windows
 from coordinator.spec.quality import Freshness
-from coordinator.spec.runtime_charges import NOTHING
+from coordinator.spec.runtime_charges import NOTHING, RuntimeOverhead
 from protos.plan_document import Sync
 
 MS = 1_000_000
@@ -41,14 +42,22 @@ def unit(
     whole: Sequence[bool] = (),
     join: bool = False,
     drops: str = "",
+    sheds: str = "",
 ) -> Unit:
     """Of one operator, which takes that long."""
-    stage = Stage(name, cost_ms * MS, 0, ONE, tuple(sides), drops)
+    stage = Stage(name, cost_ms * MS, 0, ONE, tuple(sides), drops, sheds)
     droppers = tuple(dict[str, int]() for _ in whole)
     return Unit(
         number, node, (stage,), 1000 * MS, tuple(inputs), join, {name: 0}, "",
         sync=sync, whole=tuple(whole), droppers=droppers,
     )  # fmt: skip
+
+
+def window(name: str, node: str, length_ms: int, wait_ms: int, sources: Sequence[str]) -> Windows:
+    """Of time, one after the other; `name.add` collects."""
+    length_ns = length_ms * MS
+    add = f"{name}.add"
+    return Windows(name, add, node, "time", length_ns, length_ns, False, 0, wait_ms * MS, tuple(sources), True)
 
 
 def analysed(
@@ -57,6 +66,8 @@ def analysed(
     outputs: Mapping[str, str],
     hops: Mapping[str, Sequence[tuple[str, str]]] | None = None,
     latency_ms: int = 1,
+    windows: Sequence[Windows] = (),
+    charges: RuntimeOverhead = NOTHING,
 ) -> Analysis:
     """outputs: the node where each stream is delivered, with an age and a reaction that anything holds. units: in the
     order of what triggers what. Two nodes have one link, which takes latency_ms at most."""
@@ -79,12 +90,13 @@ def analysed(
         hops=travelled,
         links={(one, other): Link(latency_ms * MS, 0) for one in nodes for other in nodes if one != other},
         marked=frozenset(),
+        windows={one.add: one for one in windows},
     )
-    return analyse(system, NOTHING)
+    return analyse(system, charges)
 
 
 def asking(analysis: Analysis, output: str, age_ms: int) -> Analysis:
-    """The same, with an age that is asked of an output."""
+    """The same, with an age alone that is asked of an output."""
     system = analysis.system
-    outputs = {**system.outputs, output: replace(system.outputs[output], age=Freshness(age_ms * MS))}
+    outputs = {**system.outputs, output: replace(system.outputs[output], age=Freshness(age_ms * MS), reaction=None)}
     return replace(analysis, system=replace(system, outputs=outputs))
