@@ -144,6 +144,12 @@ def number_of(moved_id: int) -> int:
     return moved_id >> ID_BITS
 
 
+def epochs_before(epoch: int, others: Iterable[int]) -> list[int]:
+    """Of an incarnation's plan epochs, modulo 128, itself and those before it, the nearest first."""
+    back = sorted(((epoch - each) & PLAN_EPOCH_MASK, each) for each in set(others))
+    return [each for distance, each in back if distance <= PLAN_EPOCH_MASK // 2]
+
+
 def _id(number: int, own_id: int) -> int:
     return own_id | number << ID_BITS
 
@@ -203,4 +209,4 @@ def _queries(plans: Sequence[PlanView]) -> dict[str, tuple[str, ...]]:
     return {name: tuple(outputs) for name, outputs in found.items()}
 
 
-__all__ = ["ID_BITS", "MOST_PLANS", "join", "moved", "number_of", "own"]
+__all__ = ["ID_BITS", "MOST_PLANS", "epochs_before", "join", "moved", "number_of", "own"]
