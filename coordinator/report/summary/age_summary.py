@@ -103,6 +103,10 @@ class _Output:
                 windows = f"the windows of {place.name} at {here}"
                 yield f"no record tells which tuples from {there} are in {windows}, by their clocks"
 
+    def _above(self, least_ns: Iterable[int], bound_ns: int | None) -> int | None:
+        """None: there is no bound, or another one in a plan before."""
+        return None if bound_ns is None or not self.asked.alike else sum(each > bound_ns for each in least_ns)
+
     # -- ages
 
     def _age(self, results: Sequence[Behind], limit_ns: int, untold: bool) -> DataAge:
@@ -119,7 +123,7 @@ class _Output:
         return DataAge(
             limit_ns=limit_ns,
             bound_ns=bound_ns,
-            above_bound=None if bound_ns is None else sum(age.least_ns > bound_ns for age, _ in ages),
+            above_bound=self._above([age.least_ns for age, _ in ages], bound_ns),
             results=len(ages),
             without_data=len(results) - len(ages),
             above=above,
@@ -195,7 +199,7 @@ class _Output:
         return Reaction(
             limit_ns=limit_ns,
             bound_ns=bound_ns,
-            above_bound=None if bound_ns is None else sum(each.least_ns > bound_ns for each in took[early:]),
+            above_bound=self._above([each.least_ns for each in took[early:]], bound_ns),
             tuples=len(origins),
             answered=len(took),
             unanswered=unanswered,

@@ -1,13 +1,18 @@
 """What an operator read while plans changed: a value of its own plan, or perhaps of the one before."""
 
+from dataclasses import replace
 from pathlib import Path
 
+import pytest
+
+from coordinator.report.facts.merged_plans import join
 from coordinator.report.facts.reader import read_run
 from coordinator.report.verdict import verdict
 from protos import records as rec
 from tests.coordinator.report.aged_worlds import asking
 from tests.coordinator.report.synthetic import MS, Cluster, Lineage, Node, plan_document
 
+BOUND_NS = 20 * MS
 BEFORE, AFTER = 3, 4  # plan epochs, of one plan
 
 
@@ -56,3 +61,20 @@ def test_a_read_is_of_its_own_plan_or_perhaps_of_the_one_before(tmp_path: Path) 
     assert found.age is not None and not found.unread
     ages = {each.seq: (each.age_least_ns // MS, (each.age_ns or 0) // MS) for each in found.age.worst}
     assert ages == {1: (1, 21), 2: (41, 41), 3: (31, 31)}
+
+
+@pytest.mark.parametrize(("before", "above"), [(BOUND_NS, 2), (2 * BOUND_NS, None), (None, None)])
+def test_results_are_above_the_bound_where_all_plans_say_the_same(
+    before: int | None, above: int | None, tmp_path: Path
+) -> None:
+    run = read_run(over_plans().save(tmp_path / "run"))
+    (asked,) = run.plan.freshness.values()
+    last, earlier = (
+        replace(run.plan, freshness={1: replace(asked, age_bound_ns=bound, reaction_bounds_ns={"t": bound})})
+        for bound in (BOUND_NS, before)
+    )
+    joined = join([last, replace(earlier, hash="ab" * 32, numbers={})])
+    found = verdict(replace(run, plan=joined)).freshness["moves"]
+    assert found.age is not None
+    assert (found.age.bound_ns, found.age.above_bound) == (BOUND_NS, above)
+    assert (found.reactions["t"].above_bound is None) == (above is None)
