@@ -15,6 +15,7 @@ from typing import TypeVar
 from coordinator.report.facts.plan_view import (
     OUTPUT,
     PEER,
+    Freshness,
     OutputView,
     PlanUnreadableError,
     PlanView,
@@ -67,11 +68,7 @@ def join(plans: Sequence[PlanView]) -> PlanView:
         bounds={(same.get(_id(n, o), _id(n, o)), n): ns for n, plan in numbered for (o, _), ns in plan.bounds.items()},
         peers={(n, own): node for n, found in enumerate(known) for own, node in found.items() if own != node},
         side_ages={(_id(n, o), _id(n, s)): ns for n, plan in numbered for (o, s), ns in plan.side_ages.items()},
-        freshness={
-            same.get(_id(n, o), _id(n, o)): asked  # of the last plan that has the output
-            for n, plan in reversed(numbered)
-            for o, asked in plan.freshness.items()
-        },
+        freshness=_freshness(plans, same),
     )
 
 
@@ -144,6 +141,12 @@ def number_of(moved_id: int) -> int:
     return moved_id >> ID_BITS
 
 
+def epochs_before(epoch: int, others: Iterable[int]) -> list[int]:
+    """Of an incarnation's plan epochs, modulo 128, itself and those before it, the nearest first."""
+    back = sorted(((epoch - each) & PLAN_EPOCH_MASK, each) for each in set(others))
+    return [each for distance, each in back if distance <= PLAN_EPOCH_MASK // 2]
+
+
 def _id(number: int, own_id: int) -> int:
     return own_id | number << ID_BITS
 
@@ -194,6 +197,20 @@ def _outputs(plans: Sequence[PlanView]) -> tuple[dict[int, OutputView], dict[int
     return found, same
 
 
+def _freshness(plans: Sequence[PlanView], same: Mapping[int, int]) -> dict[int, Freshness]:
+    """Of the last plan where the output asks."""
+    found: dict[int, list[Freshness | None]] = {}
+    for number, plan in enumerate(plans):
+        for output in plan.outputs:
+            id_ = _id(number, output)
+            found.setdefault(same.get(id_, id_), []).append(plan.freshness.get(output))
+    return {
+        output: replace(asked, alike=all(each == asked for each in said))
+        for output, said in found.items()
+        if (asked := next((each for each in said if each is not None), None)) is not None
+    }
+
+
 def _queries(plans: Sequence[PlanView]) -> dict[str, tuple[str, ...]]:
     """By query, of all plans: the names of its outputs."""
     found: dict[str, dict[str, None]] = {}
@@ -203,4 +220,4 @@ def _queries(plans: Sequence[PlanView]) -> dict[str, tuple[str, ...]]:
     return {name: tuple(outputs) for name, outputs in found.items()}
 
 
-__all__ = ["ID_BITS", "MOST_PLANS", "join", "moved", "number_of", "own"]
+__all__ = ["ID_BITS", "MOST_PLANS", "epochs_before", "join", "moved", "number_of", "own"]

@@ -79,7 +79,8 @@ class OutputView:
 @dataclass(frozen=True)
 class Freshness:
     """What an output asks of the data behind its results, and what its plan says of it; None: not asked, not bounded.
-    without: names of sources that do not count. reaction_bounds_ns: by source."""
+    without: names of sources that do not count. reaction_bounds_ns: by source. alike: all plans that have the output say
+    the same of it."""
 
     age_ns: int | None
     age_without: tuple[str, ...]
@@ -87,6 +88,7 @@ class Freshness:
     reaction_ns: int | None
     reaction_without: tuple[str, ...]
     reaction_bounds_ns: Mapping[str, int | None]
+    alike: bool = True
 
 
 @dataclass(frozen=True)

@@ -1,7 +1,8 @@
 """Data behind the results of outputs that ask for their age or their reaction, in plain Python.
 
 A result's tuple is followed back to what the units on its way read and merged, from place to place (`data_ways.py`);
-spark_behind.py says the same in columns. An instance reads its side inputs as it starts: the last value that came.
+spark_behind.py says the same in columns. An instance reads its side inputs as it starts: the last value that came under
+its own plan. Before the first of these it may be the last one of the plan before, where the operator goes on.
 """
 
 from __future__ import annotations
@@ -16,6 +17,7 @@ from coordinator.report.counts import INSTANT_LIMIT, Behind, Counts, Extent, Ori
 from coordinator.report.facts.clock_intervals import Interval, RunClocks
 from coordinator.report.facts.completeness import Trace
 from coordinator.report.facts.data_ways import COUNT, DataWays, Slot, data_ways, positions
+from coordinator.report.facts.merged_plans import epochs_before
 from coordinator.report.facts.plan_view import PlanView
 from coordinator.report.facts.windows_view import WindowView
 from coordinator.report.ledger.balance_sheet import Row
@@ -56,8 +58,10 @@ class _Window(NamedTuple):
 
 
 class _Started(NamedTuple):
-    incarnation: int
+    """epoch: of its plan, modulo 128."""
+
     start_ns: int
+    epoch: int
 
 
 @dataclass(slots=True)
@@ -109,16 +113,16 @@ class _Found:
         self._positions = positions(plan, self.ways, ahead)
         self.admitted: dict[Lineage, _Admission] = {}
         self._plan, self._traces = plan, traces
-        self._started: dict[tuple[int, Lineage, int], dict[int, int]] = defaultdict(dict)
-        self._values: dict[tuple[int, int], list[_Value]] = defaultdict(list)
+        self._started: dict[tuple[int, Lineage, int], dict[int, _Started]] = defaultdict(dict)
+        self._values: dict[tuple[int, int], dict[int, list[_Value]]] = defaultdict(lambda: defaultdict(list))
         self._merged: dict[tuple[int, Lineage], set[tuple[Lineage, int]]] = defaultdict(set)
         self._closed: dict[Lineage, tuple[int, rec.Window]] = {}
         self._extents: dict[Datum, Extents] = {}
         for incarnation, r in rows:
             self._add(incarnation, r)
-        for values in self._values.values():
-            values.sort(key=lambda each: each.at_ns)  # stable: of one instant in the order of the trace
-        self._instants = {key: [each.at_ns for each in values] for key, values in self._values.items()}
+        for by_epoch in self._values.values():
+            for values in by_epoch.values():
+                values.sort(key=lambda each: each.at_ns)  # stable: of one instant in the order of the trace
         self._collected = self._in_windows()
 
     def _add(self, incarnation: int, r: rec.Record) -> None:
@@ -126,11 +130,12 @@ class _Found:
         if type(r) is rec.Admitted:
             self._admit(incarnation, lineage, r)
         elif type(r) is rec.Ran or (type(r) is rec.Lost and r.in_unit and r.start_ns):
-            self._start(incarnation, r.unit, lineage, r.ordinal, r.start_ns)
+            self._start(incarnation, r.unit, lineage, r.ordinal, _Started(instant(r.start_ns), r.plan_epoch_low))
         elif type(r) is rec.Absorbed and not r.unreadable:
             place = self.ways.absorbs.get((r.operator, r.stream))
             if place is not None:
-                self._values[incarnation, place].append(_Value(instant(r.at_ns), lineage, r.ordinal))
+                values = self._values[incarnation, place][r.plan_epoch_low]
+                values.append(_Value(instant(r.at_ns), lineage, r.ordinal))
         elif type(r) is rec.Merged and r.unit in self.ways.fusions and not r.partner_absent:
             parent = (r.parent_source, r.parent_epoch, r.parent_seq)
             self._merged[r.unit, parent].add((lineage, r.ordinal))
@@ -146,10 +151,10 @@ class _Found:
     def _node(self, incarnation: int) -> int:
         return self._traces[incarnation].incarnation.node
 
-    def _start(self, incarnation: int, unit: int, lineage: Lineage, ordinal: int, start_ns: int) -> None:
+    def _start(self, incarnation: int, unit: int, lineage: Lineage, ordinal: int, new: _Started) -> None:
         if unit in self.ways.slots or unit in self.ways.fusions or unit in self.ways.collects.values():
             started = self._started[unit, lineage, ordinal]
-            started[incarnation] = min(started.get(incarnation, INSTANT_LIMIT), instant(start_ns))
+            started[incarnation] = min(started.get(incarnation, new), new)
 
     # -- windows
 
@@ -171,8 +176,8 @@ class _Found:
                 for window in each[bisect_right(each, (lo - view.length_ns,)) :]:
                     if window.start > hi:
                         break
-                    came_ns = started.get(window.incarnation, INSTANT_LIMIT)
-                    if lo < window.end and came_ns <= window.at_ns:
+                    came = started.get(window.incarnation)
+                    if lo < window.end and came is not None and came.start_ns <= window.at_ns:
                         found[window.lineage].append((lineage, window.start <= lo and hi < window.end))
         return found
 
@@ -242,30 +247,31 @@ class _Found:
         for unit in view.units:
             slots = [slot for slot in self.ways.slots.get(unit, ()) if slot.place in view.below]
             for each in _line(datum.ordinal) if slots else ():
-                for incarnation, start_ns in self._started.get((unit, datum.lineage, each), {}).items():
+                for incarnation, started in self._started.get((unit, datum.lineage, each), {}).items():
                     for slot in slots:
-                        yield self._read(_Started(incarnation, start_ns), slot)
+                        yield self._read(incarnation, started, slot)
 
-    def _read(self, started: _Started, slot: Slot) -> tuple[_Value | None, Slot, bool]:
-        key = (started.incarnation, slot.place)
-        at = bisect_right(self._instants.get(key, ()), started.start_ns)
-        if not at:
-            return None, slot, True
-        value = self._values[key][at - 1]
-        fresh = self._fresh(started, value, slot.max_age_ns)
-        return (None if fresh is False else value), slot, fresh is True
+    def _read(self, incarnation: int, started: _Started, slot: Slot) -> tuple[_Value | None, Slot, bool]:
+        came = self._values.get((incarnation, slot.place), {})
+        for epoch in epochs_before(started.epoch, came):
+            at = bisect_right(came[epoch], started.start_ns, key=lambda each: each.at_ns)
+            if at:
+                value = came[epoch][at - 1]
+                fresh = self._fresh(incarnation, started.start_ns, value, slot.max_age_ns)
+                return (None if fresh is False else value), slot, fresh is True and epoch == started.epoch
+        return None, slot, True
 
-    def _fresh(self, started: _Started, value: _Value, max_age_ns: int) -> bool | None:
+    def _fresh(self, incarnation: int, start_ns: int, value: _Value, max_age_ns: int) -> bool | None:
         """Whether a value was young enough to be one; None: unknown, as no record has its origin on that clock."""
         if not max_age_ns:
             return True
-        if started.start_ns - value.at_ns > max_age_ns:
+        if start_ns - value.at_ns > max_age_ns:
             return False
         admitted = self.admitted.get(value.lineage)
-        ahead = None if admitted is None else self._ahead.get((self._node(started.incarnation), admitted.node))
+        ahead = None if admitted is None else self._ahead.get((self._node(incarnation), admitted.node))
         if admitted is None or ahead is None:
             return None
-        age_ns = started.start_ns - admitted.lo_ns
+        age_ns = start_ns - admitted.lo_ns
         if age_ns - ahead.hi > max_age_ns:
             return False
         return True if age_ns - ahead.lo <= max_age_ns else None

@@ -15,7 +15,9 @@ from pyspark.sql import functions as F  # noqa: N812
 
 from coordinator.report.counts import INSTANT_LIMIT, Behind, Counts, Extent, Number, Origin
 from coordinator.report.facts.clock_intervals import RunClocks, run_clocks
+from coordinator.report.facts.completeness import Trace
 from coordinator.report.facts.data_ways import COUNT, DataWays, Place, data_ways, positions
+from coordinator.report.facts.merged_plans import epochs_before
 from coordinator.report.facts.plan_view import PlanView
 from coordinator.report.facts.reader import Run
 from coordinator.report.spark.shared_files import SharedFiles
@@ -45,6 +47,7 @@ class _WayTables:
     canonical: DataFrame  # run source named
     asked: DataFrame  # run named: sources that may be behind some output
     ahead: DataFrame  # run at_node o_node ahead_lo ahead_hi
+    epochs: DataFrame  # run inc under of back: plan epochs, and those before them, the nearest first
 
 
 @dataclass(frozen=True)
@@ -55,11 +58,19 @@ class _Asking:
     plan: PlanView
     data_ways: DataWays
     clocks: RunClocks
+    traces: Sequence[Trace]
 
     @classmethod
-    def of(cls, number: int, run: Run) -> "_Asking":
+    def of(cls, number: int, run: Run, traces: Sequence[Trace]) -> "_Asking":
         """Of a run, by its number."""
-        return cls(number, run.plan, data_ways(run.plan), run_clocks(run))
+        return cls(number, run.plan, data_ways(run.plan), run_clocks(run), traces)
+
+    def epochs(self) -> Iterator[tuple[int, int, int, int]]:
+        """As `_WayTables.epochs`."""
+        for trace in self.traces:
+            for under in sorted(trace.scan.epochs):
+                for back, of in enumerate(epochs_before(under, trace.scan.epochs)):
+                    yield trace.incarnation.number, under, of, back
 
     @property
     def places(self) -> Iterator[tuple[int, Place]]:
@@ -79,7 +90,7 @@ def look_behind(
 ) -> None:  # fmt: skip
     """Into `counts`. mine: `spark_records.own`, with places. answers: `spark_results.expect`."""
     persist = files.checkpoint
-    made = [_Asking.of(number, run) for number, run in enumerate(runs) if run.plan.freshness]
+    made = [_Asking.of(n, run, counts[n].traces) for n, run in enumerate(runs) if run.plan.freshness]
     ways, depth = _tables(spark, made), max(each.data_ways.depth for each in made)
     for asking in made:
         counts[asking.number].clocks = asking.clocks
@@ -154,6 +165,7 @@ def _tables(spark: SparkSession, made: Sequence[_Asking]) -> _WayTables:
         ahead=table(
             "at_node o_node ahead_lo ahead_hi", lambda a: ((*p, *found) for p, found in a.clocks.ahead.items())
         ),
+        epochs=table("inc under of back", _Asking.epochs),
     )
 
 
@@ -174,7 +186,8 @@ def _admitted(mine: DataFrame) -> DataFrame:
 
 
 def _started(mine: DataFrame, ways: _WayTables) -> DataFrame:
-    """run inc at_node unit TUPLE start: when instances of units began that read, fuse or collect."""
+    """run inc at_node unit TUPLE start under: when instances of units began that read, fuse or collect, and under which
+    plan epoch."""
     units = ways.slots.select("run", "unit").union(ways.fusions.select("run", "unit"))
     wanted = units.union(ways.windows.select("run", "unit")).distinct()
     ran = is_(rec.RAN) | (is_(rec.LOST) & of_unit() & (value(Lost.start_ns) != 0))
@@ -183,10 +196,12 @@ def _started(mine: DataFrame, ways: _WayTables) -> DataFrame:
         .select(
             "run", "inc", col("at_node").cast("long").alias("at_node"), col("ref").cast("long").alias("unit"), *LINEAGE,
             value(Ran.ordinal).alias("ordinal"), instant(value(Ran.start_ns)).alias("start"),
+            col("under").cast("long").alias("under"),
         )
         .join(F.broadcast(wanted), ["run", "unit"])
         .groupBy("run", "inc", "at_node", "unit", *TUPLE)
-        .agg(F.min("start").alias("start"))
+        .agg(F.min(F.struct("start", "under")).alias("first"))
+        .select("run", "inc", "at_node", "unit", *TUPLE, "first.*")
     )  # fmt: skip
 
 
@@ -198,26 +213,34 @@ def _reads(mine: DataFrame, started: DataFrame, admitted: DataFrame, ways: _WayT
         mine.where(is_(rec.ABSORBED) & ~flagged())
         .select(
             "run", "inc", col("ref").cast("long").alias("operator"), value(Absorbed.stream).alias("stream"), "place",
-            *LINEAGE,
+            col("under").cast("long").alias("of"), *LINEAGE,
             value(Absorbed.ordinal).alias("ordinal"), instant(value(Absorbed.at_ns)).alias("at"),
         )
         .join(ways.absorbs, ["run", "operator", "stream"])
     )  # fmt: skip
     fields = [col(name).cast("long").alias(name) for name in (*TUPLE, "at")]
     values = came.select(
-        "run", "inc", "child", "at", lit(0).alias("asks"), col("place").cast("long").alias("order"),
+        "run", "inc", "child", "of", "at", lit(0).alias("asks"), col("place").cast("long").alias("order"),
         F.struct(*fields).cast(tuple_type).alias("value"), nothing.cast("bigint").alias("unit"),
         nothing.cast("bigint").alias("at_node"), *(nothing.cast("bigint").alias(name) for name in TUPLE),
-        nothing.cast("bigint").alias("max_age"),
+        nothing.cast("bigint").alias("max_age"), nothing.cast("bigint").alias("back"),
     )  # fmt: skip
-    asking = started.join(ways.slots, ["run", "unit"]).select(
-        "run", "inc", "child", col("start").alias("at"), lit(1).alias("asks"), lit(0).alias("order"),
+    asking = started.join(ways.slots, ["run", "unit"]).join(ways.epochs, ["run", "inc", "under"]).select(
+        "run", "inc", "child", "of", col("start").alias("at"), lit(1).alias("asks"), lit(0).alias("order"),
         nothing.cast(tuple_type).alias("value"), "unit", "at_node",
-        *(col(name).cast("long").alias(name) for name in TUPLE), "max_age",
+        *(col(name).cast("long").alias(name) for name in TUPLE), "max_age", "back",
     )  # fmt: skip
-    before = Window.partitionBy("run", "inc", "child").orderBy("at", "asks", "order")
+    before = Window.partitionBy("run", "inc", "child", "of").orderBy("at", "asks", "order")
     last = F.last("value", ignorenulls=True).over(before.rowsBetween(Window.unboundedPreceding, Window.currentRow))
-    read = values.unionByName(asking).withColumn("value", last).where(col("asks") == 1).drop("asks", "order")
+    nearest = F.min(F.when(col("value").isNotNull(), F.struct("back", "value")))
+    read = (
+        values.unionByName(asking)
+        .withColumn("value", last)
+        .where(col("asks") == 1)
+        .groupBy("run", "inc", "at_node", "unit", *TUPLE, "child", "at", "max_age")
+        .agg(nearest.alias("nearest"))
+        .select("*", "nearest.*")
+    )
     origin = admitted.select(
         "run", *(col(name).alias(f"v_{name}") for name in LINEAGE), col("o_lo").alias("v_lo"), "o_node"
     )
@@ -235,7 +258,7 @@ def _reads(mine: DataFrame, started: DataFrame, admitted: DataFrame, ways: _WayT
     return known.withColumn("fresh", fresh).select(
         "run", "unit", *TUPLE, "child",
         F.when(F.coalesce("fresh", F.lit(True)), col("value")).alias("value"),
-        F.coalesce("fresh", F.lit(False)).alias("sure"),
+        F.coalesce(col("fresh") & (col("back") == 0), F.lit(False)).alias("sure"),
     )  # fmt: skip
 
 

@@ -129,7 +129,7 @@ def surplus() -> Column:
 def own(traces: DataFrame, plans: Plans, placed: bool = False) -> DataFrame:
     """The records of each run's plans that are judged (the ledgers' and FACT_KINDS), with the ids of the joined view
     (`merged_plans.py`): their plan epoch is named by a PLAN record with the hash of one of them. placed: with their
-    place in the trace."""
+    place in the trace, and `under`, their plan epoch modulo 128."""
     low = unjudged(Plan.plan_epoch).bitwiseAND(lit(rec.PLAN_EPOCH_MASK)).alias("plan_epoch")
     epochs = (
         traces.where(is_(rec.PLAN))
@@ -143,7 +143,8 @@ def own(traces: DataFrame, plans: Plans, placed: bool = False) -> DataFrame:
         "run", "inc", "at_node", "clock", "kind", "flagged", "ref", *LINEAGE,
         unjudged(Plan.plan_epoch).alias("plan_epoch"), *_narrow(), *(["place"] if placed else ()),
     )  # fmt: skip
-    found = judged.join(F.broadcast(epochs), ["run", "inc", "plan_epoch"]).drop("plan_epoch")
+    found = judged.join(F.broadcast(epochs), ["run", "inc", "plan_epoch"])
+    found = found.withColumnRenamed("plan_epoch", "under") if placed else found.drop("plan_epoch")
     return moved(found, plans) if plans.moved else found.drop("number")
 
 

@@ -14,22 +14,23 @@ from typing import NamedTuple
 
 from coordinator.report.counts import INSTANT_LIMIT, Behind, Counts, Number, Origin, nearest_rank
 from coordinator.report.facts.clock_intervals import ClockIntervals, RunClocks
-from coordinator.report.facts.completeness import Status
 from coordinator.report.facts.data_ways import COUNT, WINDOW, DataWays, data_ways, positions
 from coordinator.report.facts.plan_view import Freshness as Asked
 from coordinator.report.facts.plan_view import PlanView
 from coordinator.report.report_document import DataAge, Freshness, OldResult, Reaction, Share, Spread
+from coordinator.report.summary.records_behind import RecordsBehind
 
 WORST = 20  # of each output
 NO_NUMBER: Number = (-1, -1)
+ANY_NUMBER: Number = (1 << 64, 0)  # beyond all
 
 
 class _Age(NamedTuple):
-    """oldest: the source, by its id, that `most_ns` counts from."""
+    """oldest: the source, by its id, that `most_ns` counts from; None: nobody knows of any."""
 
     most_ns: int
     least_ns: int
-    oldest: int
+    oldest: int | None
 
 
 class _Took(NamedTuple):
@@ -45,7 +46,8 @@ def freshness(plan: PlanView, counts: Counts) -> dict[str, Freshness]:
         return {}
     ways, found = data_ways(plan), {}
     for output, asked in sorted(plan.freshness.items()):
-        one = _Output(plan, ways, counts, counts.clocks, output, asked)
+        records = RecordsBehind.of(plan, ways, output, counts.traces, counts.clocks)
+        one = _Output(plan, ways, counts, counts.clocks, output, asked, records)
         found[plan.outputs[output].name] = one.summary()
     return found
 
@@ -58,6 +60,7 @@ class _Output:
     clocks: RunClocks
     output: int
     asked: Asked
+    records: RecordsBehind
 
     def summary(self) -> Freshness:
         results = [each for each in self.counts.behind if each.output == self.output]
@@ -67,8 +70,8 @@ class _Output:
             reactions={}
             if self.asked.reaction_ns is None
             else self._reactions(results, self.asked.reaction_ns, bool(untold)),
-            unread=sum(each.unread for each in results),
-            untold=untold,
+            unread=sum(each.unread for each in results if self.records.are_there(each)),
+            untold=(*untold, *self.records.lacking(results)),
         )
 
     def _name(self, source: int) -> str:
@@ -100,6 +103,10 @@ class _Output:
                 windows = f"the windows of {place.name} at {here}"
                 yield f"no record tells which tuples from {there} are in {windows}, by their clocks"
 
+    def _above(self, least_ns: Iterable[int], bound_ns: int | None) -> int | None:
+        """None: there is no bound, or another one in a plan before."""
+        return None if bound_ns is None or not self.asked.alike else sum(each > bound_ns for each in least_ns)
+
     # -- ages
 
     def _age(self, results: Sequence[Behind], limit_ns: int, untold: bool) -> DataAge:
@@ -116,23 +123,26 @@ class _Output:
         return DataAge(
             limit_ns=limit_ns,
             bound_ns=bound_ns,
-            above_bound=None if bound_ns is None else sum(age.least_ns > bound_ns for age, _ in ages),
+            above_bound=self._above([age.least_ns for age, _ in ages], bound_ns),
             results=len(ages),
             without_data=len(results) - len(ages),
             above=above,
             undecidable=undecidable,
             share=_share(above, undecidable, len(ages)),
             age_ns=_spread([age.most_ns for age, _ in ages]),
-            worst=tuple(self._old(*each) for each in ages[:WORST]),
+            worst=tuple(self._old(age, age.oldest, each) for age, each in ages[:WORST] if age.oldest is not None),
         )
 
     def _age_of(self, result: Behind, counted: frozenset[int]) -> _Age | None:
-        """None: there is no datum that counts."""
+        """None: there is no datum that counts. Where records lack, its own tuple's alone is certain."""
         clocks, node = self._on()
         found: list[_Age] = []
         own = self.data_ways.canonical.get(result.source)
         if own in counted and own is not None and result.source not in self.plan.windows:
             found.append(_Age(result.most_ns, result.least_ns, own))
+        if not self.records.are_there(result):
+            least_ns = found[0].least_ns if found else -INSTANT_LIMIT
+            return _Age(INSTANT_LIMIT, least_ns, own if found else None)
         for source, extent in result.extents.items():
             if source in counted and extent.oldest_lo_ns < INSTANT_LIMIT:
                 there, hi_ns = self.plan.sources[source][0], extent.oldest_hi_ns
@@ -145,7 +155,7 @@ class _Output:
         unsure = result.most_ns >= INSTANT_LIMIT or most.most_ns >= INSTANT_LIMIT
         return _Age(INSTANT_LIMIT if unsure else most.most_ns, max(each.least_ns for each in found), most.oldest)
 
-    def _old(self, age: _Age, result: Behind) -> OldResult:
+    def _old(self, age: _Age, oldest: int, result: Behind) -> OldResult:
         own = self.plan.windows.get(result.source)
         return OldResult(
             source=self._name(result.source) if own is None else own.name,
@@ -154,7 +164,7 @@ class _Output:
             ordinal=result.ordinal,
             age_least_ns=max(0, age.least_ns),
             age_ns=age.most_ns if age.most_ns < INSTANT_LIMIT else None,
-            oldest=self._name(age.oldest),
+            oldest=self._name(oldest),
         )
 
     # -- reactions
@@ -167,9 +177,8 @@ class _Output:
         }
 
     def _reaction(self, source: int, ordered: Sequence[Behind], limit_ns: int, untold: bool) -> Reaction:
-        extents = [each.extents.get(source) for each in ordered]
-        sure = list(accumulate(((each and each.newest_sure) or NO_NUMBER for each in extents), max))
-        newest = list(accumulate((each.newest if each else NO_NUMBER for each in extents), max))
+        newest = list(accumulate((self._newest(source, each) for each in ordered), max))
+        sure = list(accumulate((self._newest_sure(source, each) for each in ordered), max))
         origins = self.counts.origins.get(source, [])
         took: list[_Took] = []
         early = unanswered = undecided = 0  # early: of the answered, those that came before the output's first result
@@ -177,7 +186,8 @@ class _Output:
             first, soonest = bisect_left(sure, origin.number), bisect_left(newest, origin.number)
             if first < len(ordered):
                 each = self._took(source, origin, ordered[first], ordered[soonest])
-                took.append(each._replace(least_ns=-INSTANT_LIMIT) if untold else each)
+                unsure = untold or not self.records.are_there(ordered[soonest])
+                took.append(each._replace(least_ns=-INSTANT_LIMIT) if unsure else each)
                 early += self._came_before(source, origin, ordered[0])
             elif soonest == len(ordered) and not untold and self._passed(source, origin, limit_ns):
                 unanswered += 1
@@ -189,7 +199,7 @@ class _Output:
         return Reaction(
             limit_ns=limit_ns,
             bound_ns=bound_ns,
-            above_bound=None if bound_ns is None else sum(each.least_ns > bound_ns for each in took[early:]),
+            above_bound=self._above([each.least_ns for each in took[early:]], bound_ns),
             tuples=len(origins),
             answered=len(took),
             unanswered=unanswered,
@@ -199,6 +209,21 @@ class _Output:
             share=_share(above + unanswered, undecidable + undecided, len(origins)),
             reaction_ns=_spread(sorted((each.most_ns for each in took), reverse=True)),
         )
+
+    def _newest(self, source: int, result: Behind) -> Number:
+        """Of a source's tuples that may be behind a result, the newest one."""
+        extent = result.extents.get(source)
+        if not self.records.are_there(result):
+            return ANY_NUMBER
+        return NO_NUMBER if extent is None else extent.newest
+
+    def _newest_sure(self, source: int, result: Behind) -> Number:
+        """Of those that are for certain. Where records lack, its own tuple is."""
+        extent = result.extents.get(source)
+        if not self.records.are_there(result):
+            own = self.data_ways.canonical.get(result.source) == source and result.source not in self.plan.windows
+            return (result.epoch, result.seq) if own else NO_NUMBER
+        return (extent and extent.newest_sure) or NO_NUMBER
 
     def _took(self, source: int, origin: Origin, first: Behind, soonest: Behind) -> _Took:
         """first: the first result that it, or a later tuple, is behind for certain; soonest: or may be."""
@@ -221,9 +246,9 @@ class _Output:
         return self.data_ways.canonical.get(result.source) == source and (result.epoch, result.seq) == origin.number
 
     def _passed(self, source: int, origin: Origin, limit_ns: int) -> bool:
-        """Whether the limit had passed as the output's node ended, and all of the run is known."""
+        """Whether the limit had passed as the output's node ended, and all that may have answered is known."""
         clocks, node = self._on()
-        if any(trace.status not in (Status.CLEAN, Status.CRASHED) for trace in self.counts.traces):
+        if self.records.until:
             return False
         there = self.plan.sources[source][0]
         end_ns = self.clocks.ends.get(node, -INSTANT_LIMIT)

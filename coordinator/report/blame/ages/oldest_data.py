@@ -22,6 +22,7 @@ from coordinator.report.blame.record_pieces import BEYOND_NS, Notes, Piece, piec
 from coordinator.report.blame.way import Stretch, Way
 from coordinator.report.facts.clock_intervals import run_clocks
 from coordinator.report.facts.data_ways import COUNT, Place, data_ways
+from coordinator.report.facts.merged_plans import epochs_before
 from coordinator.report.facts.mixing import mixed
 from coordinator.report.facts.plan_view import SIDE as SIDE_CONSUMER
 from coordinator.report.facts.plan_view import consumer_id
@@ -72,6 +73,14 @@ class _Oldest(NamedTuple):
     steps: tuple[_Step, ...]
 
 
+class _Value(NamedTuple):
+    """Of a side input. at_ns: when it came."""
+
+    at_ns: int
+    lineage: Lineage
+    ordinal: int
+
+
 @dataclass(frozen=True, slots=True)
 class _Came:
     """Values of one side input at one incarnation, in the order in which they came."""
@@ -79,13 +88,18 @@ class _Came:
     at_ns: list[int]
     data: list[tuple[Lineage, int]]
 
+    def before(self, at_ns: int) -> _Value | None:
+        """The last one by then."""
+        at = bisect_right(self.at_ns, at_ns)
+        return _Value(self.at_ns[at - 1], *self.data[at - 1]) if at else None
+
 
 class _Records:
     """What is looked up beside the records of single tuples, as the joined view names it."""
 
     def __init__(self, run: Run) -> None:
         self.ways = data_ways(run.plan)
-        self.came: dict[tuple[int, int], _Came] = defaultdict(lambda: _Came([], []))
+        self.came: dict[tuple[int, int], dict[int, _Came]] = defaultdict(dict)  # each by the plan epoch
         self.merged: dict[tuple[int, Lineage], list[tuple[Lineage, int, int, int]]] = defaultdict(list)
         self.collected: dict[int, set[Lineage]] = defaultdict(set)
         self.origins: dict[Lineage, int] = {}
@@ -101,11 +115,12 @@ class _Records:
         absorbed = piece.of(rec.ABSORBED)
         streams, ordinals = absorbed.id(rec.Absorbed.stream).tolist(), absorbed[rec.Absorbed.ordinal].tolist()
         at = absorbed.instant(rec.Absorbed.at_ns).tolist()
-        columns = (_lineages(absorbed), absorbed.ref.tolist(), streams, ordinals, at, absorbed.flagged.tolist())
-        for lineage, operator, stream, ordinal, at_ns, unreadable in zip(*columns, strict=True):
+        under, unreadable = (absorbed.raw["flags"] & rec.PLAN_EPOCH_MASK).tolist(), absorbed.flagged.tolist()
+        columns = (_lineages(absorbed), absorbed.ref.tolist(), streams, ordinals, at, under, unreadable)
+        for lineage, operator, stream, ordinal, at_ns, epoch, spoilt in zip(*columns, strict=True):
             place = self.ways.absorbs.get((operator, stream))
-            if place is not None and not unreadable:
-                came = self.came[incarnation, place]
+            if place is not None and not spoilt:
+                came = self.came[incarnation, place].setdefault(epoch, _Came([], []))
                 came.at_ns.append(at_ns)
                 came.data.append((lineage, ordinal))
         merged = piece.of(rec.MERGED)
@@ -211,20 +226,22 @@ class _Search:
     def _side_values(self, datum: Datum, unit: int) -> Iterator[_Step]:
         below = self._ways.places[datum.place].below
         slots = [each for each in self._ways.slots.get(unit, ()) if each.place in below]
-        began: dict[tuple[int, int], int] = {}
+        began: dict[tuple[int, int], tuple[int, int]] = {}  # when, and under which plan epoch
         line = {datum.ordinal, datum.ordinal >> 8, datum.ordinal >> 16, datum.ordinal >> 24, 0}
         for told in self._near[datum.lineage] if slots else ():
             r = told.record
             if isinstance(r, (rec.Ran, rec.Lost)) and r.ref == unit and r.ordinal in line and r.start_ns:
                 key = told.incarnation.number, r.ordinal
-                began[key] = min(began.get(key, BEYOND_NS), r.start_ns)
-        for (incarnation, _), start_ns in began.items():
+                new = r.start_ns, r.plan_epoch_low
+                began[key] = min(began.get(key, new), new)
+        for (incarnation, _), (start_ns, epoch) in began.items():
             for slot in slots:
-                came = self._records.came.get((incarnation, slot.place))
-                at = bisect_right(came.at_ns, start_ns) if came else 0
-                if came and at and (not slot.max_age_ns or start_ns - came.at_ns[at - 1] <= slot.max_age_ns):
-                    child = Datum(slot.place, *came.data[at - 1])
-                    yield _Step(child, SIDE, incarnation, came.at_ns[at - 1], start_ns, unit)
+                came = self._records.came.get((incarnation, slot.place), {})
+                before = (came[each].before(start_ns) for each in epochs_before(epoch, came))
+                value = next((each for each in before if each is not None), None)
+                if value and (not slot.max_age_ns or start_ns - value.at_ns <= slot.max_age_ns):
+                    child = Datum(slot.place, value.lineage, value.ordinal)
+                    yield _Step(child, SIDE, incarnation, value.at_ns, start_ns, unit)
 
     def _oldest_within(self, lineage: Lineage, place: int) -> Iterator[_Step]:
         """Of a window's tuples the one with the oldest origin."""

@@ -25,6 +25,7 @@ from tests.coordinator.report.aged_worlds import asking, world
 from tests.coordinator.report.alterations import altered, saved
 from tests.coordinator.report.facts import test_report_lacking
 from tests.coordinator.report.ledger import test_report_missing_windows
+from tests.coordinator.report.ledger.test_report_ages_over_plans import over_plans
 from tests.coordinator.report.ledger.test_report_ordinals import deepest
 from tests.coordinator.report.ledger.test_report_resent import resent
 from tests.coordinator.report.synthetic import MS, Cluster, Node, everything, play, random_document, write_trace
@@ -248,6 +249,7 @@ FAMILIES: dict[str, Callable[[Path], Sequence[Run]]] = {
     "deepest ordinals": lambda root: [deepest(root)],
     "altered": alterations,
     "ages of data": ages_of_data,
+    "ages over plans": lambda root: [read_run(over_plans().save(root / "run"))],
     "one record missing": one_record_missing,
     "permuted": permuted,
     "Parquet alone": parquet_alone,
