@@ -49,7 +49,9 @@ browser || say "the report's page is not tested in a browser: Chromium and its d
 
 # Connectors are tested with a real MQTT broker where there is one. Debian would keep one running from now on.
 broker() { PATH=$PATH:/usr/sbin command -v mosquitto >/dev/null 2>&1; }
-if ! broker && may_install && install mosquitto; then systemctl disable --now mosquitto >/dev/null 2>&1 || true; fi
+if ! broker && may_install && install mosquitto; then
+    systemctl disable --now mosquitto >/dev/null 2>&1 || service mosquitto stop >/dev/null 2>&1 || true
+fi
 broker || say "connectors are not tested over MQTT: its broker is not here (Debian: mosquitto)"
 
 java() { .venv/bin/python -m coordinator.report.spark.java; }

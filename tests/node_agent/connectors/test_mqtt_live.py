@@ -209,6 +209,40 @@ def test_a_source_that_is_stopped_while_it_connects_ends(tmp_path: Path) -> None
         assert ended
 
 
+def test_an_agent_that_stands_still_costs_no_message_of_a_broker_that_waits(tmp_path: Path) -> None:
+    """For longer than an answer may take, and nobody replaces it: the whole agent does, but for its connectors."""
+    with Mosquitto(tmp_path) as broker:
+        store(tmp_path / "state", plan(broker, qos=1))
+        with Agent(tmp_path / "state", "--no-rt", "--metrics", "127.0.0.1:0") as agent:
+            connected(agent)
+            standing = [agent.process.pid, *({*agent.children()} - {connectors_of(agent, broker)})]
+            with Device(broker, "robot/out") as device:
+                device.publish("robot/in", message(0))
+                until(lambda: device.got, agent.log.read_text())
+                for pid in standing:
+                    os.kill(pid, signal.SIGSTOP)
+                for number in (1, 2):
+                    device.publish("robot/in", message(number))
+                time.sleep(6)
+                for pid in reversed(standing):
+                    os.kill(pid, signal.SIGCONT)
+                until(lambda: {0, 1, 2} == {value["n"] for value, _ in device.got}, agent.log.read_text())
+            until(lambda: counts(agent)["in admitted"] >= 3, agent.log.read_text())
+            assert counts(agent)["in refused_no_agent"] == 0
+
+
+def test_a_file_of_credentials_that_is_being_written_is_waited_for(tmp_path: Path) -> None:
+    with Mosquitto(tmp_path) as broker:
+        directory = store(tmp_path / "state", plan(broker))
+        file = directory.root / "connectors.json"
+        file.write_text("{")
+        with Agent(tmp_path / "state", "--no-rt", "--metrics", "127.0.0.1:0") as agent:
+            until(lambda: agent.log.read_text().count("connectors.json") >= 2, agent.log.read_text())
+            file.chmod(0o600)
+            file.write_text("{}")
+            connected(agent)
+
+
 def connectors_of(agent: Agent, broker: Mosquitto) -> int:
     """Their process: the child that is connected to the broker."""
     (found,) = (pid for pid in agent.children() if broker.port in ports_of(pid))
