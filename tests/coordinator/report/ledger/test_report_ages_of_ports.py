@@ -12,15 +12,15 @@ from tests.coordinator.report.ledger.test_report_ages_over_plans import BEFORE, 
 from tests.coordinator.report.synthetic import MS, Cluster, plan_document
 
 
-def two_ports(*max_ages_ms: int) -> Cluster:
-    """`act` reads a value of `t` after 20 ms. 0: at any age."""
+def two_ports(*max_ages_ms: int, way_ms: int = 0) -> Cluster:
+    """`act` reads a value of `t` of 20 ms, so long of which it was on its way. 0: at any age."""
     ops = [{"name": "act", "at": "a", "in": ["s"], "side": ["t", "t"]}]
     document = plan_document(["a"], {"s": "a", "t": "a"}, ops, {"moves": ("act", "a", 50 * MS)})
     for side, ms in zip(document["nodes"]["a"]["operators"][0]["sides"], max_ages_ms, strict=True):
         side["max_age_ns"] = ms * MS
     cluster = Cluster(asking(document, age_ns=MS), 1)
     (node,) = cluster.all
-    absorb(node, BEFORE, 1, at_ms=10, ports=2)
+    absorb(node, BEFORE, 1, at_ms=10, ports=2, way_ms=way_ms)
     act(node, BEFORE, 1, at_ms=30)
     node.now = 80 * MS
     cluster.finish()
