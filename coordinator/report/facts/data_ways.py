@@ -14,7 +14,7 @@ from functools import cached_property
 from typing import NamedTuple
 
 from coordinator.report.facts.clock_intervals import Interval
-from coordinator.report.facts.plan_view import OUTPUT, SIDE, PlanView, consumer_parts
+from coordinator.report.facts.plan_view import OUTPUT, SIDE, PlanView, SideAges, consumer_parts
 
 WINDOW, PARTS = 16, 17  # kinds of places beside consumers'
 MOST_LENGTHS = 16  # of windows in which a tuple may lie for all that clocks tell
@@ -22,10 +22,11 @@ COUNT = "count"  # the kind of windows that are parts of a source's numbers
 
 
 class Slot(NamedTuple):
-    """A side input that a unit reads. max_age_ns: of what counts as a value; 0: any."""
+    """A side input that a unit reads. max_age_ns: of what counts as a value; strictest_ns: at all ports; 0: any."""
 
     place: int
     max_age_ns: int
+    strictest_ns: int
 
 
 @dataclass(frozen=True, slots=True)
@@ -128,7 +129,7 @@ class _Maker:
         for source, (_, stream) in plan.sources.items():
             self._made_by.setdefault(stream, set()).add(source)
         self._sides: dict[_Key, set[tuple[int, int]]] = {}  # (operator, stream)
-        self._read_by: dict[int, dict[_Key, int]] = {}  # unit -> side input -> max_age_ns
+        self._read_by: dict[int, dict[_Key, SideAges]] = {}  # unit -> side input
         self._delivered: dict[int, set[int]] = {}  # output -> streams
         for (node, stream), consumers in plan.consumers.items():
             for kind, ref, _ in map(consumer_parts, consumers):
@@ -138,7 +139,7 @@ class _Maker:
                     self._sides.setdefault(key, set()).add((ref, stream))
                     if ref in self._unit_of:
                         read = self._read_by.setdefault(self._unit_of[ref], {})
-                        read[key] = plan.side_ages.get((ref, stream), 0)
+                        read[key] = plan.side_ages.get((ref, stream), SideAges())
                 elif kind == OUTPUT:
                     self._delivered.setdefault(ref, set()).add(stream)
 
@@ -212,7 +213,7 @@ class _Maker:
             else:
                 by_kind[key.kind][key.ref] = number
         slots = {
-            unit: tuple(Slot(self._numbers[key], age) for key, age in read.items() if key in self._numbers)
+            unit: tuple(Slot(self._numbers[key], *ages) for key, ages in read.items() if key in self._numbers)
             for unit, read in self._read_by.items()
         }
         return DataWays(

@@ -67,7 +67,7 @@ def join(plans: Sequence[PlanView]) -> PlanView:
         windows={_id(n, s): view.moved(partial(_id, n)) for n, plan in numbered for s, view in plan.windows.items()},
         bounds={(same.get(_id(n, o), _id(n, o)), n): ns for n, plan in numbered for (o, _), ns in plan.bounds.items()},
         peers={(n, own): node for n, found in enumerate(known) for own, node in found.items() if own != node},
-        side_ages={(_id(n, o), _id(n, s)): ns for n, plan in numbered for (o, s), ns in plan.side_ages.items()},
+        side_ages={(_id(n, o), _id(n, s)): ages for n, p in numbered for (o, s), ages in p.side_ages.items()},
         freshness=_freshness(plans, same),
     )
 

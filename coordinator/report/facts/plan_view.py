@@ -10,6 +10,7 @@ import math
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
 from functools import cached_property
+from typing import NamedTuple
 
 from coordinator.error_codes import Code
 from coordinator.errors import Mistake
@@ -31,6 +32,14 @@ def consumer_id(kind: int, ref: int, stream: int = 0) -> int:
 def consumer_parts(consumer: int) -> tuple[int, int, int]:
     """(kind, ref, stream) of `consumer_id`."""
     return consumer >> 48, (consumer >> 24) & 0xFFFFFF, consumer & 0xFFFFFF
+
+
+class SideAges(NamedTuple):
+    """How old a value of a side input may be at the most lenient of the ports that it comes to, and at the strictest;
+    0: of any age."""
+
+    most_ns: int = 0
+    strictest_ns: int = 0
 
 
 class PlanUnreadableError(ValueError):
@@ -79,8 +88,8 @@ class OutputView:
 @dataclass(frozen=True)
 class Freshness:
     """What an output asks of the data behind its results, and what its plan says of it; None: not asked, not bounded.
-    without: names of sources that do not count. reaction_bounds_ns: by source. alike: all plans that have the output say
-    the same of it."""
+    without: names of sources that do not count. reaction_bounds_ns: by source. alike: all plans with the output say the
+    same of it."""
 
     age_ns: int | None
     age_without: tuple[str, ...]
@@ -98,7 +107,7 @@ class PlanView:
     made: the plan itself, of several the last. numbers: of the plans whose records count, by the start of their hashes.
     same: outputs of earlier plans that are known by another id. peers: nodes that an earlier plan numbers otherwise.
     queries: the outputs of each query. windows: by the source that admits them. side_ages: of side inputs, by operator
-    and stream, ns; none: of any age. freshness: of the outputs that ask for it.
+    and stream; none: of any age. freshness: of the outputs that ask for it.
     """
 
     hash: str
@@ -119,7 +128,7 @@ class PlanView:
     windows: Mapping[int, WindowView] = field(default_factory=dict)
     bounds: Mapping[tuple[int, int], int] = field(default_factory=dict)  # (output, plan's number) -> ns from the origin
     peers: Mapping[tuple[int, int], int] = field(default_factory=dict)  # (plan's number, node's in it) -> node's here
-    side_ages: Mapping[tuple[int, int], int] = field(default_factory=dict)
+    side_ages: Mapping[tuple[int, int], SideAges] = field(default_factory=dict)
     freshness: Mapping[int, Freshness] = field(default_factory=dict)
 
     @property
@@ -182,13 +191,7 @@ def _view(made: Plan) -> PlanView:
         queries={name: part.outputs for name, part in made.queries.items()},
         windows={view.source: view for name, plan in made.nodes.items() for view in windows(plan, index[name])},
         bounds=_bounds(made.guarantee, outputs.values()),
-        side_ages={
-            (operator.id, side.stream): side.max_age_ns
-            for plan in made.nodes.values()
-            for operator in plan.operators
-            for side in operator.sides
-            if side.max_age_ns
-        },
+        side_ages=_side_ages(made.nodes.values()),
         freshness=dict(_freshness(made, outputs.values())),
     )
 
@@ -210,6 +213,15 @@ def _freshness(made: Plan, outputs: Iterable[OutputView]) -> Iterable[tuple[int,
                 reaction_bounds_ns={each.source: each.bound_ns for each in paths if each.of == "reaction"},
             ),
         )
+
+
+def _side_ages(nodes: Iterable[LocalPlan]) -> dict[tuple[int, int], SideAges]:
+    found: dict[tuple[int, int], list[int]] = {}
+    for plan in nodes:
+        for operator in plan.operators:
+            for side in operator.sides:
+                found.setdefault((operator.id, side.stream), []).append(side.max_age_ns)
+    return {key: SideAges(max(ns) if all(ns) else 0, min(filter(None, ns))) for key, ns in found.items() if any(ns)}
 
 
 def _bounds(guarantee: Mapping[str, Claim], outputs: Iterable[OutputView]) -> dict[tuple[int, int], int]:

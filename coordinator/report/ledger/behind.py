@@ -47,6 +47,15 @@ class _Value(NamedTuple):
     ordinal: int
 
 
+class _Read(NamedTuple):
+    """What an instance read of a side input. value: None is none. missing: for certain at one of the ports."""
+
+    place: int
+    value: _Value | None
+    sure: bool
+    missing: bool
+
+
 class _Window(NamedTuple):
     """One that closed. at_ns: when, on its node's clock."""
 
@@ -229,20 +238,20 @@ class _Found:
             if parts in view.below and parts is not None:
                 for part, of in self._merged.get((unit, lineage), ()):
                     yield Datum(parts, part, of), True
-        for value, slot, sure in self._reads(datum):
-            if value is not None:
-                yield Datum(slot.place, value.lineage, value.ordinal), sure
+        for read in self._reads(datum):
+            if read.value is not None:
+                yield Datum(read.place, read.value.lineage, read.value.ordinal), read.sure
         window = self.ways.windows.get(lineage[0])
         if window in view.below and window is not None:
             for each, sure in self._collected.get(lineage, ()):
                 yield Datum(window, each, 0), sure
 
     def unread(self, datum: Datum) -> bool:
-        """Whether an instance on its way read nothing for certain."""
-        return any(value is None for value, _, _ in self._reads(datum))
+        """Whether an instance on its way read nothing for certain, at some port."""
+        return any(read.missing for read in self._reads(datum))
 
-    def _reads(self, datum: Datum) -> Iterator[tuple[_Value | None, Slot, bool]]:
-        """What instances on its way read: a value and whether it was one for certain, or None."""
+    def _reads(self, datum: Datum) -> Iterator[_Read]:
+        """What instances on its way read."""
         view = self.ways.places[datum.place]
         for unit in view.units:
             slots = [slot for slot in self.ways.slots.get(unit, ()) if slot.place in view.below]
@@ -251,15 +260,19 @@ class _Found:
                     for slot in slots:
                         yield self._read(incarnation, started, slot)
 
-    def _read(self, incarnation: int, started: _Started, slot: Slot) -> tuple[_Value | None, Slot, bool]:
+    def _read(self, incarnation: int, started: _Started, slot: Slot) -> _Read:
         came = self._values.get((incarnation, slot.place), {})
         for epoch in epochs_before(started.epoch, came):
             at = bisect_right(came[epoch], started.start_ns, key=lambda each: each.at_ns)
             if at:
                 value = came[epoch][at - 1]
-                fresh = self._fresh(incarnation, started.start_ns, value, slot.max_age_ns)
-                return (None if fresh is False else value), slot, fresh is True and epoch == started.epoch
-        return None, slot, True
+                fresh, everywhere = (
+                    self._fresh(incarnation, started.start_ns, value, most_ns)
+                    for most_ns in (slot.max_age_ns, slot.strictest_ns)
+                )
+                sure = fresh is True and epoch == started.epoch
+                return _Read(slot.place, None if fresh is False else value, sure, everywhere is False)
+        return _Read(slot.place, None, sure=False, missing=True)
 
     def _fresh(self, incarnation: int, start_ns: int, value: _Value, max_age_ns: int) -> bool | None:
         """Whether a value was young enough to be one; None: unknown, as no record has its origin on that clock."""

@@ -38,7 +38,7 @@ class _WayTables:
 
     units: DataFrame  # run place unit
     below: DataFrame  # run place child
-    slots: DataFrame  # run unit child max_age
+    slots: DataFrame  # run unit child max_age strictest
     absorbs: DataFrame  # run operator stream child
     outputs: DataFrame  # run output out_node place
     fusions: DataFrame  # run unit child
@@ -105,7 +105,7 @@ def look_behind(
         extents = persist(_up(own, edges, extents))
     behind = _up(_own_of_results(results, ways), edges, extents).join(results.select(*DATUM, "output"), DATUM)
     unread = _line(results).join(ways.units, ["run", "place"]).join(
-        reads.where(col("value").isNull()).withColumnRenamed("ordinal", "line"), ["run", "unit", *LINEAGE, "line"]
+        reads.where("missing").withColumnRenamed("ordinal", "line"), ["run", "unit", *LINEAGE, "line"]
     ).join(ways.below, ["run", "place", "child"]).select(*RESULT).distinct()  # fmt: skip
     unread_of = {_key(row) for row in files.collect(unread)}
     found: dict[tuple[int, ...], Behind] = {}
@@ -142,7 +142,7 @@ def _tables(spark: SparkSession, made: Sequence[_Asking]) -> _WayTables:
         units=table("place unit", lambda a: ((p, unit) for p, each in a.places for unit in sorted(each.units))),
         below=table("place child", lambda a: ((p, child) for p, each in a.places for child in each.below)),
         slots=table(
-            "unit child max_age",
+            "unit child max_age strictest",
             lambda a: ((unit, *slot) for unit, slots in a.data_ways.slots.items() for slot in slots),
         ),
         absorbs=table("operator stream child", lambda a: ((*key, place) for key, place in a.data_ways.absorbs.items())),
@@ -206,7 +206,8 @@ def _started(mine: DataFrame, ways: _WayTables) -> DataFrame:
 
 
 def _reads(mine: DataFrame, started: DataFrame, admitted: DataFrame, ways: _WayTables) -> DataFrame:
-    """run unit TUPLE child value sure: what instances read of each side input; value is null where it was none."""
+    """run unit TUPLE child value sure missing: what instances read of each side input; value is null where it was none,
+    missing where it was none at one of the ports, for certain."""
     nothing = F.lit(None)
     tuple_type = "struct<source:bigint,epoch:bigint,seq:bigint,ordinal:bigint,at:bigint>"
     came = (
@@ -223,12 +224,12 @@ def _reads(mine: DataFrame, started: DataFrame, admitted: DataFrame, ways: _WayT
         "run", "inc", "child", "of", "at", lit(0).alias("asks"), col("place").cast("long").alias("order"),
         F.struct(*fields).cast(tuple_type).alias("value"), nothing.cast("bigint").alias("unit"),
         nothing.cast("bigint").alias("at_node"), *(nothing.cast("bigint").alias(name) for name in TUPLE),
-        nothing.cast("bigint").alias("max_age"), nothing.cast("bigint").alias("back"),
+        *(nothing.cast("bigint").alias(name) for name in ("max_age", "strictest", "back")),
     )  # fmt: skip
     asking = started.join(ways.slots, ["run", "unit"]).join(ways.epochs, ["run", "inc", "under"]).select(
         "run", "inc", "child", "of", col("start").alias("at"), lit(1).alias("asks"), lit(0).alias("order"),
         nothing.cast(tuple_type).alias("value"), "unit", "at_node",
-        *(col(name).cast("long").alias(name) for name in TUPLE), "max_age", "back",
+        *(col(name).cast("long").alias(name) for name in TUPLE), "max_age", "strictest", "back",
     )  # fmt: skip
     before = Window.partitionBy("run", "inc", "child", "of").orderBy("at", "asks", "order")
     last = F.last("value", ignorenulls=True).over(before.rowsBetween(Window.unboundedPreceding, Window.currentRow))
@@ -237,7 +238,7 @@ def _reads(mine: DataFrame, started: DataFrame, admitted: DataFrame, ways: _WayT
         values.unionByName(asking)
         .withColumn("value", last)
         .where(col("asks") == 1)
-        .groupBy("run", "inc", "at_node", "unit", *TUPLE, "child", "at", "max_age")
+        .groupBy("run", "inc", "at_node", "unit", *TUPLE, "child", "at", "max_age", "strictest")
         .agg(nearest.alias("nearest"))
         .select("*", "nearest.*")
     )
@@ -248,18 +249,23 @@ def _reads(mine: DataFrame, started: DataFrame, admitted: DataFrame, ways: _WayT
     known = known.join(origin, ["run", *(f"v_{name}" for name in LINEAGE)], "left").join(
         ways.ahead, ["run", "at_node", "o_node"], "left"
     )
-    age, most = col("at") - col("v_lo"), col("max_age")
-    fresh = (
-        F.when(most == 0, F.lit(True))
-        .when(col("at") - col("value.at") > most, F.lit(False))
-        .when(age - col("ahead_hi") > most, F.lit(False))
-        .when(age - col("ahead_lo") <= most, F.lit(True))
-    )
-    return known.withColumn("fresh", fresh).select(
+    return known.withColumns({"fresh": _fresh("max_age"), "everywhere": _fresh("strictest")}).select(
         "run", "unit", *TUPLE, "child",
         F.when(F.coalesce("fresh", F.lit(True)), col("value")).alias("value"),
         F.coalesce(col("fresh") & (col("back") == 0), F.lit(False)).alias("sure"),
+        (col("value").isNull() | F.coalesce(~col("everywhere"), F.lit(False))).alias("missing"),
     )  # fmt: skip
+
+
+def _fresh(most: str) -> Column:
+    """Whether a value was young enough to be one; null: unknown."""
+    age = col("at") - col("v_lo")
+    return (
+        F.when(col(most) == 0, F.lit(True))
+        .when(col("at") - col("value.at") > col(most), F.lit(False))
+        .when(age - col("ahead_hi") > col(most), F.lit(False))
+        .when(age - col("ahead_lo") <= col(most), F.lit(True))
+    )
 
 
 def _results(mine: DataFrame, answers: DataFrame, ways: _WayTables) -> DataFrame:

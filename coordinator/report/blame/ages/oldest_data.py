@@ -56,7 +56,7 @@ class Datum(NamedTuple):
 
 class _Step(NamedTuple):
     """From a datum to one behind it. kind: it lay at a side input, in a window or a fusion; from when to when, on the
-    clock of the incarnation. unit: that read, fused or collected it."""
+    clock of the incarnation. unit: that read, fused or collected it. max_age_ns: of a value that was read; 0: any."""
 
     child: Datum
     kind: str
@@ -64,6 +64,14 @@ class _Step(NamedTuple):
     from_ns: int
     until_ns: int
     unit: int
+    max_age_ns: int = 0
+
+
+class _Admission(NamedTuple):
+    """lo_ns: the origin at the least, on the clock of that node."""
+
+    lo_ns: int
+    node: int
 
 
 class _Oldest(NamedTuple):
@@ -241,7 +249,7 @@ class _Search:
                 value = next((each for each in before if each is not None), None)
                 if value and (not slot.max_age_ns or start_ns - value.at_ns <= slot.max_age_ns):
                     child = Datum(slot.place, value.lineage, value.ordinal)
-                    yield _Step(child, SIDE, incarnation, value.at_ns, start_ns, unit)
+                    yield _Step(child, SIDE, incarnation, value.at_ns, start_ns, unit, slot.max_age_ns)
 
     def _oldest_within(self, lineage: Lineage, place: int) -> Iterator[_Step]:
         """Of a window's tuples the one with the oldest origin."""
@@ -272,17 +280,31 @@ class _Search:
         """The oldest datum that counts, of all that are behind one."""
         found = [self._origin(datum, node, without)] if datum.lineage[0] not in self._plan.windows else []
         for step in self._steps.get(datum, ()):
-            behind = self._oldest(step.child, node, without)
+            behind = self._oldest(step.child, node, without) if self._counts(step) else None
             found.append(None if behind is None else _Oldest(behind.origin_ns, (step, *behind.steps)))
         return min((each for each in found if each is not None), key=lambda each: each.origin_ns, default=None)
+
+    def _counts(self, step: _Step) -> bool:
+        """Whether a value may have been young enough to be one, by its origin."""
+        admitted = self._admitted(step.child.lineage)
+        if not step.max_age_ns or admitted is None:
+            return True
+        ahead = self._clocks.ahead(self._run.incarnations[step.incarnation].node, admitted.node)
+        return ahead is None or step.until_ns - admitted.lo_ns - ahead.hi <= step.max_age_ns
+
+    def _admitted(self, lineage: Lineage) -> _Admission | None:
+        told = [each for each in self._near.get(lineage, ()) if isinstance(each.record, rec.Admitted)]
+        if not told:
+            return None
+        lo_ns = min(each.record.origin_lo_ns for each in told if isinstance(each.record, rec.Admitted))
+        return _Admission(lo_ns, min(each.incarnation.node for each in told))
 
     def _origin(self, datum: Datum, node: int, without: Sequence[str]) -> _Oldest | None:
         source, (there, stream) = datum.lineage[0], self._plan.sources.get(datum.lineage[0], (0, 0))
         if source not in self._plan.sources or self._plan.streams[stream] in without:
             return None
-        told = (each.record for each in self._near.get(datum.lineage, ()))
-        lo_ns = min((each.origin_lo_ns for each in told if isinstance(each, rec.Admitted)), default=None)
-        return None if lo_ns is None else _Oldest(self._clocks.on(node, there, lo_ns).lo, ())
+        admitted = self._admitted(datum.lineage)
+        return None if admitted is None else _Oldest(self._clocks.on(node, there, admitted.lo_ns).lo, ())
 
     # -- the way there
 

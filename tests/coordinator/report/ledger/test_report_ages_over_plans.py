@@ -41,9 +41,11 @@ def admitted(node: Node, epoch: int, source: int, seq: int, at_ms: int) -> Linea
     return lineage
 
 
-def absorb(node: Node, epoch: int, seq: int, at_ms: int) -> None:
+def absorb(node: Node, epoch: int, seq: int, at_ms: int, ports: int = 1, way_ms: int = 0) -> None:
+    """A value comes, so long after its origin."""
     lineage = admitted(node, epoch, 2, seq, at_ms)
-    node.write(rec.ABSORBED, epoch, 1, lineage, lineage.lo, 2, 0)
+    for _ in range(ports):
+        node.write(rec.ABSORBED, epoch, 1, lineage, lineage.lo + way_ms * MS, 2, 0)
 
 
 def act(node: Node, epoch: int, seq: int, at_ms: int) -> None:

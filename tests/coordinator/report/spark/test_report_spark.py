@@ -25,6 +25,7 @@ from tests.coordinator.report.aged_worlds import asking, world
 from tests.coordinator.report.alterations import altered, saved
 from tests.coordinator.report.facts import test_report_lacking
 from tests.coordinator.report.ledger import test_report_missing_windows
+from tests.coordinator.report.ledger.test_report_ages_of_ports import two_ports
 from tests.coordinator.report.ledger.test_report_ages_over_plans import over_plans
 from tests.coordinator.report.ledger.test_report_ordinals import deepest
 from tests.coordinator.report.ledger.test_report_resent import resent
@@ -231,6 +232,12 @@ def ages_of_data(root: Path) -> list[Run]:
     return [read_run(run.path) for run in runs]
 
 
+def side_values(root: Path) -> list[Run]:
+    """Under two plans, and at two ports."""
+    made = [over_plans(), two_ports(10, 0), two_ports(10, 15)]
+    return [read_run(each.save(root / str(number))) for number, each in enumerate(made)]
+
+
 def alterations(root: Path) -> list[Run]:
     """Records that were changed, checksums and all."""
     run = whole(root / "whole")
@@ -249,7 +256,7 @@ FAMILIES: dict[str, Callable[[Path], Sequence[Run]]] = {
     "deepest ordinals": lambda root: [deepest(root)],
     "altered": alterations,
     "ages of data": ages_of_data,
-    "ages over plans": lambda root: [read_run(over_plans().save(root / "run"))],
+    "values of side inputs": side_values,
     "one record missing": one_record_missing,
     "permuted": permuted,
     "Parquet alone": parquet_alone,

@@ -8,6 +8,8 @@ from coordinator.report.blame.ages.oldest_data import with_hops
 from coordinator.report.facts.reader import read_run
 from coordinator.report.verdict import verdict
 from tests.coordinator.report.aged_worlds import world
+from tests.coordinator.report.ledger.test_report_ages_of_ports import two_ports
+from tests.coordinator.report.synthetic import MS
 from tests.seeds import seeds
 
 
@@ -35,3 +37,10 @@ def test_between_clocks_little_is_left_unexplained(tmp_path: Path) -> None:
         if found.age is not None
     }
     assert max(shares.values()) < 0.3, shares
+
+
+def test_a_value_that_was_too_old_by_its_origin_is_not_blamed(tmp_path: Path) -> None:
+    run = read_run(two_ports(10, 10, way_ms=19).save(tmp_path / "run"))
+    age = with_hops(run, verdict(run))["moves"].age
+    assert age is not None and age.age_ns.max == MS
+    assert {hop.kind for hop in age.hops} == {"run"} and sum(hop.mean_ns for hop in age.hops) == MS
