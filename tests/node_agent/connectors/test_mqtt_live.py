@@ -23,7 +23,7 @@ from cryptography import x509
 
 pytest.importorskip("paho.mqtt", reason="paho-mqtt is not installed (pip install '.[connectors]')")
 
-from node_agent.client.client import Source
+from node_agent.client.client import Sink, Source
 from node_agent.connectors import mqtt
 from node_agent.connectors.connector_ports import (
     ConnectionLostError,
@@ -32,9 +32,10 @@ from node_agent.connectors.connector_ports import (
     Message,
     NotConnectableError,
 )
-from node_agent.connectors.counts import IN, Counts
+from node_agent.connectors.counts import IN, OUT, Counts, Event
 from node_agent.connectors.flow import Flow
 from node_agent.connectors.message_intake import Intake
+from node_agent.connectors.result_delivery import Delivery
 from node_agent.connectors.surroundings import Surroundings
 from node_agent.host.files.state_dir import StateDir
 from node_agent.host.log import Log
@@ -194,9 +195,7 @@ def test_a_source_that_is_stopped_while_it_connects_ends(tmp_path: Path) -> None
     with Mosquitto(tmp_path) as broker:
         store(tmp_path / "state", chain_plan())
         with Agent(tmp_path / "state", "--no-rt") as agent:
-            settings = Settings("a", ("127.0.0.1", 0), ("127.0.0.1", 0), StateDir(tmp_path / "state"))
-            flow = Flow("from", connector(f"{broker.url}/robot/in"), agent.data)
-            intake = Intake(Surroundings(flow, Counts(IN), settings, Codecs, Log("a", "connectors", False)))
+            intake = Intake(around(Flow("from", connector(f"{broker.url}/robot/in"), agent.data), tmp_path, IN))
             broker.pause()
             thread = threading.Thread(target=intake.run)
             thread.start()
@@ -241,6 +240,37 @@ def test_a_file_of_credentials_that_is_being_written_is_waited_for(tmp_path: Pat
             file.chmod(0o600)
             file.write_text("{}")
             connected(agent)
+
+
+def test_an_output_that_ends_puts_what_has_come_once(tmp_path: Path) -> None:
+    """While the broker takes nothing, results wait in the agent."""
+    with Mosquitto(tmp_path) as broker, Device(broker, "robot/out") as device:
+        store(tmp_path / "state", chain_plan())
+        with Agent(tmp_path / "state", "--no-rt") as agent, Source(agent.data, "in") as source:
+            there = replace(connector(f"{broker.url}/robot/out"), stream="out", qos=1)
+            surroundings = around(Flow("to", there, agent.data, 60 * SECOND), tmp_path, OUT)
+            delivery = Delivery(surroundings)
+            thread = threading.Thread(target=delivery.run)
+            thread.start()
+            until(lambda: surroundings.counts.connected, "connected")
+            broker.pause()
+            with Sink(agent.data, "out") as sink:
+                source.send_many([{"n": number} for number in range(20)])
+                for _ in range(20):
+                    sink.get(20)
+            delivery.stop()
+            broker.go_on()
+            thread.join(20)
+            assert not thread.is_alive()
+            until(lambda: len(device.got) == 20, str(device.got))
+            found = dict(surroundings.counts.rows())
+        assert [value["n"] for value, _ in device.got] == list(range(20))
+        assert (found["received"], found["delivered"], found["lost"]) == (20, 20, 0)
+
+
+def around(flow: Flow, tmp_path: Path, events: tuple[Event, ...]) -> Surroundings:
+    settings = Settings("a", ("127.0.0.1", 0), ("127.0.0.1", 0), StateDir(tmp_path / "state"))
+    return Surroundings(flow, Counts(events), settings, Codecs, Log("a", "connectors", False))
 
 
 def connectors_of(agent: Agent, broker: Mosquitto) -> int:
