@@ -27,10 +27,14 @@ class ConnectorPlans:
         """What runs here may have changed."""
         self._running = [each for each in durable.deployments if each.state in {State.COMMITTED, State.DRAINING}]
         self._has = {each.hash: self._has[each.hash] for each in self._running if each.hash in self._has}
-        self.tell()
+        self._tell(nothing=self._said is not None)
 
     def tell(self) -> None:
-        """Once it has changed, or again where it was not taken, or a plan could not be read."""
+        """Once it has changed, or again where it was not taken, or a plan could not be read. A control that is new
+        says here, when it is ready, also that there is nothing."""
+        self._tell(nothing=True)
+
+    def _tell(self, nothing: bool) -> None:
         for each in self._running:
             if each.hash not in self._has:
                 with suppress(OSError):  # the runtime says so
@@ -38,7 +42,7 @@ class ConnectorPlans:
         wanted = ipc.Connect(
             tuple((each.hash, each.state is State.COMMITTED) for each in self._running if self._has.get(each.hash))
         )
-        if wanted != self._said and self._connect(wanted):
+        if wanted != self._said and (nothing or wanted.plans) and self._connect(wanted):
             self._said = wanted
 
     def _reads(self, hash_: str, core: int) -> bool:

@@ -208,6 +208,7 @@ def test_a_source_that_is_stopped_while_it_connects_ends(tmp_path: Path) -> None
         assert ended
 
 
+@pytest.mark.soak  # six seconds, and it wants a machine that other programs leave alone
 def test_an_agent_that_stands_still_costs_no_message_of_a_broker_that_waits(tmp_path: Path) -> None:
     """For longer than an answer may take, and nobody replaces it: the whole agent does, but for its connectors."""
     with Mosquitto(tmp_path) as broker:
