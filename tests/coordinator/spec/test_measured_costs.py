@@ -108,7 +108,7 @@ def test_a_plan_takes_the_worst_of_all_nodes_at_speed_1_and_a_margin(files: File
     assert (made.guarantee["out"].bound_ns or 0) > (slower.guarantee["out"].bound_ns or 0) > 0, "bounds follow"
 
 
-def test_whoever_plans_again_from_a_plan_knows_where_costs_come_from(files: Files, tmp_path: Path) -> None:
+def test_a_plan_made_of_a_plan_knows_where_costs_come_from(files: Files, tmp_path: Path) -> None:
     made = planned(files)
     again = planner.plan(*reopen.inputs(made, tmp_path / "plan.json"))
     assert again.costs == made.costs and again.guarantee == made.guarantee
