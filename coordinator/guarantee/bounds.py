@@ -231,7 +231,9 @@ def _claim(analysis: Analysis, name: str) -> Claim:
         why = "holds for edf, the declared arrivals, costs and selectivities, and links without loss"
     elif age_ns >= output.deadline_ns and source in system.windows:
         complete = f"windows of {system.windows[source].name} may take {show_ns(age_ns)} until they are complete"
-        why = f"{complete}, beyond the deadline; {show_ns(late.most_ns)} from then on"
+        longest = max(known[source].parts, key=lambda part: part.ns)
+        most = f"{show_ns(longest.ns)} of it {longest.what}"
+        why = f"{complete}, beyond the deadline, {most}; {show_ns(late.most_ns)} from then on"
     elif age_ns >= output.deadline_ns:
         aged_out = f"{source} admits tuples of up to {show_ns(age_ns)}, beyond the deadline"
         why = f"{aged_out}; {show_ns(late.most_ns)} from admission"

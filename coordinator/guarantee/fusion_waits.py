@@ -6,7 +6,7 @@ docs/explanation/fusion.md has the argument.
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 from coordinator.calculus.curves import Curve
 from coordinator.calculus.flow import Spaced, jittered, least, most, total
@@ -135,7 +135,8 @@ class _Waits:
             assert reached_ns is not None
             wait_ns = max(0, reached_ns - own.most_ns)
         what = f"until {self.unit.stages[0].operator} runs, for its other inputs"
-        return own.after(Part("partner", what, wait_ns, self.unit.node))
+        fused = own.after(Part("partner", what, wait_ns, self.unit.node))
+        return replace(fused, absent_ns=max(own.absent_ns, self.absent_ns(port) - wait_ns))
 
     def _others(self, port: int) -> list[int]:
         return [each for each in range(len(self.inputs)) if each != port]

@@ -158,7 +158,7 @@ def joined(inputs: Sequence[Flow]) -> Flow:
         for flow in inputs:
             each = flow.late[name]
             late[name] = worse(late[name], each) if name in late else each
-        late[name] = Late(late[name].most_ns, max(flow.late[name].least_ns for flow in inputs), late[name].parts)
+        late[name] = replace(late[name], least_ns=max(flow.late[name].least_ns for flow in inputs))
     waits = [max((late[name].most_ns - flow.late[name].least_ns for name in common), default=0) for flow in inputs]
     curves = [jittered(flow.curve, wait) for flow, wait in zip(inputs, waits, strict=True)]
     events = [jittered(flow.events, wait) for flow, wait in zip(inputs, waits, strict=True)]
@@ -168,7 +168,8 @@ def joined(inputs: Sequence[Flow]) -> Flow:
 def worse(one: Late, other: Late) -> Late:
     """The longer way; the shorter least."""
     longer = one if one.most_ns >= other.most_ns else other
-    return Late(longer.most_ns, min(one.least_ns, other.least_ns), longer.parts)
+    absent_ns = max(one.most_ns + one.absent_ns, other.most_ns + other.absent_ns) - longer.most_ns
+    return replace(longer, least_ns=min(one.least_ns, other.least_ns), absent_ns=absent_ns)
 
 
 def _leave(unit: Unit, stage: int, batch: int, trigger: Flow, response: Response | None, marked: bool) -> Flow:

@@ -37,11 +37,13 @@ class Part:
 
 @dataclass(frozen=True)
 class Late:
-    """How long after its admission a tuple may be there, and at least is; `parts`: where the time goes, summing up."""
+    """How long after its admission a tuple may be there, and at least is; `parts`: where the time goes, summing up.
+    `absent_ns`: how much longer it may take until a tuple is known not to come, which windows wait for."""
 
     most_ns: int
     least_ns: int
     parts: tuple[Part, ...]
+    absent_ns: int = 0
 
     @property
     def trail(self) -> Trail:
@@ -52,7 +54,7 @@ class Late:
         """One more thing on the way."""
         if not part.ns:
             return self
-        return Late(self.most_ns + part.ns, self.least_ns + least_ns, (*self.parts, part))
+        return Late(self.most_ns + part.ns, self.least_ns + least_ns, (*self.parts, part), self.absent_ns)
 
 
 @dataclass(frozen=True)

@@ -34,7 +34,7 @@ def close(
     streams: Streams,
 ) -> None:
     """The windows that leave a unit which collects them. `trigger`: what comes to it; `own`: its instance."""
-    paths = {name: trigger.late[name].after(own) for name in windows.sources if name in trigger.late}
+    paths = {name: _known(windows, trigger.late[name].after(own)) for name in windows.sources if name in trigger.late}
     found = _age(system, delays, charges, windows, paths, streams)
     at = (windows.add, windows.node)
     spread_ns = None if found.age is None else found.age.most_ns - windows.after_ns + windows.wait_ns
@@ -49,6 +49,12 @@ def close(
     flow = Flow.of(curve, curve, {windows.add: Late(0, 0, ())})
     streams.flows[at] = flow
     streams.arriving[windows.node].append(flow)  # admitting a window costs about what reading a tuple does
+
+
+def _known(windows: Windows, way: Late) -> Late:
+    """Until a number is there, or known not to come: without a timeout a fusion holds it for a partner until then."""
+    what = "until a tuple without a partner is known to have none (a 'timeout:' of its 'sync:' says so sooner)"
+    return way.after(Part("partner", what, way.absent_ns, windows.node))
 
 
 def _numbers(system: System, windows: Windows, streams: Streams) -> Curve | None:

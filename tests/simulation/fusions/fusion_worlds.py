@@ -4,6 +4,7 @@ allowed for."""
 from collections.abc import Sequence
 from dataclasses import dataclass, field
 from random import Random
+from re import sub
 
 from node_agent.virtual.world import Admission, Delivery, Offer
 from protos.plan_document import BurstArrival, JcpArrival, Plan
@@ -114,4 +115,14 @@ class Periodic:
         self.delivered.append(delivery)
 
 
-__all__ = ["Periodic", "case"]
+def windows_behind(seed: int) -> tuple[str, str]:
+    """The case of a seed with a window behind its fusion."""
+    query_text, cluster_text = case(seed)
+    draw = Random(f"windows {seed}")
+    hop = draw.choice(["", ", hop: 50 ms"])
+    window = f"window: {{time: {draw.choice([100, 200])} ms{hop}, lateness: 50 ms}}"
+    counted = f"E: {{run: aggregate, in: F, with: {{n: count}}, cost: {draw.randint(50, 900)} us, {window}}}"
+    return sub("E: {run: pass.*}", counted, query_text), cluster_text
+
+
+__all__ = ["Periodic", "case", "windows_behind"]

@@ -1,18 +1,27 @@
 """Windows over fused results are exact: each has the results whose oldest tuple lies in it, and none waits in vain."""
 
+import os
 from collections.abc import Sequence
 from random import Random
 
 import pytest
 
+from coordinator.guarantee.analysis import analyse
+from coordinator.guarantee.bounds import claims
+from coordinator.guarantee.system import read
+from coordinator.spec.runtime_charges import NOTHING
 from node_agent.virtual.run import Simulation, simulate
 from node_agent.virtual.scenario import Scenario
 from node_agent.virtual.world import Admission, Delivery, Offer
 from protos import records
+from tests.simulation.fusions.fusion_worlds import Periodic, windows_behind
 from tests.simulation.planned_queries import planned
+from tests.simulation.windows import window_worlds
+from tests.simulation.windows.test_windows_guaranteed import check_releases
 from tests.traces import Kind, of
 
 MS = 1_000_000
+SETS = int(os.environ.get("SHIMEKIRI_SETS", "12"))
 QUERY = """
 shimekiri: 1
 query: behind
@@ -82,3 +91,27 @@ def test_windows_over_fused_results_are_exact(sync: str, seed: int) -> None:
     for window in world.given:
         within = [origin for origin in fused if window["start_ns"] <= origin < window["end_ns"]]
         assert window["n"] == len(within), window
+
+
+def test_windows_behind_fusions_close_within_their_bounds() -> None:
+    """A tuple that finds no partner holds its windows up until it is known to have none."""
+    results, bounded = 0, 0
+    for seed in range(SETS):
+        plan = window_worlds.planned(*windows_behind(seed), sound=False)
+        if plan is None:
+            continue
+        analysis = analyse(read(plan), NOTHING)
+        found = claims(analysis)
+        done = simulate(plan, Scenario(seed=seed), world=Periodic(plan, seed))
+        check_releases(analysis, done, seed)
+        bound_ns, given = found["out"].bound_ns, facts(done, records.Output)
+        if bound_ns is None:
+            continue
+        names = {source.id for source in plan.graph.sources.values()}
+        ends = {f.source: f.at_ns for f in facts(done, records.Admitted) if f.source in names}
+        last_ns = min(ends.values())  # then a source breaks its period
+        took = [f.at_ns - f.origin_lo_ns for f in given if f.at_ns <= last_ns]
+        assert max(took, default=0) <= bound_ns, f"seed {seed}: {max(took)} > {bound_ns}"
+        results, bounded = results + len(took), bounded + 1
+    print(f"{results} results of {bounded} cases with a bound")
+    assert results > 5 * SETS and bounded > SETS // 3
