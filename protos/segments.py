@@ -192,6 +192,11 @@ class Trail:
 
     def follow(self, data: bytes) -> list[Block]:
         """The blocks of one segment that continue the trail. What does not is left out and in `flaws`."""
+        self.begin(data)
+        return list(self.blocks(data))
+
+    def begin(self, data: bytes) -> None:
+        """Look at the header of the next segment, whose blocks then follow."""
         self.flaws = []
         try:
             header = unpack_header(data)
@@ -202,9 +207,9 @@ class Trail:
                 self.flaws.append(Flaw(0, f"it belongs to {header.node}/{header.boot:016x}"))
             else:
                 self.header = self.header or header
-        return list(self._blocks(data))
 
-    def _blocks(self, data: bytes) -> Iterator[Block]:
+    def blocks(self, data: bytes) -> Iterator[Block]:
+        """Those of the segment that was begun which continue the trail, one after the other."""
         for at, found in scan(data):
             if isinstance(found, Flaw):
                 self.flaws.append(found)

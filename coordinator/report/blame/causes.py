@@ -134,7 +134,7 @@ class Judge:
         """Much of the time was left, and a policy expected more of the work that remains: no time that went by is the
         cause. Where the unit that it waited for is known to run longer than planned, that is."""
         timeline = self.evidence.timeline(last.at)
-        above = timeline.above[timeline.unit == last.unit]
+        above = timeline.above_of(last.unit)
         longest_ns = int(above.max(initial=0))
         kind: CauseKind = "cost_above_plan" if longest_ns > 0 else "unknown"
         return Found(Subject(kind, last.at.node, last.unit if longest_ns > 0 else -1), longest_ns)

@@ -8,14 +8,18 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass
+from typing import Any
 
 import numpy as np
+import numpy.typing as npt
 
 from coordinator.report.blame.record_pieces import BEYOND_NS, Bools, Ints, Notes, Piece, pieces
 from coordinator.report.facts.mixing import Codes
 from coordinator.report.facts.reader import Incarnation
 from coordinator.report.landing.record_array import Raw, value
 from protos import records as rec
+
+Ids = npt.NDArray[np.int32]  # of 24 bits, or numbers of tuples
 
 ABOVE_NS = 100_000  # beyond a tenth more than its plan counts, and this, an instance is above it
 LOAD_NS = 1_000_000_000  # a runtime writes LOAD this long after the last one, idle or busy
@@ -69,34 +73,41 @@ class Timeline:
         for piece in pieces(incarnation, epochs, _READ if live else _RAN):
             ran.take(piece)
         self.start, self.end, self.unit, self.code, self.tuples, self.deciding = ran.instances()
-        one = _planned(self.unit, planned)
-        ns = self.end - self.start
-        above = (one > 0) & (ns * 10 > one * self.tuples * 11) & (ns > one * self.tuples + ABOVE_NS)
-        self.above = np.where(above, ns - one * self.tuples, 0)
-        self.batch = np.where((self.tuples > 1) & (one > 0), np.minimum(ns, one * self.tuples) - one, 0).clip(0)
-        spread = (self.tuples > 1) & (one == 0)
-        self.batch = np.where(spread, ns - ns // np.maximum(self.tuples, 1), self.batch)
-        self.outlier = self._outliers() if live else np.zeros(len(ns), np.bool_)
-        self._starts_spell = np.ones(len(ns), np.bool_)
-        if len(ns):
+        self._planned = planned
+        self.outlier = self._outliers() if live else np.zeros(len(self.start), np.bool_)
+        starts_spell = np.ones(len(self.start), np.bool_)
+        if len(self.start):
             gaps = self.start[1:] - self.deciding[1:] - self.end[:-1]
-            self._starts_spell[1:] = gaps > LULL_NS
-        self._spells = np.flatnonzero(self._starts_spell)
+            starts_spell[1:] = gaps > LULL_NS
+        self._spells = np.flatnonzero(starts_spell)
         self._longest_decision_ns = STILL_NS if live else BEYOND_NS
         if live:
             self.channels = ran.channels(notes)
             self._loads = np.sort(_instants(notes.loads))
             self._activity = np.sort(np.concatenate([self.start, self.end, *ran.others, self._loads]))
 
+    def above_of(self, unit: int) -> Ints:
+        """Of each instance of a unit, ns above plan."""
+        return self._beyond(np.flatnonzero(self.unit == unit))[0]
+
+    def _beyond(self, at: Ints) -> tuple[Ints, Ints]:
+        """Of these instances, ns above plan and ns for further tuples than one: of all they would take much memory."""
+        one, tuples, ns = _mapped(self.unit[at], self._planned), self.tuples[at], self.end[at] - self.start[at]
+        above = np.where(
+            (one > 0) & (ns * 10 > one * tuples * 11) & (ns > one * tuples + ABOVE_NS), ns - one * tuples, 0
+        )
+        batch = np.where((tuples > 1) & (one > 0), np.minimum(ns, one * tuples) - one, 0).clip(0)
+        spread = (tuples > 1) & (one == 0)
+        return above, np.where(spread, ns - ns // np.maximum(tuples, 1), batch)
+
     def _outliers(self) -> Bools:
         """Instances above plan of units that otherwise keep it."""
         found = np.zeros(len(self.unit), np.bool_)
-        for unit in np.unique(self.unit[self.above > STILL_NS]).tolist():
-            mine = self.unit == unit
-            over = mine & (self.above > 0)
-            n, all_ = int(over.sum()), int(mine.sum())
-            if all_ >= FEW and n * SELDOM <= all_:
-                found |= over & (self.above > STILL_NS)
+        for unit in np.unique(self.unit).tolist():
+            mine = np.flatnonzero(self.unit == unit)
+            above = self._beyond(mine)[0]
+            if len(mine) >= FEW and int((above > 0).sum()) * SELDOM <= len(mine):
+                found[mine[above > STILL_NS]] = True
         return found
 
     def span(self, from_ns: int, until_ns: int, not_of: tuple[int, int] | None = None) -> Span:
@@ -110,13 +121,14 @@ class Timeline:
             at = at[~((self.unit[at] == not_of[0]) & (self.start[at] == not_of[1]))]
         start, end = np.maximum(self.start[at], from_ns), np.minimum(self.end[at], until_ns)
         all_ns = np.maximum(end - start, 0)
-        above_from = self.end[at] - self.above[at]
-        batch_from = above_from - self.batch[at]
+        most_above, most_batch = self._beyond(at)
+        above_from = self.end[at] - most_above
+        batch_from = above_from - most_batch
         above = np.clip(end - np.maximum(start, above_from), 0, None)
         batch = np.clip(np.minimum(end, above_from) - np.maximum(start, batch_from), 0, None)
         return Span(
-            self.unit[at], start, self.code[at], all_ns - above - batch, batch, above, int(chosen.sum()), len(chosen),
-            gaps,
+            self.unit[at].astype(np.int64), start, self.code[at], all_ns - above - batch, batch, above,
+            int(chosen.sum()), len(chosen), gaps,
         )  # fmt: skip
 
     def is_outlier(self, unit: int, around: tuple[int, int]) -> bool:
@@ -178,7 +190,7 @@ class _Ran:
 
     def __init__(self, live: bool) -> None:
         self._live = live
-        self._parts: list[tuple[Ints, ...]] = []
+        self._parts: list[tuple[Any, ...]] = []
         self._heard: dict[tuple[int, int], list[Ints]] = {}
         self.others: list[Ints] = []
 
@@ -190,7 +202,7 @@ class _Ran:
         start = np.where(ran, mine.instant(rec.Ran.start_ns), mine.instant(rec.Lost.start_ns))
         end = np.where(ran, mine.instant(rec.Ran.end_ns), mine.instant(rec.Lost.at_ns))
         deciding = np.where(ran, mine[rec.Ran.decision_ns], 0)
-        self._parts.append((start, np.maximum(end, start), mine.ref, mine.lineage.astype(np.int64), deciding))
+        self._parts.append((start, np.maximum(end, start), mine.ref.astype(np.int32), mine.lineage, deciding))
         if self._live:
             self.others.append(piece.where(kind != rec.RAN).instant(rec.Record.at_ns))
             self._hear(piece.of(*_HEARD))
@@ -207,27 +219,30 @@ class _Ran:
             self._heard.setdefault((rec.CLOCK, each), []).append(_instants(clocks[clocks["ref"] == each]))
         return {channel: np.sort(np.concatenate(parts)) for channel, parts in self._heard.items()}
 
-    def instances(self) -> tuple[Ints, Ints, Ints, Codes, Ints, Ints]:
+    def instances(self) -> tuple[Ints, Ints, Ids, Codes, Ids, Ints]:
         """start, end, unit, lineage of the first tuple, tuples, decision of all that ran, by start."""
-        if not self._parts:
-            none = np.zeros(0, np.int64)
-            return none, none, none, none.astype(np.uint64), none, none
-        start, end, unit, code, deciding = (np.concatenate(each) for each in zip(*self._parts, strict=True))
-        order = np.argsort(start, kind="stable")
-        start, end, unit, code, deciding = (each[order] for each in (start, end, unit, code, deciding))
+        none = np.zeros(0, np.int64)
+        nothing = (none, none, none.astype(np.int32), none.astype(np.uint64), none)
+        columns = [np.concatenate(each) for each in zip(nothing, *self._parts, strict=True)]
+        self._parts.clear()
+        if len(columns[0]) and (np.diff(columns[0]) < 0).any():
+            order = np.argsort(columns[0], kind="stable")
+            columns = [each[order] for each in columns]
+        start, end, unit, code, deciding = columns
         first = np.ones(len(start), np.bool_)
         first[1:] = (np.diff(start) != 0) | (np.diff(end) != 0) | (np.diff(unit) != 0)
         at = np.flatnonzero(first)
-        tuples = np.diff(np.append(at, len(start))).astype(np.int64)
+        tuples = np.diff(np.append(at, len(start))).astype(np.int32)
         end = np.maximum.accumulate(end[at]) if len(at) else end  # of damaged instants: both columns stay sorted
-        return start[at], end, unit[at], code[at].astype(np.uint64), tuples, deciding[at]
+        return start[at], end, unit[at], code[at], tuples, deciding[at]
 
 
 def _instants(raw: Raw) -> Ints:
     return np.clip(value(raw, rec.Record.at_ns).astype(np.int64), -BEYOND_NS, BEYOND_NS)
 
 
-def _planned(unit: Ints, planned: Mapping[int, int]) -> Ints:
+def _mapped(unit: Ids, planned: Mapping[int, int]) -> Ints:
+    """What the plan counts for one tuple of each."""
     known, which = np.unique(unit, return_inverse=True)
     told = np.array([planned.get(each, 0) for each in known.tolist()], np.int64)
     found: Ints = told[which.reshape(-1)] if len(known) else np.zeros(0, np.int64)

@@ -17,6 +17,7 @@ from coordinator.report.blame import way
 from coordinator.report.blame.causes import Found, Judge, told_outright
 from coordinator.report.blame.core_timeline import Span
 from coordinator.report.blame.excess import excess
+from coordinator.report.blame.free_memory import hand_back
 from coordinator.report.blame.missed import LATE, LOST, OUTCOMES, SHED, UNDECIDABLE, Rows, look, reduced
 from coordinator.report.blame.near import Near, near
 from coordinator.report.blame.no_route import explained
@@ -62,6 +63,7 @@ class _MissAnalysis:
         crashed = frozenset(number for number, each in states.items() if each.status == "crashed")
         whole = _whole_nodes(run, states)
         self._looked = look(run, crashed, whole)
+        hand_back()
         codes = [self._looked.unreceived[:MOST_OPEN], *(each[:MOST_OPEN] for each in self._looked.open.values())]
         gone = unended(run, self._looked, near(run, self._looked.epochs, np.concatenate(codes)), crashed, whole)
         # What is gone comes first: where a partner went so, nothing else is to be said of a join that waited for it.

@@ -2,14 +2,15 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass, field
 from pathlib import Path
 
 from protos.records import RECORD_BYTES, VIRTUAL
-from protos.segments import Trail, bodies
+from protos.segments import Block, Trail, bodies
 
 SUFFIX = ".trace"
+PIECE_BYTES = 8 << 20
 
 
 @dataclass
@@ -49,7 +50,7 @@ def segments(directory: Path) -> list[Path]:
 
 
 def follow(directory: Path, first: int | None, told: SegmentSummary | None = None) -> Iterator[bytes]:
-    """Whole records, a segment at a time; what cannot be used is left out. first: number of the first one, where it is
+    """Whole records, some MiB at a time; what cannot be used is left out. first: number of the first one, where it is
     known; told: filled on the way."""
     told = SegmentSummary() if told is None else told
     node, boot = directory.parent.name, directory.name
@@ -60,25 +61,39 @@ def follow(directory: Path, first: int | None, told: SegmentSummary | None = Non
             if before is not None and int(path.stem) != before + 1:
                 told.damage.append(f"{node}/{boot}: segments between {before:04d} and {path.stem} are missing")
             before = int(path.stem)
-        if body := _followed(path, node, trail, told):
+        for body in _followed(path, node, trail, told):
             told.places += len(body) // RECORD_BYTES
             yield body
     told.sealed = trail.sealed
 
 
-def _followed(path: Path, node: str, trail: Trail, told: SegmentSummary) -> bytes:
+def _followed(path: Path, node: str, trail: Trail, told: SegmentSummary) -> Iterator[bytes]:
     place = f"{node}/{trail.boot:016x}/{path.name}"
     try:
         data = path.read_bytes()
     except OSError as error:
         told.damage.append(f"{place}: left out: {error}")
-        return b""
-    blocks = trail.follow(data)
-    told.damage.extend(f"{place}: {flaw.text}" for flaw in trail.flaws)
+        return
+    trail.begin(data)
     header = trail.header
-    if header is not None and header.node != node:
-        told.damage.append(f"{place}: left out: it belongs to {header.node}/{header.boot:016x}")
-        return b""
-    if header is not None:
+    foreign = header is not None and header.node != node
+    if header is not None and not foreign:
         told.clock, told.virtual = header.clock, told.virtual or bool(header.flags & VIRTUAL)
-    return bodies(blocks)
+    for body in _joined(trail.blocks(data)):
+        if not foreign:
+            yield body
+    told.damage.extend(f"{place}: {flaw.text}" for flaw in trail.flaws)
+    if header is not None and foreign:
+        told.damage.append(f"{place}: left out: it belongs to {header.node}/{header.boot:016x}")
+
+
+def _joined(blocks: Iterable[Block]) -> Iterator[bytes]:
+    """Their records, as many blocks at a time as make a piece: a segment is much larger in memory than on the disk."""
+    some: list[Block] = []
+    for block in blocks:
+        some.append(block)
+        if sum(len(each.body) for each in some) >= PIECE_BYTES:
+            yield bodies(some)
+            some = []
+    if body := bodies(some):
+        yield body
