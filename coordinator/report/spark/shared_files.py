@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import secrets
 from collections.abc import Callable, Iterator
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from pathlib import Path
 from typing import Any
 
@@ -127,8 +127,11 @@ def on(spark: SparkSession, choice: SparkChoice, run: Path) -> Iterator[SharedFi
         raise CopyError(_mistake(choice.copy_to or str(run), error)) from error
     try:
         yield files
-    finally:
-        files.close()
+    except Exception:
+        with suppress(Exception):  # what failed first is what is to be said
+            files.close()
+        raise
+    files.close()  # after Ctrl-C or SIGTERM nothing more can be asked of the JVM, which then ends
 
 
 def _mistake(copy_to: str, error: Py4JJavaError) -> Mistake:
