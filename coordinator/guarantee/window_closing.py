@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import replace
+from functools import reduce
 
 from coordinator.calculus.curves import Curve, Jcp
 from coordinator.guarantee.streams import Closing, Delays, Flow, Late, Part, Streams
@@ -34,7 +35,12 @@ def close(
     streams: Streams,
 ) -> None:
     """The windows that leave a unit which collects them. `trigger`: what comes to it; `own`: its instance."""
-    paths = {name: trigger.late[name].after(own) for name in windows.sources if name in trigger.late}
+    held = _holding(system, delays, charges, windows.add)
+    paths = {}
+    for name in windows.sources:
+        if name in trigger.late:
+            waits = [part for unit, part in held.items() if name in streams.triggers[unit].late]
+            paths[name] = reduce(Late.after, [*waits, own], trigger.late[name])
     found = _age(system, delays, charges, windows, paths, streams)
     at = (windows.add, windows.node)
     spread_ns = None if found.age is None else found.age.most_ns - windows.after_ns + windows.wait_ns
@@ -49,6 +55,25 @@ def close(
     flow = Flow.of(curve, curve, {windows.add: Late(0, 0, ())})
     streams.flows[at] = flow
     streams.arriving[windows.node].append(flow)  # admitting a window costs about what reading a tuple does
+
+
+def _holding(system: System, delays: Delays, charges: RuntimeOverhead, add: str) -> dict[int, Part]:
+    """By unit before the windows that fuses what is near without a timeout: for how long a tuple waits there that is in
+    no set, and so holds its windows up."""
+    made = {stage.operator: unit for unit in system.units.values() for stage in unit.stages}
+    found: dict[int, Part] = {}
+    seen, waiting = {made[add].id}, [made[add]]
+    while waiting:
+        unit = waiting.pop()
+        sync, name = unit.sync, unit.stages[0].operator
+        if sync is not None and sync.within_ns is not None and not sync.each and not sync.timeout_ns:
+            wait_ns = unit.unmatched_ns + charges.tick_ns + delays.drains.get(unit.node, 0)
+            what = f"until {name}, which has no timeout, gives up a tuple that is near to no other"
+            found[unit.id] = Part("partner", what, wait_ns, unit.node)
+        before = {made[one].id: made[one] for one in unit.inputs if one in made}
+        waiting += [each for number, each in before.items() if number not in seen]
+        seen |= before.keys()
+    return found
 
 
 def _numbers(system: System, windows: Windows, streams: Streams) -> Curve | None:

@@ -82,3 +82,27 @@ def test_windows_over_fused_results_are_exact(sync: str, seed: int) -> None:
     for window in world.given:
         within = [origin for origin in fused if window["start_ns"] <= origin < window["end_ns"]]
         assert window["n"] == len(within), window
+
+
+APART = """
+shimekiri: 1
+query: apart
+sources:
+  camera: {at: a, type: json, max_age: 3 ms, arrival: {period: 20 ms}}
+  lidar: {at: a, type: json, max_age: 3 ms, arrival: {period: 20 ms}}
+operators:
+  F: {run: join, in: [camera, lidar], cost: 500 us, sync: {within: 1 ms, keep: 1024}}
+  W: {run: aggregate, in: F, with: {n: count}, cost: 50 us, on_late: deliver, window: {time: 50 ms, shed: none}}
+outputs:
+  out: {from: W, at: a, deadline: 600 ms}
+"""
+
+
+def test_the_bound_of_a_window_counts_what_waits_for_a_partner_that_never_comes() -> None:
+    """Periods are kept, phases never meet, and nothing times out: each window waits until its tuples are given up."""
+    plan = planned(APART, 'shimekiri: 1\nnodes: {a: {address: "127.0.0.1:7700", policy: edf}}\n')
+    done = simulate(plan, Scenario(bursts=150, phase_ns={"lidar": 10 * MS}))
+    claim = plan.guarantee["out"]
+    worst_ns = max(each.latency.most_ns for each in facts(done, records.Output))
+    assert claim.bound_ns is not None and 2 * 10**9 < worst_ns <= claim.bound_ns
+    assert not claim.guaranteed
