@@ -16,7 +16,8 @@ from google.protobuf.message import Message
 from node_agent.operators.registry import Registry
 from protos.vehicle_pb2 import Cpm
 from sim_vehicles.closed_loop.lap import phase_ns
-from sim_vehicles.encounter.brake import AUTO, Brake, braked
+from sim_vehicles.encounter.brake import AUTO, Brake
+from sim_vehicles.encounter.braked_track import braked
 from sim_vehicles.encounter.meeting import meet
 from sim_vehicles.encounter.physics import KMH, impact_mps
 from sim_vehicles.encounter.verdict import ON, Judge
@@ -62,9 +63,9 @@ class Impacts(NamedTuple):
 
 
 class CrashRow(NamedTuple):
-    """At one speed and latency. warned: phases with a warning that counts; closed_form: by D = v (L + tau) +
-    v^2 / (2 a) from the first measurement of the crossing vehicle that is sent in each phase, as if one measurement
-    were enough to be sure."""
+    """At one speed and latency. warned: phases with a warning that counts; closed_form: by the law of braking from the
+    first measurement of the crossing vehicle that is sent in each phase, as if one measurement were enough to be
+    sure."""
 
     speed_kmh: int
     latency_ns: int
@@ -159,9 +160,7 @@ class Crossing:
         state, left_m = self._ego.at(measured_ns / 1e9), self._judge.left_m(self._ego, measured_ns / 1e9)
         if state is None or left_m is None:
             return None
-        brake = self._brake
-        speed = impact_mps(state.speed_mps, left_m, latency_ns / 1e9, brake.reaction_s, brake.deceleration_mps2)
-        return speed or None
+        return impact_mps(state.speed_mps, left_m, latency_ns / 1e9, self._brake) or None
 
     def _commanded_ns(self, bursts: Sequence[Burst], number: int, latency_ns: int) -> int | None:
         map_ = {"map": self._scenario.scene.name}
