@@ -173,7 +173,7 @@ def test_warnings_are_those_of_the_lap_that_is_shown(written: bytes) -> None:
     assert sentences == [
         "E perceives the crossing vehicle; the ego has 9 m left",
         "warning, level 2: crossing vehicle X, seen by E",
-        "brake (auto): 7 m/s2 after 0.2 s",
+        "brake auto: 7 m/s2 after 0.2 s, built up in 0.3 s",
         "warning, level 1: another vehicle C, seen by E",
         "CRASH at 16.2 km/h",
     ]
