@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from dataclasses import replace
 from math import inf
-from typing import Any, NamedTuple
+from typing import NamedTuple
 
 from node_agent.virtual.durations import duration_ns
 from sim_vehicles.encounter.brake import AUTO, DRIVER, NONE, Brake
@@ -15,40 +16,41 @@ EXAMPLE = "driver:reaction=1.5s,friction=0.4"
 
 
 class _Value(NamedTuple):
-    """field: of Brake. above, most: bounds, the former excluded. timed: a duration with its unit, else a number."""
+    """put: the brake with this value. above, most: bounds, the former excluded. timed: a duration with its unit, else a
+    number."""
 
-    field: str
+    put: Callable[[Brake, float], Brake]
     above: float
     most: float
     timed: bool
 
 
 OF_A_BRAKE = {
-    "deceleration": _Value("deceleration_mps2", 0.0, 15.0, timed=False),  # m/s2; no road tyre holds more
-    "friction": _Value("friction", 0.0, 1.5, timed=False),
-    "actuation": _Value("actuation_s", -inf, 10.0, timed=True),
-    "build-up": _Value("build_up_s", -inf, 10.0, timed=True),
+    # m/s2; no road tyre holds more
+    "deceleration": _Value(lambda brake, mps2: replace(brake, deceleration_mps2=mps2), 0.0, 15.0, timed=False),
+    "friction": _Value(lambda brake, friction: replace(brake, friction=friction), 0.0, 1.5, timed=False),
+    "actuation": _Value(lambda brake, s: replace(brake, actuation_s=s), -inf, 10.0, timed=True),
+    "build-up": _Value(lambda brake, s: replace(brake, build_up_s=s), -inf, 10.0, timed=True),
 }
 OF_A_DRIVER = {
-    "reaction": _Value("reaction_s", -inf, 10.0, timed=True),
-    "spread": _Value("reaction_sd_s", -inf, 10.0, timed=True),
+    "reaction": _Value(lambda brake, s: replace(brake, reaction_s=s), -inf, 10.0, timed=True),
+    "spread": _Value(lambda brake, s: replace(brake, reaction_sd_s=s), -inf, 10.0, timed=True),
 }
-USUAL = {AUTO: OF_A_BRAKE, DRIVER: {**OF_A_BRAKE, **OF_A_DRIVER}, NONE: {}}
+USUAL = {"auto": (AUTO, OF_A_BRAKE), "driver": (DRIVER, OF_A_BRAKE | OF_A_DRIVER), "none": (NONE, {})}
 
 
 def parse_brake(text: str) -> Brake:
     """`auto`, `driver`, `none`, or with other values `auto:deceleration=5,build-up=0s`. BadInputError."""
     kind, colon, rest = text.partition(":")
-    usual = {brake.kind: (brake, values) for brake, values in USUAL.items()}
-    if kind not in usual:
+    if kind not in USUAL:
         raise bad_input(
             "unknown_word",
             f"{NAME} {text!r}: unknown",
             f"use auto, driver, none, or other values as in {EXAMPLE}",
             subject=NAME,
         )
-    brake, values = usual[kind]
-    given: dict[str, Any] = {}
+    brake, values = USUAL[kind]
+    given: set[str] = set()
     for part in rest.split(",") if colon else ():
         key, _, value = (piece.strip() for piece in part.partition("="))
         if key not in values or not value:
@@ -58,8 +60,9 @@ def parse_brake(text: str) -> Brake:
             )
         if key in given:
             raise bad_input("given_twice", f"{NAME}: {key} is given twice", subject=NAME)
-        given[key] = _read(key, value, values[key])
-    return replace(brake, **{values[key].field: number for key, number in given.items()})
+        given.add(key)
+        brake = values[key].put(brake, _read(key, value, values[key]))
+    return brake
 
 
 def _read(key: str, text: str, value: _Value) -> float:
