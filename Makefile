@@ -15,7 +15,7 @@ help: ## what there is to do
 setup: .venv/.ready ## install everything into .venv
 
 .PHONY: demo
-demo: setup ## a blind crossing, replayed into two live agents, twice: who stops, who crashes; POLICY=qed: under that one
+demo: setup ## a blind crossing, replayed into two live agents, twice: who stops, and where; POLICY=qed: under that one
 	@$(BIN)/python -m infra.demo $(if $(POLICY),--policy '$(POLICY)')
 
 .PHONY: test
