@@ -14,7 +14,9 @@ from node_agent.operators.registry import Registry
 from sim_vehicles.cli.app import app
 from sim_vehicles.readers.table import write_motion
 from sim_vehicles.traffic import measures
-from sim_vehicles.traffic.ego_runs import EgoRun, FileRun, IssuedWarning, Options, messages, run_ego, run_file
+from sim_vehicles.traffic.ego_runs import EgoRun, FileRun, IssuedWarning, Options, run_ego, run_file
+from sim_vehicles.traffic.neighbours import Neighbourhood
+from sim_vehicles.traffic.transmissions import Transmissions
 from sim_vehicles.traffic.truth import Conflict, Limits, conflicts
 from sim_vehicles.world.motion import Motion, State, Track, wrap
 from tests.sentences import Wording
@@ -59,8 +61,8 @@ def first_warnings(*tracks: Track, seed: int = 1) -> dict[str, float]:
     """By ego: when it was first warned of any of the others."""
     motion = Motion({one.id: one for one in tracks}, "made")
     options = Options(seed=seed)
-    heard, registry = messages(motion, options), Registry()
-    runs = [run_ego(motion, one.id, heard, options, registry) for one in tracks]
+    sent, registry = Transmissions(motion, Neighbourhood(motion), seed), Registry()
+    runs = [run_ego(motion, one.id, sent.heard_by(one.id, options.range_m), options, registry) for one in tracks]
     return {
         run.ego: min(told.at_s for told in run.warnings if told.level)
         for run in runs
