@@ -13,7 +13,7 @@ Persons and containers are no vehicles: they are counted, not read.
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from math import cos, nan, pi, radians, sin
 from pathlib import Path
 from typing import NamedTuple
@@ -114,17 +114,21 @@ class Fcd:
             bad.setdefault(k, _fault(lines[k], {name: column[k] for name, column in texts.items()}))
         time_s, front_x_m, front_y_m, angle_deg, speed_mps = (np.where(sound, values[name], nan) for name in NUMBERS)
         types = texts["type"]
-        good_types = dict.fromkeys(name for k, name in enumerate(types) if k not in bad)
-        known = {name: self._sizes.of(name) for name in good_types}
-        kinds = [known.get(name, CAR) for name in types]
-        length_m, width_m = np.array([(kind.length_m, kind.width_m) for kind in kinds]).T
+        kinds = {name: self._sizes.of(name) for name in dict.fromkeys(_without(types, bad))}
+        for k in bad:
+            kinds.setdefault(types[k], CAR)
+        length_of = {name: kind.length_m for name, kind in kinds.items()}
+        width_of = {name: kind.width_m for name, kind in kinds.items()}
+        length_m, width_m = (
+            np.fromiter(map(of.__getitem__, types), np.float64, len(lines)) for of in (length_of, width_of)
+        )
         heading_rad = wrapped(pi / 2 - np.radians(angle_deg))
         # Python's own cosine: that of numpy differs from it in the last bit on some machines
         cosine, sine = (np.fromiter(map(of, heading_rad.tolist()), np.float64, len(lines)) for of in (cos, sin))
         x_m, y_m = front_x_m - length_m / 2 * cosine, front_y_m - length_m / 2 * sine
         ids = ["" if k in bad else name.strip() for k, name in enumerate(texts["id"])]
         columns = (time_s, length_m, width_m, x_m, y_m, heading_rad, speed_mps)
-        return Batch(lines, ids, [kind.type for kind in kinds], bad, *columns)
+        return Batch(lines, ids, [kinds[name].type for name in types], bad, *columns)
 
 
 def is_table(names: list[str]) -> bool:
@@ -137,6 +141,10 @@ def _short(name: str) -> str:
         if name.startswith(prefix):
             return name.removeprefix(prefix)
     return name
+
+
+def _without(values: Sequence[str], dropped: Collection[int]) -> Iterable[str]:
+    return (value for k, value in enumerate(values) if k not in dropped) if dropped else values
 
 
 def _fault(line: int, values: Mapping[str, str]) -> Bad:

@@ -53,7 +53,7 @@ Judgement = Literal["true", "false", "undecidable"]
 STRONGEST_MPS2 = 12.0  # no road vehicle brakes harder: where more is needed, this is given
 FINENESS_MPS2 = 0.05  # of needed decelerations
 TRIED_MPS2 = np.arange(FINENESS_MPS2, STRONGEST_MPS2 + FINENESS_MPS2 / 2, FINENESS_MPS2)
-MOSTLY_ENOUGH = 20  # of `TRIED_MPS2`, the weakest
+PARTS_MPS2 = np.split(TRIED_MPS2, [20, 67])  # up to 1 and 3.35: the weak ones mostly do
 TOGETHER = 200  # instants of an ego that are looked at at once
 COURSES_AT_HAND = 256
 NEAR_STANDSTILL_MPS = 1.0  # below walking pace the noise of recorded boxes is larger than the gap of a queue
@@ -202,8 +202,8 @@ def needed(ego: Course, other: Course, shared: SharedGround, limits: Limits) -> 
 
 
 def _least_safe(table: _Table, k: int) -> float:
-    """The weakest of `TRIED_MPS2` with which the ego runs into nothing; the first ones of it mostly do."""
-    for tried in (TRIED_MPS2[:MOSTLY_ENOUGH], TRIED_MPS2[MOSTLY_ENOUGH:]):
+    """The weakest of `TRIED_MPS2` with which the ego runs into nothing."""
+    for tried in PARTS_MPS2:
         safe = table.first_hit(k, tried) == inf
         if safe.any():
             return float(tried[int(np.argmax(safe))])

@@ -95,14 +95,16 @@ class Track:
     width_m: float
     states: Sequence[State] = field(default_factory=list)
 
+    def after(self, t_s: float) -> int:
+        """The index of the first state that is later than t_s; the number of states where none is."""
+        if isinstance(self.states, StateColumns):
+            return bisect_right(self.states.t_s, t_s)
+        return bisect_right(self.states, t_s, key=lambda state: state.t_s)
+
     def at(self, t_s: float) -> State | None:
         """The state at t_s: linear between two records (heading the short way round). None before the first and
         after the last record and inside a gap longer than `MAX_GAP_S`: motion is never extrapolated here."""
-        states = self.states
-        if isinstance(states, StateColumns):
-            after = bisect_right(states.t_s, t_s)
-        else:
-            after = bisect_right(states, t_s, key=lambda state: state.t_s)
+        states, after = self.states, self.after(t_s)
         if after == 0:
             return None
         before = states[after - 1]

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import gzip
 import json
 from collections.abc import Callable
 from math import acos, cos, pi, sin
@@ -210,6 +211,26 @@ def test_the_command(tmp_path: Path) -> None:
     shown = CliRunner().invoke(app, ["traffic", str(path)])
     assert "a and b at" in shown.stdout
     assert "O3 hands on" in shown.stdout
+
+
+def test_bad_rows_are_refused_or_left_out_and_counted(tmp_path: Path) -> None:
+    path = tmp_path / "bad.csv"
+    good = gzip.decompress(crossing_csv(tmp_path).read_bytes()).decode()
+    path.write_text(f"{good}3.6,b,car,4.5,1.8,0,0,0,fast\n")
+    refused = CliRunner().invoke(app, ["traffic", str(path)])
+    assert refused.exit_code == 2 and "pass --skip-bad-rows" in " ".join(refused.stderr.split())
+    done = CliRunner().invoke(app, ["traffic", str(path), "--skip-bad-rows", "--json"])
+    assert done.exit_code == 0 and json.loads(done.stdout)["all"]["vehicles"] == 2
+    assert "1 bad rows left out, the first: " in done.stderr
+
+
+def test_notes_about_a_recording_are_printed(tmp_path: Path) -> None:
+    tracks = [drive("a", line(0, 0, 0), 13, 0), drive("b", line(0, 50, 0), 13, 0)]
+    tracks[1].states = [state._replace(heading_rad=pi / 2) for state in tracks[1].states]
+    path = tmp_path / "turned.csv.gz"
+    write_motion(path, ((f"{state.t_s:.1f}", one, state) for one in tracks for state in one.states))
+    done = CliRunner().invoke(app, ["traffic", str(path), "--ego", "a", "--json"])
+    assert done.exit_code == 0 and "turned.csv.gz:83: " in done.stderr
 
 
 @pytest.mark.parametrize(
