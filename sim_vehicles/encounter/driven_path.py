@@ -30,7 +30,7 @@ class DrivenPath:
         states = self._track.states
         if self._track.at(t_s) is None:
             return None
-        after = self._track.after(t_s)
+        after = bisect_right(states, t_s, key=lambda state: state.t_s)
         if after == len(states):
             return self._s_m[-1]
         before = states[after - 1]

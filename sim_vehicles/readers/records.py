@@ -10,7 +10,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from sim_vehicles.readers.batches import Floats
-from sim_vehicles.world.motion import MAX_GAP_S, StateColumns
+from sim_vehicles.world.column_track import StateColumns
+from sim_vehicles.world.motion import MAX_GAP_S
 
 WINDOW_S = 0.95
 MIN_SPEED_MPS = 1.0  # by places or by speeds, in a stretch
@@ -34,8 +35,8 @@ class Records:
     heading_rad: Floats
     speed_mps: Floats
 
-    def states(self) -> list[StateColumns]:
-        """Of each vehicle."""
+    def columns(self) -> list[StateColumns]:
+        """The states of each vehicle."""
         columns = (self.t_s, self.x_m, self.y_m, self.heading_rad, self.speed_mps)
         return [
             StateColumns(*(array("d", column[begin:end].tobytes()) for column in columns))

@@ -14,6 +14,7 @@ from sim_vehicles.errors import bad_input
 from sim_vehicles.readers import axes, units
 from sim_vehicles.readers.batches import Bad, Batch, Floats, Row, wrapped
 from sim_vehicles.readers.records import Indices, Records, driving
+from sim_vehicles.world.column_track import ColumnTrack
 from sim_vehicles.world.motion import MAX_GAP_S, MAX_SIZE_M, MAX_SPEED_MPS, MAX_TIME_S, Motion, Track
 
 MAX_PLACE_M = 6e6  # from the plane's origin: farther off there is no latitude (UTM's northing passes up to 54 degrees)
@@ -34,6 +35,15 @@ class _Place(NamedTuple):
     t_s: float
     x_m: float
     y_m: float
+
+
+class _Vehicle(NamedTuple):
+    """What its first record says that stays."""
+
+    id: str
+    type: str
+    length_m: float
+    width_m: float
 
 
 class _Part(NamedTuple):
@@ -71,7 +81,7 @@ class _Gathered:
         self._skip = skip_bad_rows
         self._read, self._line = 0, 1
         self._numbers: dict[str, int] = {}
-        self._tracks: dict[int, Track] = {}  # by number, in the order in which they were first taken
+        self._vehicles: dict[int, _Vehicle] = {}  # by number, in the order in which they were first taken
         self._line_of: list[int] = []  # in that order
         self._last = np.empty((3, 0))  # a `_Place` of each vehicle; NaN: not taken yet
         self._parts: list[_Part] = []
@@ -92,7 +102,7 @@ class _Gathered:
 
     def motion(self) -> Motion:
         """All that was taken, once it is sound as a whole."""
-        if not self._tracks:
+        if not self._vehicles:
             raise bad_input("no_usable_row", "no usable row", file=self._path, line=self._line)
         if len(self._off_scale) > MAX_OFF_SCALE * self._read:
             first, what = self._off_scale[0]
@@ -106,9 +116,10 @@ class _Gathered:
         records = self._records()
         driven = driving(records)
         notes = [note for check in (units.check, axes.check) if (note := check(self._path, records, driven))]
-        for track, states in zip(self._tracks.values(), records.states(), strict=True):
-            track.states = states
-        tracks = {track.id: track for track in self._tracks.values()}
+        tracks: dict[str, Track] = {
+            one.id: ColumnTrack(one.id, one.type, one.length_m, one.width_m, columns)
+            for one, columns in zip(self._vehicles.values(), records.columns(), strict=True)
+        }
         return Motion(tracks, str(self._path), self._skipped, notes)
 
     def _numbered(self, batch: Batch) -> Indices:
@@ -160,7 +171,7 @@ class _Gathered:
             zip(numbers[new].tolist(), at[first[new]].tolist(), strict=True), key=lambda one: one[1]
         ):
             size = float(batch.length_m[k]), float(batch.width_m[k])
-            self._tracks[number] = Track(batch.ids[k], batch.types[k], *size)
+            self._vehicles[number] = _Vehicle(batch.ids[k], batch.types[k], *size)
             self._line_of.append(batch.lines[k])
         self._last[:, of] = t_s, x_m, y_m  # of several the last one
         self._parts.append(_Part(of, t_s, x_m, y_m, wrapped(batch.heading_rad[at]), batch.speed_mps[at]))
@@ -168,13 +179,13 @@ class _Gathered:
     def _records(self) -> Records:
         """The parts as one, by vehicle in the order in which they were first taken."""
         place = np.zeros(len(self._numbers), dtype=np.int64)
-        place[list(self._tracks)] = np.arange(len(self._tracks))
+        place[list(self._vehicles)] = np.arange(len(self._vehicles))
         of, *columns = zip(*self._parts, strict=True)
         self._parts = []
         vehicle = place[np.concatenate(of)]
         order = np.argsort(vehicle, kind="stable")
         first = np.concatenate([[0], np.cumsum(np.bincount(vehicle))])
-        ids = [track.id for track in self._tracks.values()]
+        ids = [one.id for one in self._vehicles.values()]
         return Records(ids, first, self._line_of, *(np.concatenate(column)[order] for column in columns))
 
 

@@ -5,7 +5,8 @@ from __future__ import annotations
 import numpy as np
 from numpy.typing import NDArray
 
-from sim_vehicles.world.motion import MAX_GAP_S, Motion, StateColumns
+from sim_vehicles.world.column_track import columns_of
+from sim_vehicles.world.motion import MAX_GAP_S, Motion
 
 SPAN_S = 2.0  # of a box; above MAX_GAP_S, so that a motion between two records lies in at most two spans
 SLACK_M = 1.0  # for rounding: too many vehicles are found rather than too few
@@ -23,11 +24,11 @@ class Neighbourhood:
         tracks = [motion.tracks[name] for name in self._names]
         self._number = {name: k for k, name in enumerate(self._names)}
         self._radius_m = np.array([np.hypot(one.length_m, one.width_m) / 2 for one in tracks])
-        states = [StateColumns.of(one.states) for one in tracks]
-        of = np.repeat(np.arange(len(tracks)), [len(one) for one in states])
-        t_s, x_m, y_m = (
-            np.concatenate([np.asarray(getattr(one, name)) for one in states]) for name in ("t_s", "x_m", "y_m")
-        )
+        columns = [columns_of(one) for one in tracks]
+        of = np.repeat(np.arange(len(tracks)), [len(one) for one in columns])
+        t_s = np.concatenate([one.t_s for one in columns])
+        x_m = np.concatenate([one.x_m for one in columns])
+        y_m = np.concatenate([one.y_m for one in columns])
         self._of, self._span, self._box = _boxes(of, t_s, np.stack([x_m, y_m, -x_m, -y_m]))
         begins = np.flatnonzero(np.diff(self._of, prepend=-1))
         self._boxes_of = np.append(begins, len(self._of))  # of each vehicle the first one

@@ -10,7 +10,8 @@ from typing import NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from sim_vehicles.world.motion import MAX_GAP_S, StateColumns, Track
+from sim_vehicles.world.column_track import columns_of
+from sim_vehicles.world.motion import MAX_GAP_S, Track
 
 Floats = NDArray[np.float64]
 Indices = NDArray[np.int64]
@@ -52,7 +53,7 @@ class SharedGround(NamedTuple):
 
 def sampled(track: Track, step_s: float) -> list[Course]:
     """The track on common instants; one course per stretch without a gap (usually one)."""
-    states = StateColumns.of(track.states)
+    states = columns_of(track)
     t_s, x_m, y_m = np.asarray(states.t_s), np.asarray(states.x_m), np.asarray(states.y_m)
     heading_rad, speed_mps = np.asarray(states.heading_rad), np.asarray(states.speed_mps)
     instants = np.arange(round(t_s[0] / step_s), round(t_s[-1] / step_s) + 1)

@@ -6,12 +6,10 @@ the vehicle's box.
 
 from __future__ import annotations
 
-from array import array
 from bisect import bisect_right
-from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field
 from math import pi
-from typing import NamedTuple, Self, overload
+from typing import NamedTuple
 
 MAX_SPEED_MPS = 100.0  # nothing on a road is faster; 300 m/s is a wrong unit
 MAX_TIME_S = 4e9  # seconds since 1970 are below, milliseconds above
@@ -31,60 +29,6 @@ class State(NamedTuple):
     acceleration_mps2: float = 0.0
 
 
-class StateColumns(Sequence[State]):
-    """Recorded states as one array of numbers per column, without yaw rate and acceleration. A state is made where it
-    is asked for, so a recording of a million rows is a few arrays. Equal to any sequence of equal states."""
-
-    __slots__ = ("heading_rad", "speed_mps", "t_s", "x_m", "y_m")
-
-    def __init__(
-        self,
-        t_s: array[float],
-        x_m: array[float],
-        y_m: array[float],
-        heading_rad: array[float],
-        speed_mps: array[float],
-    ) -> None:
-        """Arrays of one length, of type "d"."""
-        self.t_s = t_s
-        self.x_m = x_m
-        self.y_m = y_m
-        self.heading_rad = heading_rad
-        self.speed_mps = speed_mps
-
-    @classmethod
-    def of(cls, states: Sequence[State]) -> Self:
-        """The columns of any states: their own, where they have some."""
-        if isinstance(states, cls):
-            return states
-        return cls(*(array("d", column) for column in zip(*(state[:5] for state in states), strict=True)))
-
-    def __len__(self) -> int:
-        return len(self.t_s)
-
-    def __iter__(self) -> Iterator[State]:
-        return map(State, self.t_s, self.x_m, self.y_m, self.heading_rad, self.speed_mps)
-
-    @overload
-    def __getitem__(self, at: int) -> State: ...
-
-    @overload
-    def __getitem__(self, at: slice) -> list[State]: ...
-
-    def __getitem__(self, at: int | slice) -> State | list[State]:
-        if isinstance(at, slice):
-            return [self[k] for k in range(*at.indices(len(self)))]
-        return State(self.t_s[at], self.x_m[at], self.y_m[at], self.heading_rad[at], self.speed_mps[at])
-
-    def __eq__(self, other: object) -> bool:
-        return isinstance(other, Sequence) and list(self) == list(other)
-
-    __hash__ = None  # type: ignore[assignment]  # arrays may change
-
-    def __repr__(self) -> str:
-        return repr(list(self))
-
-
 @dataclass
 class Track:
     """One vehicle's recorded states, in growing time."""
@@ -93,24 +37,18 @@ class Track:
     type: str
     length_m: float
     width_m: float
-    states: Sequence[State] = field(default_factory=list)
-
-    def after(self, t_s: float) -> int:
-        """The index of the first state that is later than t_s; the number of states where none is."""
-        if isinstance(self.states, StateColumns):
-            return bisect_right(self.states.t_s, t_s)
-        return bisect_right(self.states, t_s, key=lambda state: state.t_s)
+    states: list[State] = field(default_factory=list)
 
     def at(self, t_s: float) -> State | None:
         """The state at t_s: linear between two records (heading the short way round). None before the first and
         after the last record and inside a gap longer than `MAX_GAP_S`: motion is never extrapolated here."""
-        states, after = self.states, self.after(t_s)
+        after = bisect_right(self.states, t_s, key=lambda state: state.t_s)
         if after == 0:
             return None
-        before = states[after - 1]
-        if after == len(states):
+        before = self.states[after - 1]
+        if after == len(self.states):
             return before if before.t_s == t_s else None
-        ahead = states[after]
+        ahead = self.states[after]
         span_s = ahead.t_s - before.t_s
         if span_s > MAX_GAP_S:
             return before if before.t_s == t_s else None

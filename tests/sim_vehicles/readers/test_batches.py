@@ -1,5 +1,6 @@
 """A recording is read in batches of any size as row by row, and holds numbers, no object per row."""
 
+import pickle
 import tracemalloc
 from collections.abc import Iterable
 from pathlib import Path
@@ -13,7 +14,8 @@ from sim_vehicles.readers.batches import Bad, Row, in_batches
 from sim_vehicles.readers.formats import read_motion
 from sim_vehicles.readers.rules import gather
 from sim_vehicles.readers.table import COLUMNS
-from sim_vehicles.world.motion import State, StateColumns, Track
+from sim_vehicles.world.column_track import ColumnTrack, StateColumns, columns_of
+from sim_vehicles.world.motion import State, Track
 from tests.sim_vehicles.readers.test_bad_recordings import WRITERS, Record
 
 HEAD = ",".join(COLUMNS)
@@ -103,17 +105,22 @@ def test_a_recording_in_memory_is_five_numbers_a_row(tmp_path: Path, form: str) 
         held, _ = tracemalloc.get_traced_memory()
     finally:
         tracemalloc.stop()
-    assert sum(len(track.states) for track in motion.tracks.values()) == 20_000
+    assert sum(len(columns_of(track)) for track in motion.tracks.values()) == 20_000
     assert held < 60 * 20_000  # bytes; an object per row takes some 200
 
 
-def test_columns_are_a_sequence_of_states() -> None:
+def test_a_track_makes_its_states_where_they_are_asked_for() -> None:
     states = [State(k / 10, k, -k, 0.1 * k, 3.0) for k in range(7)]
     columns = StateColumns.of(states)
-    assert columns == states and states == columns and list(columns) == states
-    assert (columns[0], columns[-1], columns[2:4]) == (states[0], states[-1], states[2:4])
-    assert columns != states[:-1]
-    with pytest.raises(IndexError):
-        columns[7]
-    one, other = (Track("a", "car", 4, 2, each) for each in (states, columns))
-    assert [one.at(k / 33) for k in range(-2, 30)] == [other.at(k / 33) for k in range(-2, 30)]
+    track = ColumnTrack("a", "car", 4.0, 2.0, columns)
+    assert columns_of(track) is columns
+    again = pickle.loads(pickle.dumps(track))
+    assert again.columns == columns, "what is sent to another process is numbers"
+    assert [track.at(k / 33) for k in range(-2, 30)] == [
+        Track("a", "car", 4.0, 2.0, states).at(k / 33) for k in range(-2, 30)
+    ]
+    assert track.states == states and track.states is track.states and track.columns is None
+    assert track == again and columns_of(track) == columns
+    track.states = states[:3]
+    assert len(columns_of(track)) == 3
+    assert not hasattr(track, "colour")
