@@ -77,6 +77,10 @@ spark-plan: setup ## how Spark carries a report out, as explain prints it; write
 scale: setup ## the part of bench that measures the planner on growing clusters, a minute each
 	@$(BIN)/python -m infra.bench.placement
 
+.PHONY: bench-recordings
+bench-recordings: setup ## the part of bench that reads a million recorded rows, and runs one ego of them (ROWS=100000: less)
+	@$(if $(ROWS),ROWS='$(ROWS)') $(BIN)/python -m infra.bench.recordings
+
 .PHONY: endurance
 endurance: setup ## ten minutes at ten times the load on two agents; writes runs/endurance.json (MINUTES=1: shorter)
 	@$(BIN)/python -m infra.endurance $(if $(MINUTES),--minutes $(MINUTES))

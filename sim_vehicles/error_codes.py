@@ -19,7 +19,8 @@ Code = Literal[
     "arrival_not_replayed", "negative", "type_not_fed",
     # readers
     "bad_row", "document_type", "empty_file", "no_ego", "no_scene_file", "no_usable_row", "not_csv", "not_xml",
-    "other_version", "parquet", "too_deep", "too_large", "unknown_format", "unknown_scenario", "wrong_unit",
+    "other_version", "parquet", "too_deep", "too_large", "unknown_format", "unknown_scenario", "wrong_direction",
+    "wrong_unit",
     # record
     "no_collision_course", "nothing_hidden", "seen_too_late", "tool_failed",
     # replay

@@ -125,7 +125,10 @@ class Senses:
 
     def cam(self, at_ns: int, station: str) -> Cam:
         """What a station that is there says of itself, as it measures it."""
-        state, track = self._own(station, at_ns, self.sight.at(at_ns)[station]), self.sight.motion.tracks[station]
+        track = self.sight.motion.tracks[station]
+        there = track.at(at_ns / 1e9)
+        assert there is not None, f"{station} is not there"
+        state = self._own(station, at_ns, there)
         latitude_e7, longitude_e7 = self._place(state)
         return Cam(
             station=self.numbers[station],
