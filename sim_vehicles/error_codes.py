@@ -22,7 +22,7 @@ Code = Literal[
     "other_version", "parquet", "too_deep", "too_large", "unknown_format", "unknown_scenario", "wrong_direction",
     "wrong_unit",
     # record
-    "no_collision_course", "nothing_hidden", "seen_too_late", "tool_failed",
+    "no_collision_course", "no_such_traffic", "nothing_hidden", "seen_too_late", "tool_failed",
     # replay
     "laps_too_short", "missing_key", "no_address", "no_burst", "no_source", "not_accepted", "not_trusted",
     "unreachable", "went_away", "wrong_shape",
