@@ -17,7 +17,7 @@ from coordinator.report.blame import way
 from coordinator.report.blame.causes import Found, Judge, told_outright
 from coordinator.report.blame.core_timeline import Span
 from coordinator.report.blame.excess import excess
-from coordinator.report.blame.free_memory import hand_back
+from coordinator.report.free_memory import hand_back
 from coordinator.report.blame.missed import LATE, LOST, OUTCOMES, SHED, UNDECIDABLE, Rows, look, reduced
 from coordinator.report.blame.near import Near, near
 from coordinator.report.blame.no_route import explained
