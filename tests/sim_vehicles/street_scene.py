@@ -33,4 +33,4 @@ def few() -> Scenario:
 
 
 def _cut(track: Track, begin_s: float, until_s: float) -> Track:
-    return replace(track, states=[state for state in track.states if begin_s <= state.t_s <= until_s])
+    return track.with_states([state for state in track.states if begin_s <= state.t_s <= until_s])
