@@ -52,7 +52,7 @@ def test_a_record_that_lacks_is_made_up_as_a_track_does_it() -> None:
 @pytest.mark.parametrize("times", [(0.0, 0.5, 0.50003), (0.0, 1.5)], ids=["too fine", "too coarse"])
 def test_records_on_no_grid_are_refused(times: tuple[float, ...]) -> None:
     track = Track("a", "car", 4.5, 1.8, [State(t, 0, 0, 0, 0) for t in times])
-    with pytest.raises(ValueError, match="of by hand lie on no grid"):
+    with pytest.raises(ValueError):
         MotionGrid(Motion({"a": track}, "by hand"))
 
 
@@ -95,5 +95,5 @@ def test_pairs_over_some_time_hold_everyone_who_is_seen_in_it(seed: int) -> None
 def test_a_building_with_a_corner_inwards_is_refused() -> None:
     track = Track("a", "car", 4.5, 1.8, [State(0, 0, 0, 0, 0), State(1, 0, 0, 0, 0)])
     corner = ((10.0, 10.0), (20.0, 10.0), (20.0, 20.0), (15.0, 12.0), (10.0, 20.0))
-    with pytest.raises(ValueError, match="corner that points inwards"):
+    with pytest.raises(ValueError):
         SightGrid(MotionGrid(Motion({"a": track}, "by hand")), Scene("by hand", "a", (), occluders=(corner,)))
