@@ -242,7 +242,7 @@ class ChangingLine(AgentsLine):
         self.happened["change waited"] += text.startswith("waiting until")
 
     def expect_on_desk(self) -> None:
-        """The plan that all nodes run is in a file, also where a command was broken off."""
+        """A plan that all nodes run is in a file, also where a change was broken off."""
         runs = {committed_on(self, name) for name in self.machines}
         files = {self.on_file(path.name) for path in self.desk.folder.glob("[ps]*.json")}
         if len(runs) == 1 and (lost := runs - {*files, ""}):
