@@ -76,5 +76,5 @@ def impact_mps(speed_mps: float, left_m: float, latency_s: float, brake: Brake) 
     if braking_m >= risen.way_m:
         return sqrt(max(0.0, risen.speed_mps**2 - 2 * a * (braking_m - risen.way_m)))
     r = sqrt(2 * speed_mps * t_b / a)
-    passed_s = 2 * r * sin(asin(3 * braking_m / (2 * speed_mps * r)) / 3)
+    passed_s = 2 * r * sin(asin(min(1.0, 3 * braking_m / (2 * speed_mps * r))) / 3)
     return moved(speed_mps, brake, passed_s).speed_mps
