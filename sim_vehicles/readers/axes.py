@@ -34,7 +34,7 @@ class Cause(NamedTuple):
     sign: int
     turn_rad: float
     text: str
-    advice: str
+    remedy: str
 
 
 CAUSES = (  # the likely ones first: where all roads lie along an axis several fit
@@ -91,11 +91,11 @@ def check(path: Path, records: Records, driving: Driving) -> str | None:
         f"their heading (vehicle {records.ids[first]}: to {angles[0]:.0f}, heading {angles[1]:.0f} degrees)"
     )
     if share <= MAX_SHARE or cause is UNCLEAR:
-        return f"{path}:{records.line[first]}: {text}; {cause.advice}"
+        return f"{path}:{records.line[first]}: {text}; {cause.remedy}"
     raise bad_input(
         "wrong_direction",
         text,
-        f"{cause.advice}; leaving out rows cannot mend it",
+        f"{cause.remedy}; leaving out rows cannot mend it",
         subject=records.ids[first],
         file=path,
         line=records.line[first],
