@@ -11,7 +11,7 @@ from sim_vehicles.v2v.received import Received, Surroundings
 from sim_vehicles.v2v.stations import Generated, generated, tuples
 from sim_vehicles.world.motion import Motion, State, Track
 from sim_vehicles.world.placement import AS_RECORDED, Placement
-from sim_vehicles.world.scene import Scenario
+from sim_vehicles.world.scene import Scenario, Scene
 from sim_vehicles.world.sense import Senses
 from tests.sim_vehicles.street_scene import BEGIN_S, UNTIL_S, few
 
@@ -44,6 +44,25 @@ def test_tuples_are_those_of_each_message_by_itself(channel: Channel) -> None:
     assert len(heard) > 50
     assert {one.sent.value.object.quality for one in heard} > {15}, "some are seen in part"
     assert {one.sent.value.object.age_ms for one in heard} > {0, 1500}
+
+
+def test_who_was_hidden_for_a_moment_is_perceived_anew() -> None:
+    """Q passes behind a hut, for less than the 1.5 s at which an age ends."""
+    tracks = {
+        name: Track(name, "car", 4.5, 1.8, [State(i / 10, x_m + v * i / 10, y_m, 0, v) for i in range(61)])
+        for name, x_m, y_m, v in (("ego", 40, 0, 0), ("p", 0, 0, 0), ("q", -40, 20, 15))
+    }
+    hut = ((-2.0, 8.0), (2.0, 8.0), (2.0, 12.0), (-2.0, 12.0))
+    scenario = Scenario(Motion(tracks, "hut"), Scene("hut", "ego", ("p",), occluders=(hut,)))
+    begin_ns, until_ns = 2000 * MS, 6000 * MS
+    found = broadcast(scenario, 1, begin_ns, until_ns)
+    heard = list(Surroundings(found, scenario, 7).received(tracks["ego"], begin_ns, until_ns))
+    sent = generated(Senses(scenario, 1), begin_ns, until_ns)
+    assert heard == list(one_by_one(Senses(scenario, 7), sent, tracks["ego"], Channel()))
+    ages_ms = [one.sent.value.object.age_ms for one in heard if one.sent.value.object.object_id == 3]
+    assert ages_ms[0] >= 800
+    assert min(ages_ms) < 300
+    assert ages_ms[-1] >= 1500
 
 
 def test_a_recording_is_placed_in_the_scene_of_the_ego() -> None:
