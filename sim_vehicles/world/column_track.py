@@ -55,6 +55,11 @@ class ColumnTrack(Track):
         return found
 
 
+def with_states(track: Track, states: list[State]) -> Track:
+    """The same vehicle with other states."""
+    return Track(track.id, track.type, track.length_m, track.width_m, states)
+
+
 def columns_of(track: Track) -> StateColumns:
     """The states of any track in columns; makes no object per state where there is none yet."""
     columns = track.columns if isinstance(track, ColumnTrack) else None
