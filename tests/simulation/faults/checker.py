@@ -185,9 +185,10 @@ def _admitted(line: FaultyLine, found: Verdicts) -> dict[Key, int]:
 
 
 def unexplained(counts: Counter[str], fired: Counter[str]) -> list[str]:
-    """A node loses what it said it had only with its power."""
+    """A node loses what it said it had only with its power, or where a burst was more than it remembers of what nobody
+    had heard of."""
     powerless = any("power_cut" in kind and count for kind, count in fired.items())
-    if powerless or not counts["tuples unanswered"]:
+    if powerless or (fired["burst"] and fired["crash_unheard"]) or not counts["tuples unanswered"]:
         return []
     return [f"{counts['tuples unanswered']} tuples were taken over, and never answered, without a power cut"]
 
