@@ -14,7 +14,7 @@ from typing import NamedTuple, Protocol
 from protos import segments
 from tests.simulation.agents.agent_checker import Check, Key, Verdicts
 from tests.simulation.agents.agent_faults import DISK, END_NS, ROOM, SHARES, Begin, load
-from tests.simulation.agents.agents_line import MS, SECOND, AgentsLine
+from tests.simulation.agents.agents_line import FED, MS, SECOND, AgentsLine
 from tests.simulation.agents.more_faults import ALL, begin
 from tests.simulation.agents.sometimes import RECOVERIES, missing, seen
 from tests.simulation.agents.stories import read
@@ -165,7 +165,9 @@ def _run(outcome: Outcome, drawn: Drawn, folder: Path) -> None:
     for machine in line.machines.values():
         outcome.counts.update({f"log {event}": count for event, count in machine.counts.items()})
         outcome.fired.update({f"disk_{name}": count for name, count in machine.disk.fired.items()})
-    outcome.problems = [*outcome.problems, *unexplained(outcome.counts, outcome.fired)]
+    unanswered = {FED[name][1]: source.unanswered for name, source in line.sources.items()}
+    powerless = [name for name, machine in line.machines.items() if machine.disk.fired["power_cut"]]
+    outcome.problems = [*outcome.problems, *unexplained(unanswered, powerless, outcome.fired)]
     outcome.lines = [each for machine in line.machines.values() for each in machine.lines]
     outcome.digest = _digest(folder)
 

@@ -16,7 +16,7 @@ from tests.simulation.faults import draws
 from tests.simulation.faults.checker import check, unexplained
 from tests.simulation.faults.fault import Fault
 from tests.simulation.faults.faults import END_NS, KINDS, ROOM, SHARES, fed
-from tests.simulation.faults.faulty_line import MS, SECOND, FaultyLine, Load
+from tests.simulation.faults.faulty_line import FED, MS, SECOND, FaultyLine, Load
 
 HEALED_NS = END_NS + 8 * SECOND  # everything has ended by END_NS, and has been mended by then
 PROBES = 10  # tuples of each source after that
@@ -95,7 +95,9 @@ def play(outcome: Outcome, drawn: Drawn) -> Outcome:
         _stop(line)
         verdicts = check(line, HEALED_NS)
         outcome.problems, outcome.counts = [*line.problems, *pauses.problems, *verdicts.problems], verdicts.counts
-        outcome.problems += unexplained(outcome.counts, outcome.fired)
+        unanswered = {FED[name][1]: source.unanswered for name, source in line.sources.items()}
+        powerless = [name for name, node in line.nodes.items() if node.power_losses]
+        outcome.problems += unexplained(unanswered, powerless, outcome.fired)
     except Exception:
         outcome.problems = [traceback.format_exc()]
     outcome.simulated_ns = line.time.now_ns
