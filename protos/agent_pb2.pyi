@@ -273,7 +273,7 @@ class SpoolStatus(_message.Message):
     def __init__(self, bytes: _Optional[int] = ..., limit_bytes: _Optional[int] = ..., oldest_ns: _Optional[int] = ..., full_in_ns: _Optional[int] = ..., dropped: _Optional[int] = ...) -> None: ...
 
 class StatusReply(_message.Message):
-    __slots__ = ("node", "boot", "runtime_alive", "uptime_ns", "busy_ns", "overhead_ns", "queue_bytes", "plans", "counters", "records_written", "longest_hold_ns", "places", "outputs", "version", "rt", "restarts", "queue_limit_bytes", "operators", "spool")
+    __slots__ = ("node", "boot", "runtime_alive", "uptime_ns", "busy_ns", "overhead_ns", "queue_bytes", "plans", "counters", "records_written", "longest_hold_ns", "places", "outputs", "version", "rt", "restarts", "queue_limit_bytes", "operators", "spool", "connectors")
     NODE_FIELD_NUMBER: _ClassVar[int]
     BOOT_FIELD_NUMBER: _ClassVar[int]
     RUNTIME_ALIVE_FIELD_NUMBER: _ClassVar[int]
@@ -293,6 +293,7 @@ class StatusReply(_message.Message):
     QUEUE_LIMIT_BYTES_FIELD_NUMBER: _ClassVar[int]
     OPERATORS_FIELD_NUMBER: _ClassVar[int]
     SPOOL_FIELD_NUMBER: _ClassVar[int]
+    CONNECTORS_FIELD_NUMBER: _ClassVar[int]
     node: str
     boot: int
     runtime_alive: bool
@@ -312,7 +313,26 @@ class StatusReply(_message.Message):
     queue_limit_bytes: int
     operators: _containers.RepeatedCompositeFieldContainer[OperatorIdentity]
     spool: SpoolStatus
-    def __init__(self, node: _Optional[str] = ..., boot: _Optional[int] = ..., runtime_alive: _Optional[bool] = ..., uptime_ns: _Optional[int] = ..., busy_ns: _Optional[int] = ..., overhead_ns: _Optional[int] = ..., queue_bytes: _Optional[int] = ..., plans: _Optional[_Iterable[_Union[PlanStatus, _Mapping]]] = ..., counters: _Optional[_Iterable[_Union[Counter, _Mapping]]] = ..., records_written: _Optional[int] = ..., longest_hold_ns: _Optional[int] = ..., places: _Optional[_Iterable[_Union[StatusReply, _Mapping]]] = ..., outputs: _Optional[_Iterable[_Union[OutputStatus, _Mapping]]] = ..., version: _Optional[str] = ..., rt: _Optional[bool] = ..., restarts: _Optional[int] = ..., queue_limit_bytes: _Optional[int] = ..., operators: _Optional[_Iterable[_Union[OperatorIdentity, _Mapping]]] = ..., spool: _Optional[_Union[SpoolStatus, _Mapping]] = ...) -> None: ...
+    connectors: _containers.RepeatedCompositeFieldContainer[ConnectorStatus]
+    def __init__(self, node: _Optional[str] = ..., boot: _Optional[int] = ..., runtime_alive: _Optional[bool] = ..., uptime_ns: _Optional[int] = ..., busy_ns: _Optional[int] = ..., overhead_ns: _Optional[int] = ..., queue_bytes: _Optional[int] = ..., plans: _Optional[_Iterable[_Union[PlanStatus, _Mapping]]] = ..., counters: _Optional[_Iterable[_Union[Counter, _Mapping]]] = ..., records_written: _Optional[int] = ..., longest_hold_ns: _Optional[int] = ..., places: _Optional[_Iterable[_Union[StatusReply, _Mapping]]] = ..., outputs: _Optional[_Iterable[_Union[OutputStatus, _Mapping]]] = ..., version: _Optional[str] = ..., rt: _Optional[bool] = ..., restarts: _Optional[int] = ..., queue_limit_bytes: _Optional[int] = ..., operators: _Optional[_Iterable[_Union[OperatorIdentity, _Mapping]]] = ..., spool: _Optional[_Union[SpoolStatus, _Mapping]] = ..., connectors: _Optional[_Iterable[_Union[ConnectorStatus, _Mapping]]] = ...) -> None: ...
+
+class ConnectorStatus(_message.Message):
+    __slots__ = ("stream", "direction", "kind", "connected", "was_connected", "apart_ns", "why")
+    STREAM_FIELD_NUMBER: _ClassVar[int]
+    DIRECTION_FIELD_NUMBER: _ClassVar[int]
+    KIND_FIELD_NUMBER: _ClassVar[int]
+    CONNECTED_FIELD_NUMBER: _ClassVar[int]
+    WAS_CONNECTED_FIELD_NUMBER: _ClassVar[int]
+    APART_NS_FIELD_NUMBER: _ClassVar[int]
+    WHY_FIELD_NUMBER: _ClassVar[int]
+    stream: str
+    direction: str
+    kind: str
+    connected: bool
+    was_connected: bool
+    apart_ns: int
+    why: str
+    def __init__(self, stream: _Optional[str] = ..., direction: _Optional[str] = ..., kind: _Optional[str] = ..., connected: _Optional[bool] = ..., was_connected: _Optional[bool] = ..., apart_ns: _Optional[int] = ..., why: _Optional[str] = ...) -> None: ...
 
 class ProfileRequest(_message.Message):
     __slots__ = ("hash",)

@@ -28,10 +28,10 @@ class Delivery:
 
     def __init__(self, around: Surroundings) -> None:
         self._around, self._counts, self._connector = around, around.counts, around.flow.connector
+        self._connection = around.connection
         self._backoff = Backoff(_FIRST_NS, _MOST_NS)
         self._writer: Writer | None = None
         self._waiting: deque[Result] = deque()
-        self._connected_before = False
         self._connected_ns = 0
 
     def run(self) -> None:
@@ -44,9 +44,12 @@ class Delivery:
                         backoff.succeeded()
                         self._carry(sink, mapping(sink.codec, self._connector.encoding, self._connector.schema))
                 except (AgentError, TlsError) as error:
+                    if not self._connection.up:
+                        self._connection.end(str(error))
                     self._around.say("connector_without_agent", str(error))
                     self._around.wait(backoff.failed(now_ns()) - now_ns())
         except NotConnectableError as error:
+            self._connection.end(str(error))
             self._around.say("connector_not_usable", str(error), ERROR)
         finally:
             self._drop_writer()
@@ -114,9 +117,8 @@ class Delivery:
             return
         self._backoff.succeeded()
         self._connected_ns = now_ns()
-        self._counts.connected = True
-        again = " again" if self._connected_before else ""
-        self._connected_before = True
+        again = " again" if self._connection.was_up else ""
+        self._connection.begin()
         self._around.say("connector_connected", f"connected{again}", INFO)
 
     def _connect_at_once(self) -> None:
@@ -156,10 +158,10 @@ class Delivery:
     def _lost(self, error: ConnectionLostError) -> None:
         self._counts.add("lost", error.lost)
         self._backoff.failed(now_ns())
+        self._connection.end(str(error))
         self._around.say("connector_lost", f"not connected ({error}); trying again")
 
     def _drop_writer(self) -> None:
-        self._counts.connected = False
         if self._writer is not None:
             self._writer.close()
             self._writer = None

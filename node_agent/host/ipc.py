@@ -107,12 +107,13 @@ class Failed(NamedTuple):
 # -- connectors -> supervisor -> control
 
 
-ConnectorRow = tuple[str, str, str, bool, tuple[tuple[str, int], ...]]
+ConnectorRow = tuple[str, str, str, bool, tuple[tuple[str, int], ...], bool, int, str]
 
 
 class Connectors(NamedTuple):
     """What the connectors have counted; said every ALIVE_S. rows: (source or output, from or to, kind, connected,
-    (event, count), ...). pid: of their process, 0: there is none; restarts: of it, as the supervisor counts them."""
+    ((event, count), ...), whether it was connected before, for how many ns it is not, why not). pid: of their process,
+    0: there is none; restarts: of it, as the supervisor counts them."""
 
     rows: tuple[ConnectorRow, ...]
     pid: int

@@ -96,7 +96,7 @@ def text(asked: Asked) -> str:
 
 
 def _connectors(page: Page, found: ipc.Connectors) -> None:
-    for stream, direction, kind, connected, events in found.rows:
+    for stream, direction, kind, connected, events, *_ in found.rows:
         page.add("connector_up", connected, stream, direction, kind)
         for event, n in events:
             page.add("connector_messages_total", n, stream, direction, kind, event)

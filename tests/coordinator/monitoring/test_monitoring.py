@@ -395,6 +395,29 @@ def test_a_refused_tuple_may_belong_into_as_many_windows_as_overlap() -> None:
     assert paths.ends(slow, [node]) == paths.Ends(refused_of_windows=12)
 
 
+def test_a_connector_that_is_not_connected_is_said_with_its_reason() -> None:
+    def connector(stream: str, direction: str, connected: bool = False, **more: object) -> agent_pb2.ConnectorStatus:
+        given = {"stream": stream, "direction": direction, "kind": "mqtt", "connected": connected}
+        return agent_pb2.ConnectorStatus(**given | more)  # type: ignore[arg-type]
+
+    reply = agent_pb2.StatusReply(
+        node="a",
+        connectors=[
+            connector("lidar", "from", True, was_connected=True),
+            connector("imu", "from", apart_ns=12 * 10**9, why="Connection refused"),
+            connector("wheels", "to", was_connected=True, apart_ns=90 * 10**9, why="the broker closed the connection"),
+            connector("log", "to"),
+        ],
+    )
+    values = status_response.of(reply, HEALTHY)
+    assert list(explained.others(values, "log")) == [
+        "source imu, its connector: never connected since it began 12 s ago: Connection refused",
+        "output wheels, its connector: not connected for 1 min: the broker closed the connection",
+        "output log, its connector: never connected since it began 0 s ago: it is being connected",
+    ]
+    assert [each["stream"] for each in values.document()["connectors"]] == ["lidar", "imu", "wheels", "log"]
+
+
 @pytest.mark.parametrize(
     ("used", "full_in_ns", "said"),
     [(10, None, []), (10, 7200 * 10**9, []), (10, 600 * 10**9, ["10 min"]), (63, None, ["63"]), (99, 0, ["dropped"])],

@@ -120,7 +120,7 @@ def test_results_are_delivered_once_while_the_disk_fails(
         delivery = Delivery(around)
         thread = threading.Thread(target=delivery.run)
         thread.start()
-        until(lambda: around.counts.connected)
+        until(lambda: around.connection.up)
         with Source(address, "in") as source:
             assert all(isinstance(source.send(i), Admitted) for i in range(COUNT))
         until(lambda: dict(around.counts.rows())["delivered"] == COUNT)

@@ -95,7 +95,7 @@ def full() -> Asked:
         None,
         until_s=1.8e9,
         spool_level=SpoolLevel(64, 128, 7 * SECOND, 9 * SECOND),
-        connectors=ipc.Connectors((("in", "from", "mqtt", True, (("received", 3),)),), 77, 2),
+        connectors=ipc.Connectors((("in", "from", "mqtt", True, (("received", 3),), True, 0, ""),), 77, 2),
     )
 
 
