@@ -207,7 +207,7 @@ class SourceStatus(_message.Message):
     def __init__(self, name: _Optional[str] = ..., admitted: _Optional[int] = ..., shed: _Optional[int] = ..., lost: _Optional[int] = ..., refused: _Optional[int] = ..., policed: _Optional[int] = ...) -> None: ...
 
 class UnitStatus(_message.Message):
-    __slots__ = ("id", "operators", "sub_deadline_ns", "queued", "runs", "shed", "lost", "timed", "timed_ns", "worst_ns", "recent_ns")
+    __slots__ = ("id", "operators", "sub_deadline_ns", "queued", "runs", "shed", "lost", "timed", "timed_ns", "worst_ns", "recent_ns", "unfused")
     ID_FIELD_NUMBER: _ClassVar[int]
     OPERATORS_FIELD_NUMBER: _ClassVar[int]
     SUB_DEADLINE_NS_FIELD_NUMBER: _ClassVar[int]
@@ -219,6 +219,7 @@ class UnitStatus(_message.Message):
     TIMED_NS_FIELD_NUMBER: _ClassVar[int]
     WORST_NS_FIELD_NUMBER: _ClassVar[int]
     RECENT_NS_FIELD_NUMBER: _ClassVar[int]
+    UNFUSED_FIELD_NUMBER: _ClassVar[int]
     id: int
     operators: _containers.RepeatedScalarFieldContainer[str]
     sub_deadline_ns: int
@@ -230,7 +231,8 @@ class UnitStatus(_message.Message):
     timed_ns: int
     worst_ns: int
     recent_ns: int
-    def __init__(self, id: _Optional[int] = ..., operators: _Optional[_Iterable[str]] = ..., sub_deadline_ns: _Optional[int] = ..., queued: _Optional[int] = ..., runs: _Optional[int] = ..., shed: _Optional[int] = ..., lost: _Optional[int] = ..., timed: _Optional[int] = ..., timed_ns: _Optional[int] = ..., worst_ns: _Optional[int] = ..., recent_ns: _Optional[int] = ...) -> None: ...
+    unfused: int
+    def __init__(self, id: _Optional[int] = ..., operators: _Optional[_Iterable[str]] = ..., sub_deadline_ns: _Optional[int] = ..., queued: _Optional[int] = ..., runs: _Optional[int] = ..., shed: _Optional[int] = ..., lost: _Optional[int] = ..., timed: _Optional[int] = ..., timed_ns: _Optional[int] = ..., worst_ns: _Optional[int] = ..., recent_ns: _Optional[int] = ..., unfused: _Optional[int] = ...) -> None: ...
 
 class Latencies(_message.Message):
     __slots__ = ("most_ns", "results")

@@ -35,7 +35,8 @@ class SourceStatus:
 
 @dataclass(frozen=True, slots=True)
 class UnitStatus:
-    """Of a task unit of one plan. recent_ns, worst_ns: 0 where no instance was timed."""
+    """Of a task unit of one plan. recent_ns, worst_ns: 0 where no instance was timed. unfused: of the shed, those that
+    a fusion left out."""
 
     id: int
     operators: tuple[str, ...]
@@ -48,6 +49,7 @@ class UnitStatus:
     timed_ns: int
     worst_ns: int
     recent_ns: int
+    unfused: int
 
 
 @dataclass(frozen=True, slots=True)
@@ -246,7 +248,7 @@ def _plan(plan: agent_pb2.PlanStatus) -> PlanStatus:
         units=tuple(
             UnitStatus(
                 each.id, tuple(each.operators), each.sub_deadline_ns, each.queued, each.runs, each.shed, each.lost,
-                each.timed, each.timed_ns, each.worst_ns, each.recent_ns,
+                each.timed, each.timed_ns, each.worst_ns, each.recent_ns, each.unfused,
             )
             for each in plan.units
         ),

@@ -340,10 +340,11 @@ def _figures(reply: agent_pb2.StatusReply, alive: Sequence[ipc.Status]) -> None:
                 )
         for hash_, id_, operators, sub_deadline_ns, queued, runs, shed, lost, *timed in status.units:
             if hash_ in plans:
-                instances, timed_ns, worst_ns, recent_ns = timed
+                instances, timed_ns, worst_ns, recent_ns, unfused = timed
                 plans[hash_].units.add(
                     id=id_, operators=operators, sub_deadline_ns=sub_deadline_ns, queued=queued, runs=runs, shed=shed,
                     lost=lost, timed=instances, timed_ns=timed_ns, worst_ns=worst_ns, recent_ns=recent_ns,
+                    unfused=unfused,
                 )  # fmt: skip
 
 

@@ -214,7 +214,7 @@ class PlanChanged(NamedTuple):
 
 
 OutputRow = tuple[str, int, int, int, int, int, tuple[tuple[int, int], ...]]
-UnitRow = tuple[str, int, tuple[str, ...], int, int, int, int, int, int, int, int, int]
+UnitRow = tuple[str, int, tuple[str, ...], int, int, int, int, int, int, int, int, int, int]
 SourceRow = tuple[str, str, int, int, int, int, int]
 
 
@@ -222,9 +222,9 @@ class Status(NamedTuple):
     """Counts of this incarnation. plans: (hash, epoch, PlanState, query, ready, waiting, unacknowledged).
 
     outputs: (name, deadline_ns, met, late, undecidable, worst_ns, ((most_ns, results), ...)). units: (plan's hash, id,
-    operators, sub_deadline_ns, queued, runs, shed, lost, timed, timed_ns, worst_ns, recent_ns). sources: (plan's hash,
-    name, admitted, shed, lost, refused, policed). As in agent.proto. links: (peer, connected, tuples held, bytes held,
-    unacknowledged, resent). pid: of the process; 0: not told.
+    operators, sub_deadline_ns, queued, runs, shed, lost, timed, timed_ns, worst_ns, recent_ns, unfused). sources:
+    (plan's hash, name, admitted, shed, lost, refused, policed). As in agent.proto. links: (peer, connected, tuples
+    held, bytes held, unacknowledged, resent). pid: of the process; 0: not told.
     """
 
     id: int

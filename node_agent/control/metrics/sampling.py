@@ -122,7 +122,7 @@ def _place(page: Page, place: str, status: ipc.Status) -> None:
         for what, n in found:
             page.add(f"source_{what}_tuples_total", n, place, hash_[:8], name)
     for hash_, id_, operators, sub_deadline_ns, queued, runs, shed, lost, *of_sample in status.units:
-        timed, timed_ns, _, recent_ns = of_sample
+        timed, timed_ns, _, recent_ns, _ = of_sample
         of = (place, hash_[:8], _unit(id_, operators))
         page.add("unit_queued_jobs", queued, *of)
         page.add("unit_runs_total", runs, *of)

@@ -292,6 +292,16 @@ def test_a_tuple_counts_as_often_as_it_may_have_results() -> None:
     assert paths.ends(quick, [node]) == paths.Ends(refused=6, policed=3, lost=3)
 
 
+def test_what_a_fusion_leaves_out_is_no_result_that_may_be_missing() -> None:
+    told = status("a", 10, shed=2)
+    left = told.plans[0].units[1]
+    assert list(left.operators) == ["left"] and left.shed == 4
+    left.unfused = 3
+    quick = paths.to(made(), "quick")
+    assert paths.ends(quick, [status_response.of(told, HEALTHY)]).shed == 200 + 2 + 1
+    assert paths.shed_before(quick, [status_response.of(told, HEALTHY)]) == 200 + 2 + 4, "they are shed all the same"
+
+
 def test_what_links_give_up_may_be_missing_behind_them() -> None:
     told = status_response.of(status("a", 10, counters={"tuples_given_up": 4, "link_full": 1}), HEALTHY)
     assert paths.ends(paths.to(made(), "quick"), [told]).lost == 5

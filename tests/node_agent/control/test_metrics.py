@@ -88,7 +88,7 @@ def full() -> Asked:
         status(
             counters=COUNTERS,
             outputs=(("out", SECOND, counts.met, counts.late, 0, counts.worst_ns, tuple(counts.latencies())),),
-            units=(("ab" * 32, 1, ("O1", "O2", "O3"), SECOND, 2, 30, 4, 5, 6, 7 * SECOND, 9 * SECOND, 8 * SECOND),),
+            units=(("ab" * 32, 1, ("O1", "O2", "O3"), SECOND, 2, 30, 4, 5, 6, 7 * SECOND, 9 * SECOND, 8 * SECOND, 1),),
             sources=(("ab" * 32, "in", 100, 10, 1, 5, 3),),
             links=(("b", True, 5, 500, 3, 2),),
         ),
