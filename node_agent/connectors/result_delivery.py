@@ -75,6 +75,8 @@ class Delivery:
             self._drop_late()
             if self._writer is None and now_ns() >= self._backoff.next_ns:
                 self._connect()
+            if self._writer is not None and not self._waiting:
+                self._look(self._writer)
             while self._waiting and self._writer is not None and not self._around.stop.is_set():
                 self._put(self._writer, mapped)
         self._end(sink, mapped)
@@ -144,12 +146,22 @@ class Delivery:
             if error.taken:
                 self._counts.add("delivered")
                 self._waiting.popleft()
-            self._drop_writer()
-            self._counts.add("connections_lost")
-            self._lost(error)
-            self._connect_at_once()
+            self._lose_writer(error)
             return
         self._waiting.popleft()
+
+    def _look(self, writer: Writer) -> None:
+        """An idle one is connected again before there is a result to put."""
+        try:
+            writer.look()
+        except ConnectionLostError as error:
+            self._lose_writer(error)
+
+    def _lose_writer(self, error: ConnectionLostError) -> None:
+        self._drop_writer()
+        self._counts.add("connections_lost")
+        self._lost(error)
+        self._connect_at_once()
 
     def _unreadable(self, error: CodecError) -> None:
         self._counts.add("refused_unreadable")

@@ -54,6 +54,11 @@ class ZenohSession:
             raise self.lost()
         threading.Thread(target=self._end_with_connection, name=f"zenoh {self._url}", daemon=True).start()
 
+    @property
+    def is_over(self) -> bool:
+        """Whether it has ended."""
+        return bool(self.session.is_closed())
+
     def lost(self) -> ConnectionLostError:
         """What to raise where the connection is gone."""
         return ConnectionLostError(f"the router at {self._url} has gone")
@@ -129,6 +134,11 @@ class ZenohEcho:
         self._handler = self._questions.handler
         threading.Thread(target=self._answer, name=f"echo {self.key}", daemon=True).start()
 
+    @property
+    def is_over(self) -> bool:
+        """Whether nobody answers any more."""
+        return self._session.is_over
+
     def close(self) -> None:
         """From any thread; twice is allowed."""
         self._session.close()
@@ -168,6 +178,12 @@ class ZenohWriter:
         except zenoh.ZError:
             taken = False
         if not taken:
+            raise self._session.lost()
+
+    def look(self) -> None:
+        """Both sessions end with their connections."""
+        assert self._echo is not None
+        if self._session.is_over or self._echo.is_over:
             raise self._session.lost()
 
     def close(self) -> None:

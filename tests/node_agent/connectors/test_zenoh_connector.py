@@ -107,9 +107,11 @@ def test_a_router_that_is_killed_is_noticed_at_both_ends_and_served_again(
     writer.put(Message(b"before", ""))
     messages = reader.messages()
     assert next(messages).payload == b"before"
+    writer.look()
     router.kill()
     with pytest.raises(ConnectionLostError):
         next(messages)
+    until(lambda: is_lost(writer))
     with pytest.raises(ConnectionLostError):
         writer.put(Message(b"lost", ""))
     with pytest.raises(ConnectionLostError):
@@ -123,6 +125,15 @@ def test_a_router_that_is_killed_is_noticed_at_both_ends_and_served_again(
     assert next(reader.messages()).payload == b"after"
     reader.close()
     writer.close()
+
+
+def is_lost(writer: Writer) -> bool:
+    """As it sees without a message."""
+    try:
+        writer.look()
+    except ConnectionLostError:
+        return True
+    return False
 
 
 def test_who_puts_waits_for_a_router_that_stands_still(router: ZenohRouter) -> None:
