@@ -32,8 +32,8 @@ class ConnectionState:
 
 
 def _short(why: str) -> str:
-    """As far as a report has room for it."""
-    why = why[:_MOST]
+    """As far as a report has room for it, without what a terminal would obey."""
+    why = "".join(each if each.isprintable() else " " for each in why[:_MOST])
     while len(json.dumps(why)) > _MOST_IN_JSON:
         why = why[:-1]
     return why

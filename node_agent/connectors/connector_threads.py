@@ -29,6 +29,7 @@ MOST_ROWS = 100  # of figures, in a message
 _END_S = 1.5  # within which files get their ends
 _BEFORE_S = 12.0  # for a connection that is made and a message that is put
 _AGAIN_NS = 5_000_000_000
+_LISTEN_S = 5.0  # within which outputs listen: what a source brings before is delivered to nobody
 
 
 def main(settings: Settings, supervisor: ChannelEnd, plans: ipc.Connect) -> int:
@@ -71,7 +72,7 @@ class _Process:
             if wanted.get(name) != around.flow:
                 worker.stop()
                 del self._running[name]
-        for name, flow in wanted.items():
+        for name, flow in sorted(wanted.items(), key=lambda each: each[0][0] == READS):  # outputs first
             if name not in self._running:
                 self._running[name] = self._start(flow)
 
@@ -108,7 +109,9 @@ class _Process:
         name = f"{flow.direction} {flow.connector.stream}"
         self._threads = [each for each in self._threads if each.is_alive()]
         before = [each for each in self._threads if each.name == name]
-        thread = threading.Thread(target=_run, args=(around, worker, before), name=name, daemon=True)
+        listening = [each.listening for each, _ in self._running.values() if each.flow.direction != READS]
+        args = (around, worker, before, listening if reads else [])
+        thread = threading.Thread(target=_run, args=args, name=name, daemon=True)
         thread.start()
         self._threads.append(thread)
         return around, worker
@@ -131,11 +134,16 @@ def _row(direction: str, around: Surroundings) -> ipc.ConnectorRow:
     )  # fmt: skip
 
 
-def _run(around: Surroundings, worker: Intake | Delivery, before: list[threading.Thread]) -> None:
-    """Once those of its name have ended, or do not end. A library may raise anything: that is told, and costs the
-    others nothing."""
+def _run(
+    around: Surroundings, worker: Intake | Delivery, before: list[threading.Thread], listening: list[threading.Event]
+) -> None:
+    """Once those of its name have ended, or do not end, and outputs listen. A library may raise anything: that is told,
+    and costs the others nothing."""
     for thread in before:
         thread.join(_BEFORE_S)
+    until_s = time.monotonic() + _LISTEN_S
+    for each in listening:
+        each.wait(max(0.0, until_s - time.monotonic()))
     while not around.stop.is_set():
         try:
             worker.run()

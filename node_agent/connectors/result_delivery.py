@@ -20,7 +20,7 @@ from node_agent.operators.codecs import CodecError
 _LOOK_NS = 500_000_000  # for the word that it is to end
 _FIRST_NS, _MOST_NS = 100_000_000, 5_000_000_000
 _MOST_WAITING = 4096  # results
-_END_NS, _COME_NS = 1_000_000_000, 50_000_000  # at the end: for what is there, and for it to be read
+END_NS, _COME_NS = 1_000_000_000, 50_000_000  # at the end: for what is there, and for it to be read
 
 
 class Delivery:
@@ -42,6 +42,7 @@ class Delivery:
                 try:
                     with self._sink() as sink:
                         backoff.succeeded()
+                        self._around.listening.set()
                         self._carry(sink, mapping(sink.codec, self._connector.encoding, self._connector.schema))
                 except (AgentError, TlsError) as error:
                     if not self._connection.up:
@@ -52,6 +53,7 @@ class Delivery:
             self._connection.end(str(error))
             self._around.say("connector_not_usable", str(error), ERROR)
         finally:
+            self._around.listening.set()
             self._drop_writer()
             if self._waiting:
                 self._counts.add("lost", len(self._waiting))
@@ -83,7 +85,7 @@ class Delivery:
 
     def _end(self, sink: Sink, mapped: Mapping) -> None:
         """What has come by now is put, as far as that takes no longer than a moment."""
-        until_ns = now_ns() + _END_NS
+        until_ns = now_ns() + END_NS
         while now_ns() < until_ns and self._take(sink, _COME_NS):
             pass
         while self._waiting and self._writer is not None and now_ns() < until_ns:

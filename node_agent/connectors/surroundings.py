@@ -26,7 +26,7 @@ _SECOND = 1_000_000_000
 @dataclass(frozen=True, slots=True)
 class Surroundings:
     """Of one flow. load_codecs: may take long, or raise what an operator's file raises. stop: it is to end. connection:
-    to the other system."""
+    to the other system. listening: an output gets its results from the agent, or never will."""
 
     flow: Flow
     counts: Counts
@@ -35,6 +35,7 @@ class Surroundings:
     log: Log
     stop: threading.Event = field(default_factory=threading.Event)
     connection: ConnectionState = field(default_factory=ConnectionState)
+    listening: threading.Event = field(default_factory=threading.Event)
 
     def credentials(self) -> Credentials:
         """For the other system. Raises ConnectionLostError: their owner may be writing them, or will mend them."""

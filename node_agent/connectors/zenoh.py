@@ -193,7 +193,11 @@ class ZenohWriter:
             self._echo.close()
 
     def _answered(self, echo: ZenohEcho) -> bool:
-        return any(each.ok is not None for each in self._session.session.get(echo.key, timeout=TAKEN_S))
+        """All are asked, as others may have such keys as well, and none that does not answer is waited for."""
+        asked = self._session.session.get(
+            echo.key, timeout=TAKEN_S, target=zenoh.QueryTarget.ALL, consolidation=zenoh.ConsolidationMode.NONE
+        )
+        return any(each.ok is not None for each in asked)
 
     def _wait_for_echo(self, echo: ZenohEcho) -> None:
         """Until the router knows of it. Raises ConnectionLostError."""

@@ -160,7 +160,10 @@ def protobuf(name: str, message: type[Any]) -> Codec:
             raise CodecError("not_decoded", f"not a {name} in JSON: {error}", subject=name) from None
 
     def to_json(value: Any) -> Any:
-        return json_format.MessageToDict(value, preserving_proto_field_name=True)
+        try:
+            return json_format.MessageToDict(value, preserving_proto_field_name=True)
+        except (json_format.Error, DecodeError, TypeError, ValueError) as error:  # an instant or an Any that is none
+            raise CodecError("not_encoded", f"cannot write {name} as JSON: {error}", subject=name) from None
 
     def fit(value: Any) -> Any:
         if value.__class__ is not message or value.ByteSize() > MAX_PAYLOAD_BYTES:

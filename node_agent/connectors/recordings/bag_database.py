@@ -12,7 +12,8 @@ from node_agent.client.address_book import InputError
 
 SUFFIX = ".db3"
 _MOST_MESSAGE_BYTES = 64 << 20
-_MOST_TOPICS = 1 << 16
+_MOST_TOPICS, _MOST_TOPIC_BYTES = 1 << 12, 1 << 14
+_ERRORS = (sqlite3.Error, ValueError)  # a ValueError for what is no text
 
 
 class BagDatabase:
@@ -23,7 +24,7 @@ class BagDatabase:
         self._path = path
         try:
             self._file = sqlite3.connect(f"{path.as_uri()}?mode=ro&immutable=1", uri=True, check_same_thread=False)
-        except sqlite3.Error as error:
+        except _ERRORS as error:
             raise self._damaged(error) from None
         try:
             found = self._found(topic)
@@ -38,11 +39,13 @@ class BagDatabase:
         asked = "SELECT timestamp, data FROM messages NOT INDEXED"
         asked += f" WHERE topic_id IN ({marks}) ORDER BY rowid"
         try:
+            if any("TEMP" in detail for *_, detail in self._file.execute(f"EXPLAIN QUERY PLAN {asked}", self._ids)):
+                raise self._damaged("its messages would have to be sorted")
             for at_ns, data in self._file.execute(asked, self._ids):
                 if not isinstance(at_ns, int) or not isinstance(data, bytes):
                     raise self._damaged("a message without a time or bytes")
                 yield at_ns, data
-        except sqlite3.Error as error:
+        except _ERRORS as error:
             raise self._damaged(error) from None
 
     def close(self) -> None:
@@ -52,7 +55,7 @@ class BagDatabase:
     def _found(self, topic: str) -> list[tuple[int, str, str]]:
         """Number, topic and type: what has that topic."""
         rows = self._topics()
-        topics = sorted({str(name) for _, name, _ in rows})
+        topics = sorted({name for _, name, _ in rows})
         listed = ", ".join(topics)
         if not topics:
             raise InputError("empty_file", "has no topics", file=self._path)
@@ -66,13 +69,15 @@ class BagDatabase:
 
     def _topics(self) -> list[tuple[int, str, str]]:
         try:
-            self._file.setlimit(sqlite3.SQLITE_LIMIT_LENGTH, _MOST_MESSAGE_BYTES)
+            self._file.setlimit(sqlite3.SQLITE_LIMIT_LENGTH, _MOST_TOPIC_BYTES)
             self._file.execute("PRAGMA trusted_schema = OFF")
             tables = "SELECT name FROM sqlite_master WHERE type = 'table' AND name IN ('messages', 'topics')"
             if len(self._file.execute(tables).fetchmany(2)) < 2:  # a view may have rows without an end
                 raise self._damaged("it lacks tables")
-            return self._file.execute("SELECT id, name, type FROM topics LIMIT ?", (_MOST_TOPICS,)).fetchall()
-        except sqlite3.Error as error:
+            found = self._file.execute("SELECT id, name, type FROM topics LIMIT ?", (_MOST_TOPICS,)).fetchall()
+            self._file.setlimit(sqlite3.SQLITE_LIMIT_LENGTH, _MOST_MESSAGE_BYTES)
+            return [(number, str(name), str(type_)) for number, name, type_ in found]
+        except _ERRORS as error:
             raise self._damaged(error) from None
 
     def _damaged(self, why: object) -> InputError:

@@ -10,7 +10,7 @@ from ruamel.yaml import YAML
 
 from node_agent.client.address_book import InputError
 
-_METADATA = "metadata.yaml"
+METADATA = "metadata.yaml"
 _MOST_METADATA_BYTES = 1 << 20
 _UNPACK = "`rosbags-convert --src BAG --dst OTHER` makes one that is not packed"
 
@@ -28,7 +28,7 @@ def bag_files(path: Path) -> BagFiles:
         raise InputError("unreadable", "is not there", file=path)
     if not path.is_dir():
         return BagFiles((path,))
-    file = path / _METADATA
+    file = path / METADATA
     try:
         with file.open("rb") as stream:
             text = stream.read(_MOST_METADATA_BYTES + 1)

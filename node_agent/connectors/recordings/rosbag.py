@@ -11,7 +11,7 @@ from node_agent.connectors.connector_ports import Connector, Credentials, Messag
 from node_agent.connectors.recordings import bag_database, mcap_reader
 from node_agent.connectors.recordings.allowed_paths import allowed, new
 from node_agent.connectors.recordings.bag_database import BagDatabase
-from node_agent.connectors.recordings.bag_files import BagFiles, bag_files
+from node_agent.connectors.recordings.bag_files import METADATA, BagFiles, bag_files
 from node_agent.connectors.recordings.mcap_reader import McapReader
 from node_agent.connectors.recordings.player import Player, Recorded
 from node_agent.connectors.recordings.recording_errors import not_usable
@@ -29,7 +29,7 @@ def reader(connector: Connector, credentials: Credentials) -> Player:
     """Raises NotConnectableError for a bag that is none, and a topic that it has not, or of another type."""
     _check(connector)
     try:
-        topic, bag = _with_topic(bag_files(allowed(credentials, connector.url)), connector)
+        topic, bag = _with_topic(_files(connector, credentials), connector)
     except InputError as error:
         raise not_usable(error) from error
     messages = _messages(bag, topic)
@@ -94,6 +94,16 @@ def _check(connector: Connector) -> None:
         text, mend = "a bag has messages in CDR", "add 'encoding: cdr' and their type, 'schema: sensor_msgs/msg/Imu'"
         raise NotConnectableError("unknown_encoding", text, mend, subject="encoding")
     known(connector.schema)
+
+
+def _files(connector: Connector, credentials: Credentials) -> BagFiles:
+    """Where links of the bag lead to is looked at as well. Raises InputError, NotConnectableError."""
+    path = allowed(credentials, connector.url)
+    allowed(credentials, str(path / METADATA))
+    bag = bag_files(path)
+    for each in bag.paths:
+        allowed(credentials, str(each))
+    return bag
 
 
 def _with_topic(bag: BagFiles, connector: Connector) -> tuple[str, BagFiles]:

@@ -22,11 +22,12 @@ def _never(value: Any, most: int) -> bool:
 
 
 class Codec(NamedTuple):
-    """One stream type. encode and decode raise CodecError; from_json and to_json are for command lines. fields: of its
-    values, for planners, as `described` says them; None: not known. fit: what a value is after a hop, the same object
-    where a hop changes nothing; raises CodecError where it cannot be encoded. within: whether a value surely takes no
-    more than so many bytes, told without encoding it. parts: the encoding without a copy of what is large. head_bytes:
-    of an encoding, at most, that no size counts. most_bytes: of one encoded value, without these."""
+    """One stream type. encode, decode, from_json and to_json raise CodecError; the last two are for command lines and
+    connectors. fields: of its values, for planners, as `described` says them; None: not known. fit: what a value is
+    after a hop, the same object where a hop changes nothing; raises CodecError where it cannot be encoded. within:
+    whether a value surely takes no more than so many bytes, told without encoding it. parts: the encoding without a
+    copy of what is large. head_bytes: of an encoding, at most, that no size counts. most_bytes: of one encoded value,
+    without these."""
 
     name: str
     encode: Callable[[Any], bytes]

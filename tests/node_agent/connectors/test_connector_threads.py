@@ -1,19 +1,30 @@
 """The process of the connectors, in a thread: what it says of those that run, and what costs it none of them."""
 
 import threading
+import time
 from collections.abc import Iterator
 from contextlib import contextmanager
 from dataclasses import replace
 from pathlib import Path
+from typing import Any
 
+import pytest
+from mcap.writer import Writer
+
+from node_agent.client.client import Sink
+from node_agent.connectors import result_delivery
 from node_agent.connectors.connection_state import ConnectionState
 from node_agent.connectors.connector_threads import MOST_ROWS, main
 from node_agent.connectors.counts import IN
+from node_agent.connectors.surroundings import RECORDINGS
 from node_agent.host import ipc
 from node_agent.host.files.plan_files import local_path
 from node_agent.host.files.state_dir import StateDir
 from node_agent.host.settings import Settings
+from protos import plan_pb2
+from tests.node_agent.connectors.test_recording_connectors import recovered
 from tests.node_agent.live import chain_plan, until
+from tests.node_agent.tools.test_feed_listen import running as agent_running
 
 HASH = "ab" * 32
 PLANS = ipc.Connect(((HASH, True),))
@@ -38,10 +49,10 @@ class Supervisor:
         return self.reports[-1]
 
 
-def state_of(tmp_path: Path, codec: str = "json") -> Settings:
-    """A plan whose source reads from a broker, and whose output goes to one; nobody is there, nor an agent."""
+def state_of(tmp_path: Path, codec: str = "json", plan: plan_pb2.LocalPlan | None = None) -> Settings:
+    """A plan whose source reads from a broker, unless one is given; nobody is there, nor an agent."""
     place = {"kind": "mqtt", "url": "mqtt://127.0.0.1:1/t"}
-    plan = chain_plan(sources=[{"id": 1, "name": "in", "stream": 1, "connector": place}])
+    plan = plan or chain_plan(sources=[{"id": 1, "name": "in", "stream": 1, "connector": place}])
     for stream in plan.streams:
         stream.codec = codec
     state = StateDir(tmp_path)
@@ -82,13 +93,51 @@ def test_a_connector_says_why_it_is_not_connected(tmp_path: Path) -> None:
         assert not connected and not was_connected and apart_ns > 0 and "127.0.0.1:1" in why
 
 
+def test_what_a_source_brings_at_once_has_a_listener(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """The output is slow to listen, and what an agent delivers to nobody is gone."""
+
+    class SlowSink(Sink):
+        def __init__(self, *of: Any, **more: Any) -> None:
+            time.sleep(0.5)
+            super().__init__(*of, **more)
+
+    monkeypatch.setattr(result_delivery, "Sink", SlowSink)
+    plan = chain_plan(
+        sources=[{"id": 1, "name": "in", "stream": 1, "connector": {"kind": "mcap", "url": "in.mcap"}}],
+        outputs=[
+            {"id": 1, "name": "out", "stream": 2, "deadline_ns": 60 * 10**9,
+             "connector": {"kind": "mcap", "url": "out.mcap"}}
+        ],
+    )  # fmt: skip
+    folder = tmp_path / "state" / RECORDINGS
+    folder.mkdir(parents=True)
+    with (folder / "in.mcap").open("wb") as stream:
+        file = Writer(stream)
+        file.start()
+        channel = file.register_channel("/x", "json", 0)
+        for i in range(10):
+            file.add_message(channel, 1, str(i).encode(), 1)
+        file.finish()
+    with agent_running(tmp_path / "ring", plan) as address:
+        settings = state_of(tmp_path / "state", plan=plan)
+        host, _, port = address.rpartition(":")
+        with running(replace(settings, places=(("a", (host, int(port))),))) as supervisor:
+            until(lambda: delivered(supervisor) == 10)
+    assert recovered(folder / "out.mcap") == list(range(10))
+
+
+def delivered(supervisor: Supervisor) -> int:
+    return sum(dict(row[4]).get("delivered", 0) for row in supervisor.reported().rows)
+
+
 def test_a_report_has_room_for_every_reason() -> None:
     state = ConnectionState()
     state.begin()
     state.end("\x1b" * 1000)
     events = tuple((event, 2**63) for event in IN)
     row = ("s" * 64, "from", "rosbag", False, events, True, 2**63, state.why)
-    assert state.why and len(ipc.encode(ipc.Connectors((row,) * MOST_ROWS, 1 << 22, 1 << 32))) <= ipc.MOST_BYTES
+    assert state.why.isprintable(), "it is shown on terminals"
+    assert len(ipc.encode(ipc.Connectors((row,) * MOST_ROWS, 1 << 22, 1 << 32))) <= ipc.MOST_BYTES
 
 
 def test_a_plan_that_cannot_be_read_now_goes_on_as_it_was(tmp_path: Path) -> None:

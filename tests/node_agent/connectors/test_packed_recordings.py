@@ -149,6 +149,58 @@ def test_tables_of_a_bag_are_not_believed(folder: Path) -> None:
         assert told.value.code == "damaged"
 
 
+def test_messages_of_a_bag_are_never_sorted(folder: Path) -> None:
+    """A column may be called as the order of the file is; to sort by it, all messages would be written somewhere."""
+    path = database(folder, "id INTEGER PRIMARY KEY, topic_id, timestamp, rowid, data AS (x'00')")
+    with sqlite3.connect(path) as file:
+        file.executemany("INSERT INTO messages(topic_id, timestamp, rowid) VALUES(1, ?, ?)", [(1, 2), (2, 1)])
+    file.close()
+    with pytest.raises(NotConnectableError) as told:
+        payloads(folder, "rosbag", "x.db3")
+    assert told.value.code == "damaged"
+
+
+def test_names_of_topics_take_no_more_memory_than_names(folder: Path) -> None:
+    """A computed one may have 60 MB in each of many rows."""
+    path = database(folder, "id INTEGER PRIMARY KEY, topic_id, timestamp, data", "name AS (zeroblob(60000000))")
+    with sqlite3.connect(path) as file:
+        file.executemany("INSERT INTO topics(type) VALUES(?)", [(TYPE,)] * 50)
+    file.close()
+    with pytest.raises(NotConnectableError) as told:
+        payloads(folder, "rosbag", "x.db3")
+    assert told.value.code == "damaged"
+
+
+def test_a_database_whose_schema_is_no_text_is_told_in_a_line(folder: Path) -> None:
+    path = database(folder, "id INTEGER PRIMARY KEY, topic_id, timestamp, data")
+    path.write_bytes(path.read_bytes().replace(b"CREATE TABLE messages", b"CREATE TAB\xb3E messages"))
+    with pytest.raises(NotConnectableError) as told:
+        payloads(folder, "rosbag", "x.db3")
+    assert told.value.code == "damaged"
+
+
+def test_a_topic_whose_name_is_no_text_is_one_all_the_same(folder: Path) -> None:
+    path = database(folder, "id INTEGER PRIMARY KEY, topic_id, timestamp, data")
+    with sqlite3.connect(path) as file:
+        file.execute("UPDATE topics SET name = NULL")
+    file.close()
+    reader = kind("rosbag").reader(connector("rosbag", "x.db3", ""), Credentials(recordings=folder))
+    assert list(reader.messages()) == []
+    reader.close()
+
+
+def database(folder: Path, messages: str, name: str = "name") -> Path:
+    """An SQLite file with these columns, and the topic where its name is one to insert."""
+    path = folder / "x.db3"
+    with sqlite3.connect(path) as file:
+        file.execute(f"CREATE TABLE topics(id INTEGER PRIMARY KEY, {name}, type)")
+        if name == "name":
+            file.execute("INSERT INTO topics VALUES(1, '/point', ?)", (TYPE,))
+        file.execute(f"CREATE TABLE messages({messages})")
+    file.close()
+    return path
+
+
 def zeros(mib: int, declared: bool = True) -> bytes:
     """So many, packed as blocks of one repeated byte. declared: the frame says how many they are."""
     blocks = mib * 8  # of 128 KiB

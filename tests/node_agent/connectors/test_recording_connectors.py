@@ -196,6 +196,17 @@ def test_no_plan_names_a_file_outside_of_the_nodes_directory(here: Credentials, 
     assert {each.name for each in outside.iterdir()} == {"run1"}
 
 
+@pytest.mark.parametrize("name", ["metadata.yaml", "run1.mcap"])
+def test_a_bag_whose_files_are_links_to_elsewhere_is_refused(here: Credentials, tmp_path: Path, name: str) -> None:
+    bag(within(here) / "run1", [0])
+    file, outside = within(here) / "run1" / name, tmp_path / "outside"
+    file.rename(outside)
+    file.symlink_to(outside)
+    with pytest.raises(NotConnectableError) as told:
+        kind("rosbag").reader(connector("rosbag", "run1"), here)
+    assert told.value.code == "outside"
+
+
 def test_the_directory_may_be_a_link_of_its_owner_and_be_named_in_full(here: Credentials, tmp_path: Path) -> None:
     bag(tmp_path / "disk" / "run1", [0])
     linked = tmp_path / "linked"

@@ -2,6 +2,8 @@ import json
 import math
 
 import pytest
+from google.protobuf.any_pb2 import Any
+from google.protobuf.timestamp_pb2 import Timestamp
 from hypothesis import given
 from hypothesis import strategies as st
 
@@ -88,6 +90,14 @@ def test_a_protobuf_message_is_a_codec() -> None:
     assert (refused.value.code, refused.value.mistake.subject) == ("not_decoded", "t.Probe")
     with pytest.raises(TypeError):
         protobuf("t.Dict", dict)
+
+
+def test_a_message_that_json_does_not_have_is_refused_alone() -> None:
+    """As it may come from outside: an instant that is none, and a message of a type that nobody knows."""
+    for value in (Timestamp(seconds=10**15), Timestamp(nanos=-5), Any(type_url="type.googleapis.com/no.Such")):
+        with pytest.raises(CodecError) as refused:
+            protobuf("t.Message", type(value)).to_json(value)
+        assert refused.value.code == "not_encoded"
 
 
 def test_codecs_are_loaded_when_first_named() -> None:
