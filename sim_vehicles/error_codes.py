@@ -21,7 +21,7 @@ Code = Literal[
     "bad_row", "document_type", "empty_file", "no_ego", "no_scene_file", "no_usable_row", "not_csv", "not_xml",
     "other_version", "parquet", "too_deep", "too_large", "unknown_format", "unknown_scenario", "wrong_unit",
     # record
-    "no_collision_course", "nothing_hidden", "tool_failed",
+    "no_collision_course", "no_such_traffic", "nothing_hidden", "tool_failed",
     # replay
     "laps_too_short", "missing_key", "no_address", "no_burst", "no_source", "not_accepted", "not_trusted",
     "unreachable", "went_away", "wrong_shape",

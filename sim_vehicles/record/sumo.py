@@ -2,14 +2,12 @@
 
 from __future__ import annotations
 
-import subprocess
 import tempfile
 import xml.etree.ElementTree as Tree  # its input is what SUMO wrote here a moment ago
 from collections.abc import Iterator
 from dataclasses import dataclass
 from pathlib import Path
 
-from sim_vehicles.errors import MissingToolError
 from sim_vehicles.readers.formats import read_motion
 from sim_vehicles.readers.sizes import Kind
 from sim_vehicles.record.intersection import (
@@ -23,6 +21,7 @@ from sim_vehicles.record.intersection import (
     X_BEHIND_M,
     Intersection,
 )
+from sim_vehicles.record.sumo_programs import call, version
 from sim_vehicles.world.motion import State, Track
 
 # Without these SUMO's junction model always lets one of the two wait.
@@ -47,10 +46,9 @@ class _Lane:
 
 def run(crossing: Intersection, seed: int) -> Recorded:
     """Builds the network, drives the vehicles, returns their motion. MissingToolError if SUMO is not installed."""
-    home = _home()
     with tempfile.TemporaryDirectory(prefix="shimekiri-record-") as folder:
         here = Path(folder)
-        _network(crossing, here, home)
+        _network(crossing, here)
         lanes = _lanes(here / "net.xml")
         (here / "rou.xml").write_text(_routes(crossing, lanes), encoding="utf-8")
         options = [
@@ -60,39 +58,11 @@ def run(crossing: Intersection, seed: int) -> Recorded:
             *("--collision-output", "collisions.xml", "--fcd-output", "fcd.xml", "--no-step-log", "true"),
             *("--time-to-teleport", "-1", "--no-warnings", "true"),
         ]
-        _call([str(home / "bin" / "sumo"), *options], here)
-        return Recorded(list(_fcd(here / "fcd.xml")), _version(home), _collision(here / "collisions.xml"))
+        call("sumo", options, here)
+        return Recorded(list(_fcd(here / "fcd.xml")), version(here), _collision(here / "collisions.xml"))
 
 
-def _home() -> Path:
-    try:
-        import sumo  # type: ignore[import-not-found, unused-ignore]
-    except ImportError:
-        raise MissingToolError(
-            "missing_tool",
-            "recording needs SUMO, which is not installed: pip install 'shimekiri[record]'"
-            " (from a file: 'shimekiri-VERSION-py3-none-any.whl[record]')",
-            subject="sumo",
-        ) from None
-    return Path(sumo.SUMO_HOME)
-
-
-def _call(command: list[str], here: Path) -> str:
-    done = subprocess.run(command, cwd=here, capture_output=True, text=True, timeout=300, check=False)
-    if done.returncode:
-        raise MissingToolError(
-            "tool_failed",
-            f"{Path(command[0]).name} failed: {done.stderr.strip() or done.stdout.strip()}",
-            subject=Path(command[0]).name,
-        )
-    return done.stdout
-
-
-def _version(home: Path) -> str:
-    return _call([str(home / "bin" / "sumo"), "--version"], home).splitlines()[0].split()[-1]
-
-
-def _network(crossing: Intersection, here: Path, home: Path) -> None:
+def _network(crossing: Intersection, here: Path) -> None:
     axes = crossing.roads()
     ends = "".join(f'<node id="{arm}" x="{line[-1][0]:.4f}" y="{line[-1][1]:.4f}"/>' for arm, line in axes.items())
     nodes = f'<nodes><node id="centre" x="0" y="0" type="priority"/>{ends}</nodes>'
@@ -115,7 +85,7 @@ def _network(crossing: Intersection, here: Path, home: Path) -> None:
         *("--offset.disable-normalization", "true", "--no-turnarounds", "true", "--default.lanewidth", str(LANE_M)),
         *("--precision", "4"),
     ]
-    _call([str(home / "bin" / "netconvert"), *options], here)
+    call("netconvert", options, here)
 
 
 def _lanes(net: Path) -> dict[str, _Lane]:

@@ -17,6 +17,14 @@ from sim_vehicles.world.sense import CYCLE_NS, MS, Senses, Sent
 CAM, CPM = "cam", "cpm"
 
 
+class Phases(NamedTuple):
+    """When in their periods a station checks the rules of CAM and CPM, and senses. ns."""
+
+    cam_ns: int
+    cpm_ns: int
+    sensor_ns: int
+
+
 class Generated(NamedTuple):
     """A message at the instant at which a station generates it, with what it is about (a CAM: the station) and when
     that was measured. Objects may be empty in a CPM."""
@@ -28,6 +36,13 @@ class Generated(NamedTuple):
     objects: tuple[str, ...]
 
 
+def phases(seed: int, station: str) -> Phases:
+    """The phases of one station: whole milliseconds."""
+    draw = Random(f"{seed}:{station}:radio")  # noqa: S311 (a phase, not secrets)
+    cam_ns, cpm_ns = (draw.randrange(CHECK_NS // MS) * MS for _ in range(2))
+    return Phases(cam_ns, cpm_ns, draw.randrange(CYCLE_NS // MS) * MS)
+
+
 def generated(senses: Senses, begin_ns: int, until_ns: int) -> list[Generated]:
     """All messages of all stations from begin on, up to before until, by instant, station and kind.
 
@@ -35,12 +50,10 @@ def generated(senses: Senses, begin_ns: int, until_ns: int) -> list[Generated]:
     """
     found: list[Generated] = []
     for station in senses.stations:
-        draw = Random(f"{senses.seed}:{station}:radio")  # noqa: S311 (a phase, not secrets)
-        start_ns = begin_ns - LONGEST_NS
-        cam_ns, cpm_ns = (start_ns + draw.randrange(CHECK_NS // MS) * MS for _ in range(2))
-        sensor_ns = start_ns + draw.randrange(CYCLE_NS // MS) * MS
-        found += _cams(senses, station, range(cam_ns, until_ns, CHECK_NS))
-        found += _cpms(senses, station, range(cpm_ns, until_ns, CHECK_NS), sensor_ns)
+        start_ns, phase = begin_ns - LONGEST_NS, phases(senses.seed, station)
+        found += _cams(senses, station, range(start_ns + phase.cam_ns, until_ns, CHECK_NS))
+        checks = range(start_ns + phase.cpm_ns, until_ns, CHECK_NS)
+        found += _cpms(senses, station, checks, start_ns + phase.sensor_ns)
     return sorted(one for one in found if one.at_ns >= begin_ns)
 
 

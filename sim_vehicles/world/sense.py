@@ -84,22 +84,42 @@ class Sent(NamedTuple):
     value: Cpm
 
 
-class Senses:
-    """Senses of one scenario. Vehicles are numbered 1.. in the order of their ids: their ids on the wire."""
+class Seen(NamedTuple):
+    """One object that one station perceived when it measured: states of both, the visible share (0 to 1), and for how
+    long it has perceived the object without a break."""
 
-    def __init__(self, scenario: Scenario, seed: int, noise: Noise | None = None, sight: Sight | None = None) -> None:
+    station: str
+    name: str
+    measured_ns: int
+    here: State
+    there: State
+    share: float
+    age_ms: int
+
+
+class Senses:
+    """Senses of one scenario. Vehicles are numbered in the order of their ids: their ids on the wire."""
+
+    def __init__(
+        self,
+        scenario: Scenario,
+        seed: int,
+        noise: Noise | None = None,
+        sight: Sight | None = None,
+        first_number: int = 1,
+    ) -> None:
         """sight: of this scenario's vehicles, if not as recorded."""
         self.scenario = scenario
         self.seed = seed
         self.noise = noise or Noise()
         self.sight = sight or Sight(scenario.motion, scenario.scene)
         self.stations = tuple(name for name in scenario.scene.stations if name != scenario.scene.ego)
-        self.numbers = {name: i + 1 for i, name in enumerate(sorted(scenario.motion.tracks))}
+        self.numbers = {name: first_number + i for i, name in enumerate(sorted(scenario.motion.tracks))}
         self._hazards: list[tuple[int, int, int, int]] = []
 
     def moved(self, ego: Track) -> Senses:
         """The same with another motion of the ego."""
-        return Senses(self.scenario, self.seed, self.noise, self.sight.moved(ego))
+        return Senses(self.scenario, self.seed, self.noise, self.sight.moved(ego), min(self.numbers.values()))
 
     def sensor(self, at_ns: int, n: int, period_ns: int) -> list[Sensor]:
         """The ego's states in (at - period, at]; fewer than n where the recording does not have it."""
@@ -125,7 +145,11 @@ class Senses:
 
     def cam(self, at_ns: int, station: str) -> Cam:
         """What a station that is there says of itself, as it measures it."""
-        state, track = self._own(station, at_ns, self.sight.at(at_ns)[station]), self.sight.motion.tracks[station]
+        return self.cam_of(at_ns, station, self.sight.at(at_ns)[station])
+
+    def cam_of(self, at_ns: int, station: str, true: State) -> Cam:
+        """What a station whose true state this is says of itself, as it measures it."""
+        state, track = self._own(station, at_ns, true), self.sight.motion.tracks[station]
         latitude_e7, longitude_e7 = self._place(state)
         return Cam(
             station=self.numbers[station],
@@ -144,13 +168,18 @@ class Senses:
     def cpm(self, at_ns: int, measured_ns: int, station: str, name: str) -> Cpm:
         """One object in one message. The station's place is its reference position when it measured, to the centimetre;
         the object's x (east) and y (north) count from there."""
-        states = self.sight.at(measured_ns)
-        here, there = states[station], states[name]
+        states, share = self.sight.at(measured_ns), self.sight.share(measured_ns, station, name)
+        age_ms = self._object_age_ms(measured_ns, station, name)
+        return self.cpm_of(at_ns, Seen(station, name, measured_ns, states[station], states[name], share, age_ms))
+
+    def cpm_of(self, at_ns: int, seen: Seen) -> Cpm:
+        """As `cpm`, of what a station perceived."""
+        station, name, measured_ns, here, there, share, age_ms = seen
         track = self.sight.motion.tracks[name]
         draw = Random(f"{self.seed}:{station}:{name}:{measured_ns}").gauss  # noqa: S311 (noise, not secrets)
         vx = there.speed_mps * cos(there.heading_rad) + draw(0.0, self.noise.speed_mps)
         vy = there.speed_mps * sin(there.heading_rad) + draw(0.0, self.noise.speed_mps)
-        seen = PerceivedObject(
+        measured = PerceivedObject(
             object_id=self.numbers[name],
             measurement_delta_ms=(at_ns - measured_ns) // MS,
             x_cm=round((there.x_m - here.x_m + draw(0.0, self.noise.position_m)) * 100),
@@ -160,8 +189,8 @@ class Senses:
             heading_ddeg=_compass_ddeg(there.heading_rad),
             length_dm=round(track.length_m * 10),
             width_dm=round(track.width_m * 10),
-            age_ms=self._object_age_ms(measured_ns, station, name),
-            quality=round(15 * self.sight.share(measured_ns, station, name)),
+            age_ms=age_ms,
+            quality=round(15 * share),
             classification=CLASSES.get(track.type, OTHER),
         )
         latitude_e7, longitude_e7 = self._place(here)
@@ -170,7 +199,7 @@ class Senses:
             generation_ms=its_ms(at_ns),
             latitude_e7=latitude_e7,
             longitude_e7=longitude_e7,
-            object=seen,
+            object=measured,
         )
 
     def _measured(self, at_ns: int, age_ns: int) -> Iterator[Sent]:

@@ -1,0 +1,148 @@
+"""What an ego hears of the broadcasts of a recording that it is placed in, as the query's V2V tuples.
+
+The tuples are those of `stations.tuples` for the same messages; a tuple is made only if its message arrives.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from math import hypot
+from typing import NamedTuple
+
+import numpy as np
+
+from protos.vehicle_pb2 import Cpm
+from sim_vehicles.v2v.broadcasts import KINDS, Broadcasts
+from sim_vehicles.v2v.channel import IDEAL, Channel
+from sim_vehicles.v2v.radio import of_itself
+from sim_vehicles.v2v.stations import CAM
+from sim_vehicles.world.motion import Track
+from sim_vehicles.world.motion_grid import Floats, MotionGrid, Numbers, States
+from sim_vehicles.world.placement import AS_RECORDED, Placement
+from sim_vehicles.world.scene import Scenario
+from sim_vehicles.world.sense import MS, OBJECT_AGE_MAX_MS, OBJECT_AGE_STEP_NS, Seen, Senses, Sent
+from sim_vehicles.world.sight_grid import SightGrid
+
+AT_ONCE = 1000  # messages that are looked at together
+AGE_STEPS = OBJECT_AGE_MAX_MS * MS // OBJECT_AGE_STEP_NS
+
+
+class Received(NamedTuple):
+    """A tuple, and when the ego's radio gets it."""
+
+    at_ns: int
+    sent: Sent
+
+
+class _Rows(NamedTuple):
+    """Tuples that arrive, one a row, in the order in which they are sent. Indices of vehicles, the recording's time."""
+
+    message: Numbers
+    delay_ns: Numbers
+    who: Numbers
+    whom: Numbers
+    here: States
+    there: States
+    shares: Floats
+    ages_ms: Numbers
+
+
+class Surroundings:
+    """A recording and its broadcasts, around an ego that is not in it."""
+
+    def __init__(
+        self,
+        broadcasts: Broadcasts,
+        scenario: Scenario,
+        seed: int,
+        channel: Channel = IDEAL,
+        placement: Placement = AS_RECORDED,
+        first_number: int = 1,
+    ) -> None:
+        """placement: of the recording in the ego's scene, whose origin (degrees) is taken to be the recording's.
+        first_number: of the recording's vehicles on the wire. ValueError if the broadcasts are of another recording."""
+        if sorted(scenario.motion.tracks) != broadcasts.names.tolist():
+            raise ValueError(f"these broadcasts are not of {scenario.motion.source}")
+        self._broadcasts = broadcasts
+        self._channel = channel
+        self._placement = placement
+        self._grid = MotionGrid(scenario.motion)
+        self._sight = SightGrid(self._grid, scenario.scene)
+        self._senses = Senses(scenario, seed, first_number=first_number)
+
+    def received(self, ego: Track, begin_ns: int, until_ns: int) -> Iterator[Received]:
+        """What an ego that drives so gets of what is sent from begin on, up to before until, in the order of sending.
+        Instants are those of the ego's scene. Nothing is received while the ego is not there."""
+        later_ns = self._placement.later_ns
+        first, last = np.searchsorted(self._broadcasts.at_ns, [begin_ns - later_ns, until_ns - later_ns])
+        for start in range(first, last, AT_ONCE):
+            messages = np.arange(start, min(start + AT_ONCE, last))
+            yield from self._tuples(self._rows(*self._arriving(messages, ego)))
+
+    def _arriving(self, messages: Numbers, ego: Track) -> tuple[Numbers, Numbers]:
+        """Those of the messages that the ego gets, and how much later than they are sent."""
+        sent = self._broadcasts
+        states = self._grid.at(sent.station[messages], sent.at_ns[messages])
+        found = []
+        for message, x_m, y_m in zip(messages.tolist(), states.x_m.tolist(), states.y_m.tolist(), strict=True):
+            at_ns = int(sent.at_ns[message]) + self._placement.later_ns
+            here = ego.at(at_ns / 1e9)
+            if here is None:
+                continue
+            x, y = self._placement.point((x_m, y_m))
+            station, kind = self._grid.names[sent.station[message]], KINDS[sent.kind[message]]
+            away_m = hypot(x - here.x_m, y - here.y_m)
+            delay_ns = self._channel.delay(self._senses.seed, station, at_ns, kind, away_m)
+            if delay_ns is not None:
+                found.append((message, delay_ns))
+        both = np.array(found, dtype=np.int64).reshape(-1, 2)
+        return both[:, 0], both[:, 1]
+
+    def _rows(self, messages: Numbers, delay_ns: Numbers) -> _Rows:
+        sent = self._broadcasts
+        counts = sent.counts[messages]
+        message = np.repeat(messages, counts)
+        within = np.arange(len(message)) - np.repeat(np.cumsum(counts) - counts, counts)
+        who, whom = sent.station[message], sent.objects[sent.first[message] + within]
+        at_ns = sent.measured_ns[message]
+        back_ns = at_ns[:, None] - np.arange(1, AGE_STEPS + 1) * OBJECT_AGE_STEP_NS
+        before = self._sight.perceived(np.repeat(who, AGE_STEPS), np.repeat(whom, AGE_STEPS), back_ns.ravel())
+        unbroken = np.logical_and.accumulate(before.reshape(-1, AGE_STEPS), axis=1)
+        return _Rows(
+            message=message,
+            delay_ns=np.repeat(delay_ns, counts),
+            who=who,
+            whom=whom,
+            here=self._grid.at(who, at_ns),
+            there=self._grid.at(whom, at_ns),
+            shares=self._sight.shares(who, whom, at_ns),
+            ages_ms=unbroken.sum(1) * (OBJECT_AGE_STEP_NS // MS),
+        )
+
+    def _tuples(self, rows: _Rows) -> Iterator[Received]:
+        sent, later_ns = self._broadcasts, self._placement.later_ns
+        for i, message in enumerate(rows.message.tolist()):
+            at_ns, measured_ns = int(sent.at_ns[message]), int(sent.measured_ns[message])
+            kind = KINDS[sent.kind[message]]
+            value = self._cam(rows, i, at_ns) if kind == CAM else self._cpm(rows, i, at_ns, measured_ns)
+            station = self._grid.names[rows.who[i]]
+            one = Sent(at_ns + later_ns, station, kind, measured_ns + later_ns, value)
+            yield Received(one.sent_ns + int(rows.delay_ns[i]), one)
+
+    def _cam(self, rows: _Rows, i: int, at_ns: int) -> Cpm:
+        true = self._placement.state(rows.here.one(i, at_ns / 1e9))
+        station = self._grid.names[rows.who[i]]
+        return of_itself(self._senses.cam_of(at_ns + self._placement.later_ns, station, true))
+
+    def _cpm(self, rows: _Rows, i: int, at_ns: int, measured_ns: int) -> Cpm:
+        later_ns = self._placement.later_ns
+        seen = Seen(
+            station=self._grid.names[rows.who[i]],
+            name=self._grid.names[rows.whom[i]],
+            measured_ns=measured_ns + later_ns,
+            here=self._placement.state(rows.here.one(i, measured_ns / 1e9)),
+            there=self._placement.state(rows.there.one(i, measured_ns / 1e9)),
+            share=float(rows.shares[i]),
+            age_ms=int(rows.ages_ms[i]),
+        )
+        return self._senses.cpm_of(at_ns + later_ns, seen)
