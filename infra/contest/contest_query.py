@@ -18,7 +18,6 @@ from sim_vehicles.contest.encounter_run import FEEDS, MAPPED
 QUERIES = Path(__file__).parents[2] / "sim_vehicles" / "queries"
 NODES = 2
 SPAN_MS = 100
-PER_SPAN = 4  # tuples of V2V that a limited source lets in
 AGE_MS = 160  # of a measurement when it comes in: 100 ms as it is sent, 45 ms in the radio, and what is between
 SHORT_QUEUE = "20 KiB"  # some 200 tuples: about what is worked on within 300 ms
 VALUE = "if(closest_ms > 0, 1e9 / (1000 + closest_ms) / (90000 + closest_cm * closest_cm), 0)"  # soon, and close
@@ -38,8 +37,8 @@ def cost_us(traffic: Traffic, load: float) -> float:
     return load * NODES * 1e6 / sum(_per_s(traffic).values())
 
 
-def query(traffic: Traffic, load: float, limited: bool, drop_tail: bool = False) -> str:
-    """query.yaml. limited: of V2V only so much comes in that a guarantee is possible, the most urgent first. drop_tail:
+def query(traffic: Traffic, load: float, per_span: int | None = None, drop_tail: bool = False) -> str:
+    """query.yaml. per_span: so many tuples of V2V come in within `SPAN_MS`, the most urgent first; None: all. drop_tail:
     what comes while queues are full is shed."""
     made = _read(QUERIES / "collision_warning.yaml")
     made["query"] = "collision_contest"
@@ -48,9 +47,9 @@ def query(traffic: Traffic, load: float, limited: bool, drop_tail: bool = False)
         arrival: dict[str, Any] = {"burst": feed.n, "period": f"{feed.period_ns // 1_000_000} ms"}
         sources[feed.name] = {"at": feed.node, "type": feed.type, "arrival": arrival, "max_age": "10 ms"}
     sources["v2v"]["arrival"] = {"rate": round(traffic.v2v_per_s)}
-    sources["v2v"]["max_age"] = f"{AGE_MS} ms" if limited else "1 s"
-    if limited:
-        sources["v2v"] |= {"max_rate": {"tuples": PER_SPAN, "per": f"{SPAN_MS} ms"}, "value": VALUE}
+    sources["v2v"]["max_age"] = "1 s" if per_span is None else f"{AGE_MS} ms"
+    if per_span is not None:
+        sources["v2v"] |= {"max_rate": {"tuples": per_span, "per": f"{SPAN_MS} ms"}, "value": VALUE}
     if drop_tail:
         for source in sources.values():
             source["on_full"] = "drop-tail"
@@ -61,7 +60,7 @@ def query(traffic: Traffic, load: float, limited: bool, drop_tail: bool = False)
         operator["cost"] = cost
         if name in MAPPED:
             operator["with"] = {**operator["with"], "map": ""}
-        if not limited and traffic.passed[name] < 1:
+        if per_span is None and traffic.passed[name] < 1:
             operator["selectivity"] = {"mean": round(traffic.passed[name], 3)}
     text = StringIO()
     YAML().dump(made, text)
@@ -101,4 +100,4 @@ def _read(path: Path) -> dict[str, Any]:
     return read
 
 
-__all__ = ["PER_SPAN", "SPAN_MS", "Traffic", "cluster", "cost_us", "query"]
+__all__ = ["SPAN_MS", "Traffic", "cluster", "cost_us", "query"]

@@ -48,16 +48,34 @@ class PlannedWay:
 
 
 def planned(way: Way, traffic: Traffic, load: float) -> PlannedWay:
-    """The plan of a way at a load. A way without a limit has no plan beyond the caps of its nodes: there it is planned
-    for the most that they allow, which gives the same proportions, and meets the load as it runs."""
-    most = load if way.limited else min(load, MOST_LOAD / (2 if way.place else 1))
+    """The plan of a way at a load. A limited way lets in as many tuples as are still guaranteed. A way without a limit
+    has no plan beyond the caps of its nodes: there it is planned for the most that they allow, which gives the same
+    proportions, and meets the load as it runs."""
+    if way.limited:
+        return PlannedWay(way, _plan(way, traffic, load, most_guaranteed(traffic, load)), 1.0)
+    most = min(load, MOST_LOAD / (2 if way.place else 1))
     return PlannedWay(way, _plan(way, traffic, most), load / most)
 
 
-def _plan(way: Way, traffic: Traffic, load: float) -> Plan:
+def most_guaranteed(traffic: Traffic, load: float) -> int:
+    """How many tuples of V2V may come in at once with every output still guaranteed: a power of two, or halfway."""
+    few, many = 1, 2
+    while _guaranteed(traffic, load, many):
+        few, many = many, 2 * many
+    middle = (few + many) // 2
+    return middle if middle > few and _guaranteed(traffic, load, middle) else few
+
+
+def _guaranteed(traffic: Traffic, load: float, per_span: int) -> bool:
+    plan = _plan(OURS, traffic, load, per_span)
+    return all(claim.guaranteed for claim in plan.guarantee.values())
+
+
+def _plan(way: Way, traffic: Traffic, load: float, per_span: int | None = None) -> Plan:
     with TemporaryDirectory() as name:
         folder = Path(name)
-        (folder / "query.yaml").write_text(query(traffic, load, way.limited, way.drop_tail), encoding="utf-8")
+        text = query(traffic, load, per_span, way.drop_tail)
+        (folder / "query.yaml").write_text(text, encoding="utf-8")
         (folder / "cluster.yaml").write_text(cluster(way.drop_tail), encoding="utf-8")
         place = {} if way.place is None else dict.fromkeys(traffic.passed, way.place)
         choices = Choices(way.allocator, policy=way.policy, place=place, best_effort=True, quick=True)

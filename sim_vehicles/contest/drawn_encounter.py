@@ -10,6 +10,8 @@ from dataclasses import dataclass
 from math import radians
 from random import Random
 
+from sim_vehicles.v2v.channel import Channel
+
 KMH = 3.6  # km/h in one m/s
 ANGLES_DEG = (60.0, 120.0)  # between the ego's course and that of the crossing vehicle
 SPEEDS_KMH = (30.0, 70.0)
@@ -17,6 +19,7 @@ SETBACKS_M = (4.0, 10.0)  # from the axis of either road to the houses
 FIRST_SIGHTS_S = (1.5, 4.0)  # time to collision as the witness first perceives the crossing vehicle
 OFFSETS_S = (-0.1, 0.1)  # how much later than the ego's centre the other one's is where their ways cross
 LOSSES = (0.0, 0.3)  # of messages, whatever the distance
+HALF_M = 150.0  # and half of them are lost from there, between houses
 DELAYS_MS = (1.0, 30.0)  # of the radio, with a jitter of half of that
 STATIONS = (50, 100, 150, 200)  # in range
 
@@ -38,6 +41,11 @@ class Encounter:
     loss: float
     delay_ns: int
     stations: int
+
+    @property
+    def channel(self) -> Channel:
+        """What the ego's radio gets of what is sent."""
+        return Channel(self.loss, self.delay_ns, self.delay_ns // 2, HALF_M)
 
 
 def drawn(seed: int, number: int) -> Encounter:

@@ -23,10 +23,9 @@ from sim_vehicles.encounter.verdict import ON
 from sim_vehicles.inputs.feed import Feed
 from sim_vehicles.inputs.stimuli import Around, Stimuli, StimulusOptions
 from sim_vehicles.operators.chain import WARNING_QUERY, Chain
-from sim_vehicles.v2v.channel import Channel
 from sim_vehicles.world.sense import Burst
 
-LOADED_S = 5.0  # for so long before the first sight the stations speak
+LOADED_S = 3.0  # for so long before the first sight the stations speak
 AFTER_S = 2.5  # after the centres would have met
 MS = 1_000_000
 MAPPED = ("O9", "O14")  # operators that could know the roads; here nobody does
@@ -66,9 +65,8 @@ class PlayedEncounter:
         self._scenario = scenario(encounter)
         begin_s = MEET_S - encounter.first_sight_s - LOADED_S
         self.begin_ns, self.until_ns = round(begin_s * 1e9), round((MEET_S + AFTER_S) * 1e9)
-        channel = Channel(encounter.loss, encounter.delay_ns, encounter.delay_ns // 2)
         options = StimulusOptions(
-            self.begin_ns, self.until_ns, seed=encounter.seed, messages="etsi", channel=channel
+            self.begin_ns, self.until_ns, seed=encounter.seed, messages="etsi", channel=encounter.channel
         )
         self._inputs = Stimuli(FEEDS, self._scenario, options, around)
         self.bursts: Sequence[Burst] = self._inputs.bursts()

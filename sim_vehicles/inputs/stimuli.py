@@ -180,7 +180,7 @@ class Stimuli:
             if delay_ns is not None:
                 at_ns = one.sent_ns + delay_ns
                 if self.options.messages == "etsi":
-                    judged(one.value, there, here)
+                    judged(one.value, senses.scenario.scene, here)
                 yield Arrival(at_ns, at_ns - one.measured_ns, one.sent_ns, one.value)
 
 
