@@ -15,7 +15,7 @@ help: ## what there is to do
 setup: .venv/.ready ## install everything into .venv
 
 .PHONY: demo
-demo: setup ## a blind crossing, replayed into two live agents, twice: who stops, who crashes; POLICY=qed: under that one
+demo: setup ## a blind crossing, replayed into two live agents, twice: who stops, and where; POLICY=qed: under that one
 	@$(BIN)/python -m infra.demo $(if $(POLICY),--policy '$(POLICY)')
 
 .PHONY: test
@@ -76,6 +76,10 @@ spark-plan: setup ## how Spark carries a report out, as explain prints it; write
 .PHONY: scale
 scale: setup ## the part of bench that measures the planner on growing clusters, a minute each
 	@$(BIN)/python -m infra.bench.placement
+
+.PHONY: bench-recordings
+bench-recordings: setup ## the part of bench that reads a million recorded rows, and runs one ego of them (ROWS=100000: less)
+	@$(if $(ROWS),ROWS='$(ROWS)') $(BIN)/python -m infra.bench.recordings
 
 .PHONY: endurance
 endurance: setup ## ten minutes at ten times the load on two agents; writes runs/endurance.json (MINUTES=1: shorter)

@@ -1,4 +1,4 @@
-"""`make demo`: a blind crossing, two nodes, two ways to run the collision warning on them; who stops, and who crashes.
+"""`make demo`: a blind crossing, two nodes, two ways to run the collision warning on them; who stops, and where.
 
 Each way is replayed once into live agents, in real time, at one burst phase; and in virtual time at every one of
 `PHASES` burst phases. Everything goes through the commands that a user would type, and each is printed before it runs.
@@ -246,7 +246,8 @@ def _outcome(found: Judgement) -> str:
 def _crashes(laps: Sequence[Verdict]) -> str:
     speeds = sorted(lap.found.impact_kmh or 0.0 for lap in laps if lap.crashed)
     if not speeds:
-        return f"0 crashes of {len(laps)}"
+        nearest = min((lap.found.gap_m for lap in laps if lap.found.gap_m is not None), default=None)
+        return f"0 crashes of {len(laps)}" + ("" if nearest is None else f", at least {length(nearest)} apart")
     spread = f"{speeds[0]:.0f} to {speeds[-1]:.0f} km/h, median {median(speeds):.0f}"
     return f"{len(speeds)} crashes of {len(laps)}, at {spread}"
 

@@ -19,9 +19,10 @@ Code = Literal[
     "arrival_not_replayed", "negative", "type_not_fed",
     # readers
     "bad_row", "document_type", "empty_file", "no_ego", "no_scene_file", "no_usable_row", "not_csv", "not_xml",
-    "other_version", "parquet", "too_deep", "too_large", "unknown_format", "unknown_scenario", "wrong_unit",
+    "other_version", "parquet", "too_deep", "too_large", "unknown_format", "unknown_scenario", "wrong_direction",
+    "wrong_unit",
     # record
-    "no_collision_course", "no_such_traffic", "nothing_hidden", "tool_failed",
+    "no_collision_course", "no_such_traffic", "nothing_hidden", "seen_too_late", "tool_failed",
     # replay
     "laps_too_short", "missing_key", "no_address", "no_burst", "no_source", "not_accepted", "not_trusted",
     "unreachable", "went_away", "wrong_shape",

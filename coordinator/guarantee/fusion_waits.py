@@ -16,8 +16,6 @@ from coordinator.guarantee.window_closing import clocks
 from coordinator.spec.runtime_charges import RuntimeOverhead
 from coordinator.units import counted
 
-UNMATCHED_NS = 10**9  # and twice the longest deadline: after that a tuple is in no set
-
 
 @dataclass(frozen=True)
 class Fused:
@@ -124,7 +122,7 @@ class _Waits:
         assert sync is not None and hold_ns is not None
         if sync.within_ns is None or sync.timeout_ns:
             return hold_ns
-        return 2 * max(output.deadline_ns for output in self.system.outputs.values()) + UNMATCHED_NS
+        return self.unit.unmatched_ns + self.charges.tick_ns + self.delays.drains.get(self.unit.node, 0)
 
     def late(self, port: int, name: str) -> Late:
         """Of a source's tuples, until their set runs."""

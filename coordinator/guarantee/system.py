@@ -29,6 +29,8 @@ from coordinator.units import show_ns
 from protos import plan_document, plan_pb2
 from protos.plan_document import NodeCharges
 
+UNMATCHED_NS = 10**9  # and twice the longest deadline: after that a tuple that waits to be fused is in no set
+
 
 @dataclass(frozen=True)
 class Side:
@@ -62,7 +64,8 @@ class Unit:
     stage that it leaves after; `unsound`: why nothing bounds what it does, or nothing; `queue_bytes`: that may wait for
     it, 0: as the node's memory allows; `sync`: how its inputs are fused; `whole`: of each input whether every tuple of
     its sources comes by, but for what is late; `droppers`: of each input, operators on its way that drop or degrade
-    what is older than so many ns; `required`: side inputs without which it sheds its tuple, in words."""
+    what is older than so many ns; `required`: side inputs without which it sheds its tuple, in words; `last_ns`: the
+    longest deadline behind it."""
 
     id: int
     node: str
@@ -77,6 +80,12 @@ class Unit:
     whole: tuple[bool, ...] = ()
     droppers: tuple[Mapping[str, int], ...] = ()
     required: tuple[str, ...] = ()
+    last_ns: int = 0
+
+    @property
+    def unmatched_ns(self) -> int:
+        """For how long a tuple waits to be fused, where nothing times out, until it is in no set."""
+        return 2 * self.last_ns + UNMATCHED_NS
 
     @property
     def name(self) -> str:
@@ -307,6 +316,7 @@ def _unit(plan: Facts, node: str, unit: plan_pb2.Unit, names: Sequence[str], str
         tuple(_whole(plan, name) for name in first.inputs) if first.sync is not None else (),
         tuple(_droppers(plan, name) for name in first.inputs) if first.sync is not None else (),
         tuple(each for name in names for each in _required(plan, name)),
+        unit.last_deadline_ns or unit.deadline_ns,
     )
 
 

@@ -14,6 +14,7 @@ from coordinator.report.blame.misses import misses
 from coordinator.report.cost_overrun import cost_overruns
 from coordinator.report.facts.began_anew import began_anew
 from coordinator.report.facts.reader import Run
+from coordinator.report.free_memory import hand_back
 from coordinator.report.page.page import page_of
 from coordinator.report.report_document import Report
 from coordinator.report.result_tables import write_tables
@@ -122,7 +123,9 @@ def _with_spark(
     with session(choice, records) as spark:
         from coordinator.report.spark.spark import verdicts
 
-        return verdicts(spark, runs, choice, lambda text: progress(f"Spark: {text}"), results)
+        found = verdicts(spark, runs, choice, lambda text: progress(f"Spark: {text}"), results)
+    hand_back()
+    return found
 
 
 def _replayed(run: Run, progress: Progress) -> Json:

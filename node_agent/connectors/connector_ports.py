@@ -14,11 +14,11 @@ from node_agent.problems import ProblemError
 
 class ConnectionLostError(Exception):
     """The other system is not there, or not any more; the text is why: "connection refused". lost: messages that are
-    known to be gone with it."""
+    known to be gone with it; taken: it has the message under way."""
 
-    def __init__(self, why: str, lost: int = 0) -> None:
+    def __init__(self, why: str, lost: int = 0, taken: bool = False) -> None:
         super().__init__(why)
-        self.lost = lost
+        self.lost, self.taken = lost, taken
 
 
 class NotConnectableError(ProblemError):
@@ -86,7 +86,7 @@ class Writer(Protocol):
 
     def put(self, message: Message) -> None:
         """Returns when the other system has taken it over, as far as it says so; that is the back-pressure. Raises
-        ConnectionLostError: it may or may not have it."""
+        ConnectionLostError: unless that says `taken`, the message is put again."""
 
     def close(self) -> None:
         """From any thread; twice is allowed."""

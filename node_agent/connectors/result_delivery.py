@@ -139,6 +139,9 @@ class Delivery:
         except CodecError as error:
             self._unreadable(error)
         except ConnectionLostError as error:
+            if error.taken:
+                self._counts.add("delivered")
+                self._waiting.popleft()
             self._drop_writer()
             self._counts.add("connections_lost")
             self._lost(error)

@@ -223,8 +223,7 @@ def signature_of(implementation: Any) -> Signature:
             subject=extra[0].name,
         )
     if is_class:
-        own = implementation.__init__ is not object.__init__
-        extra = _parameters(implementation.__init__, declared.name)[1:] if own else []
+        extra = _of_init(declared, implementation)
         if declared.variadic:
             extra = extra[1:]  # the names of the input streams
     return Signature(declared, implementation, wants_at, _with(declared.name, extra))
@@ -266,8 +265,7 @@ def _source(declared: Declaration, implementation: Any) -> Signature:
             subject=extra[0].name,
         )
     if is_class:
-        own = implementation.__init__ is not object.__init__
-        extra = _parameters(implementation.__init__, declared.name)[1:] if own else []
+        extra = _of_init(declared, implementation)
     return Signature(declared, implementation, takes_tick, _with(declared.name, extra))
 
 
@@ -287,9 +285,13 @@ def _aggregate(declared: Declaration, implementation: Any) -> Signature:
                 f"{declared.name}: {method} takes {len(positional)} arguments, not {count}",
                 subject=method,
             )
+    return Signature(declared, implementation, False, _with(declared.name, _of_init(declared, implementation)))
+
+
+def _of_init(declared: Declaration, implementation: Any) -> list[inspect.Parameter]:
+    """What a class is made with."""
     own = implementation.__init__ is not object.__init__
-    extra = _parameters(implementation.__init__, declared.name)[1:] if own else []
-    return Signature(declared, implementation, False, _with(declared.name, extra))
+    return _parameters(implementation.__init__, declared.name)[1:] if own else []
 
 
 def _parameters(function: Callable[..., Any], name: str) -> list[inspect.Parameter]:

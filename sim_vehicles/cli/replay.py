@@ -77,7 +77,9 @@ def replay(
     phases: Annotated[int, typer.Option(help="With --virtual: all of so many burst phases.")] = 1,
     loop: Annotated[int, typer.Option(help="Laps; each is judged. 0: until Ctrl-C (with --to).")] = 1,
     rate: Annotated[str, typer.Option(help="With --to: times real time, as 1 or 4; max: no gaps.")] = "1",
-    brake: Annotated[str, typer.Option(help="auto, driver, none, or values as auto:7,0.2s (m/s2, reaction).")] = "auto",
+    brake: Annotated[
+        str, typer.Option(help="auto, driver, none, or other values as driver:reaction=1.5s,friction=0.4.")
+    ] = "auto",
     messages: Annotated[
         str, typer.Option(help="burst: n V2V tuples per period; etsi: by the CAM and CPM rules.")
     ] = "burst",
@@ -102,7 +104,7 @@ def replay(
     from rich.console import Console
 
     from node_agent.virtual.durations import duration_ns
-    from sim_vehicles.encounter.brake import parse_brake
+    from sim_vehicles.encounter.brake_option import parse_brake
     from sim_vehicles.replay.preparation import Options, parse_phase, parse_rate, prepare
     from sim_vehicles.v2v.channel import parse_channel
 

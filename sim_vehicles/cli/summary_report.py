@@ -241,10 +241,7 @@ def _brake(found: Judgement) -> str:
     if brake is None:
         return "not commanded"
     stands = "" if brake.stopped_s is None else f", stands at {brake.stopped_s:.2f} s"
-    return (
-        f"{brake.kind}: {brake.deceleration_mps2:g} m/s2 after {brake.reaction_s:g} s, commanded at"
-        f" {brake.commanded_s:.3f} s at {_number(found.speed_kmh, 1)} km/h{stands}"
-    )
+    return f"{brake.by}; commanded at {brake.commanded_s:.3f} s at {_number(found.speed_kmh, 1)} km/h{stands}"
 
 
 def _left(left_m: float | None) -> str:

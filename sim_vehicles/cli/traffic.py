@@ -16,6 +16,7 @@ from sim_vehicles.cli.exit_code import ended_by
 
 if TYPE_CHECKING:
     from sim_vehicles.traffic.measures import ConflictMeasures, FileMeasures, Onset, TotalMeasures
+    from sim_vehicles.world.motion import Motion
 
 EXAMPLES = """Run the collision-warning query on recorded traffic, each vehicle in turn as the ego.
 
@@ -49,6 +50,9 @@ def traffic(
     latency: Annotated[str, typer.Option(help="From measurement to warning.")] = "100ms",
     range_m: Annotated[float, typer.Option("--range", help="How far a message is heard, metres.")] = 150.0,
     jobs: Annotated[int, typer.Option(min=1, max=64, help="Processes.")] = 1,
+    skip_bad_rows: Annotated[
+        bool, typer.Option("--skip-bad-rows", help="Leave out rows that cannot be, and say how many.")
+    ] = False,
     as_json: Annotated[bool, typer.Option("--json", help="Everything as one JSON object.")] = False,
     out: Annotated[Path | None, typer.Option(help="Write that JSON object to a file.")] = None,
 ) -> None:
@@ -65,7 +69,10 @@ def traffic(
         measured = []
         for path in files:
             with _progress(told, path.name) as each:
-                measured.append(measures.measured(run_file(path, options, ego or (), jobs, each), options.limits))
+                run = run_file(path, options, ego or (), jobs, each, skip_bad_rows)
+            measured.append(measures.measured(run, options.limits))
+            for line in _reading_lines(run.motion):
+                told.print(line, soft_wrap=True, markup=False)
         total = measures.in_all(measured)
         result = {
             "seed": seed,
@@ -95,6 +102,13 @@ def _progress(told: Console, name: str) -> Iterator[Callable[[str], None] | None
         return
     with told.status(name) as status:
         yield lambda ego: status.update(f"{name}: vehicle {ego}")
+
+
+def _reading_lines(motion: Motion) -> Iterator[str]:
+    """What was left out of a recording, and what had to be assumed."""
+    if motion.skipped:
+        yield f"{len(motion.skipped)} bad rows left out, the first: {motion.skipped[0]}"
+    yield from motion.notes
 
 
 def _print(files: Sequence[FileMeasures], total: TotalMeasures, latency_ns: int, seed: int) -> None:

@@ -6,7 +6,8 @@ from dataclasses import dataclass, fields, replace
 
 from protos.json_shape import Json
 from protos.vehicle_pb2 import Warning as Told
-from sim_vehicles.encounter.brake import Brake, braked
+from sim_vehicles.encounter.brake import Brake
+from sim_vehicles.encounter.braked_track import braked
 from sim_vehicles.encounter.judgement import CRASH, Judgement
 from sim_vehicles.encounter.verdict import Driven, Judge, Warned
 from sim_vehicles.inputs.stimuli import Stimuli
@@ -49,12 +50,13 @@ class ClosedLoop:
     """One run: what is sent, what was warned of, how the ego moves.
 
     ego: its track, as recorded until a warning makes it brake. bursts: what is sent in this run, in sending order.
-    log: every warning told. judge: may be shared among runs of one scenario. Raises BadInputError where scene and
-    recording do not fit.
+    log: every warning told. brake: with the reaction of this run's driver. judge: may be shared among runs of one
+    scenario. Raises BadInputError where scene and recording do not fit.
     """
 
     def __init__(self, scenario: Scenario, inputs: Stimuli, brake: Brake, judge: Judge | None = None) -> None:
-        self.scenario, self.inputs, self.brake = scenario, inputs, brake
+        self.scenario, self.inputs = scenario, inputs
+        self.brake = brake.drawn(inputs.options.seed, inputs.options.phase_ns)
         self.judge = judge or Judge(scenario)
         self.ego: Track = scenario.motion.tracks[scenario.scene.ego]
         self.bursts: list[Burst] = inputs.bursts()

@@ -16,7 +16,8 @@ from google.protobuf.message import Message
 from node_agent.operators.registry import Registry
 from protos.vehicle_pb2 import Cpm
 from sim_vehicles.closed_loop.lap import phase_ns
-from sim_vehicles.encounter.brake import AUTO, Brake, braked
+from sim_vehicles.encounter.brake import AUTO
+from sim_vehicles.encounter.braked_track import braked
 from sim_vehicles.encounter.meeting import meet
 from sim_vehicles.encounter.physics import KMH, impact_mps
 from sim_vehicles.encounter.verdict import ON, Judge
@@ -62,9 +63,9 @@ class Impacts(NamedTuple):
 
 
 class CrashRow(NamedTuple):
-    """At one speed and latency. warned: phases with a warning that counts; closed_form: by D = v (L + tau) +
-    v^2 / (2 a) from the first measurement of the crossing vehicle that is sent in each phase, as if one measurement
-    were enough to be sure."""
+    """At one speed and latency. warned: phases with a warning that counts; closed_form: by the law of braking from the
+    first measurement of the crossing vehicle that is sent in each phase, as if one measurement were enough to be
+    sure."""
 
     speed_kmh: int
     latency_ns: int
@@ -79,10 +80,9 @@ def crash_table(
     latencies_ns: Sequence[int] = LATENCIES_NS,
     phases: int = 20,
     progress: Callable[[], None] | None = None,
-    brake: Brake = AUTO,
     seed: int = 1,
 ) -> list[CrashRow]:
-    """One row per speed and latency.
+    """One row per speed and latency, of automatic braking.
 
     speeds_kmh: of the built-in crossings. progress is called after every run. Raises BadInputError for a speed that was
     not recorded; what an operator raises goes to the caller.
@@ -90,7 +90,7 @@ def crash_table(
     registry = operators_of_vehicles()
     rows = []
     for speed_kmh in speeds_kmh:
-        crossing = Crossing(load_scenario(f"crossing_{speed_kmh}"), brake, seed, registry)
+        crossing = Crossing(load_scenario(f"crossing_{speed_kmh}"), seed, registry)
         played = [crossing.inputs(phase_ns(FEEDS, phase, phases)) for phase in range(phases)]
         sent = [each.bursts() for each in played]
         for latency_ns in latencies_ns:
@@ -119,9 +119,9 @@ def crash_table(
 class Crossing:
     """One built-in crossing, played around the time when its vehicles meet."""
 
-    def __init__(self, scenario: Scenario, brake: Brake, seed: int, registry: Registry) -> None:
+    def __init__(self, scenario: Scenario, seed: int, registry: Registry) -> None:
         scene, tracks = scenario.scene, scenario.motion.tracks
-        self._scenario, self._brake, self._seed, self._registry = scenario, brake, seed, registry
+        self._scenario, self._seed, self._registry = scenario, seed, registry
         self._judge = Judge(scenario)
         first = self._judge.first_perceivable
         if self._judge.crossing is None or first is None:
@@ -141,7 +141,7 @@ class Crossing:
     def run(self, bursts: Sequence[Burst], numbers: Mapping[str, int], latency_ns: int) -> Braking:
         """Until the first warning about the crossing vehicle, and what comes of it."""
         commanded_ns = self._commanded_ns(bursts, numbers[self._other.id], latency_ns)
-        ego = self._ego if commanded_ns is None else braked(self._ego, self._brake, commanded_ns / 1e9)
+        ego = self._ego if commanded_ns is None else braked(self._ego, AUTO, commanded_ns / 1e9)
         met = meet(ego, self._other, self._start_ns / 1e9, self._scenario.motion.end_s)
         state = None if met.contact_s is None else ego.at(met.contact_s)
         return Braking(commanded_ns, None if state is None else state.speed_mps)
@@ -159,9 +159,7 @@ class Crossing:
         state, left_m = self._ego.at(measured_ns / 1e9), self._judge.left_m(self._ego, measured_ns / 1e9)
         if state is None or left_m is None:
             return None
-        brake = self._brake
-        speed = impact_mps(state.speed_mps, left_m, latency_ns / 1e9, brake.reaction_s, brake.deceleration_mps2)
-        return speed or None
+        return impact_mps(state.speed_mps, left_m, latency_ns / 1e9, AUTO) or None
 
     def _commanded_ns(self, bursts: Sequence[Burst], number: int, latency_ns: int) -> int | None:
         map_ = {"map": self._scenario.scene.name}

@@ -6,6 +6,7 @@ from dataclasses import dataclass
 
 from protos import json_shape
 from protos.json_shape import Json, omitted
+from sim_vehicles.encounter.brake import Brake
 
 CRASH, AVOIDED = "CRASH", "AVOIDED"
 
@@ -29,11 +30,10 @@ class Knowledge:
 
 @dataclass(frozen=True)
 class Braking:
-    """A brake that was commanded. stopped_s: when the ego stood; None: it hit before, or the recording ends before."""
+    """A braking that was commanded. by: the brake, with the reaction that its driver had; begins_s: when it bites;
+    stopped_s: when the ego stood; None: it hit before, or the recording ends before."""
 
-    kind: str
-    deceleration_mps2: float
-    reaction_s: float
+    by: Brake
     commanded_s: float
     begins_s: float
     stopped_s: float | None

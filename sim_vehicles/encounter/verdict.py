@@ -33,7 +33,7 @@ from sim_vehicles.encounter.judgement import (
 )
 from sim_vehicles.encounter.meeting import Meeting, meet
 from sim_vehicles.encounter.outcome import NOTHING
-from sim_vehicles.encounter.physics import KMH, impact_mps, needed_m
+from sim_vehicles.encounter.physics import KMH, impact_mps, needed_m, stands_after_s
 from sim_vehicles.encounter.swept_area import entry_m, is_inside
 from sim_vehicles.encounter.visibility import Eye
 from sim_vehicles.errors import bad_input
@@ -84,7 +84,7 @@ class Driven:
         """When the brake bites; None: it never does."""
         if self.commanded_ns is None or self.brake.kind == "none":
             return None
-        return self.commanded_ns / 1e9 + self.brake.reaction_s
+        return self.commanded_ns / 1e9 + self.brake.delay_s
 
 
 class Sighting(NamedTuple):
@@ -243,32 +243,28 @@ class Judge:
         left_m, state = self.left_m(driven.ego, about[0].measured_s), driven.ego.at(about[0].measured_s)
         if left_m is None or state is None:
             return None
-        brake = driven.brake
-        values = (latency_s, brake.reaction_s, brake.deceleration_mps2)
         return ClosedForm(
-            needed_m=round(needed_m(state.speed_mps, *values), 2),
+            needed_m=round(needed_m(state.speed_mps, latency_s, driven.brake), 2),
             left_m=left_m,
-            impact_kmh=round(impact_mps(state.speed_mps, left_m, *values) * KMH, 1),
+            impact_kmh=round(impact_mps(state.speed_mps, left_m, latency_s, driven.brake) * KMH, 1),
         )
 
 
 def _brake(driven: Driven, meeting: Meeting) -> Braking | None:
-    begins_s, brake = driven.begins_s, driven.brake
+    begins_s = driven.begins_s
     if begins_s is None or driven.commanded_ns is None:
         return None
     stopped_s = _stopped_s(driven, begins_s)
     if meeting.contact_s is not None and stopped_s is not None and meeting.contact_s < stopped_s:
         stopped_s = None  # it stood after the impact at the earliest, and where is not known here
-    return Braking(
-        brake.kind, brake.deceleration_mps2, brake.reaction_s, driven.commanded_ns / 1e9, begins_s, stopped_s
-    )
+    return Braking(driven.brake, driven.commanded_ns / 1e9, begins_s, stopped_s)
 
 
 def _stopped_s(driven: Driven, begins_s: float) -> float | None:
     state = driven.ego.at(begins_s)
     if state is None:
         return None
-    stopped_s = round(begins_s + max(0.0, state.speed_mps) / driven.brake.deceleration_mps2, 4)
+    stopped_s = round(begins_s + stands_after_s(max(0.0, state.speed_mps), driven.brake), 4)
     return stopped_s if stopped_s <= driven.ego.states[-1].t_s else None
 
 

@@ -222,8 +222,7 @@ def _sentences(verdict: Verdict | None, warnings: list[Message], end_ns: int) ->
     if found is None:
         return
     if (brake := found.brake) is not None:
-        said = f"brake ({brake.kind}): {brake.deceleration_mps2:g} m/s2 after {brake.reaction_s:g} s"
-        yield round(brake.commanded_s * 1e9), WARNING, "ego", said
+        yield round(brake.commanded_s * 1e9), WARNING, "ego", f"brake {brake.by}"
     if found.outcome == CRASH:
         at_ns = end_ns if found.impact_s is None else round(found.impact_s * 1e9)
         speed = "" if found.impact_kmh is None else f" at {found.impact_kmh:g} km/h"

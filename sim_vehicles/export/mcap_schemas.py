@@ -7,7 +7,10 @@ plotted; no field is ever null, one without a value is left out.
 
 from __future__ import annotations
 
+from dataclasses import fields
 from typing import Any
+
+from sim_vehicles.encounter.brake import Brake
 
 Schema = dict[str, Any]
 
@@ -137,10 +140,11 @@ STAGE = record(
 MOMENT = record("shimekiri.Moment", {"by": TEXT, "at_s": NUMBER, "left_m": NUMBER}, optional=("by", "left_m"))
 BRAKE = record(
     "shimekiri.Brake",
-    {
-        "kind": TEXT,
-        **dict.fromkeys(("deceleration_mps2", "reaction_s", "commanded_s", "begins_s", "stopped_s"), NUMBER),
-    },
+    {**{each.name: NUMBER for each in fields(Brake)}, "kind": TEXT},
+)
+BRAKING = record(
+    "shimekiri.Braking",
+    {"by": BRAKE, **dict.fromkeys(("commanded_s", "begins_s", "stopped_s"), NUMBER)},
     optional=("stopped_s",),
 )
 DECIDING = record(
@@ -157,7 +161,7 @@ _VERDICT_MAY: dict[str, Schema] = {
     **dict.fromkeys(("burst_phase", "burst_phases", "burst_phase_ns", "crashes", "laps"), INTEGER),
     "first_perceivable": MOMENT,
     "knew": MOMENT,
-    "brake": BRAKE,
+    "brake": BRAKING,
     "stood": record("shimekiri.Stood", {"left_m": NUMBER, "in_way": YES_NO}, optional=("left_m",)),
     "warnings": record(
         "shimekiri.Warnings",

@@ -20,8 +20,8 @@ from pathlib import Path
 from typing import Any
 
 from sim_vehicles.errors import MissingToolError, bad_input
+from sim_vehicles.readers.batches import Bad, Row, number
 from sim_vehicles.readers.markup import End, Start
-from sim_vehicles.readers.rules import Bad, Row, number
 from sim_vehicles.readers.units import no_heading
 
 ROOT = "commonRoad"

@@ -12,7 +12,7 @@ from typing import Any, BinaryIO
 
 from sim_vehicles.errors import bad_input
 
-MAX_BYTES = 512_000_000  # unpacked; some four million records, which take about 1 GB as tracks
+MAX_BYTES = 512_000_000  # unpacked; some nine million records of ours, which take some 2 GB to read
 CHUNK = 65_536
 
 

@@ -13,21 +13,35 @@ Persons and containers are no vehicles: they are counted, not read.
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
-from math import cos, pi, radians, sin
+from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
+from math import cos, nan, pi, radians, sin
 from pathlib import Path
+from typing import NamedTuple
+
+import numpy as np
 
 from sim_vehicles.errors import bad_input
-from sim_vehicles.readers.markup import End, Start
-from sim_vehicles.readers.rules import Bad, Row, gather, number
-from sim_vehicles.readers.sizes import Kind, Sizes, read_types, routes_of
-from sim_vehicles.readers.table import Line, check_width
+from sim_vehicles.readers.batches import Bad, Batch, cut, number, numbers, wrapped
+from sim_vehicles.readers.markup import Elements, End, Start
+from sim_vehicles.readers.rules import gather
+from sim_vehicles.readers.sizes import CAR, Kind, Sizes, read_types, routes_of
+from sim_vehicles.readers.table import Block, Table
 from sim_vehicles.readers.units import MAX_HEADING_RAD
-from sim_vehicles.world.motion import Motion, wrap
+from sim_vehicles.world.motion import Motion
 
 ROOT = "fcd-export"
 NEEDED = ("id", "x", "y", "angle", "speed")
 PREFIXES = ("timestep_vehicle_", "vehicle_", "timestep_")
+NUMBERS = ("time", "x", "y", "angle", "speed")
+MAX_ANGLE_DEG = 360.0
+
+
+class Vehicle(NamedTuple):
+    """One vehicle at one instant: its line, its time, its other values by name."""
+
+    line: int
+    time: str
+    values: Mapping[str, str]
 
 
 class Fcd:
@@ -41,30 +55,25 @@ class Fcd:
         self._sizes = Sizes(kinds)
         self._others = 0
 
-    def motion(self, rows: Iterator[Row | Bad], skip_bad_rows: bool) -> Motion:
-        """The rows as tracks, what was assumed as notes. BadInputError as `gather`."""
-        motion = gather(self._path, rows, skip_bad_rows)
+    def motion(self, batches: Iterable[Batch], skip_bad_rows: bool) -> Motion:
+        """The records as tracks, what was assumed as notes. BadInputError as `gather`."""
+        motion = gather(self._path, batches, skip_bad_rows)
         motion.notes.extend(self._sizes.notes(self._routes))
         if self._others:
             motion.notes.append(f"{self._others} records of persons or containers were not read: they are no vehicles")
         return motion
 
-    def from_xml(self, found: Iterator[Start | End]) -> Iterator[Row | Bad]:
+    def from_xml(self, found: Elements) -> Iterator[Batch]:
         """The vehicle elements of every timestep."""
-        time = ""
-        for event in found:
-            if isinstance(event, End):
-                time = "" if event.name == "timestep" else time
-            elif event.name == "timestep":
-                time = event.attributes.get("time", "")
-            elif event.name == "vehicle":
-                yield self._row(event.line, {**event.attributes, "time": time})
-            elif event.name in ("person", "container"):
-                self._others += 1
+        found.end_only("timestep")
+        for some in cut(self._vehicles(found)):
+            texts = {name: [one.values.get(name, "") for one in some] for name in (*NEEDED, "type")}
+            texts["time"] = [one.time for one in some]
+            yield self._batch([one.line for one in some], texts, {})
 
-    def from_table(self, names: list[str], found: Iterator[Line]) -> Iterator[Row | Bad]:
-        """The lines below the header `names`."""
-        short = [_short(name) for name in names]
+    def from_table(self, found: Table) -> Iterator[Batch]:
+        """The lines of a table."""
+        short = [_short(name) for name in found.names]
         missing = [name for name in NEEDED if name not in short]
         if missing:
             raise bad_input(
@@ -75,36 +84,51 @@ class Fcd:
                 file=self._path,
                 line=1,
             )
-        for line, cells in found:
-            try:
-                check_width(cells, len(names))
-            except ValueError as bad:
-                yield Bad(line, str(bad))
-                continue
-            values = dict(zip(short, cells, strict=True))
-            if _person(values):
-                self._others += 1
-            else:
-                yield self._row(line, values)
+        for whole in found.blocks():
+            persons = _persons(short, whole)
+            self._others += len(persons)
+            block = whole.without(persons) if persons else whole
+            if block.lines:
+                texts = dict(zip(short, block.columns, strict=True))
+                yield self._batch(block.lines, {"type": [""] * len(block.lines), **texts}, block.bad)
 
-    def _row(self, line: int, values: Mapping[str, str]) -> Row | Bad:
-        try:
-            missing = [name for name in ("time", *NEEDED) if not values.get(name)]
-            if missing:
-                raise ValueError(f"a vehicle without {missing[0]}")
-            number_of = {name: number(name, values[name]) for name in ("time", "x", "y", "angle", "speed")}
-            angle = number_of["angle"]
-            if abs(angle) > 360:
-                said = f"angle is {angle:g}; it must be degrees clockwise from north"
-                return Bad(line, said, everywhere=abs(radians(angle)) > MAX_HEADING_RAD)
-            kind = self._sizes.of(values.get("type", ""))
-        except ValueError as bad:
-            return Bad(line, str(bad))
-        heading = wrap(pi / 2 - radians(angle))
-        x = number_of["x"] - kind.length_m / 2 * cos(heading)
-        y = number_of["y"] - kind.length_m / 2 * sin(heading)
-        where = (x, y, heading, number_of["speed"])
-        return Row(line, values["id"].strip(), kind.type, number_of["time"], kind.length_m, kind.width_m, *where)
+    def _vehicles(self, found: Iterable[Start | End]) -> Iterator[Vehicle]:
+        time = ""
+        for event in found:
+            if isinstance(event, End):
+                time = "" if event.name == "timestep" else time
+            elif event.name == "timestep":
+                time = event.attributes.get("time", "")
+            elif event.name == "vehicle":
+                yield Vehicle(event.line, time, event.attributes)
+            elif event.name in ("person", "container"):
+                self._others += 1
+
+    def _batch(self, lines: Sequence[int], texts: Mapping[str, Sequence[str]], known_bad: Mapping[int, Bad]) -> Batch:
+        """known_bad: by index what is known to be no record."""
+        bad = dict(known_bad)
+        values = {name: numbers(texts[name]) for name in NUMBERS}
+        sound = np.isfinite(list(values.values())).all(axis=0) & (np.abs(values["angle"]) <= MAX_ANGLE_DEG)
+        sound &= np.fromiter(map(bool, texts["id"]), np.bool_, len(lines))
+        for k in np.flatnonzero(~sound).tolist():
+            bad.setdefault(k, _fault(lines[k], {name: column[k] for name, column in texts.items()}))
+        time_s, front_x_m, front_y_m, angle_deg, speed_mps = (np.where(sound, values[name], nan) for name in NUMBERS)
+        types = texts["type"]
+        kinds = {name: self._sizes.of(name) for name in dict.fromkeys(_without(types, bad))}
+        for k in bad:
+            kinds.setdefault(types[k], CAR)
+        length_of = {name: kind.length_m for name, kind in kinds.items()}
+        width_of = {name: kind.width_m for name, kind in kinds.items()}
+        length_m, width_m = (
+            np.fromiter(map(of.__getitem__, types), np.float64, len(lines)) for of in (length_of, width_of)
+        )
+        heading_rad = wrapped(pi / 2 - np.radians(angle_deg))
+        # Python's own cosine: that of numpy differs from it in the last bit on some machines
+        cosine, sine = (np.fromiter(map(of, heading_rad.tolist()), np.float64, len(lines)) for of in (cos, sin))
+        x_m, y_m = front_x_m - length_m / 2 * cosine, front_y_m - length_m / 2 * sine
+        ids = ["" if k in bad else name.strip() for k, name in enumerate(texts["id"])]
+        columns = (time_s, length_m, width_m, x_m, y_m, heading_rad, speed_mps)
+        return Batch(lines, ids, [kinds[name].type for name in types], bad, *columns)
 
 
 def is_table(names: list[str]) -> bool:
@@ -119,8 +143,31 @@ def _short(name: str) -> str:
     return name
 
 
-def _person(values: Mapping[str, str]) -> bool:
-    """xml2csv gives persons columns of their own; SUMO the vehicles' columns, with an edge instead of a lane."""
-    if not values.get("id"):
-        return bool(values.get("person_id") or values.get("container_id"))
-    return values.get("lane") == "" and values.get("edge", "") != ""
+def _without(values: Sequence[str], dropped: Collection[int]) -> Iterable[str]:
+    return (value for k, value in enumerate(values) if k not in dropped) if dropped else values
+
+
+def _fault(line: int, values: Mapping[str, str]) -> Bad:
+    """Why a vehicle's values are no record."""
+    try:
+        missing = [name for name in ("time", *NEEDED) if not values.get(name)]
+        if missing:
+            raise ValueError(f"a vehicle without {missing[0]}")
+        angle = {name: number(name, values[name]) for name in NUMBERS}["angle"]
+    except ValueError as bad:
+        return Bad(line, str(bad))
+    said = f"angle is {angle:g}; it must be degrees clockwise from north"
+    return Bad(line, said, everywhere=abs(radians(angle)) > MAX_HEADING_RAD)
+
+
+def _persons(names: list[str], block: Block) -> set[int]:
+    """Indices of the lines that are of persons or containers. xml2csv gives them columns of their own; SUMO the
+    vehicles' columns, with an edge instead of a lane."""
+    texts = dict(zip(names, block.columns, strict=True))
+    nothing = [""] * len(block.lines)
+    others = [texts.get(name, nothing) for name in ("person_id", "container_id")]
+    lanes, edges = texts.get("lane"), texts.get("edge", nothing)
+    found = {k for k, name in enumerate(texts["id"]) if not name and any(column[k] for column in others)}
+    if lanes is not None:
+        found |= {k for k, lane in enumerate(lanes) if lane == "" and edges[k] != "" and texts["id"][k]}
+    return found - block.bad.keys()

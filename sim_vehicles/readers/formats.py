@@ -8,8 +8,9 @@ from typing import BinaryIO
 
 from sim_vehicles.errors import bad_input
 from sim_vehicles.readers import commonroad, fcd, table
+from sim_vehicles.readers.batches import in_batches
 from sim_vehicles.readers.content import opened
-from sim_vehicles.readers.markup import Start, events
+from sim_vehicles.readers.markup import Elements, Start
 from sim_vehicles.readers.rules import gather
 from sim_vehicles.readers.sizes import Kind
 from sim_vehicles.readers.table import COLUMNS
@@ -37,13 +38,13 @@ def read_motion(path: Path, skip_bad_rows: bool = False, kinds: Mapping[str, Kin
 
 
 def _xml(path: Path, stream: BinaryIO, skip_bad_rows: bool, kinds: Mapping[str, Kind] | None) -> Motion:
-    found = events(path, stream)
+    found = Elements(path, stream)
     root = next(found)
     if isinstance(root, Start) and root.name == fcd.ROOT:
         data = fcd.Fcd(path, kinds)
         return data.motion(data.from_xml(found), skip_bad_rows)
     if isinstance(root, Start) and root.name == commonroad.ROOT:
-        return gather(path, commonroad.rows(path, root, found), skip_bad_rows)
+        return gather(path, in_batches(commonroad.rows(path, root, found)), skip_bad_rows)
     raise bad_input(
         "unknown_format",
         f"<{root.name}> is neither SUMO's <{fcd.ROOT}> (--fcd-output) nor a CommonRoad scenario (<{commonroad.ROOT}>)",
@@ -54,14 +55,12 @@ def _xml(path: Path, stream: BinaryIO, skip_bad_rows: bool, kinds: Mapping[str, 
 
 
 def _table(path: Path, stream: BinaryIO, skip_bad_rows: bool, kinds: Mapping[str, Kind] | None) -> Motion:
-    found = table.lines(path, stream)
-    first = next(found, None)
-    if first is None:
+    found = table.Table(path, stream)
+    if not found.names:
         raise bad_input(
             "empty_file", "the file is empty", f"the columns must be {','.join(COLUMNS)}", file=path, line=1
         )
-    names = [name.strip() for name in first[1]]
-    if fcd.is_table(names):
+    if fcd.is_table(found.names):
         data = fcd.Fcd(path, kinds)
-        return data.motion(data.from_table(names, found), skip_bad_rows)
-    return gather(path, table.rows(path, names, found), skip_bad_rows)
+        return data.motion(data.from_table(found), skip_bad_rows)
+    return gather(path, table.batches(path, found), skip_bad_rows)

@@ -7,9 +7,9 @@ from pathlib import Path
 from typing import NamedTuple
 
 from sim_vehicles.errors import bad_input
+from sim_vehicles.readers.batches import number
 from sim_vehicles.readers.content import opened
-from sim_vehicles.readers.markup import Start, events
-from sim_vehicles.readers.rules import number
+from sim_vehicles.readers.markup import Elements, Start
 
 
 class Kind(NamedTuple):
@@ -76,7 +76,7 @@ def read_types(path: Path) -> dict[str, Kind]:
     """The vehicle types (vType, also inside a vTypeDistribution) of a SUMO route or additional file, by id."""
     found: dict[str, Kind] = {}
     with opened(path) as stream:
-        for event in events(path, stream):
+        for event in Elements(path, stream):
             if not isinstance(event, Start) or event.name != "vType":
                 continue
             given = event.attributes

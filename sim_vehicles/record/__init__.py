@@ -1,1 +1,1 @@
-"""Making recordings of the blind crossing with SUMO. Only this package needs SUMO; replays read what it wrote."""
+"""Recordings of the blind crossing and of dense city traffic, made with SUMO. Replays need none."""

@@ -7,10 +7,9 @@
     the west: these three have a radio. C has crossed southwards, G and F drive ahead of A: seen by others, no radio,
     not in danger, and no nearer to A when A brakes (who follows A closes in on it then: more messages to work on).
 
-The bend decides when X can first be perceived by anyone. It is laid so that A is then D300 + v/3 before the
-conflict zone: D300 is the distance from which a latency of 300 ms just suffices (7 m/s2 after 0.2 s), and 1/3 s is two
-thirds of the V2V bursts' period of 0.5 s. What is measured up to two thirds of a period later still suffices with a
-latency of 300 ms, up to about a third with 480 ms: of the phases of the bursts, two in three against one in three.
+The bend decides when X can first be perceived by anyone. The rule, which no result has a say in: A then has at least
+D(100 ms) + 1 s to the conflict zone, which is the way that the automatic brake needs to stand with a latency of 100 ms,
+and what is driven within a second. The bend is laid as near as that allows, in steps of 0.1 m.
 """
 
 from __future__ import annotations
@@ -18,6 +17,8 @@ from __future__ import annotations
 from dataclasses import dataclass
 from math import cos, pi, sin
 
+from sim_vehicles.encounter.brake import AUTO
+from sim_vehicles.encounter.physics import needed_m
 from sim_vehicles.world.geometry import Point
 
 LANE_M = 3.2
@@ -32,7 +33,8 @@ BEND_RAD = pi * 70 / 180
 X_BEHIND_M = (
     4.5  # X is this far behind A on its way to the conflict: a late or half-hearted braking does not save A by luck
 )
-STRAIGHT_M = {30: 5.2, 50: 5.7, 70: 8.5}  # of the east arm, before the bend
+SIGHT_LATENCY_S, SIGHT_SPARE_S = 0.1, 1.0  # the rule of the first sight
+STRAIGHT_M = {30: 11.4, 50: 18.1, 70: 26.7}  # of the east arm, before the bend: the least that the rule allows
 
 
 @dataclass(frozen=True)
@@ -82,6 +84,11 @@ class Intersection:
     def radius_m(self) -> float:
         """Of the bend's axis: 3.5 m/s2 of lateral acceleration, an ordinary upper value for a car in a bend."""
         return max(22.0, self.speed_mps**2 / 3.5)
+
+    @property
+    def first_sight_m(self) -> float:
+        """The least way from A's front to the strip that X sweeps when X is first perceived by anyone."""
+        return needed_m(self.speed_mps, SIGHT_LATENCY_S, AUTO) + self.speed_mps * SIGHT_SPARE_S
 
     def arc(self, offset_m: float) -> list[Point]:
         """The east arm's bend, to the north, from the crossing outwards; offset to the left of that direction."""

@@ -18,6 +18,7 @@ from sim_vehicles.record.streets import (
     LANE_M,
     LENGTH_M,
     NEAR_M,
+    SIDEWAYS_MPS2,
     SIGNALS_S,
     SPEED_MPS,
     WIDTH_M,
@@ -74,6 +75,7 @@ def _network(here: Path, seed: int) -> None:
         *("--grid", "--grid.number", str(BLOCKS + 1), "--grid.length", f"{BLOCK_M:g}", "--seed", str(seed)),
         *("--offset.disable-normalization", "--offset.x", f"{-HALF_M:g}", "--offset.y", f"{-HALF_M:g}"),
         *("--default-junction-type", "traffic_light", "--tls.cycle.time", str(SIGNALS_S), "--no-turnarounds"),
+        *("--junctions.limit-turn-speed", str(SIDEWAYS_MPS2)),
         *("--default.lanewidth", str(LANE_M), "--default.speed", f"{SPEED_MPS:.4f}", "--output-file", "net.xml"),
     ]
     call("netgenerate", options, here)

@@ -18,6 +18,7 @@ HALF_M = BLOCKS * BLOCK_M / 2
 LANE_M = 3.2
 SETBACK_M = 5.0  # from a street's axis to the houses: a lane, and 1.8 m for those who walk
 SPEED_MPS = 50 / 3.6
+SIDEWAYS_MPS2 = 2.5  # in a turn; with SUMO's own 5.5 a vehicle turns by 50 degrees from one record to the next
 SIGNALS_S = 60  # a junction's signals come round
 LENGTH_M, WIDTH_M = 4.5, 1.8  # of a vehicle
 NEAR_M = 250.0  # the vehicles within this distance of the middle are the ones that a recording has so many of

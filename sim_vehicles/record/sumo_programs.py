@@ -13,7 +13,7 @@ LONGEST_S = 600.0  # a program that runs for longer hangs
 def home() -> Path:
     """SUMO's folder. MissingToolError if SUMO is not installed."""
     try:
-        import sumo  # type: ignore[import-not-found, unused-ignore]
+        import sumo  # type: ignore[import-not-found, import-untyped, unused-ignore]
     except ImportError:
         raise MissingToolError(
             "missing_tool",

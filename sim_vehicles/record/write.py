@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 from pathlib import Path
+from tempfile import TemporaryDirectory
 from typing import Any
 
 from sim_vehicles.errors import bad_input
@@ -19,19 +20,21 @@ RANGE_M = 150.0  # a long-range surround sensor; it is the buildings that hide X
 
 
 def record(speed_kmh: int, folder: Path, seed: int) -> tuple[Path, Facts]:
-    """Writes `crossing_<speed>.csv.gz` and `.json` into folder. BadInputError if it is not the scene it should be."""
+    """Writes `crossing_<speed>.csv.gz` and `.json` into folder; nothing where `check` refuses it. BadInputError."""
     crossing = Intersection(speed_kmh)
     recorded = run(crossing, seed)
     folder.mkdir(parents=True, exist_ok=True)
-    path = folder / f"{crossing.name}.csv.gz"
-    write_motion(path, recorded.rows)
-    beside = folder / f"{crossing.name}.json"
-    scene = _scene(crossing, recorded, seed)
-    _write(beside, scene)
-    found = facts(read_motion(path), read_scene(beside))
-    _write(beside, {**scene, "facts": found})
-    _check(path, found)
-    return path, found
+    with TemporaryDirectory(dir=folder) as new:
+        path = Path(new) / f"{crossing.name}.csv.gz"
+        beside = Path(new) / f"{crossing.name}.json"
+        write_motion(path, recorded.rows)
+        scene = _scene(crossing, recorded, seed)
+        _write(beside, scene)
+        found = facts(read_motion(path), read_scene(beside))
+        check(crossing, found)
+        _write(beside, {**scene, "facts": found})
+        beside.replace(folder / beside.name)
+        return path.replace(folder / path.name), found
 
 
 def _scene(crossing: Intersection, recorded: Recorded, seed: int) -> dict[str, Any]:
@@ -63,17 +66,32 @@ def _scene(crossing: Intersection, recorded: Recorded, seed: int) -> dict[str, A
     }
 
 
-def _check(path: Path, found: Facts) -> None:
+def check(crossing: Intersection, found: Facts) -> None:
+    """BadInputError where it is not the scene it should be: a collision course, on which X is hidden from A, and seen
+    by somebody no later than the rule of the first sight says."""
     seen = found["first_perceived_s"]
     ego, station = seen["A"], seen["E"]
     if found["least_gap_m"] > 1.0:
         raise bad_input(
             "no_collision_course",
-            f"A and X stay {found['least_gap_m']} m apart: this is no collision course",
-            file=path,
+            f"{crossing.name}: A and X stay {found['least_gap_m']} m apart: this is no collision course",
+            subject=crossing.name,
         )
     if station is None or (ego is not None and ego <= station):
-        raise bad_input("nothing_hidden", "E does not perceive X before A does: the buildings hide nothing", file=path)
+        raise bad_input(
+            "nothing_hidden",
+            f"{crossing.name}: E does not perceive X before A does: the buildings hide nothing",
+            subject=crossing.name,
+        )
+    left_m = max(left for left in found["first_perceived_left_m"].values() if left is not None)
+    if left_m < crossing.first_sight_m:
+        raise bad_input(
+            "seen_too_late",
+            f"{crossing.name}: X is first perceived when A has {left_m:.2f} m left; D(100 ms) + 1 s is"
+            f" {crossing.first_sight_m:.2f} m",
+            "lay the bend further out (STRAIGHT_M in record/intersection.py)",
+            subject=crossing.name,
+        )
 
 
 def _rounded(line: list[Point]) -> list[list[float]]:

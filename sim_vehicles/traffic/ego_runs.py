@@ -7,24 +7,21 @@ every 100 ms. The others send what ETSI's rules for CAM make them send (EN 302 6
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from concurrent.futures import ProcessPoolExecutor
 from dataclasses import dataclass, field
-from math import hypot
 from pathlib import Path
-from random import Random
 from time import perf_counter_ns
 from typing import NamedTuple
 
 from node_agent.operators.registry import Registry
-from protos.vehicle_pb2 import Cpm
 from sim_vehicles.errors import bad_input
 from sim_vehicles.operators.chain import Chain
 from sim_vehicles.readers.formats import read_motion
 from sim_vehicles.traffic import truth
+from sim_vehicles.traffic.neighbours import Neighbourhood
+from sim_vehicles.traffic.transmissions import Heard, Transmissions
 from sim_vehicles.traffic.truth import Conflict, Limits
-from sim_vehicles.v2v.etsi import CHECK_NS, CamRule
-from sim_vehicles.v2v.radio import of_itself
 from sim_vehicles.world.motion import Motion
 from sim_vehicles.world.scene import Scenario, Scene
 from sim_vehicles.world.sense import MS, Senses
@@ -49,16 +46,6 @@ class Options:
             raise bad_input("out_of_range", "--range: must be in (0, 10000] metres", subject="--range")
 
 
-class Heard(NamedTuple):
-    """A message as it is sent."""
-
-    at_ns: int
-    station: str
-    x_m: float
-    y_m: float
-    value: Cpm
-
-
 class IssuedWarning(NamedTuple):
     """A warning as it comes out of the query, at recording time; level 0: nothing to do."""
 
@@ -81,7 +68,7 @@ class EgoRun:
 
 @dataclass
 class FileRun:
-    """One recording with what really happened in it and what its vehicles were told."""
+    """One recording with what its egos were told; `conflicts`: what really happened to these."""
 
     name: str
     motion: Motion
@@ -95,12 +82,14 @@ def run_file(
     egos: Sequence[str] = (),
     jobs: int = 1,
     progress: Callable[[str], None] | None = None,
+    skip_bad_rows: bool = False,
 ) -> FileRun:
     """Every vehicle of the recording, or those of `egos`, as the ego; `jobs` processes. `progress` is told each ego.
 
-    BadInputError for a recording that cannot be read, and for an ego that it does not have.
+    BadInputError for a recording that cannot be read (`skip_bad_rows`: without the rows that cannot be), and for an ego
+    that it does not have.
     """
-    motion = read_motion(path)
+    motion = read_motion(path, skip_bad_rows)
     for ego in egos:
         if ego not in motion.tracks:
             some = ", ".join(sorted(motion.tracks)[:5])
@@ -117,10 +106,10 @@ def run_file(
         runs.append(run)
         if progress is not None:
             progress(run.ego)
-    return FileRun(path.name, motion, truth.conflicts(motion, options.limits), runs)
+    return FileRun(path.name, motion, truth.conflicts(motion, options.limits, chosen), runs)
 
 
-def run_ego(motion: Motion, ego: str, heard: Sequence[Heard], options: Options, registry: Registry) -> EgoRun:
+def run_ego(motion: Motion, ego: str, heard: Iterable[Heard], options: Options, registry: Registry) -> EgoRun:
     """Feeds the chain with the ego's own states and what it hears, in the order in which a node would work on them."""
     senses = Senses(Scenario(motion, Scene("traffic", ego, ())), options.seed)
     track = motion.tracks[ego]
@@ -132,9 +121,6 @@ def run_ego(motion: Motion, ego: str, heard: Sequence[Heard], options: Options, 
     next_ns = next(states, None)
     for one in heard:
         now_ns = one.at_ns + options.latency_ns
-        here = track.at(one.at_ns / 1e9)
-        if one.station == ego or here is None or hypot(one.x_m - here.x_m, one.y_m - here.y_m) > options.range_m:
-            continue
         while next_ns is not None and next_ns <= now_ns:  # the newest own state is there before a tuple that needs it
             for state in senses.sensor(next_ns, 1, CYCLE_NS):
                 chain.admit("sensor", state, next_ns, next_ns)
@@ -144,25 +130,6 @@ def run_ego(motion: Motion, ego: str, heard: Sequence[Heard], options: Options, 
             run.warnings.append(IssuedWarning(now_ns / 1e9, names[warning.object_id], warning.level))
         run.relevant.append(chain.calls["O4"] > passed)
     return run
-
-
-def messages(motion: Motion, options: Options) -> list[Heard]:
-    """What every vehicle sends of itself over the whole recording, in order of time; the same for every ego."""
-    names = sorted(motion.tracks)
-    senses = Senses(Scenario(motion, Scene("traffic", names[0], ())), options.seed)
-    sent = [one for name in names for one in _sent_by(name, senses, motion)]
-    return sorted(sent, key=lambda one: (one.at_ns, one.station))
-
-
-def _sent_by(name: str, senses: Senses, motion: Motion) -> Iterator[Heard]:
-    """Each station asks its rule every 100 ms, at a phase of its own."""
-    track, rule = motion.tracks[name], CamRule()
-    phase_ns = Random(f"{senses.seed}:{name}:radio").randrange(CHECK_NS // MS) * MS  # noqa: S311 (a phase, not secrets)
-    first_ns, last_ns = (round(state.t_s * 1e9) for state in (track.states[0], track.states[-1]))
-    for at_ns in range(first_ns + phase_ns, last_ns + 1, CHECK_NS):
-        state = track.at(at_ns / 1e9)
-        if state is not None and rule.due(at_ns, state):
-            yield Heard(at_ns, name, state.x_m, state.y_m, of_itself(senses.cam(at_ns, name)))
 
 
 def _each(motion: Motion, egos: Sequence[str], options: Options, jobs: int) -> Iterator[EgoRun]:
@@ -177,9 +144,9 @@ def _each(motion: Motion, egos: Sequence[str], options: Options, jobs: int) -> I
 
 
 def _some(motion: Motion, egos: Sequence[str], options: Options) -> Iterator[EgoRun]:
-    heard, registry = messages(motion, options), Registry()
+    registry, transmissions = Registry(), Transmissions(motion, Neighbourhood(motion), options.seed)
     for ego in egos:
-        yield run_ego(motion, ego, heard, options, registry)
+        yield run_ego(motion, ego, transmissions.heard_by(ego, options.range_m), options, registry)
 
 
 def _list_of_some(work: tuple[Motion, Sequence[str], Options]) -> list[EgoRun]:

@@ -1,16 +1,17 @@
 """Ground truth of recorded vehicles, from their motion alone. Nothing here knows a warning.
 
-Everything follows from one table per pair of vehicles: does the one's box as it stood at t overlap the other's box as
+Everything follows from what ground two vehicles share: does the one's box as it stood at t overlap the other's box as
 it stood at u? (separating axes, instants every `step_s`).
 
-- **Post-encroachment time** (Allen et al. 1978): the least |u - t| of all overlapping entries: some point of the road
+- **Post-encroachment time** (Allen et al. 1978): the least |u - t| of all overlapping pairs: some point of the road
   was left by the one and entered by the other that much later. 0: the boxes overlapped at one instant. Too large by
   less than two steps, never too small.
 - **Needed deceleration** of a vehicle at t: the least constant deceleration on its own recorded path with which it
-  never runs into the other one, which moves as recorded; 0 if keeping its speed does. **TTC** at t (Hayward 1972):
-  when it runs into it if it keeps its speed. To run into: when the boxes first touch, the other's centre is ahead of
-  one's own; being run into from behind is not one's own to avoid by braking. Both look back on the other's real motion:
-  they are what was needed, not what a driver could know. Nothing is assumed about what comes after the recording.
+  does not run into the other one, which moves as recorded, within `ahead_s`; 0 if keeping its speed does. **TTC** at t
+  (Hayward 1972): when it runs into it if it keeps its speed. To run into: when the boxes first touch, the other's
+  centre is ahead of one's own; being run into from behind is not one's own to avoid by braking. Both look back on the
+  other's real motion: they are what was needed, not what a driver could know. Nothing is assumed about what comes after
+  the recording.
 
 A conflict is one of two things:
 
@@ -22,36 +23,53 @@ A conflict is one of two things:
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
-from itertools import combinations
-from math import inf, pi, radians
+from functools import lru_cache
+from itertools import product
+from math import inf, radians
 from typing import Literal
 
 import numpy as np
-from numpy.typing import NDArray
 
-from sim_vehicles.world.motion import Motion, Track
+from sim_vehicles.traffic.neighbours import Neighbourhood
+from sim_vehicles.traffic.shared_ground import (
+    MOST_ENTRIES,
+    Bools,
+    Course,
+    Floats,
+    Indices,
+    SharedGround,
+    ahead,
+    overlaps,
+    sampled,
+    wrapped,
+)
+from sim_vehicles.world.motion import Motion
 
-Floats = NDArray[np.float64]
-Bools = NDArray[np.bool_]
 Kind = Literal["crossing", "closing"]
 Judgement = Literal["true", "false", "undecidable"]
 
 STRONGEST_MPS2 = 12.0  # no road vehicle brakes harder: where more is needed, this is given
 FINENESS_MPS2 = 0.05  # of needed decelerations
+TRIED_MPS2 = np.arange(FINENESS_MPS2, STRONGEST_MPS2 + FINENESS_MPS2 / 2, FINENESS_MPS2)
+PARTS_MPS2 = np.split(TRIED_MPS2, [20, 67])  # up to 1 and 3.35: the weak ones mostly do
+TOGETHER = 200  # instants of an ego that are looked at at once
+COURSES_AT_HAND = 256
 NEAR_STANDSTILL_MPS = 1.0  # below walking pace the noise of recorded boxes is larger than the gap of a queue
 
 
 @dataclass(frozen=True)
 class Limits:
-    """What counts as a conflict, and for how long after a warning one is looked for."""
+    """What counts as a conflict, and for how long after a warning one is looked for. `ahead_s`: how far ahead an ego is
+    asked what it would run into; with 3.35 m/s2, 67 m/s come to a stop in that time."""
 
     pet_s: float = 1.5
     angle_rad: float = radians(30)
     deceleration_mps2: float = 3.35
     sustained_s: float = 0.5
     horizon_s: float = 8.0
+    ahead_s: float = 20.0
     step_s: float = 0.05
 
 
@@ -89,29 +107,25 @@ class Conflict:
     ttc_s: float = inf  # the least
 
 
-@dataclass(frozen=True)
-class Course:
-    """A vehicle's recorded motion: arrays of one length, the k-th entry at (first + k) * step_s."""
-
-    id: str
-    first: int
-    half_length_m: float
-    half_width_m: float
-    x_m: Floats
-    y_m: Floats
-    heading_rad: Floats
-    speed_mps: Floats
-    way_m: Floats  # along its path since its first instant
-
-    def __len__(self) -> int:
-        return len(self.x_m)
-
-
-def conflicts(motion: Motion, limits: Limits | None = None) -> list[Conflict]:
-    """Every conflict of a recording, each once per ego, in order of time."""
+def conflicts(motion: Motion, limits: Limits | None = None, egos: Iterable[str] | None = None) -> list[Conflict]:
+    """Every conflict of the egos (None: of all), each once per ego, in order of time. Others are looked at only where
+    they come over the ego's path."""
     limits = limits or Limits()
-    courses = [one for name in sorted(motion.tracks) for one in sampled(motion.tracks[name], limits.step_s)]
-    found = [conflict for one, other in combinations(courses, 2) for conflict in _of_pair(one, other, limits)]
+    chosen = set(motion.tracks if egos is None else egos)
+    neighbourhood = Neighbourhood(motion)
+    pairs = {
+        (min(ego, other), max(ego, other))
+        for ego in chosen
+        for other in neighbourhood.on_path(ego, limits.pet_s, limits.ahead_s)
+    }
+    courses = lru_cache(COURSES_AT_HAND)(lambda name: sampled(motion.tracks[name], limits.step_s))
+    found = [
+        conflict
+        for first, second in sorted(pairs)
+        for one, other in product(courses(first), courses(second))
+        for conflict in _of_pair(one, other, limits)
+        if conflict.ego in chosen
+    ]
     return sorted(found, key=lambda conflict: (conflict.from_s, conflict.ego, conflict.other))
 
 
@@ -127,68 +141,19 @@ def judged(at_s: float, pair: list[Conflict], known_until_s: float, limits: Limi
     return "false" if known_until_s >= until_s else "undecidable"
 
 
-def sampled(track: Track, step_s: float) -> list[Course]:
-    """The track on common instants; one course per stretch without a gap (usually one)."""
-    begin_s, end_s = track.states[0].t_s, track.states[-1].t_s
-    instants = range(round(begin_s / step_s), round(end_s / step_s) + 1)
-    states = [(k, track.at(min(max(k * step_s, begin_s), end_s))) for k in instants]
-    stretches: list[list[int]] = []
-    there = {k: state for k, state in states if state is not None}
-    for k in there:
-        if not stretches or stretches[-1][-1] != k - 1:
-            stretches.append([])
-        stretches[-1].append(k)
-    courses = []
-    for ks in stretches:
-        x = np.array([there[k].x_m for k in ks])
-        y = np.array([there[k].y_m for k in ks])
-        heading = np.array([there[k].heading_rad for k in ks])
-        speed = np.array([abs(there[k].speed_mps) for k in ks])
-        way = np.concatenate([[0.0], np.cumsum(np.hypot(np.diff(x), np.diff(y)))])
-        courses.append(Course(track.id, ks[0], track.length_m / 2, track.width_m / 2, x, y, heading, speed, way))
-    return courses
-
-
-def overlaps(one: Course, other: Course) -> Bools:
-    """(n, m): the one at its i-th instant against the other at its j-th: do the boxes share more than a border?"""
-    result = np.zeros((len(one), len(other)), dtype=np.bool_)
-    reach = np.hypot(one.half_length_m, one.half_width_m) + np.hypot(other.half_length_m, other.half_width_m)
-    if any(
-        a.max() + reach < b.min() or b.max() + reach < a.min() for a, b in ((one.x_m, other.x_m), (one.y_m, other.y_m))
-    ):
-        return result
-    dx, dy = other.x_m[None, :] - one.x_m[:, None], other.y_m[None, :] - one.y_m[:, None]
-    i, j = np.nonzero(dx * dx + dy * dy < reach * reach)
-    near_x, near_y = dx[i, j], dy[i, j]
-    turn = other.heading_rad[j] - one.heading_rad[i]
-    c, s = np.abs(np.cos(turn)), np.abs(np.sin(turn))
-    hit = np.ones(len(i), dtype=np.bool_)
-    for own, foreign, heading in ((one, other, one.heading_rad[i]), (other, one, other.heading_rad[j])):
-        along = np.abs(near_x * np.cos(heading) + near_y * np.sin(heading))
-        across = np.abs(near_y * np.cos(heading) - near_x * np.sin(heading))
-        hit &= along < own.half_length_m + foreign.half_length_m * c + foreign.half_width_m * s
-        hit &= across < own.half_width_m + foreign.half_length_m * s + foreign.half_width_m * c
-    result[i[hit], j[hit]] = True
-    return result
-
-
-def ahead(ego: Course, other: Course) -> Bools:
-    """(n, m): is the other's centre at its j-th instant ahead of the ego's centre at its i-th, along its heading?"""
-    c, s = np.cos(ego.heading_rad)[:, None], np.sin(ego.heading_rad)[:, None]
-    along = (other.x_m[None, :] - ego.x_m[:, None]) * c + (other.y_m[None, :] - ego.y_m[:, None]) * s
-    return np.asarray(along > 0.0)
-
-
-def encounter(one: Course, other: Course, table: Bools, limits: Limits) -> Encounter | None:
-    """The encounter of a pair, from their `overlaps` table. None where they share no ground."""
-    i, j = np.nonzero(table)
+def encounter(one: Course, other: Course, shared: SharedGround, limits: Limits) -> Encounter | None:
+    """The encounter of a pair, from what ground they share. None where they share none."""
+    i, j = shared
     if not len(i):
         return None
     apart = np.abs(one.first + i - other.first - j)
     later = np.maximum(one.first + i, other.first + j)
-    angle = np.maximum(_off_path(one, other)[i], _off_path(other, one)[j])
-    soon = apart * limits.step_s <= limits.pet_s + 1e-9
     least = int(np.lexsort((later, apart))[0])
+    soon = apart * limits.step_s <= limits.pet_s + 1e-9
+    asked = soon.copy()
+    asked[least] = True
+    angle = np.zeros(len(i))
+    angle[asked] = np.maximum(_off_path(one, other, i[asked]), _off_path(other, one, j[asked]))
     across = soon & (angle > limits.angle_rad)
     met = int(np.lexsort((later, np.where(across, apart, np.iinfo(np.int64).max)))[0]) if across.any() else least
     first, second = (one.id, other.id) if one.first + i[met] <= other.first + j[met] else (other.id, one.id)
@@ -198,61 +163,105 @@ def encounter(one: Course, other: Course, table: Bools, limits: Limits) -> Encou
     return Encounter(first, second, pet_s, across_s if across.any() else inf, at_s, steepest)
 
 
-def _off_path(one: Course, other: Course) -> Floats:
-    """At each instant of the one: the angle (0 to pi) between its heading and the other's path where that is nearest.
+def _off_path(one: Course, other: Course, at: Indices) -> Floats:
+    """At these instants of the one: the angle (0 to pi) between its heading and the other's path where that is nearest.
 
     Beside the path, not at the overlapping instant: who follows round a bend is on the leader's path with his whole
     length, though the two headings differ at any one time.
     """
-    away2 = (one.x_m[:, None] - other.x_m[None, :]) ** 2 + (one.y_m[:, None] - other.y_m[None, :]) ** 2
-    turn = one.heading_rad - other.heading_rad[np.argmin(away2, axis=1)]
-    return np.asarray(np.abs((turn + pi) % (2 * pi) - pi))
+    asked, place = np.unique(at, return_inverse=True)
+    parts = np.array_split(asked, 1 + len(asked) * len(other) // MOST_ENTRIES)
+    nearest = [
+        np.argmin(
+            (one.x_m[part, None] - other.x_m[None, :]) ** 2 + (one.y_m[part, None] - other.y_m[None, :]) ** 2, axis=1
+        )
+        for part in parts
+    ]
+    turn = one.heading_rad[asked] - other.heading_rad[np.concatenate(nearest)]
+    return np.asarray(np.abs(wrapped(turn)))[place]
 
 
-def needed(ego: Course, other: Course, table: Bools, step_s: float) -> tuple[Floats, Floats]:
-    """(needed deceleration in m/s2, TTC in s or infinity) at each of the ego's instants; `table`: their `overlaps`."""
+def needed(ego: Course, other: Course, shared: SharedGround, limits: Limits) -> tuple[Floats, Floats]:
+    """(needed deceleration in m/s2, TTC in s or infinity) at each of the ego's instants."""
     deceleration, ttc = np.zeros(len(ego)), np.full(len(ego), inf)
-    if not table.any():
-        return deceleration, ttc
-    front = table & ahead(ego, other)
-    for k in np.nonzero(ego.speed_mps >= NEAR_STANDSTILL_MPS)[0]:
-        hit = _first_hit(ego, other, table, front, int(k), np.array([0.0]), step_s)[0]
-        if hit == inf:
+    front = ahead(ego, other, shared)
+    driven = np.flatnonzero(ego.speed_mps >= NEAR_STANDSTILL_MPS)
+    for ks in (
+        np.split(driven, np.flatnonzero(np.diff(driven // TOGETHER)) + 1) if len(shared.one) and len(driven) else []
+    ):
+        table = _Table(ego, other, shared, front, ks, limits)
+        if not table.touches:
             continue
-        ttc[k] = hit
-        tried = np.arange(FINENESS_MPS2, STRONGEST_MPS2 + FINENESS_MPS2 / 2, FINENESS_MPS2)
-        safe = _first_hit(ego, other, table, front, int(k), tried, step_s) == inf
-        deceleration[k] = tried[int(np.argmax(safe))] if safe.any() else STRONGEST_MPS2
+        for k in ks.tolist():
+            hit = table.first_hit(k, np.array([0.0]))[0]
+            if hit == inf:
+                continue
+            ttc[k] = hit
+            deceleration[k] = _least_safe(table, k)
     return deceleration, ttc
 
 
-def _first_hit(
-    ego: Course, other: Course, table: Bools, front: Bools, k: int, braking: Floats, step_s: float
-) -> Floats:
-    """For each constant deceleration from the ego's k-th instant: seconds until it runs into the other, or infinity."""
-    begin = max(ego.first + k, other.first) - other.first
-    if begin >= len(other):
-        return np.full(len(braking), inf)
-    columns = np.arange(begin, len(other))
-    tau_s = (columns + other.first - ego.first - k)[None, :] * step_s
-    stops_s = np.divide(ego.speed_mps[k], braking, out=np.full(len(braking), inf), where=braking > 0)
-    rolls_s = np.minimum(tau_s, stops_s[:, None])
-    place_m = ego.way_m[k] + ego.speed_mps[k] * rolls_s - braking[:, None] * rolls_s * rolls_s / 2
-    rows = np.clip(np.searchsorted(ego.way_m, place_m, side="right") - 1, k, len(ego) - 1)
-    touch = table[rows, columns[None, :]] & (place_m <= ego.way_m[-1])
-    contact = np.argmax(touch, axis=1)
-    each = np.arange(len(braking))
-    hit = touch[each, contact] & front[rows[each, contact], columns[contact]]
-    return np.where(hit, tau_s[0, contact], inf)
+def _least_safe(table: _Table, k: int) -> float:
+    """The weakest of `TRIED_MPS2` with which the ego runs into nothing."""
+    for tried in PARTS_MPS2:
+        safe = table.first_hit(k, tried) == inf
+        if safe.any():
+            return float(tried[int(np.argmax(safe))])
+    return STRONGEST_MPS2
+
+
+class _Table:
+    """Which of the ego's places the other touches when, as far as it matters to the ego at some of its instants: from
+    the first of these on its path, and until `ahead_s` after the last one."""
+
+    def __init__(
+        self, ego: Course, other: Course, shared: SharedGround, front: Bools, ks: Indices, limits: Limits
+    ) -> None:
+        self._ego = ego
+        self._other = other
+        self._step_s = limits.step_s
+        self._ahead = round(limits.ahead_s / limits.step_s)
+        self._row, apart = int(ks[0]), ego.first - other.first
+        self._column = max(self._row + apart, 0)
+        columns = min(int(ks[-1]) + apart + self._ahead + 1, len(other)) - self._column
+        i, j = shared.one - self._row, shared.other - self._column
+        at = (i >= 0) & (j >= 0) & (j < columns)
+        i, j = i[at], j[at]
+        self.touches = len(i) > 0
+        if self.touches:
+            self._table, self._front = np.zeros(
+                (2, int(i.max()) + 2, columns), dtype=np.bool_
+            )  # nothing in the last row
+            self._table[i, j] = True
+            self._front[i, j] = front[at]
+
+    def first_hit(self, k: int, braking: Floats) -> Floats:
+        """For each constant deceleration from the ego's k-th instant: seconds until it runs into the other, or inf."""
+        ego, other = self._ego, self._other
+        now = ego.first + k - other.first
+        columns = np.arange(max(now, 0), min(now + self._ahead + 1, len(other)))
+        if not len(columns):
+            return np.full(len(braking), inf)
+        tau_s = (columns - now)[None, :] * self._step_s
+        stops_s = np.divide(ego.speed_mps[k], braking, out=np.full(len(braking), inf), where=braking > 0)
+        rolls_s = np.minimum(tau_s, stops_s[:, None])
+        place_m = ego.way_m[k] + ego.speed_mps[k] * rolls_s - braking[:, None] * rolls_s * rolls_s / 2
+        rows = np.clip(np.searchsorted(ego.way_m, place_m, side="right") - 1, k, len(ego) - 1) - self._row
+        rows, columns = np.minimum(rows, len(self._table) - 1), columns - self._column
+        touch = self._table[rows, columns[None, :]] & (place_m <= ego.way_m[-1])
+        contact = np.argmax(touch, axis=1)
+        each = np.arange(len(braking))
+        hit = touch[each, contact] & self._front[rows[each, contact], columns[contact]]
+        return np.where(hit, tau_s[0, contact], inf)
 
 
 def _of_pair(one: Course, other: Course, limits: Limits) -> Iterator[Conflict]:
-    table = overlaps(one, other)
-    met = encounter(one, other, table, limits)
+    shared = overlaps(one, other)
+    met = encounter(one, other, shared, limits)
     if met is None:
         return
-    for ego, against, of_ego in ((one, other, table), (other, one, table.T)):
-        deceleration, ttc = needed(ego, against, of_ego, limits.step_s)
+    for ego, against, of_ego in ((one, other, shared), (other, one, shared.swapped())):
+        deceleration, ttc = needed(ego, against, of_ego, limits)
         if met.across_s < inf:
             most, least = float(deceleration.max()), float(ttc.min())
             at = (met.at_s, met.at_s, met.pet_s, met.angle_rad, most, least)

@@ -164,7 +164,8 @@ class _Run:
     def _seen(self, window_ns: int) -> _Seen:
         pairs = self._sight.meanwhile(window_ns - CHECK_NS, window_ns + STEPS * CHECK_NS)
         radio = self._radio[pairs.who]
-        who, whom, clear = (np.tile(values[radio], STEPS) for values in pairs)
+        who, whom = np.tile(pairs.who[radio], STEPS), np.tile(pairs.whom[radio], STEPS)
+        clear = np.tile(pairs.clear[radio], STEPS)
         step = np.repeat(np.arange(STEPS), np.count_nonzero(radio))
         at_ns = window_ns + step * CHECK_NS + self._cpm_ns[who]
         measured_ns = at_ns - self._lag_ns[who]

@@ -40,5 +40,6 @@ def air_time_ns(size: Numbers) -> Numbers:
 
 
 def next_state(state: Numbers, busy: NDArray[np.float64]) -> Numbers:
-    """The states (places in `STATES`) after one more measurement: a step to the one that the busy ratio (0 to 1) means."""
-    return state + np.sign(np.searchsorted(BUSY, busy, side="right") - state)
+    """The states (places in `STATES`) after one more measurement: a step towards the one of this busy ratio, 0 to 1."""
+    meant = np.searchsorted(BUSY, busy, side="right")
+    return np.clip(meant, state - 1, state + 1)

@@ -11,13 +11,12 @@ from typing import NamedTuple
 
 import numpy as np
 
-from protos.vehicle_pb2 import Cpm
 from sim_vehicles.v2v.broadcasts import KINDS, Broadcasts
 from sim_vehicles.v2v.channel import IDEAL, Channel
 from sim_vehicles.v2v.radio import of_itself
 from sim_vehicles.v2v.stations import CAM
-from sim_vehicles.world.motion import Track
-from sim_vehicles.world.motion_grid import Floats, MotionGrid, Numbers, States
+from sim_vehicles.world.motion import State, Track
+from sim_vehicles.world.motion_grid import MotionGrid, Numbers
 from sim_vehicles.world.placement import AS_RECORDED, Placement
 from sim_vehicles.world.scene import Scenario
 from sim_vehicles.world.sense import MS, OBJECT_AGE_MAX_MS, OBJECT_AGE_STEP_NS, Seen, Senses, Sent
@@ -34,17 +33,17 @@ class Received(NamedTuple):
     sent: Sent
 
 
-class _Rows(NamedTuple):
-    """Tuples that arrive, one a row, in the order in which they are sent. Indices of vehicles, the recording's time."""
+class _Row(NamedTuple):
+    """A tuple that arrives, its instants those of the recording."""
 
-    message: Numbers
-    delay_ns: Numbers
-    who: Numbers
-    whom: Numbers
-    here: States
-    there: States
-    shares: Floats
-    ages_ms: Numbers
+    message: int
+    delay_ns: int
+    who: int
+    whom: int
+    here: State
+    there: State
+    share: float
+    age_ms: int
 
 
 class Surroundings:
@@ -77,7 +76,8 @@ class Surroundings:
         first, last = np.searchsorted(self._broadcasts.at_ns, [begin_ns - later_ns, until_ns - later_ns])
         for start in range(first, last, AT_ONCE):
             messages = np.arange(start, min(start + AT_ONCE, last))
-            yield from self._tuples(self._rows(*self._arriving(messages, ego)))
+            for row in self._rows(*self._arriving(messages, ego)):
+                yield self._tuple(row)
 
     def _arriving(self, messages: Numbers, ego: Track) -> tuple[Numbers, Numbers]:
         """Those of the messages that the ego gets, and how much later than they are sent."""
@@ -98,51 +98,42 @@ class Surroundings:
         both = np.array(found, dtype=np.int64).reshape(-1, 2)
         return both[:, 0], both[:, 1]
 
-    def _rows(self, messages: Numbers, delay_ns: Numbers) -> _Rows:
+    def _rows(self, messages: Numbers, delay_ns: Numbers) -> Iterator[_Row]:
+        """A row per object of these messages."""
         sent = self._broadcasts
         counts = sent.counts[messages]
         message = np.repeat(messages, counts)
         within = np.arange(len(message)) - np.repeat(np.cumsum(counts) - counts, counts)
         who, whom = sent.station[message], sent.objects[sent.first[message] + within]
         at_ns = sent.measured_ns[message]
+        columns = (message, np.repeat(delay_ns, counts), who, whom)
+        return map(
+            _Row,
+            *(column.tolist() for column in columns),
+            self._grid.at(who, at_ns).each(at_ns),
+            self._grid.at(whom, at_ns).each(at_ns),
+            self._sight.shares(who, whom, at_ns).tolist(),
+            self._ages_ms(who, whom, at_ns).tolist(),
+        )
+
+    def _ages_ms(self, who: Numbers, whom: Numbers, at_ns: Numbers) -> Numbers:
+        """For how long each has perceived the other without a break, in steps of 100 ms."""
         back_ns = at_ns[:, None] - np.arange(1, AGE_STEPS + 1) * OBJECT_AGE_STEP_NS
         before = self._sight.perceived(np.repeat(who, AGE_STEPS), np.repeat(whom, AGE_STEPS), back_ns.ravel())
         unbroken = np.logical_and.accumulate(before.reshape(-1, AGE_STEPS), axis=1)
-        return _Rows(
-            message=message,
-            delay_ns=np.repeat(delay_ns, counts),
-            who=who,
-            whom=whom,
-            here=self._grid.at(who, at_ns),
-            there=self._grid.at(whom, at_ns),
-            shares=self._sight.shares(who, whom, at_ns),
-            ages_ms=unbroken.sum(1) * (OBJECT_AGE_STEP_NS // MS),
-        )
+        steps: Numbers = unbroken.sum(1)
+        return steps * (OBJECT_AGE_STEP_NS // MS)
 
-    def _tuples(self, rows: _Rows) -> Iterator[Received]:
+    def _tuple(self, row: _Row) -> Received:
         sent, later_ns = self._broadcasts, self._placement.later_ns
-        for i, message in enumerate(rows.message.tolist()):
-            at_ns, measured_ns = int(sent.at_ns[message]), int(sent.measured_ns[message])
-            kind = KINDS[sent.kind[message]]
-            value = self._cam(rows, i, at_ns) if kind == CAM else self._cpm(rows, i, at_ns, measured_ns)
-            station = self._grid.names[rows.who[i]]
-            one = Sent(at_ns + later_ns, station, kind, measured_ns + later_ns, value)
-            yield Received(one.sent_ns + int(rows.delay_ns[i]), one)
-
-    def _cam(self, rows: _Rows, i: int, at_ns: int) -> Cpm:
-        true = self._placement.state(rows.here.one(i, at_ns / 1e9))
-        station = self._grid.names[rows.who[i]]
-        return of_itself(self._senses.cam_of(at_ns + self._placement.later_ns, station, true))
-
-    def _cpm(self, rows: _Rows, i: int, at_ns: int, measured_ns: int) -> Cpm:
-        later_ns = self._placement.later_ns
-        seen = Seen(
-            station=self._grid.names[rows.who[i]],
-            name=self._grid.names[rows.whom[i]],
-            measured_ns=measured_ns + later_ns,
-            here=self._placement.state(rows.here.one(i, measured_ns / 1e9)),
-            there=self._placement.state(rows.there.one(i, measured_ns / 1e9)),
-            share=float(rows.shares[i]),
-            age_ms=int(rows.ages_ms[i]),
-        )
-        return self._senses.cpm_of(at_ns + later_ns, seen)
+        at_ns = int(sent.at_ns[row.message]) + later_ns
+        measured_ns = int(sent.measured_ns[row.message]) + later_ns
+        kind, station = KINDS[sent.kind[row.message]], self._grid.names[row.who]
+        here = self._placement.state(row.here)
+        if kind == CAM:
+            value = of_itself(self._senses.cam_of(at_ns, station, here))
+        else:
+            there = self._placement.state(row.there)
+            seen = Seen(station, self._grid.names[row.whom], measured_ns, here, there, row.share, row.age_ms)
+            value = self._senses.cpm_of(at_ns, seen)
+        return Received(at_ns + row.delay_ns, Sent(at_ns, station, kind, measured_ns, value))

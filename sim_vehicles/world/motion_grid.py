@@ -32,9 +32,9 @@ class States(NamedTuple):
         """Those that a numpy index picks."""
         return States(*(values[index] for values in self))
 
-    def one(self, i: int, t_s: float) -> State:
-        """The i-th, as an object: its yaw rate and acceleration are left out (0)."""
-        return State(t_s, *(float(values[i]) for values in self))
+    def each(self, at_ns: Numbers) -> list[State]:
+        """As objects, at these instants; yaw rate and acceleration are left out (0)."""
+        return [State(*one) for one in zip((at_ns / 1e9).tolist(), *(values.tolist() for values in self), strict=True)]
 
 
 class MotionGrid:

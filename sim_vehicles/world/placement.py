@@ -41,7 +41,7 @@ class Placement:
         return Scenario(Motion(tracks, motion.source), replace(scene, occluders=occluders))
 
     def _track(self, track: Track) -> Track:
-        return replace(track, states=[self.state(state) for state in track.states])
+        return track.with_states([self.state(state) for state in track.states])
 
 
 AS_RECORDED = Placement()

@@ -145,7 +145,9 @@ class Senses:
 
     def cam(self, at_ns: int, station: str) -> Cam:
         """What a station that is there says of itself, as it measures it."""
-        return self.cam_of(at_ns, station, self.sight.at(at_ns)[station])
+        there = self.sight.motion.tracks[station].at(at_ns / 1e9)
+        assert there is not None, f"{station} is not there"
+        return self.cam_of(at_ns, station, there)
 
     def cam_of(self, at_ns: int, station: str, true: State) -> Cam:
         """What a station whose true state this is says of itself, as it measures it."""

@@ -26,7 +26,7 @@ Flags = NDArray[np.bool_]
 
 
 class Pairs(NamedTuple):
-    """Who may see whom over some time; `clear`: nothing stands between them, whatever they do meanwhile."""
+    """Who may see whom over some time; `clear`: nothing stands between them at any of its instants."""
 
     who: Numbers
     whom: Numbers

@@ -17,7 +17,6 @@ from coordinator.report.blame import way
 from coordinator.report.blame.causes import Found, Judge, told_outright
 from coordinator.report.blame.core_timeline import Span
 from coordinator.report.blame.excess import excess
-from coordinator.report.blame.free_memory import hand_back
 from coordinator.report.blame.missed import LATE, LOST, OUTCOMES, SHED, UNDECIDABLE, Rows, look, reduced
 from coordinator.report.blame.near import Near, near
 from coordinator.report.blame.no_route import explained
@@ -31,6 +30,7 @@ from coordinator.report.blame.way import Stretch, Way
 from coordinator.report.facts.completeness import NOT_OVER
 from coordinator.report.facts.mixing import Codes, mixed
 from coordinator.report.facts.reader import Run
+from coordinator.report.free_memory import hand_back
 from coordinator.report.report_document import CauseKind, Miss, Misses, MissHop, Report, TraceState, WaitedFor
 from protos import records as rec
 

@@ -40,6 +40,32 @@ class _Took(NamedTuple):
     most_ns: int
 
 
+class _Latest(NamedTuple):
+    """What the results up to each have shown of a source: the newest number, and the youngest origin of such numbers. A
+    fusion by stamps and windows leave out a tuple that comes behind a younger one: then that one shows instead."""
+
+    numbers: Sequence[Number]
+    lo_ns: Sequence[int]
+    hi_ns: Sequence[int]
+
+    @classmethod
+    def of(cls, numbers: Sequence[Number], origins: Sequence[Origin]) -> _Latest:
+        """numbers: of each result, in order."""
+        known = {each.number: each for each in origins}
+        known[NO_NUMBER] = Origin(NO_NUMBER, -INSTANT_LIMIT, -INSTANT_LIMIT)
+        known[ANY_NUMBER] = Origin(ANY_NUMBER, INSTANT_LIMIT, INSTANT_LIMIT)
+        found = [known.get(each, known[NO_NUMBER]) for each in numbers]
+        return cls(
+            list(accumulate(numbers, max)),
+            list(accumulate((each.lo_ns for each in found), max)),
+            list(accumulate((each.hi_ns for each in found), max)),
+        )
+
+    def reached(self, number: Number, youngest_ns: Sequence[int], origin_ns: int) -> int:
+        """The first result that shows that number or a later one, or an origin that is not older."""
+        return min(bisect_left(self.numbers, number), bisect_left(youngest_ns, origin_ns))
+
+
 def freshness(plan: PlanView, counts: Counts) -> dict[str, Freshness]:
     """By the output's name; of those that ask."""
     if counts.clocks is None:
@@ -177,13 +203,14 @@ class _Output:
         }
 
     def _reaction(self, source: int, ordered: Sequence[Behind], limit_ns: int, untold: bool) -> Reaction:
-        newest = list(accumulate((self._newest(source, each) for each in ordered), max))
-        sure = list(accumulate((self._newest_sure(source, each) for each in ordered), max))
         origins = self.counts.origins.get(source, [])
+        newest = _Latest.of([self._newest(source, each) for each in ordered], origins)
+        sure = _Latest.of([self._newest_sure(source, each) for each in ordered], origins)
         took: list[_Took] = []
         early = unanswered = undecided = 0  # early: of the answered, those that came before the output's first result
         for origin in origins:
-            first, soonest = bisect_left(sure, origin.number), bisect_left(newest, origin.number)
+            first = sure.reached(origin.number, sure.lo_ns, origin.hi_ns)
+            soonest = min(first, newest.reached(origin.number, newest.hi_ns, origin.lo_ns))
             if first < len(ordered):
                 each = self._took(source, origin, ordered[first], ordered[soonest])
                 unsure = untold or not self.records.are_there(ordered[soonest])

@@ -10,6 +10,7 @@ from node_agent.connectors.connector_ports import Connector, Credentials, NotCon
 from node_agent.connectors.recordings.allowed_paths import allowed, new
 from node_agent.connectors.recordings.mcap_reader import LOG, SUFFIX, McapReader
 from node_agent.connectors.recordings.player import Player, Recorded
+from node_agent.connectors.recordings.recording_errors import not_usable
 from node_agent.connectors.recordings.recording_writer import Format, RecordingWriter
 from node_agent.connectors.recordings.ros_schema import ros_format
 from node_agent.connectors.ros.typestore import known
@@ -19,9 +20,9 @@ def reader(connector: Connector, credentials: Credentials) -> Player:
     """Raises NotConnectableError for a file that is none, and a topic that it has not, or of another type."""
     path = allowed(credentials, connector.url)
     try:
-        found = McapReader(str(path), connector.topic or None, LOG, "topic:", (_encoding(connector),))
+        found = McapReader(str(path), connector.topic or None, LOG, "topic", (_encoding(connector),))
     except InputError as error:
-        raise _not_usable(error) from error
+        raise not_usable(error) from error
     return Player(connector.topic or path.name, _messages(found, connector), found.close)
 
 
@@ -51,15 +52,8 @@ def _messages(found: McapReader, connector: Connector) -> Iterator[Recorded]:
                 raise NotConnectableError("other_type", text, mend, subject="schema", file=found.name)
             yield Recorded(data, found.at_ns, found.published_ns)
     except InputError as error:
-        raise _not_usable(error) from error
+        raise not_usable(error) from error
 
 
 def _encoding(connector: Connector) -> str:
     return connector.encoding or ("json" if connector.codec == "json" else "protobuf")
-
-
-def _not_usable(error: InputError) -> NotConnectableError:
-    told, problem = error.mistake, error.problem
-    return NotConnectableError(
-        error.code, told.text, told.mend, subject=told.subject, file=problem.file, line=problem.line
-    )

@@ -5,21 +5,24 @@ unpacked chunks have a limit, and a message becomes a value by the stream's code
 """
 
 import struct
+import zlib
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 from importlib.util import find_spec
+from io import SEEK_END, BytesIO
 from pathlib import Path
 from typing import Any, BinaryIO
 
 from node_agent.client.address_book import InputError
+from node_agent.connectors.recordings.unpacking import unpacked
 from node_agent.operators.codecs import Codec, CodecError, decode_json
 
 SUFFIX = ".mcap"
 LOG, PUBLISH = "log", "publish"
 MOST_RECORD_BYTES = 64 << 20
-MOST_CHUNK_BYTES = 256 << 20  # unpacked
-MOST_WINDOW_BYTES = 128 << 20  # of zstd
+MOST_CHUNK_BYTES = 64 << 20  # unpacked
 ENCODINGS = ("json", "protobuf")  # that streams have as well
+_END_BYTES = 37  # the footer's record, and the magic after it
 _MISSING = (
     "reading MCAP needs the package mcap: pip install 'shimekiri[feed]'"
     " (from a file: 'shimekiri-VERSION-py3-none-any.whl[feed]')"
@@ -95,6 +98,11 @@ class McapReader:
             )
         return value
 
+    @property
+    def channels(self) -> Sequence[Channel]:
+        """Those of the topic."""
+        return tuple(self._channels.values())
+
     def rewind(self) -> None:
         """From the first message again."""
         self._file.seek(0)
@@ -128,18 +136,19 @@ class McapReader:
 
     def _all_channels(self) -> dict[int, Channel]:
         """From the summary at the file's end, where there is one; else from all of the file."""
-        from mcap.reader import SeekingReader
-
-        with self._errors_as_input():
-            summary = SeekingReader(self._file, record_size_limit=MOST_RECORD_BYTES).get_summary()
-        schemas: dict[int, Any] = {} if summary is None else dict(summary.schemas)
-        channels: dict[int, Any] = {} if summary is None else dict(summary.channels)
-        if not channels:
+        found = self._described(self._summary())
+        if not found:
             self._file.seek(0)
-            for record in self._records():
-                kind = type(record).__name__
-                if kind in ("Schema", "Channel"):
-                    (schemas if kind == "Schema" else channels)[record.id] = record
+            found = self._described(self._records())
+        return found
+
+    def _described(self, records: Iterator[Any]) -> dict[int, Channel]:
+        schemas: dict[int, Any] = {}
+        channels: dict[int, Any] = {}
+        for record in records:
+            kind = type(record).__name__
+            if kind in ("Schema", "Channel"):
+                (schemas if kind == "Schema" else channels)[record.id] = record
         return {
             number: Channel(each.topic, each.message_encoding, getattr(schemas.get(each.schema_id), "name", ""))
             for number, each in channels.items()
@@ -151,17 +160,35 @@ class McapReader:
                 at_ns = record.log_time if self._by == LOG else record.publish_time
                 yield record.data, at_ns, record.publish_time, channel
 
-    def _records(self) -> Iterator[Any]:
-        """All of them from here on, those within chunks in the chunks' places."""
-        from mcap.stream_reader import StreamReader
+    def _summary(self) -> Iterator[Any]:
+        """The records of the summary; none: there is none."""
+        from mcap.data_stream import ReadDataStream
+        from mcap.stream_reader import read_magic
 
-        reader = StreamReader(self._file, emit_chunks=True, record_size_limit=MOST_RECORD_BYTES)
         with self._errors_as_input():
-            for record in reader.records:
+            read_magic(ReadDataStream(self._file))
+            self._file.seek(-_END_BYTES, SEEK_END)
+            footer = next(self._packed(within=True))
+            start = getattr(footer, "summary_start", 0)
+            if start:
+                self._file.seek(start)
+                yield from self._packed(within=True)
+
+    def _records(self) -> Iterator[Any]:
+        """All of them, those within chunks in the chunks' places."""
+        with self._errors_as_input():
+            for record in self._packed():
                 if type(record).__name__ == "Chunk":
-                    yield from _unpacked(record)
+                    yield from _records_in(record)
                 else:
                     yield record
+
+    def _packed(self, within: bool = False) -> Iterator[Any]:
+        """The records from here on, chunks among them. within: here is not the file's begin."""
+        from mcap.stream_reader import StreamReader
+
+        reader = StreamReader(self._file, skip_magic=within, emit_chunks=True, record_size_limit=MOST_RECORD_BYTES)
+        return iter(reader.records)
 
     def _errors_as_input(self) -> "_ErrorsAsInput":
         return _ErrorsAsInput(self)
@@ -198,39 +225,36 @@ class _DamagedError(Exception):
     """A chunk that cannot be unpacked."""
 
 
-def _unpacked(chunk: Any) -> Iterator[Any]:
-    """The records of a chunk, unpacked by a limit instead of by what the chunk says of its size."""
-    from mcap.stream_reader import breakup_chunk
+def _records_in(chunk: Any) -> Iterator[Any]:
+    """Of a chunk, one by one: the library makes all of them at once, which of small ones is many times their bytes."""
+    from mcap.data_stream import ReadDataStream
+    from mcap.opcode import Opcode
+    from mcap.records import Channel, Message, Schema
 
-    chunk.data, chunk.compression = _plain(chunk.compression, chunk.data), ""
-    yield from breakup_chunk(chunk, validate_crc=True)
+    plain = _plain(chunk)
+    stream = ReadDataStream(BytesIO(plain))
+    while stream.count < len(plain):
+        opcode, length = stream.read1(), stream.read8()
+        if opcode == Opcode.MESSAGE:
+            yield Message.read(stream, length)
+        elif opcode == Opcode.CHANNEL:
+            yield Channel.read(stream)
+        elif opcode == Opcode.SCHEMA:
+            yield Schema.read(stream)
+        else:
+            stream.read(length)
 
 
-def _plain(compression: str, data: bytes) -> bytes:
-    if not compression:
-        return data
-    if compression == "lz4":
-        import lz4.frame  # type: ignore[import-untyped]
-
-        try:
-            plain: bytes = lz4.frame.LZ4FrameDecompressor().decompress(data, max_length=MOST_CHUNK_BYTES + 1)
-        except RuntimeError as error:
-            raise _DamagedError(str(error)) from error
-    elif compression == "zstd":
-        import zstandard
-
-        try:
-            plain = (
-                zstandard.ZstdDecompressor(max_window_size=MOST_WINDOW_BYTES)
-                .stream_reader(data)
-                .read(MOST_CHUNK_BYTES + 1)
-            )
-        except zstandard.ZstdError as error:
-            raise _DamagedError(str(error)) from error
-    else:
-        raise _DamagedError(f"chunks packed with {compression}; lz4 and zstd are read")
-    if len(plain) > MOST_CHUNK_BYTES:
+def _plain(chunk: Any) -> bytes:
+    """A chunk, unpacked."""
+    size = chunk.uncompressed_size
+    if size > MOST_CHUNK_BYTES:
         raise _DamagedError(f"a chunk of more than {MOST_CHUNK_BYTES} bytes")
+    plain = unpacked(chunk.compression, chunk.data, size)
+    if len(plain) != size:
+        raise _DamagedError(f"a chunk that does not have the {size} bytes that it says")
+    if chunk.uncompressed_crc and zlib.crc32(plain) != chunk.uncompressed_crc:
+        raise _DamagedError("a chunk whose checksum is another one")
     return plain
 
 

@@ -3,14 +3,18 @@
 The file has no chunks: each message is handed to the system by the time `put` returns, so a process that is killed
 loses none, and a machine that loses its power the last second. What a killed process leaves has no end, and
 `mcap recover` gives it one. Each opening begins a file of its own.
+
+No message is in two files. One that cannot be written leaves nothing that is read as a message, and is put into the
+next file. One that is written and cannot be synced is not put again, like those before it since the last time.
 """
 
 import os
 import shutil
 import threading
 import time
+from contextlib import suppress
 from pathlib import Path
-from typing import Any, NamedTuple
+from typing import Any, NamedTuple, cast
 
 from mcap.writer import Writer as McapWriter
 
@@ -38,19 +42,18 @@ class RecordingWriter:
         self.path, self.topic = path, topic
         self.count = self.first_ns = self.last_ns = 0
         self._closing = threading.Lock()
-        self._synced_s = time.monotonic()
+        self._synced_s, self._synced = time.monotonic(), 0
         try:
             _check_room(next(each for each in path.parents if each.exists()))
             path.parent.mkdir(parents=True, exist_ok=True)
-            self._file = path.open("xb")
-            self._mcap: Any = McapWriter(self._file, use_chunking=False)
+            self._file = _WholeRecords(path)
+            self._mcap: Any = McapWriter(cast(Any, self._file), use_chunking=False)  # it asks for `write` and `tell`
             self._mcap.start(profile=format_.profile, library="shimekiri")
             schema = 0
             if format_.schema:
                 definition = format_.definition.encode()
                 schema = self._mcap.register_schema(format_.schema, format_.schema_encoding, definition)
             self._channel = self._mcap.register_channel(topic, format_.encoding, schema)
-            self._file.flush()
         except OSError as error:
             raise _lost(error) from error
 
@@ -62,13 +65,12 @@ class RecordingWriter:
             at_ns = max(time.time_ns(), self.last_ns)
             published_ns = at_ns if message.stamp_ns is None else message.stamp_ns
             try:
-                _check_room(self.path.parent)  # who is refused puts it once more: it is in no file then
+                _check_room(self.path.parent)
                 self._mcap.add_message(self._channel, at_ns, message.payload, published_ns, self.count)
-                self._file.flush()
-                self.first_ns, self.last_ns, self.count = self.first_ns or at_ns, at_ns, self.count + 1
-                self._sync()
             except OSError as error:
                 raise _lost(error) from error
+            self.first_ns, self.last_ns, self.count = self.first_ns or at_ns, at_ns, self.count + 1
+            self._sync()
 
     def close(self) -> None:
         """The file gets its end. From any thread; twice is allowed."""
@@ -76,25 +78,61 @@ class RecordingWriter:
             if self._file.closed:
                 return
             try:
-                self._mcap.finish()
-                self._file.flush()
-                os.fsync(self._file.fileno())
+                if not self._file.failed:
+                    self._mcap.finish()
+                    self._file.sync()
             except OSError:
                 pass  # as after a kill: the messages are there, the end is not
             finally:
-                self._drop()
+                self._file.close()
 
     def _sync(self) -> None:
-        if time.monotonic() - self._synced_s >= SYNCED_S:
-            os.fdatasync(self._file.fileno())
-            self._synced_s = time.monotonic()
-
-    def _drop(self) -> None:
-        """What is left in the buffer of a full disk goes with it."""
+        if time.monotonic() - self._synced_s < SYNCED_S:
+            return
         try:
-            self._file.close()
+            self._file.sync()
+        except OSError as error:
+            doubt = f"the recording cannot be synced: {error.strerror}; its last {self.count - self._synced} messages"
+            raise ConnectionLostError(f"{doubt} may not be on the disk", taken=True) from error
+        self._synced_s, self._synced = time.monotonic(), self.count
+
+
+class _WholeRecords:
+    """What is written to a new file, record by record. failed: one could not be written, and nothing may follow it."""
+
+    def __init__(self, path: Path) -> None:
+        self._file = path.open("xb", buffering=0)
+        self._bytes = 0
+        self.failed = False
+
+    @property
+    def closed(self) -> bool:
+        return self._file.closed
+
+    def tell(self) -> int:
+        """How many bytes there are."""
+        return self._bytes
+
+    def write(self, record: bytes) -> None:
+        """All of it. Raises OSError: of it there is less than all, and what there is goes where that is possible."""
+        rest = memoryview(record)
+        try:
+            while rest:
+                rest = rest[self._file.write(rest) or 0 :]
         except OSError:
-            self._file.detach().close()
+            self.failed = True
+            with suppress(OSError):
+                self._file.truncate(self._bytes)
+            raise
+        self._bytes += len(record)
+
+    def sync(self) -> None:
+        """It is on the disk. Raises OSError."""
+        os.fdatasync(self._file.fileno())
+
+    def close(self) -> None:
+        with suppress(OSError):
+            self._file.close()
 
 
 def _check_room(folder: Path) -> None:

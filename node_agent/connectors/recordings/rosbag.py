@@ -2,39 +2,38 @@
 output as a new bag. Messages are CDR; the type that source or output says is the bag's."""
 
 import json
-import threading
-from collections.abc import Iterator
-from contextlib import suppress
+from collections.abc import Generator, Iterator
+from contextlib import closing, suppress
 from pathlib import Path
 
-from rosbags.interfaces import Connection
-from rosbags.rosbag2 import Reader as Bag
-
+from node_agent.client.address_book import InputError
 from node_agent.connectors.connector_ports import Connector, Credentials, Message, NotConnectableError
+from node_agent.connectors.recordings import bag_database, mcap_reader
 from node_agent.connectors.recordings.allowed_paths import allowed, new
+from node_agent.connectors.recordings.bag_database import BagDatabase
+from node_agent.connectors.recordings.bag_files import BagFiles, bag_files
+from node_agent.connectors.recordings.mcap_reader import McapReader
 from node_agent.connectors.recordings.player import Player, Recorded
+from node_agent.connectors.recordings.recording_errors import not_usable
 from node_agent.connectors.recordings.recording_writer import RecordingWriter
 from node_agent.connectors.recordings.ros_schema import ros_format
+from node_agent.connectors.recordings.unpacking import unpacked
 from node_agent.connectors.ros.typestore import known
 
 _VERSION = 5  # of metadata.yaml: files with figures of their own
+_MOST_MESSAGE_BYTES = 16 << 20  # unpacked: more than any stream takes, so what is larger is refused alone
+_NOT_HERE = ("unknown_topic", "empty_file")  # in one file of several
 
 
 def reader(connector: Connector, credentials: Credentials) -> Player:
     """Raises NotConnectableError for a bag that is none, and a topic that it has not, or of another type."""
     _check(connector)
-    path = allowed(credentials, connector.url)
     try:
-        bag = Bag(path)
-        bag.open()
-    except Exception as error:  # of rosbags, SQLite, YAML and compression, over files that may be anything
-        raise _unreadable(path, error) from None
-    try:
-        chosen = _chosen(bag, path, connector)
-    except BaseException:
-        bag.close()
-        raise
-    return Player(chosen[0].topic, _messages(bag, path, chosen), _Once(bag).close)
+        topic, bag = _with_topic(bag_files(allowed(credentials, connector.url)), connector)
+    except InputError as error:
+        raise not_usable(error) from error
+    messages = _messages(bag, topic)
+    return Player(topic, messages, messages.close)
 
 
 def writer(connector: Connector, credentials: Credentials) -> "BagWriter":
@@ -86,17 +85,6 @@ class BagWriter:
         return {"rosbag2_bagfile_information": about}
 
 
-class _Once:
-    """Closes a bag the first time."""
-
-    def __init__(self, bag: Bag) -> None:
-        self._bag, self._first = bag, threading.Lock()
-
-    def close(self) -> None:
-        if self._first.acquire(blocking=False):
-            self._bag.close()
-
-
 def _check(connector: Connector) -> None:
     if connector.encoding != "cdr":
         text, mend = "a bag has messages in CDR", "add 'encoding: cdr' and their type, 'schema: sensor_msgs/msg/Imu'"
@@ -104,34 +92,71 @@ def _check(connector: Connector) -> None:
     known(connector.schema)
 
 
-def _chosen(bag: Bag, path: Path, connector: Connector) -> list[Connection]:
-    """The connections of the topic."""
-    topics = sorted({each.topic for each in bag.connections})
-    topic = connector.topic or (topics[0] if len(topics) == 1 else "")
-    if topic not in topics:
-        text = f"has no topic {topic}" if topic else "has several topics"
-        mend = f"there are: {', '.join(topics)}" if topics else "it is empty"
-        raise NotConnectableError("unknown_topic", text, mend, subject="topic", file=path)
-    found = [each for each in bag.connections if each.topic == topic]
-    for each in found:
-        if each.msgtype != known(connector.schema):
-            text, mend = f"topic {topic} carries {each.msgtype}", f"write 'schema: {each.msgtype}'"
+def _with_topic(bag: BagFiles, connector: Connector) -> tuple[str, BagFiles]:
+    """The topic that is read, and the files that have it. Raises InputError where none has, and NotConnectableError
+    where it is of another type."""
+    topic, having = connector.topic, []
+    elsewhere = InputError("empty_file", "this bag has no files", subject=connector.url)
+    for path in bag.paths:
+        try:
+            with closing(_opened(path, topic)) as found:
+                _check_types(found, path, connector)
+                topic = found.topic
+            having.append(path)
+        except InputError as error:
+            if error.code not in _NOT_HERE:
+                raise
+            elsewhere = error
+    if not having:
+        raise elsewhere
+    return topic, bag._replace(paths=tuple(having))
+
+
+def _check_types(found: "_McapFile | BagDatabase", path: Path, connector: Connector) -> None:
+    for type_ in found.types:
+        if type_ != known(connector.schema):
+            text, mend = f"topic {found.topic} carries {type_}", f"write 'schema: {type_}'"
             raise NotConnectableError("other_type", text, mend, subject="schema", file=path)
-    return found
 
 
-def _messages(bag: Bag, path: Path, chosen: list[Connection]) -> Iterator[Recorded]:
-    try:
-        for _, logged_ns, data in bag.messages(chosen):
-            yield Recorded(data, logged_ns, logged_ns)
-    except Exception as error:  # as above
-        raise _unreadable(path, error) from None
+def _messages(bag: BagFiles, topic: str) -> Generator[Recorded, None, None]:
+    for path in bag.paths:
+        try:
+            with closing(_opened(path, topic)) as found:
+                for at_ns, data in found:
+                    yield Recorded(unpacked(bag.packing, data, _MOST_MESSAGE_BYTES), at_ns, at_ns)
+        except InputError as error:
+            raise not_usable(error) from error
+        except ValueError as error:
+            text = f"a message cannot be unpacked ({error})"
+            raise NotConnectableError("damaged", text, subject="compression_mode", file=path) from error
 
 
-def _unreadable(path: Path, error: Exception) -> NotConnectableError:
-    mend = "`ros2 bag reindex`, or `mcap recover` of its files, may mend it"
-    why = " ".join(str(error).split())  # YAML says it in several lines
-    return NotConnectableError("unreadable", f"cannot be read as a bag ({why:.200})", mend, file=path)
+def _opened(path: Path, topic: str) -> "_McapFile | BagDatabase":
+    """Raises InputError."""
+    if path.suffix == bag_database.SUFFIX:
+        return BagDatabase(path, topic)
+    if path.suffix == mcap_reader.SUFFIX:
+        return _McapFile(path, topic)
+    mend = f"give its directory, or a file that ends with {bag_database.SUFFIX} or {mcap_reader.SUFFIX}"
+    raise InputError("unknown_format", "is no file of a bag of ROS 2", mend, file=path)
+
+
+class _McapFile:
+    """As BagDatabase, of an MCAP file."""
+
+    def __init__(self, path: Path, topic: str) -> None:
+        self._file = McapReader(str(path), topic or None, mcap_reader.LOG, "topic", ("cdr",))
+        self.topic = self._file.channels[0].topic
+        self.types = {each.schema for each in self._file.channels}
+
+    def __iter__(self) -> Iterator[tuple[int, bytes]]:
+        for data in self._file:
+            yield self._file.at_ns, data
+
+    def close(self) -> None:
+        """The file is closed; twice is allowed."""
+        self._file.close()
 
 
 __all__ = ["BagWriter", "reader", "writer"]

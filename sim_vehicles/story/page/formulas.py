@@ -4,7 +4,8 @@ from __future__ import annotations
 
 from html import escape
 
-from sim_vehicles.encounter.physics import impact_mps, needed_m
+from sim_vehicles.encounter.brake import Brake
+from sim_vehicles.encounter.physics import impact_mps, moved, needed_m
 from sim_vehicles.story.page.plots import TABLE_KMH, TABLE_LATENCY_S
 from sim_vehicles.story.page.run_story import KMH, Story
 from sim_vehicles.story.page.wording import kmh, seconds
@@ -20,32 +21,53 @@ def _closed_form(story: Story) -> str:
     form = story.verdict.found.closed_form
     if form is None or story.speed_mps is None or story.latency_s is None:
         return ""
-    v, latency_s, left = story.speed_mps, story.latency_s, form.left_m
-    tau, a = story.reaction_s, story.deceleration_mps2
-    needed, before = needed_m(v, latency_s, tau, a), v * (latency_s + tau)
-    hit = impact_mps(v, left, latency_s, tau, a) * KMH
-    square = v * v - 2 * a * (left - before)
+    v, latency_s, left, brake = story.speed_mps, story.latency_s, form.left_m, story.brake
+    needed = needed_m(v, latency_s, brake)
     spare = f"it stands {left - needed:.2f} m before it" if needed <= left else f"{needed - left:.2f} m too few"
-    root = f"√{square:.1f} m/s" if square > 0 else f"0, the root’s argument being {square:.1f}"
+    hit = impact_mps(v, left, latency_s, brake) * KMH
     loop = kmh(story.verdict.found.impact_kmh or 0, 1)
     return (
         "<p>The way needed to stand, from the deciding measurement on:</p>"
-        f'<p class="formula">D = v (L + τ) + v² / (2 a) = {v:.2f} · ({latency_s:.3f} + {tau:g}) + '
-        f"{v:.2f}² / (2 · {a:g}) = {before:.2f} + {v * v / (2 * a):.2f} = <b>{needed:.2f} m</b> "
+        f'<p class="formula">D = {_needed(v, latency_s, brake)} = <b>{needed:.2f} m</b> '
         f'<span class="soft">of {left:.2f} m left: {spare}</span></p>'
         "<p>The speed at the edge of the strip:</p>"
-        f'<p class="formula">√(v² − 2 a (left − v (L + τ))) = √({v:.2f}² − 2 · {a:g} · ({left:.2f} − {before:.2f})) = '
-        f'{root} = <b>{hit:.1f} km/h</b> <span class="soft">and in the closed loop {loop}</span></p>'
+        f'<p class="formula">{_impact(v, left, latency_s, brake)} = <b>{hit:.1f} km/h</b> '
+        f'<span class="soft">and in the closed loop {loop}</span></p>'
         '<p class="soft">The loop’s speed is that at the contact. It is lower where the other vehicle comes when the '
         "front is already inside the strip, and 0 where it has passed by then or is not there yet.</p>"
     )
 
 
+def _needed(v: float, latency_s: float, brake: Brake) -> str:
+    """D with its values put in: of a vehicle that stands after the build-up, or within it."""
+    a, t_b, tau = brake.held_mps2, brake.build_up_s, brake.delay_s
+    before = f"{v:.2f} · ({latency_s:.3f} + {tau:.3g})"
+    if v < a * t_b / 2:
+        return f"v (L + τ) + ⅔ v √(2 v t_b / a) = {before} + ⅔ · {v:.2f} · √(2 · {v:.2f} · {t_b:g} / {a:.3g})"
+    return (
+        f"v (L + τ) + v t_b / 2 − a t_b² / 24 + v² / (2 a) = {before} + {v:.2f} · {t_b:g} / 2 − "
+        f"{a:.3g} · {t_b:g}² / 24 + {v:.2f}² / (2 · {a:.3g})"
+    )
+
+
+def _impact(v: float, left: float, latency_s: float, brake: Brake) -> str:
+    """The speed after the way left, where it stands by then, brakes fully, still builds up, or does not brake yet."""
+    a, needed = brake.held_mps2, needed_m(v, latency_s, brake)
+    braking_m = left - v * (latency_s + brake.delay_s)
+    if needed <= left:
+        return "0, for it stands by then"
+    if braking_m <= 0:
+        return "v, for the brake does not bite by then"
+    if braking_m < moved(v, brake, brake.build_up_s).way_m:
+        return f"v − a u² / (2 t_b), u the first root of v u − a u³ / (6 t_b) = {braking_m:.2f} m"
+    return f"√(2 a (D − left)) = √(2 · {a:.3g} · ({needed:.2f} − {left:.2f})) m/s"
+
+
 def _terms(story: Story) -> list[tuple[str, str]]:
     ego, other = escape(story.ego), escape(story.other or "the other vehicle")
-    tau, a = story.reaction_s, story.deceleration_mps2
+    brake = story.brake
     unused = "" if story.verdict.found.brake else " (the automatic brake; here it was not used)"
-    d300 = ", ".join(f"{needed_m(each / KMH, TABLE_LATENCY_S, tau, a):.1f} m" for each in TABLE_KMH)
+    d300 = ", ".join(f"{needed_m(each / KMH, TABLE_LATENCY_S, brake):.1f} m" for each in TABLE_KMH)
     return [
         (
             "The outcome",
@@ -61,8 +83,8 @@ def _terms(story: Story) -> list[tuple[str, str]]:
         ),
         (
             "Needed, and the last moment",
-            f"v τ + v² / (2 a) with v as recorded, τ = {tau:g} s and a = {a:g} m/s²{unused}. The last moment is when "
-            "<i>left</i> falls below it.",
+            f"D without latency, with v as recorded, a = {brake.held_mps2:.3g} m/s² after τ = {brake.delay_s:.3g} s, "
+            f"built up in t_b = {brake.build_up_s:g} s{unused}. The last moment is when <i>left</i> falls below it.",
         ),
         ("D300", f"D with a latency of 300 ms: {d300} at 30, 50 and 70 km/h with the same brake."),
         (

@@ -9,6 +9,7 @@ from collections.abc import Sequence
 from html import escape
 from typing import Any
 
+from sim_vehicles.encounter.brake import Brake
 from sim_vehicles.encounter.physics import impact_mps, needed_m
 from sim_vehicles.story.page.run_story import KMH, Event, Story
 from sim_vehicles.story.page.wording import kind
@@ -142,12 +143,12 @@ def _names(shown: Sequence[Event], aside_s: float, apart_m: float) -> list[dict[
 
 def impact(story: Story) -> Figure:
     """Impact speed against latency: D300's lines, that of this measurement, this run and the other laps."""
-    brake = story.reaction_s, story.deceleration_mps2
+    brake = story.brake
     steps = list(range(0, MOST_LATENCY_MS + 1, 10))
     data: list[dict[str, Any]] = []
     for kmh in TABLE_KMH:
         speed = kmh / KMH
-        left = needed_m(speed, TABLE_LATENCY_S, *brake)
+        left = needed_m(speed, TABLE_LATENCY_S, brake)
         data.append(_curve(steps, speed, left, brake, "", "var(--soft)", 1.5, "dot"))
     form = story.verdict.found.closed_form
     if form is not None and story.speed_mps is not None:
@@ -174,19 +175,19 @@ def impact(story: Story) -> Figure:
     }
 
 
-def _at(speed_mps: float, brake: tuple[float, float]) -> float:
+def _at(speed_mps: float, brake: Brake) -> float:
     """Impact speed of a table line at the right edge."""
-    return impact_mps(speed_mps, needed_m(speed_mps, TABLE_LATENCY_S, *brake), MOST_LATENCY_MS / 1e3, *brake)
+    return impact_mps(speed_mps, needed_m(speed_mps, TABLE_LATENCY_S, brake), MOST_LATENCY_MS / 1e3, brake)
 
 
 def _curve(
-    steps: Sequence[int], speed: float, left: float, brake: tuple[float, float], name: str, colour: str, width: float,
+    steps: Sequence[int], speed: float, left: float, brake: Brake, name: str, colour: str, width: float,
     dash: str,
 ) -> dict[str, Any]:  # fmt: skip
     what = name or f"{speed * KMH:.0f} km/h, {left:.1f} m left"
     return {
         "type": "scatter", "mode": "lines", "name": name, "x": steps,
-        "y": [round(impact_mps(speed, left, ms / 1e3, *brake) * KMH, 2) for ms in steps],
+        "y": [round(impact_mps(speed, left, ms / 1e3, brake) * KMH, 2) for ms in steps],
         "line": {"color": colour, "width": width, "dash": dash},
         "hovertemplate": f"%{{x}} ms: %{{y:.1f}} km/h ({what})<extra></extra>",
     }  # fmt: skip

@@ -11,7 +11,7 @@ from node_agent.virtual import plan_file
 from protos.plan_document import Plan
 from sim_vehicles.closed_loop.closed_loop import Verdict
 from sim_vehicles.closed_loop.recorded import DrivenScene, RecordedWarning
-from sim_vehicles.encounter.brake import AUTO
+from sim_vehicles.encounter.brake import AUTO, Brake
 from sim_vehicles.encounter.judgement import Judgement, Stage
 from sim_vehicles.errors import BadInputError, bad_input
 from sim_vehicles.replay.replay_document import ReplaySummary, from_document
@@ -93,14 +93,9 @@ class Story:
         return self.verdict.crashed
 
     @property
-    def deceleration_mps2(self) -> float:
-        """The brake's; the automatic one's where this lap's did nothing."""
-        return _deceleration_mps2(self.verdict)
-
-    @property
-    def reaction_s(self) -> float:
-        """The brake's reaction time, s. That of the automatic brake where this lap's did nothing."""
-        return _reaction_s(self.verdict)
+    def brake(self) -> Brake:
+        """Of this lap; the automatic one where it did nothing."""
+        return _brake(self.verdict)
 
     @property
     def real_time(self) -> bool:
@@ -221,18 +216,13 @@ def _story(run: Path, replay: ReplaySummary) -> Story:
         simulated_policy=str(policy) if policy else None,
         verdict=verdict,
         laps=replay.laps or (verdict,),
-        stopping=stopping_profile(replay.scene, _reaction_s(verdict), _deceleration_mps2(verdict)),
+        stopping=stopping_profile(replay.scene, _brake(verdict)),
         traced=_traced(run, replay.scene, verdict.found),
     )
 
 
-def _reaction_s(verdict: Verdict) -> float:
-    return AUTO.reaction_s if verdict.found.brake is None else verdict.found.brake.reaction_s
-
-
-def _deceleration_mps2(verdict: Verdict) -> float:
-    found = 0.0 if verdict.found.brake is None else verdict.found.brake.deceleration_mps2
-    return found or AUTO.deceleration_mps2
+def _brake(verdict: Verdict) -> Brake:
+    return AUTO if verdict.found.brake is None else verdict.found.brake.by
 
 
 def _traced(run: Path, scene: DrivenScene, judged: Judgement) -> Traced:

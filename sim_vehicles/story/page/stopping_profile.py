@@ -6,6 +6,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 
 from sim_vehicles.closed_loop.recorded import DrivenScene, SampledTrack
+from sim_vehicles.encounter.brake import Brake
 from sim_vehicles.encounter.driven_path import DrivenPath
 from sim_vehicles.encounter.physics import needed_m
 from sim_vehicles.encounter.swept_area import entry_m
@@ -50,7 +51,7 @@ class StoppingProfile:
     latest_s: float | None
 
 
-def stopping_profile(scene: DrivenScene, reaction_s: float, deceleration_mps2: float) -> StoppingProfile | None:
+def stopping_profile(scene: DrivenScene, brake: Brake) -> StoppingProfile | None:
     """None where the scene has no crossing vehicle, or the ego's path does not meet its strip."""
     vehicles, ego, crossing, step_s = scene.vehicles, scene.ego, scene.crossing, scene.step_s
     if crossing is None or crossing not in vehicles or ego not in vehicles or scene.ego_recorded is None:
@@ -61,7 +62,7 @@ def stopping_profile(scene: DrivenScene, reaction_s: float, deceleration_mps2: f
     if strip_m is None:
         return None
     speeds = [state.speed_mps for state in recorded.states]
-    needed = _line(recorded, step_s, [needed_m(speed, 0.0, reaction_s, deceleration_mps2) for speed in speeds])
+    needed = _line(recorded, step_s, [needed_m(speed, 0.0, brake) for speed in speeds])
     left_recorded = _left(recorded, step_s, strip_m)
     return StoppingProfile(_left(moved, step_s, strip_m), left_recorded, needed, _latest(left_recorded, needed))
 

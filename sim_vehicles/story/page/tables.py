@@ -46,7 +46,7 @@ def split(story: Story) -> str:
     notes = [
         "Sensing: from the measurement until the message is sent. Queue: from the release of a unit’s instance to its "
         "start. Handover: between two of these, in a runtime. Link: from SENT to RECEIVED. Actuation: from the "
-        "delivery until the brake begins.",
+        "delivery until the brake bites, a driver’s reaction included.",
     ]
     if any(each.shared_out for each in story.traced.stages):
         notes.append(

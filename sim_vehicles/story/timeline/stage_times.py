@@ -54,21 +54,21 @@ class StageTimes:
 def explain_lap(trace: RunTrace, found: Judgement, messages: Sequence[HeardMessage]) -> StageTimes:
     """Of the tuple that decided a lap. messages: of the scene. Raises MissingRecordError."""
     assert found.deciding is not None
-    reaction_ns = 0 if found.brake is None else round(found.brake.reaction_s * 1e9)
-    return explain(trace, DecidingTuple.of(found.deciding), messages, reaction_ns)
+    delay_ns = 0 if found.brake is None else round(found.brake.by.delay_s * 1e9)
+    return explain(trace, DecidingTuple.of(found.deciding), messages, delay_ns)
 
 
 def explain(
-    trace: RunTrace, deciding: DecidingTuple, messages: Sequence[HeardMessage] = (), reaction_ns: int = 0
+    trace: RunTrace, deciding: DecidingTuple, messages: Sequence[HeardMessage] = (), delay_ns: int = 0
 ) -> StageTimes:
-    """Of one tuple. reaction_ns: of the brake. Raises MissingRecordError, which says what is not in the trace."""
+    """Of one tuple. delay_ns: of the brake. Raises MissingRecordError, which says what is not in the trace."""
     walked = LineageTrace(trace, deciding.lineage(trace.plan))
     last = walked.delivered(int(deciding.ordinal or 0), deciding.output)
     walked.back(*last)
     path = _balanced(walked.path, walked.latency_ns, walked.crossings)
     stages = [*_age(path[0], deciding, messages), *path[1:]]
-    if reaction_ns:
-        stages.append(Stage("actuation", None, (), reaction_ns))
+    if delay_ns:
+        stages.append(Stage("actuation", None, (), delay_ns))
     return StageTimes(tuple(stages), walked.latency_ns, walked.uncertain_ns, walked.deadline_ns)
 
 

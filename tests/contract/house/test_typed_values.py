@@ -40,6 +40,7 @@ EDGES = {  # why a file may have such mappings, and which files
         "node_agent/virtual/scenario.py",
         "node_agent/virtual/summary.py",
         "sim_vehicles/closed_loop/in_virtual_time.py",
+        "sim_vehicles/record/street_recording.py",
         "sim_vehicles/record/write.py",
     ),
     "reads or writes a file of JSON or YAML": (

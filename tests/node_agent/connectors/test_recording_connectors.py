@@ -162,15 +162,18 @@ def test_a_message_that_is_due_in_centuries_is_waited_for(here: Credentials) -> 
     ("given", "code", "says"),
     [
         ({"topic": "/pint"}, "unknown_topic", "has no topic /pint; there are: /point, /text"),
-        ({"topic": ""}, "unknown_topic", "has several topics; there are: /point, /text"),
+        ({"topic": ""}, "several_topics", "has several topics, choose one with topic: /point, /text"),
         ({"topic": "/text"}, "other_type", "topic /text carries std_msgs/msg/String"),
         ({"encoding": ""}, "unknown_encoding", "add 'encoding: cdr'"),
         ({"schema": ""}, "missing_parameter", "name it"),
-        ({"url": "run2"}, "unreadable", "cannot be read as a bag"),
+        ({"url": "run2"}, "unreadable", "run2: is not there"),
     ],
 )
-def test_what_a_bag_does_not_have_is_told_at_once(here: Credentials, given: Any, code: str, says: str) -> None:
-    bag(within(here) / "run1", [0])
+@pytest.mark.parametrize("storage", [StoragePlugin.MCAP, StoragePlugin.SQLITE3])
+def test_what_a_bag_does_not_have_is_told_at_once(
+    here: Credentials, storage: StoragePlugin, given: Any, code: str, says: str
+) -> None:
+    bag(within(here) / "run1", [0], storage)
     with pytest.raises(NotConnectableError) as told:
         kind("rosbag").reader(connector("rosbag", **{"url": "run1", **given}), here)
     assert told.value.code == code

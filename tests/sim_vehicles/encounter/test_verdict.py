@@ -9,7 +9,8 @@ import numpy as np
 import pytest
 
 from protos.vehicle_pb2 import Warning as Told
-from sim_vehicles.encounter.brake import AUTO, NONE, Brake, braked
+from sim_vehicles.encounter.brake import AUTO, NONE, Brake
+from sim_vehicles.encounter.braked_track import braked
 from sim_vehicles.encounter.meeting import meet
 from sim_vehicles.encounter.outcome import is_near, length
 from sim_vehicles.encounter.swept_area import entry_m
@@ -23,6 +24,7 @@ from tests.sim_vehicles.replayed import JUDGED
 SAID = Wording("replay", "verdict")
 
 NAMES = {1: "A", 2: "E", 3: "X"}
+AT_ONCE = replace(AUTO, build_up_s=0.0)
 
 
 def line(name: str, x_m: float, y_m: float, heading_rad: float, vx: float, vy: float, end_s: float = 10.0) -> Track:
@@ -153,7 +155,7 @@ def told(at_s: float, measured_s: float, object_id: int = 3, level: int = 2) -> 
     return Warned(round(at_s * 1e9), warning, (latency_ns, latency_ns), (1, 1, 7, 0))
 
 
-def driven(what: Scenario, log: list[Warned], brake: Brake = AUTO, until_s: float = 10.0) -> Driven:
+def driven(what: Scenario, log: list[Warned], brake: Brake = AT_ONCE, until_s: float = 10.0) -> Driven:
     """As a closed loop would drive it."""
     about = [one for one in log if one.on and one.warning.object_id == 3]
     if not about or brake.kind == "none":
@@ -171,8 +173,11 @@ def test_a_warning_in_time_is_credited_and_every_number_is_as_computed_by_hand()
     assert verdict["gap_m"] == pytest.approx(20 - 100 / 14, abs=2e-3)
     assert (verdict["impact_kmh"], verdict["impact_s"], verdict["speed_kmh"]) == (None, None, 36.0)
     assert verdict["brake"] == {
-        "kind": "auto", "deceleration_mps2": 7.0, "reaction_s": 0.2, "commanded_s": 2.5,
-        "begins_s": pytest.approx(2.7), "stopped_s": pytest.approx(2.7 + 10 / 7, abs=1e-3),
+        "by": {
+            "kind": "auto", "deceleration_mps2": 7.0, "actuation_s": 0.2, "build_up_s": 0.0, "friction": 0.8,
+            "reaction_s": 0.0, "reaction_sd_s": 0.0,
+        },
+        "commanded_s": 2.5, "begins_s": pytest.approx(2.7), "stopped_s": pytest.approx(2.7 + 10 / 7, abs=1e-3),
     }  # fmt: skip
     assert verdict["knew"] == {"at_s": 2.5, "left_m": pytest.approx(22, abs=0.01)}
     assert verdict["warnings"] == {"about_crossing": 2, "false": 0, "others": 0, "missed": False}
@@ -200,6 +205,15 @@ def test_where_the_ego_stands_in_the_way_of_who_has_passed_is_said() -> None:
     )  # fmt: skip
     past = Judge(what).verdict(driven(what, [told(4.8, 3.4)])).document()
     assert past["stood"] == {"left_m": pytest.approx(47 - 50 - 50 / 7, abs=0.01), "in_way": False}, "2 + 4 m beyond"
+
+
+def test_a_brake_that_builds_up_stands_later_and_the_closed_form_says_so() -> None:
+    what = scenario(crossing(0.1))
+    verdict = Judge(what).verdict(driven(what, [told(2.5, 2.2)], AUTO)).document()
+    more = 10 * 0.3 / 2 - 7 * 0.3**2 / 24  # v t_b / 2 - a t_b^2 / 24
+    assert verdict["stood"]["left_m"] == pytest.approx(22 - 10 * 0.2 - 100 / 14 - more, abs=0.01)
+    assert verdict["brake"]["stopped_s"] == pytest.approx(2.7 + 0.15 + 10 / 7, abs=1e-3)
+    assert verdict["closed_form"]["needed_m"] == round(10 * 0.5 + 100 / 14 + more, 2)
 
 
 @pytest.mark.parametrize(

@@ -3,6 +3,7 @@
 import io
 import json
 from collections import Counter
+from dataclasses import asdict
 from pathlib import Path
 from typing import Any
 
@@ -10,6 +11,7 @@ import pytest
 from mcap.reader import make_reader
 
 from sim_vehicles.closed_loop.recorded import Record
+from sim_vehicles.encounter.brake import AUTO
 from sim_vehicles.export.mcap_file import write_mcap
 from sim_vehicles.export.mcap_schemas import TOPICS
 from sim_vehicles.replay.replay_document import ReplaySummary, from_document
@@ -32,8 +34,7 @@ def replay() -> dict[str, Any]:
         "speed_kmh": 36.0, "burst_phase": 1, "burst_phases": 2, "crashes": 1, "laps": 1, "note": None,
         "burst_phase_ns": 250_000_000,
         "first_perceivable": {"by": "E", "at_s": 4.05, "left_m": 9.0}, "knew": {"at_s": 4.1, "left_m": None},
-        "brake": {"kind": "auto", "deceleration_mps2": 7.0, "reaction_s": 0.2, "commanded_s": 4.1, "begins_s": 4.3,
-                  "stopped_s": None},
+        "brake": {"by": asdict(AUTO), "commanded_s": 4.1, "begins_s": 4.3, "stopped_s": None},
         "stood": {"left_m": -0.2, "in_way": True},
         "warnings": {"about_crossing": 1, "false": 1, "others": 0, "missed": False},
         "closed_form": {"needed_m": 12.2, "left_m": 9.0, "impact_kmh": 15.0},
@@ -172,7 +173,7 @@ def test_warnings_are_those_of_the_lap_that_is_shown(written: bytes) -> None:
     assert sentences == [
         "E perceives the crossing vehicle; the ego has 9 m left",
         "warning, level 2: crossing vehicle X, seen by E",
-        "brake (auto): 7 m/s2 after 0.2 s",
+        "brake auto: 7 m/s2 after 0.2 s, built up in 0.3 s",
         "warning, level 1: another vehicle C, seen by E",
         "CRASH at 16.2 km/h",
     ]

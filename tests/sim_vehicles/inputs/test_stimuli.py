@@ -54,7 +54,7 @@ def slower(scenario: Scenario) -> Track:
         else one._replace(y_m=turn.y_m + (one.y_m - turn.y_m) / 2, speed_mps=one.speed_mps / 2)
         for one in track.states
     ]
-    return replace(track, states=states)
+    return track.with_states(states)
 
 
 def v2v(bursts: list[Burst]) -> list[tuple[int, int, Cpm]]:

@@ -4,7 +4,8 @@ from collections import Counter
 
 import pytest
 
-from sim_vehicles.encounter.brake import AUTO, braked
+from sim_vehicles.encounter.brake import AUTO
+from sim_vehicles.encounter.braked_track import braked
 from sim_vehicles.inputs.feed import Feed
 from sim_vehicles.inputs.stimuli import Stimuli, StimulusOptions
 from sim_vehicles.operators.chain import WARNING_QUERY, Chain

@@ -8,7 +8,7 @@ import pytest
 
 from sim_vehicles.readers.commonroad import Lean
 from sim_vehicles.readers.formats import read_motion
-from sim_vehicles.readers.markup import events
+from sim_vehicles.readers.markup import Elements
 from sim_vehicles.world.motion import Motion
 from tests.sentences import Wording
 
@@ -139,7 +139,7 @@ def test_only_these_versions_and_a_step_of_time(tmp_path: Path) -> None:
 def lean(tmp_path: Path, text: str) -> Lean:
     path = written(tmp_path, text)
     with path.open("rb") as stream:
-        found = events(path, stream)
+        found = Elements(path, stream)
         next(found)
         copy = Lean("2020a", 0.1)
         copy.read(found)

@@ -115,22 +115,20 @@ def test_events_come_in_order_and_the_verdicts_numbers_lie_on_the_curve(run: Pat
     at_s = [event.at_s for event in story.events]
     assert at_s == sorted(at_s)
     kinds = [event.kind for event in story.events]
-    assert kinds[:3] == ["sight", "message", "message"] and kinds[-2:] == [
-        "brake",
-        "stop" if not story.crashed else "contact",
-    ]
+    assert not story.crashed
+    assert kinds == ["sight", "message", "message", "knew", "brake", "limit", "stop"], "X is seen in good time"
     assert story.deciding is not None and story.handed_s == pytest.approx(story.deciding.measured_s + 0.1, abs=1e-3)
 
 
 def test_the_last_moment_is_when_the_needed_way_is_what_is_left(run: Path) -> None:
-    """At 50 km/h: 13.89 * 0.2 + 13.89^2 / 14 = 16.56 m."""
+    """At 50 km/h: 13.89 (0.2 + 0.3 / 2) - 7 * 0.3^2 / 24 + 13.89^2 / 14 = 18.61 m."""
     way = read_story(run).stopping
     assert way is not None and way.latest_s is not None
-    assert way.recorded.at(way.latest_s) == pytest.approx(16.56, abs=0.05)
-    assert way.needed.at(way.latest_s) == pytest.approx(16.56, abs=0.05)
-    # 16.56 m before a strip that an unbraked A reaches at 13.89 m/s
+    assert way.recorded.at(way.latest_s) == pytest.approx(18.61, abs=0.05)
+    assert way.needed.at(way.latest_s) == pytest.approx(18.61, abs=0.05)
+    # 18.61 m before a strip that an unbraked A reaches at 13.89 m/s
     reached_s = next(t for t, m in zip(way.recorded.instants_s, way.recorded.metres, strict=True) if m <= 0)
-    assert reached_s - way.latest_s == pytest.approx(16.56 / 13.89, abs=0.06)
+    assert reached_s - way.latest_s == pytest.approx(18.61 / 13.89, abs=0.06)
 
 
 def test_the_split_is_the_traces_and_the_bar_adds_up(run: Path) -> None:
@@ -142,7 +140,7 @@ def test_the_split_is_the_traces_and_the_bar_adds_up(run: Path) -> None:
 
 
 def test_a_crash_is_said_first_and_marked(run: Path) -> None:
-    (run / "replay.json").write_text(replayed(700))
+    (run / "replay.json").write_text(replayed(900))
     story = read_story(run)
     assert story.crashed
     html = own(page(run))
@@ -179,7 +177,7 @@ def test_a_near_miss_is_amber_with_its_gap_in_centimetres(run: Path) -> None:
     assert outcome(read_story(run)) == "A stops beyond X’s way; least gap 2.00 m"
 
 
-@pytest.mark.parametrize("latency_ms", [120, 700])
+@pytest.mark.parametrize("latency_ms", [120, 900])
 def test_what_is_not_valid_is_neither_green_nor_red_and_says_why_first(run: Path, latency_ms: int) -> None:
     (run / "replay.json").write_text(replayed(latency_ms))
     document = json.loads((run / "replay.json").read_text())

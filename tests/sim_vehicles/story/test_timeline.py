@@ -13,6 +13,7 @@ from node_agent.virtual.scenario import Scenario
 from protos import records as rec
 from protos.plan_document import Plan
 from protos.records import RECORD_BYTES, Record
+from sim_vehicles.encounter.brake import AUTO
 from sim_vehicles.encounter.judgement import Braking, Deciding
 from sim_vehicles.inputs.stimuli import HeardMessage
 from sim_vehicles.story.timeline.deciding_tuple import DecidingTuple
@@ -41,14 +42,14 @@ def told(seq: int, **more: Any) -> DecidingTuple:
     return DecidingTuple("v2v", 1, seq, 0, **more)
 
 
-def explained(run: Path, deciding: DecidingTuple, reaction_ns: int = 0) -> StageTimes:
-    """With a brake of that reaction."""
-    return explain(read_trace(run), deciding, reaction_ns=reaction_ns)
+def explained(run: Path, deciding: DecidingTuple, delay_ns: int = 0) -> StageTimes:
+    """With a brake that bites that much later."""
+    return explain(read_trace(run), deciding, delay_ns=delay_ns)
 
 
-def spent(run: Path, deciding: DecidingTuple, reaction_ns: int = 0) -> list[tuple[str, str | None, str, int]]:
+def spent(run: Path, deciding: DecidingTuple, delay_ns: int = 0) -> list[tuple[str, str | None, str, int]]:
     """(stage, node, operators, ns) of every stage."""
-    found = explained(run, deciding, reaction_ns).stages
+    found = explained(run, deciding, delay_ns).stages
     return [(each.stage, each.node, " ".join(each.operators), each.ns) for each in found]
 
 
@@ -60,7 +61,7 @@ def spent(run: Path, deciding: DecidingTuple, reaction_ns: int = 0) -> list[tupl
 @pytest.mark.parametrize(("seq", "queue_b_ms"), [(2, 1), (20, 145)])
 def test_the_papers_proposal_in_steps_of_1_ms(tmp_path: Path, seq: int, queue_b_ms: int) -> None:
     run = run_of(paper(20), Scenario(policy="edf", ages_ns=AGES, latency_ns=0), tmp_path / "run")
-    assert spent(run, told(seq), reaction_ns=200 * MS) == [
+    assert spent(run, told(seq), delay_ns=200 * MS) == [
         ("sensing", "a", "", 100 * MS),
         ("queue", "a", "O2", (seq - 1) * MS),
         ("execution", "a", "O2", 1 * MS),
@@ -189,7 +190,7 @@ def test_the_age_is_split_by_what_the_scene_says_and_the_reaction_is_the_laps(tm
     others = [replace(message, station="D"), replace(message, at_s=10.2), replace(message, measured_s=9.9)]
     lap = replace(
         JUDGED,
-        brake=Braking("auto", 7.0, 0.2, 10.12, 10.32, None),
+        brake=Braking(AUTO, 10.12, 10.32, None),
         deciding=Deciding(1, 1, 2, 0, "E", "X", 10.0, 10.12, (120 * MS, 120 * MS)),
     )
     found = explain_lap(read_trace(run), lap, [*others, message]).stages

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import gzip
 import json
 from collections.abc import Callable
 from math import acos, cos, pi, sin
@@ -14,7 +15,9 @@ from node_agent.operators.registry import Registry
 from sim_vehicles.cli.app import app
 from sim_vehicles.readers.table import write_motion
 from sim_vehicles.traffic import measures
-from sim_vehicles.traffic.ego_runs import EgoRun, FileRun, IssuedWarning, Options, messages, run_ego, run_file
+from sim_vehicles.traffic.ego_runs import EgoRun, FileRun, IssuedWarning, Options, run_ego, run_file
+from sim_vehicles.traffic.neighbours import Neighbourhood
+from sim_vehicles.traffic.transmissions import Transmissions
 from sim_vehicles.traffic.truth import Conflict, Limits, conflicts
 from sim_vehicles.world.motion import Motion, State, Track, wrap
 from tests.sentences import Wording
@@ -59,8 +62,8 @@ def first_warnings(*tracks: Track, seed: int = 1) -> dict[str, float]:
     """By ego: when it was first warned of any of the others."""
     motion = Motion({one.id: one for one in tracks}, "made")
     options = Options(seed=seed)
-    heard, registry = messages(motion, options), Registry()
-    runs = [run_ego(motion, one.id, heard, options, registry) for one in tracks]
+    sent, registry = Transmissions(motion, Neighbourhood(motion), seed), Registry()
+    runs = [run_ego(motion, one.id, sent.heard_by(one.id, options.range_m), options, registry) for one in tracks]
     return {
         run.ego: min(told.at_s for told in run.warnings if told.level)
         for run in runs
@@ -208,6 +211,26 @@ def test_the_command(tmp_path: Path) -> None:
     shown = CliRunner().invoke(app, ["traffic", str(path)])
     assert "a and b at" in shown.stdout
     assert "O3 hands on" in shown.stdout
+
+
+def test_bad_rows_are_refused_or_left_out_and_counted(tmp_path: Path) -> None:
+    path = tmp_path / "bad.csv"
+    good = gzip.decompress(crossing_csv(tmp_path).read_bytes()).decode()
+    path.write_text(f"{good}3.6,b,car,4.5,1.8,0,0,0,fast\n")
+    refused = CliRunner().invoke(app, ["traffic", str(path)])
+    assert refused.exit_code == 2 and "pass --skip-bad-rows" in " ".join(refused.stderr.split())
+    done = CliRunner().invoke(app, ["traffic", str(path), "--skip-bad-rows", "--json"])
+    assert done.exit_code == 0 and json.loads(done.stdout)["all"]["vehicles"] == 2
+    assert "1 bad rows left out, the first: " in done.stderr
+
+
+def test_notes_about_a_recording_are_printed(tmp_path: Path) -> None:
+    tracks = [drive("a", line(0, 0, 0), 13, 0), drive("b", line(0, 50, 0), 13, 0)]
+    tracks[1].states = [state._replace(heading_rad=pi / 2) for state in tracks[1].states]
+    path = tmp_path / "turned.csv.gz"
+    write_motion(path, ((f"{state.t_s:.1f}", one, state) for one in tracks for state in one.states))
+    done = CliRunner().invoke(app, ["traffic", str(path), "--ego", "a", "--json"])
+    assert done.exit_code == 0 and "turned.csv.gz:83: " in done.stderr
 
 
 @pytest.mark.parametrize(

@@ -12,6 +12,7 @@ from hypothesis import strategies as st
 
 from sim_vehicles.readers.formats import read_motion
 from sim_vehicles.traffic import truth
+from sim_vehicles.traffic.shared_ground import overlaps, sampled
 from sim_vehicles.traffic.truth import Conflict, Encounter, Limits
 from sim_vehicles.world.motion import Motion, State, Track
 from tests.sim_vehicles.recorded_data import LANKERSHIM
@@ -55,8 +56,8 @@ def left_turn(speed_mps: float, there_s: float) -> Callable[[float], Place]:
 
 
 def met(one: Track, other: Track, limits: Limits | None = None) -> Encounter | None:
-    a, b = (truth.sampled(each, STEP_S)[0] for each in (one, other))
-    return truth.encounter(a, b, truth.overlaps(a, b), limits or Limits())
+    a, b = (sampled(each, STEP_S)[0] for each in (one, other))
+    return truth.encounter(a, b, overlaps(a, b), limits or Limits())
 
 
 def conflicts(*tracks: Track) -> list[Conflict]:
@@ -118,8 +119,8 @@ def test_a_follower_that_closes_in_needs_half_the_square_of_the_speed_over_the_g
 
     leader = track("leader", straight(0, 10, 0, x_m=36.5))
     follower = track("follower", brakes)
-    a, b = (truth.sampled(one, STEP_S)[0] for one in (follower, leader))
-    deceleration, ttc = truth.needed(a, b, truth.overlaps(a, b), STEP_S)
+    a, b = (sampled(one, STEP_S)[0] for one in (follower, leader))
+    deceleration, ttc = truth.needed(a, b, overlaps(a, b), Limits())
     at_1s = round(
         1.0 / STEP_S
     )  # 20 m on, the leader 10 m on: 36.5 - 10 - 4 = 22.5 m: 100 / 45; places are those of instants, 1 m apart
@@ -127,8 +128,8 @@ def test_a_follower_that_closes_in_needs_half_the_square_of_the_speed_over_the_g
     assert ttc[at_1s] == pytest.approx(2.25, abs=2 * STEP_S)
     assert conflicts(leader, follower) == []
     closer = track("closer", lambda t_s: (brakes(t_s)[0] + 10.0, *brakes(t_s)[1:]))
-    a = truth.sampled(closer, STEP_S)[0]
-    deceleration, ttc = truth.needed(a, b, truth.overlaps(a, b), STEP_S)
+    a = sampled(closer, STEP_S)[0]
+    deceleration, ttc = truth.needed(a, b, overlaps(a, b), Limits())
     assert deceleration[at_1s] == pytest.approx(4.0, abs=0.15)
     assert ttc[at_1s] == pytest.approx(1.25, abs=2 * STEP_S)
     found = conflicts(leader, closer)
@@ -165,7 +166,7 @@ def test_turning_left_behind_oncoming_traffic(behind_s: float, conflict: bool) -
 
 def test_a_gap_in_a_recording_is_not_bridged() -> None:
     states = [State(t, 10 * t, 0.0, 0.0, 10.0) for t in (0.0, 0.5, 1.0, 3.0, 3.5)]
-    courses = truth.sampled(Track("gap", "car", LENGTH_M, WIDTH_M, states), STEP_S)
+    courses = sampled(Track("gap", "car", LENGTH_M, WIDTH_M, states), STEP_S)
     assert [(one.first * STEP_S, len(one)) for one in courses] == [(0.0, 21), (3.0, 11)]
 
 
@@ -191,9 +192,9 @@ def test_a_warning_is_judged_by_what_followed(at_s: float, known_until_s: float,
 def test_neither_order_nor_place_matters(turn: float, x_m: float, y_m: float, angle_deg: float, late_s: float) -> None:
     one = track("a", straight(0, 8, 3), 6)
     other = track("b", straight(angle_deg * pi / 180, 11, 3 + late_s), 6)
-    a, b = (truth.sampled(each, STEP_S)[0] for each in (one, other))
-    table = truth.overlaps(a, b)
-    assert np.array_equal(table.T, truth.overlaps(b, a))
+    a, b = (sampled(each, STEP_S)[0] for each in (one, other))
+    shared = overlaps(a, b)
+    assert np.array_equal(shared.swapped(), overlaps(b, a))
 
     def moved(state: State) -> State:
         x, y = state.x_m, state.y_m
@@ -201,11 +202,11 @@ def test_neither_order_nor_place_matters(turn: float, x_m: float, y_m: float, an
         return State(state.t_s, *there, state.heading_rad + turn, state.speed_mps)
 
     c, d = (
-        truth.sampled(Track(each.id, "car", LENGTH_M, WIDTH_M, [moved(s) for s in each.states]), STEP_S)[0]
+        sampled(Track(each.id, "car", LENGTH_M, WIDTH_M, [moved(s) for s in each.states]), STEP_S)[0]
         for each in (one, other)
     )
-    differing = np.count_nonzero(table != truth.overlaps(c, d))
-    assert differing <= 4  # boxes that just touch, by rounding
+    differing = {*zip(*shared, strict=True)} ^ {*zip(*overlaps(c, d), strict=True)}
+    assert len(differing) <= 4  # boxes that just touch, by rounding
     assert hypot(float(d.x_m[0] - c.x_m[0]), float(d.y_m[0] - c.y_m[0])) == pytest.approx(
         hypot(float(b.x_m[0] - a.x_m[0]), float(b.y_m[0] - a.y_m[0]))
     )

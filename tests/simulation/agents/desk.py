@@ -22,6 +22,7 @@ class Desk:
         folder.mkdir(exist_ok=True)
         self._left = -1  # steps until the command is killed; less than none: it is not
         self._runs: Callable[[], bool] = bool
+        self._first = ""
         self._broken_off: dict[Path, bytes] | None = None
 
     def files(self) -> dict[Path, bytes]:
@@ -37,11 +38,11 @@ class Desk:
             if now.get(path) != data:
                 path.write_bytes(data)
 
-    def kill_at_step(self, steps: int, runs: Callable[[], bool]) -> None:
+    def kill_at_step(self, steps: int, runs: Callable[[], bool], first: str = "") -> None:
         """So many steps on its files from now the command is killed, in the middle of what it does. runs: whether it
-        is the one that runs now."""
+        is the one that runs now; first: it is counted from the first step on a file whose name ends so."""
         _listen().add(self)
-        self._left, self._runs = steps, runs
+        self._left, self._runs, self._first = steps, runs, first
 
     def forget_step(self) -> None:
         """It is not killed there any more."""
@@ -60,6 +61,9 @@ class Desk:
         """Before each one. Raises GreenletExit."""
         if not isinstance(path, str | Path) or not Path(path).is_relative_to(self.folder) or not self._runs():
             return
+        if not str(path).endswith(self._first):
+            return
+        self._first = ""
         self._left -= 1
         if self._left < 0:
             self.forget_step()

@@ -42,6 +42,8 @@ OF_THE_STREET: Mapping[str, str] = {
 OF_CHANGES: Mapping[str, str] = {
     "a change that was decided was finished by the next command": "decided change finished",
     "a change that was not decided was undone by the next command": "undecided change undone",
+    "a change that was decided was left to the next command by one that had begun before": "decided change left",
+    "a change that was not decided was made by a command that had begun before": "undecided change made",
     "a change was refused since something else ran": "change refused",
     "a change waited until what was before had drained": "change waited",
     "a coordinator was killed between two steps on its files": "killed at a step",

@@ -115,3 +115,27 @@ def test_windows_behind_fusions_close_within_their_bounds() -> None:
         results, bounded = results + len(took), bounded + 1
     print(f"{results} results of {bounded} cases with a bound")
     assert results > 5 * SETS and bounded > SETS // 3
+
+
+APART = """
+shimekiri: 1
+query: apart
+sources:
+  camera: {at: a, type: json, max_age: 3 ms, arrival: {period: 20 ms}}
+  lidar: {at: a, type: json, max_age: 3 ms, arrival: {period: 20 ms}}
+operators:
+  F: {run: join, in: [camera, lidar], cost: 500 us, sync: {within: 1 ms, keep: 1024}}
+  W: {run: aggregate, in: F, with: {n: count}, cost: 50 us, on_late: deliver, window: {time: 50 ms, shed: none}}
+outputs:
+  out: {from: W, at: a, deadline: 600 ms}
+"""
+
+
+def test_the_bound_of_a_window_counts_what_waits_for_a_partner_that_never_comes() -> None:
+    """Periods are kept, phases never meet, and nothing times out: each window waits until its tuples are given up."""
+    plan = planned(APART, 'shimekiri: 1\nnodes: {a: {address: "127.0.0.1:7700", policy: edf}}\n')
+    done = simulate(plan, Scenario(bursts=150, phase_ns={"lidar": 10 * MS}))
+    claim = plan.guarantee["out"]
+    worst_ns = max(each.latency.most_ns for each in facts(done, records.Output))
+    assert claim.bound_ns is not None and 2 * 10**9 < worst_ns <= claim.bound_ns
+    assert not claim.guaranteed

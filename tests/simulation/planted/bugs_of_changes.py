@@ -61,4 +61,15 @@ BUGS = (
         "coordinator/change/intention.py",
         "    found.put_in_step()\n", "    found.put_in_step()\n    forget(path)\n",
     ),
+    Bug(
+        "others_change_undone", "A command that is refused takes away what a killed one has left.",
+        "coordinator/change/apply_change.py",
+        "            elif not anothers:\n", "            else:\n",
+    ),
+    Bug(
+        "plan_json_first", "A collection names its latest plan in plan.json before run.json knows of it.",
+        "coordinator/fleet/collection/collect.py",
+        '            _write(run / "run.json", _document(run, before, state))\n            kept.write_last()\n',
+        '            kept.write_last()\n            _write(run / "run.json", _document(run, before, state))\n',
+    ),
 )  # fmt: skip

@@ -8,7 +8,7 @@ from coordinator.report.counts import nearest_rank
 from coordinator.report.facts.reader import read_run
 from coordinator.report.report_document import DataAge, Reaction, Report
 from coordinator.report.verdict import verdict
-from tests.coordinator.report.aged_worlds import LIMIT, World, world
+from tests.coordinator.report.aged_worlds import LIMIT, Tuple, World, world
 from tests.seeds import seeds
 
 
@@ -32,14 +32,18 @@ def reactions(made: World, output: str, source: str) -> tuple[list[int], int, in
             answers = [
                 result.at_ns - each.origin_ns
                 for result in made.delivered
-                if result.output == output
-                and any(datum.source == source and datum.seq >= each.seq for datum in result.behind)
+                if result.output == output and (latest := latest_of(result.behind, source)) is not None
+                if latest.seq >= each.seq or latest.origin_ns >= each.origin_ns
             ]
             passed = made.end_ns - each.origin_ns > LIMIT
             found += [min(answers)] if answers else []
             unanswered += not answers and passed
             undecided += not answers and not passed
     return sorted(found), unanswered, undecided
+
+
+def latest_of(behind: frozenset[Tuple], source: str) -> Tuple | None:
+    return max((datum for datum in behind if datum.source == source), key=lambda datum: datum.seq, default=None)
 
 
 def quantile(values: list[int], percent: int) -> int | None:

@@ -3,6 +3,7 @@
 from collections import Counter
 from collections.abc import Callable
 
+from coordinator.durable_files import PARTIAL
 from coordinator.fleet.agents import Agents
 from tests.simulation.agents.agent_faults import Begin
 from tests.simulation.agents.agents_line import COORDINATOR, MS, NODES, SECOND, AgentsLine
@@ -12,6 +13,7 @@ from tests.simulation.agents.coordinator_process import Asked, CoordinatorProces
 from tests.simulation.faults.fault import Fault
 
 STEPS = 26  # of a change on its files, a few more
+LAST_STEPS = 16  # of a collection that finds that another plan is the last one, until its files say so
 FAILED_NS = 3 * SECOND // 2  # after the whole plan was deployed
 BACK_NS = SECOND  # after a node is back, the whole plan is deployed again
 Change = Callable[[ChangingLine, Fault, Counter[str]], None]
@@ -68,6 +70,56 @@ def _add_killed(line: ChangingLine, fault: Fault, fired: Counter[str]) -> None:
     else:
         line.ledger.on_ask.append(asked)
     line.time.after(max(fault.for_ns, SECOND // 2), again)
+
+
+def _add_beside_killed(line: ChangingLine, fault: Fault, fired: Counter[str]) -> None:
+    """One coordinator has read the plan and is still planning when another one makes the same change and is killed,
+    before its decision or after it. The first one goes on then, and a third one does what is left."""
+    kind, phase = _possible(line), ("Prepare", "Commit", "Commit")[fault.size % 3]
+    plans_ns = 4 * line.within_ns + fault.for_ns // 4
+    line.change(kind, plans_ns=plans_ns)
+
+    def begin() -> None:
+        process = line.change(kind)
+
+        def asked(_: str, one: Asked) -> None:
+            if one.method == phase and process.process.current:
+                line.ledger.on_ask.remove(asked)
+                line.time.after(fault.size * line.within_ns // 4000, kill)
+
+        def kill() -> None:
+            fired[fault.kind] += process.kill()
+
+        line.ledger.on_ask.append(asked)
+
+    def go_on() -> None:
+        line.expect_on_desk()
+        line.change(kind, tries=3)
+
+    line.time.after(line.within_ns, begin)
+    line.time.after(plans_ns + SECOND, go_on)
+
+
+def _add_collected(line: ChangingLine, fault: Fault, fired: Counter[str]) -> None:
+    """Somebody collects before a change and after it, and is killed as the files are to say that another plan is the
+    last one. The next collection goes on with them."""
+    stopped = line.happened["collection killed at a step"]
+
+    def change() -> None:
+        line.change(_possible(line), tries=3)
+        line.time.after(max(fault.for_ns // 2, SECOND), again)
+
+    def again() -> None:
+        process = line.collect_now(lambda: None)
+        line.results.kill_at_step(fault.size % LAST_STEPS, lambda: process.process.current, PARTIAL)
+        line.time.after(SECOND // 2, over)
+
+    def over() -> None:
+        line.results.forget_step()
+        fired[fault.kind] += line.happened["collection killed at a step"] - stopped
+        line.collect_now(lambda: None)
+
+    line.collect_now(change)
 
 
 def _add_half_told(line: ChangingLine, fault: Fault, fired: Counter[str]) -> None:
@@ -188,6 +240,7 @@ def _cut_off(line: ChangingLine, node: str, how: int) -> Callable[[], None]:
 
 CHANGE_KINDS: dict[str, Begin] = {
     "add": _kind(_add), "remove": _kind(_remove), "add_killed": _kind(_add_killed),
+    "add_beside_killed": _kind(_add_beside_killed), "add_collected": _kind(_add_collected),
     "add_half_told": _kind(_add_half_told), "add_and_cut": _kind(_add_and_cut),
     "fail_over": _kind(_fail_over), "fail_over_cut": _kind(_fail_over_cut),
 }  # fmt: skip

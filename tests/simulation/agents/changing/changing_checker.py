@@ -27,7 +27,7 @@ from tests.simulation.agents.changing.changing_line import (
 )
 from tests.simulation.agents.changing.plan_chain import BASE, CHAIN, WITH_MORE, plan
 
-GENTLE = frozenset({"add", "remove", "add_killed"})  # take nothing from any tuple
+GENTLE = frozenset({"add", "remove", "add_killed", "add_beside_killed", "add_collected"})  # no tuple loses by them
 PLANNED = GENTLE | {"add_half_told", "fail_over", "fail_over_cut"}
 MORE_NS = CHANGING.deadlines_ns["more"]
 FIRST_NS = 250 * MS + MORE_NS  # after an add the query has its first result: a period of its source and its deadline

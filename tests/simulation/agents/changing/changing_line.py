@@ -166,19 +166,19 @@ class ChangingLine(AgentsLine):
 
         self._try(kind, file, SURVIVORS if without else self.on_file(file), once, tries, process)
 
-    def change(self, kind: str, tries: int = 1) -> CoordinatorProcess:
+    def change(self, kind: str, tries: int = 1, plans_ns: int = 0) -> CoordinatorProcess:
         """A coordinator that adds the query, or removes it. Where another plan file runs, that of changes is deployed
-        before."""
+        before. plans_ns: how long it plans, between what it reads and what it asks nodes to do."""
 
         def body(_: Agents, process: CoordinatorProcess) -> None:
             if next((each.file for each in reversed(self.commands) if each.result == "committed"), PLAN) != PLAN:
                 self.deploy_file(PLAN, process, 3)
             after = following(self.on_file(PLAN), kind)
-            self._try(kind, PLAN, after, lambda command: self._change(command, process), tries, process)
+            self._try(kind, PLAN, after, lambda command: self._change(command, process, plans_ns), tries, process)
 
         return self.coordinate(body)
 
-    def _change(self, command: Command, process: CoordinatorProcess) -> None:
+    def _change(self, command: Command, process: CoordinatorProcess, plans_ns: int = 0) -> None:
         path, addresses = self.file(PLAN), self._addresses()
         unfinished.finish(path, addresses.path, self._told, self._told, process.reach)
         made = plan_file.read(path)
@@ -191,8 +191,16 @@ class ChangingLine(AgentsLine):
         with process.reach(addresses.of_plan(made)) as agents:
             deployed_plans.expect(made, path, agents.status())
         after = plan(command.plan)
+        if plans_ns:
+            process.sleep(plans_ns)
+        left = left_of_change(self) is not None
         with process.reach(addresses.of(dict.fromkeys([*made.nodes, *after.nodes]))) as agents:
-            apply_change.apply(made, after, path, agents, None, self._told)
+            try:
+                apply_change.apply(made, after, path, agents, None, self._told)
+            except deployed_plans.OtherPlanError:
+                self.happened["decided change left"] += left_of_change(self) is not None
+                raise
+        self.happened["undecided change made"] += left
 
     def on_file(self, name: str) -> str:
         """The name of the plan that a file on the desk holds."""
@@ -232,6 +240,13 @@ class ChangingLine(AgentsLine):
         self.happened["undecided change undone"] += "broken off before" in text
         self.happened["decided change finished"] += "broken off when" in text
         self.happened["change waited"] += text.startswith("waiting until")
+
+    def expect_on_desk(self) -> None:
+        """A plan that all nodes run is in a file, also where a change was broken off."""
+        runs = {committed_on(self, name) for name in self.machines}
+        files = {self.on_file(path.name) for path in self.desk.folder.glob("[ps]*.json")}
+        if len(runs) == 1 and (lost := runs - {*files, ""}):
+            self.problems.append(f"all nodes run {lost.pop()}, and no file on the desk holds it")
 
     # -- what holds at the end
 

@@ -18,7 +18,8 @@ from tests.simulation.agents.sometimes import ENOUGH, OF_CHANGES
 
 GENTLE = ("add", "remove", "add_killed")
 ROUGH = ("add_half_told", "add_and_cut", "fail_over", "fail_over_cut")
-SAMPLE = ((26, GENTLE), (11, GENTLE), (3, ROUGH))  # in these few seeds all of it happens
+BESIDE = ("add_beside_killed", "add_collected")
+SAMPLE = ((26, GENTLE), (11, GENTLE), (3, ROUGH), (1, BESIDE), (5, BESIDE))  # in these few seeds all of it happens
 
 
 @cache
@@ -76,6 +77,17 @@ def test_a_command_that_is_killed_at_a_step_leaves_its_files_as_they_were_then(t
     assert desk.files() == {first: b"1"}, "what a process does on its way out is undone, and nothing else"
     command()
     assert desk.files() == {second: b"2"}, "it is killed once"
+
+
+def test_steps_are_counted_from_the_first_one_on_a_file_of_that_name(tmp_path: Path) -> None:
+    desk = Desk(tmp_path / "desk")
+    first, second = desk.folder / "first", desk.folder / "second"
+    desk.kill_at_step(1, lambda: True, "second")
+    first.write_text("1")
+    second.write_text("2")
+    with pytest.raises(GreenletExit):
+        first.write_text("3")
+    assert desk.after_kill() and desk.files() == {first: b"1", second: b"2"}
 
 
 @pytest.mark.soak
