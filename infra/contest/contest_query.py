@@ -37,9 +37,12 @@ def cost_us(traffic: Traffic, load: float) -> float:
     return load * NODES * 1e6 / sum(_per_s(traffic).values())
 
 
-def query(traffic: Traffic, load: float, per_span: int | None = None, drop_tail: bool = False) -> str:
-    """query.yaml. per_span: so many tuples of V2V come in within `SPAN_MS`, the most urgent first; None: all. drop_tail:
-    what comes while queues are full is shed."""
+def query(
+    traffic: Traffic, load: float, per_span: int | None = None, worst_case: bool = False, drop_tail: bool = False
+) -> str:
+    """query.yaml. per_span: so many tuples of V2V come in within `SPAN_MS`, the most urgent first; None: all.
+    worst_case: no operator is counted on to filter, and old news is refused. drop_tail: what comes while queues are
+    full is shed."""
     made = _read(QUERIES / "collision_warning.yaml")
     made["query"] = "collision_contest"
     sources = made["sources"]
@@ -47,7 +50,7 @@ def query(traffic: Traffic, load: float, per_span: int | None = None, drop_tail:
         arrival: dict[str, Any] = {"burst": feed.n, "period": f"{feed.period_ns // 1_000_000} ms"}
         sources[feed.name] = {"at": feed.node, "type": feed.type, "arrival": arrival, "max_age": "10 ms"}
     sources["v2v"]["arrival"] = {"rate": round(traffic.v2v_per_s)}
-    sources["v2v"]["max_age"] = "1 s" if per_span is None else f"{AGE_MS} ms"
+    sources["v2v"]["max_age"] = f"{AGE_MS} ms" if worst_case else "1 s"
     if per_span is not None:
         sources["v2v"] |= {"max_rate": {"tuples": per_span, "per": f"{SPAN_MS} ms"}, "value": VALUE}
     if drop_tail:
@@ -60,7 +63,7 @@ def query(traffic: Traffic, load: float, per_span: int | None = None, drop_tail:
         operator["cost"] = cost
         if name in MAPPED:
             operator["with"] = {**operator["with"], "map": ""}
-        if per_span is None and traffic.passed[name] < 1:
+        if not worst_case and traffic.passed[name] < 1:
             operator["selectivity"] = {"mean": round(traffic.passed[name], 3)}
     text = StringIO()
     YAML().dump(made, text)

@@ -17,7 +17,8 @@ from protos.plan_document import Plan
 from protos.vehicle_pb2 import Warning as Told
 from sim_vehicles.contest.drawn_encounter import KMH, Encounter
 from sim_vehicles.contest.encounter_scene import CROSSING, EGO, MEET_S, scenario
-from sim_vehicles.encounter.brake import Brake, braked
+from sim_vehicles.encounter.brake import Brake
+from sim_vehicles.encounter.braked_track import braked
 from sim_vehicles.encounter.meeting import meet
 from sim_vehicles.encounter.verdict import ON
 from sim_vehicles.inputs.feed import Feed
@@ -25,7 +26,7 @@ from sim_vehicles.inputs.stimuli import Around, Stimuli, StimulusOptions
 from sim_vehicles.operators.chain import WARNING_QUERY, Chain
 from sim_vehicles.world.sense import Burst
 
-LOADED_S = 3.0  # for so long before the first sight the stations speak
+LOADED_S = 10.0  # for so long before the first sight the stations speak
 AFTER_S = 2.5  # after the centres would have met
 MS = 1_000_000
 MAPPED = ("O9", "O14")  # operators that could know the roads; here nobody does
