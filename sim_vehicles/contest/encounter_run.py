@@ -29,6 +29,7 @@ from sim_vehicles.world.sense import Burst
 LOADED_S = 10.0  # for so long before the first sight the stations speak
 AFTER_S = 2.5  # after the centres would have met
 MS = 1_000_000
+UNTIL_NS = round((MEET_S + AFTER_S) * 1e9)
 MAPPED = ("O9", "O14")  # operators that could know the roads; here nobody does
 FEEDS = (
     Feed("v2v", "a", "vehicle.Cpm", 1, 100 * MS),  # when something comes is for the rules to say
@@ -65,7 +66,7 @@ class PlayedEncounter:
         self.encounter, self.brake = encounter, brake
         self._scenario = scenario(encounter)
         begin_s = MEET_S - encounter.first_sight_s - LOADED_S
-        self.begin_ns, self.until_ns = round(begin_s * 1e9), round((MEET_S + AFTER_S) * 1e9)
+        self.begin_ns, self.until_ns = round(begin_s * 1e9), UNTIL_NS
         options = StimulusOptions(
             self.begin_ns, self.until_ns, seed=encounter.seed, messages="etsi", channel=encounter.channel
         )
@@ -136,4 +137,4 @@ class _World:
         return []
 
 
-__all__ = ["FEEDS", "Outcome", "PlayedEncounter"]
+__all__ = ["FEEDS", "MAPPED", "UNTIL_NS", "Outcome", "PlayedEncounter"]

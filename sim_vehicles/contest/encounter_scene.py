@@ -1,9 +1,9 @@
 """The scene of an encounter: two straight roads that cross, houses in all four corners, and a witness.
 
-    The ego A comes from the south and the crossing vehicle X from the right, both in the right-hand lane of their road.
-    Where nobody brakes their centres are at the crossing point of these lanes within a tenth of a second of each other.
-    The witness E stands beyond the crossing, on X's side of X's road, looks at what comes, and has a radio. X has
-    none. E's sensors reach exactly as far as X is away at the instant of first sight.
+The ego A comes from the south and the crossing vehicle X from the right, both in the right-hand lane of their road.
+Where nobody brakes their centres are at the crossing point of these lanes within a tenth of a second of each other.
+The witness E stands beyond the crossing, on X's side of X's road, looks at what comes, and has a radio. X has
+none. E's sensors reach exactly as far as X is away at the instant of first sight.
 """
 
 from __future__ import annotations
@@ -18,8 +18,8 @@ from sim_vehicles.world.geometry import Point
 from sim_vehicles.world.motion import Motion, State, Track
 from sim_vehicles.world.scene import Scenario, Scene
 
-MEET_S = 12.0  # when the ego's centre is where the two ways cross
-END_S = 18.0
+MEET_S = 16.0  # when the ego's centre is where the two ways cross
+END_S = 22.0
 STEP_S = 0.1
 HALF_LANE_M = 1.6
 LENGTH_M, WIDTH_M = 4.5, 1.8

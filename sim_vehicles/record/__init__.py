@@ -1,1 +1,4 @@
-"""Recordings of the blind crossing and of dense city traffic, made with SUMO. Replays need none."""
+"""Making recordings of the blind crossing and of dense city traffic with SUMO.
+
+Only this package needs SUMO; replays read what it wrote.
+"""
