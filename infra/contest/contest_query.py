@@ -13,7 +13,7 @@ from typing import Any
 
 from ruamel.yaml import YAML
 
-from sim_vehicles.contest.encounter_run import FEEDS, MAPPED
+from sim_vehicles.contest.encounter_run import FEEDS, WITHOUT_MAP
 
 QUERIES = Path(__file__).parents[2] / "sim_vehicles" / "queries"
 NODES = 2
@@ -61,8 +61,8 @@ def query(
         operator.pop("nodes", None)
         operator.pop("selectivity", None)
         operator["cost"] = cost
-        if name in MAPPED:
-            operator["with"] = {**operator["with"], "map": ""}
+        if name in WITHOUT_MAP:
+            operator["with"] = {**operator["with"], **WITHOUT_MAP[name]}
         if not worst_case and traffic.passed[name] < 1:
             operator["selectivity"] = {"mean": round(traffic.passed[name], 3)}
     text = StringIO()

@@ -5,12 +5,13 @@ from __future__ import annotations
 from collections import Counter
 from dataclasses import dataclass
 from functools import cache
+from itertools import pairwise
 from pathlib import Path
 
 from infra.contest.contest_query import Traffic
 from node_agent.operators.registry import Registry
 from sim_vehicles.contest.drawn_encounter import Encounter
-from sim_vehicles.contest.encounter_run import MAPPED, UNTIL_NS, PlayedEncounter
+from sim_vehicles.contest.encounter_run import UNTIL_NS, WITHOUT_MAP, PlayedEncounter
 from sim_vehicles.contest.street_traffic_around import StreetsAround
 from sim_vehicles.encounter.brake import AUTO
 from sim_vehicles.operators.chain import WARNING_QUERY, Chain
@@ -60,12 +61,12 @@ def measured(samples: list[PlayedEncounter], registry: Registry) -> Traffic:
     """V2V tuples per second, and what the operators let through, in the mean of some encounters."""
     calls: Counter[str] = Counter()
     for one in samples:
-        chain = Chain(WARNING_QUERY, registry, dict.fromkeys(MAPPED, {"map": ""}), lambda: 0)
+        chain = Chain(WARNING_QUERY, registry, WITHOUT_MAP, lambda: 0)
         for burst in one.bursts:
             for value in burst.values:
                 chain.admit(burst.source, value, burst.at_ns, burst.at_ns - burst.age_ns)
         calls.update(chain.calls)
-    passed = {a: calls[b] / max(1, calls[a]) for a, b in zip(ON_THE_WAY, ON_THE_WAY[1:], strict=False)}
+    passed = {a: calls[b] / max(1, calls[a]) for a, b in pairwise(ON_THE_WAY)}
     span_s = sum(one.until_ns - one.begin_ns for one in samples) / 1e9
     return Traffic(calls[ON_THE_WAY[0]] / span_s, {**passed, **dict.fromkeys((ON_THE_WAY[-1], *OTHERS), 1.0)})
 

@@ -30,7 +30,7 @@ LOADED_S = 10.0  # for so long before the first sight the stations speak
 AFTER_S = 2.5  # after the centres would have met
 MS = 1_000_000
 UNTIL_NS = round((MEET_S + AFTER_S) * 1e9)
-MAPPED = ("O9", "O14")  # operators that could know the roads; here nobody does
+WITHOUT_MAP = {name: {"map": ""} for name in ("O9", "O14")}  # operators that could know the roads; here nobody does
 FEEDS = (
     Feed("v2v", "a", "vehicle.Cpm", 1, 100 * MS),  # when something comes is for the rules to say
     Feed("sensor", "a", "vehicle.Sensor", 1, 50 * MS),
@@ -83,7 +83,7 @@ class PlayedEncounter:
 
     def at_once(self, registry: Registry) -> Outcome:
         """The physical limit: each tuple is worked on in no time as it comes."""
-        chain = Chain(WARNING_QUERY, registry, dict.fromkeys(MAPPED, {"map": ""}))
+        chain = Chain(WARNING_QUERY, registry, WITHOUT_MAP)
         for burst in self.bursts:
             for value in burst.values:
                 origin_ns = burst.at_ns - burst.age_ns
@@ -137,4 +137,4 @@ class _World:
         return []
 
 
-__all__ = ["FEEDS", "MAPPED", "UNTIL_NS", "Outcome", "PlayedEncounter"]
+__all__ = ["FEEDS", "UNTIL_NS", "WITHOUT_MAP", "Outcome", "PlayedEncounter"]
