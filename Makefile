@@ -63,7 +63,7 @@ bench: setup ## measure against the floor; writes runs/bench.json
 
 .PHONY: bench-report
 bench-report: setup ## measure reports: records, nodes, engines; an hour; writes runs/bench-report.json (RECORDS=1000000 NODES=2: less)
-	@$(if $(RECORDS),RECORDS='$(RECORDS)') $(if $(NODES),NODES='$(NODES)') $(if $(ENGINES),ENGINES='$(ENGINES)') $(BIN)/python -m infra.bench.report
+	@$(if $(RECORDS),RECORDS='$(RECORDS)') $(if $(NODES),NODES='$(NODES)') $(if $(ENGINES),ENGINES='$(ENGINES)') $(if $(HEAP),HEAP='$(HEAP)') $(BIN)/python -m infra.bench.report
 
 .PHONY: score-blame
 score-blame: setup ## score the causes that reports name, on constructed runs, some with real agents; minutes (SEED=7 SET=outsider)

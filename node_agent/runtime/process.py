@@ -201,6 +201,13 @@ class Process:
         if not self.control.closed:
             self.shared.network.add(self.control.fileno(), _Requests(lambda: self._read(self.control), self.runtime))
 
+    def _leave_control(self) -> None:
+        """Also where a message that could not be sent has told first that it is gone: its end stays readable then, and
+        nobody would ever read it."""
+        if self.control.fileno() >= 0:
+            self.shared.network.remove(self.control.fileno())
+            self.control.close()
+
     def _read(self, channel: ChannelEnd) -> None:
         for message, descriptor in channel.receive():
             self._on_message(message, descriptor)
@@ -215,9 +222,7 @@ class Process:
         if isinstance(message, ipc.Stop):
             self.runtime.stopping = True
         elif isinstance(message, ipc.NewChannel) and descriptor is not None:
-            if not self.control.closed:
-                self.shared.network.remove(self.control.fileno())
-                self.control.close()
+            self._leave_control()
             self.control = self.world.open_end(descriptor)
             self._listen_to_control()
         elif isinstance(message, ipc.AskStatus):

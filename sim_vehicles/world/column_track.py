@@ -36,12 +36,17 @@ class StateColumns:
 class ColumnTrack(Track):
     """A track that makes its states where they are first asked for, also by `at`. `columns`: None from then on."""
 
-    def __init__(self, id: str, type: str, length_m: float, width_m: float, columns: StateColumns) -> None:
+    def __init__(self, id: str, type: str, length_m: float, width_m: float, states: StateColumns | list[State]) -> None:
+        """states: a list where `dataclasses.replace` makes the same track with other values."""
         self.id = id
         self.type = type
         self.length_m = length_m
         self.width_m = width_m
-        self.columns: StateColumns | None = columns
+        self.columns: StateColumns | None = None
+        if isinstance(states, StateColumns):
+            self.columns = states
+        else:
+            self.states = states
 
     def __getattr__(self, name: str) -> list[State]:
         """Called for what is not there, as `states` is not at first."""
@@ -53,6 +58,11 @@ class ColumnTrack(Track):
             self.columns = None
         found: list[State] = vars(self)["states"]
         return found
+
+
+def with_states(track: Track, states: list[State]) -> Track:
+    """The same vehicle with other states."""
+    return Track(track.id, track.type, track.length_m, track.width_m, states)
 
 
 def columns_of(track: Track) -> StateColumns:

@@ -39,10 +39,6 @@ class Track:
     width_m: float
     states: list[State] = field(default_factory=list)
 
-    def with_states(self, states: list[State]) -> Track:
-        """The same vehicle with other states."""
-        return Track(self.id, self.type, self.length_m, self.width_m, states)
-
     def at(self, t_s: float) -> State | None:
         """The state at t_s: linear between two records (heading the short way round). None before the first and
         after the last record and inside a gap longer than `MAX_GAP_S`: motion is never extrapolated here."""

@@ -5,6 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass, replace
 from math import cos, sin
 
+from sim_vehicles.world.column_track import with_states
 from sim_vehicles.world.geometry import Point
 from sim_vehicles.world.motion import Motion, State, Track, wrap
 from sim_vehicles.world.scene import Scenario
@@ -41,7 +42,7 @@ class Placement:
         return Scenario(Motion(tracks, motion.source), replace(scene, occluders=occluders))
 
     def _track(self, track: Track) -> Track:
-        return track.with_states([self.state(state) for state in track.states])
+        return with_states(track, [self.state(state) for state in track.states])
 
 
 AS_RECORDED = Placement()

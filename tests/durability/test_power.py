@@ -17,6 +17,7 @@ from node_agent.sdk import Sink, Source
 from protos.records import HEADER_BYTES, unpack_header
 from protos.segments import Block, scan
 from tests.coordinator.fleet.deployment.test_deploy_live import Street
+from tests.node_agent.live import until
 
 SENT = 40
 
@@ -37,13 +38,21 @@ def deliver(street: Street) -> None:
             sink.get(60)
 
 
-def power_off(street: Street) -> StateDir:
+def power_off(street: Street) -> None:
     """Of node a: nothing is written any more, and what was in memory is gone."""
     street.kill("a")
-    state = StateDir(street.root / "state/a")
-    for path in state.rings.paths():
+    for path in StateDir(street.root / "state/a").rings.paths():
         path.unlink()
-    return state
+
+
+def spooled(street: Street, starts: int) -> list[Path]:
+    """What the spool of node a has of an incarnation."""
+    files = StateDir(street.root / "state/a").spool.glob("*/*.rec")
+    return [path for path in files if path.stat().st_size > HEADER_BYTES and _starts(path) == starts]
+
+
+def _starts(path: Path) -> int:
+    return unpack_header(path.read_bytes()).starts
 
 
 def control_of(street: Street) -> psutil.Process:
@@ -67,8 +76,9 @@ def test_what_was_delivered_before_a_loss_of_power_is_unknown_not_lost(street: S
         power_off(street)  # with only the ring lost
         street.restart("a")
         deliver(street)
-        state = power_off(street)  # and with half of what was not synced
-        (last,) = (each for each in state.spool.glob("*/*.rec") if unpack_header(each.read_bytes()).starts == 2)
+        until(lambda: len(spooled(street, starts=2)) == 1)  # control drains the ring now and then
+        power_off(street)  # and with half of what was not synced
+        (last,) = spooled(street, starts=2)
         cut_in_half(last)
         street.restart("a")
         deliver(street)

@@ -7,6 +7,7 @@ from functools import cache
 from math import hypot
 
 from sim_vehicles.readers.scenarios import load_scenario
+from sim_vehicles.world.column_track import with_states
 from sim_vehicles.world.motion import MAX_GAP_S, Motion, Track
 from sim_vehicles.world.scene import Scenario
 
@@ -33,4 +34,4 @@ def few() -> Scenario:
 
 
 def _cut(track: Track, begin_s: float, until_s: float) -> Track:
-    return track.with_states([state for state in track.states if begin_s <= state.t_s <= until_s])
+    return with_states(track, [state for state in track.states if begin_s <= state.t_s <= until_s])

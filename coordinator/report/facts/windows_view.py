@@ -20,8 +20,9 @@ class WindowView:
     source: what its windows are admitted as. operators: what WINDOW records may name it by: the part that collects
     and the part that closes. path: the units that a tuple runs through, from the entry at which it may be shed to the
     one that collects. first: deadlines count from a window's oldest tuple, not from its end. useful_ns: how long from
-    then on a result is of use to some output; 0: for ever. feeds: the sources of its tuples. definition: windows of an
-    operator go on from plan to plan where it is the same.
+    then on a result is of use to some output; 0: for ever. lateness_ns: how much older than a lower number of its
+    source a tuple may be. feeds: the sources of its tuples. definition: windows of an operator go on from plan to plan
+    where it is the same.
     """
 
     name: str
@@ -34,6 +35,7 @@ class WindowView:
     hop_ns: int
     first: bool
     useful_ns: int
+    lateness_ns: int = 0
     feeds: tuple[int, ...] = ()
     definition: str = ""
 
@@ -68,6 +70,7 @@ def windows(plan: LocalPlan, node: int) -> Iterator[WindowView]:
             hop_ns=collects.window.hop or collects.window.length,
             first=collects.window.first,
             useful_ns=collects.window.useful_ns,
+            lateness_ns=collects.window.lateness_ns,
             feeds=tuple(feed.source for feed in collects.window.feeds),
             definition=_definition(plan, collects),
         )

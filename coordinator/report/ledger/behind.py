@@ -66,6 +66,13 @@ class _Window(NamedTuple):
     lineage: Lineage
 
 
+class _Youngest(NamedTuple):
+    """The origin of the youngest of a source's lower numbers, at least and at most."""
+
+    lo_ns: int
+    hi_ns: int
+
+
 class _Started(NamedTuple):
     """epoch: of its plan, modulo 128."""
 
@@ -175,11 +182,15 @@ class _Found:
             window = _Window(instant(r.start), instant(r.end), instant(r.at_ns), incarnation, lineage)
             if window.end - window.start <= self._plan.windows[lineage[0]].length_ns:
                 windows[lineage[0]].append(window)
+        youngest = self._youngest() if windows else {}
         for source, each in windows.items():
             each.sort()
             view, collects = self._plan.windows[source], self.ways.collects[source]
             for (unit, lineage, ordinal), started in self._started.items():
                 if unit != collects or ordinal or lineage not in self.admitted:
+                    continue
+                late = self._late(view, lineage, youngest[lineage])
+                if late is True:
                     continue
                 lo, hi = self._position(source, view, lineage)
                 for window in each[bisect_right(each, (lo - view.length_ns,)) :]:
@@ -187,8 +198,29 @@ class _Found:
                         break
                     came = started.get(window.incarnation)
                     if lo < window.end and came is not None and came.start_ns <= window.at_ns:
-                        found[window.lineage].append((lineage, window.start <= lo and hi < window.end))
+                        sure = window.start <= lo and hi < window.end and late is False
+                        found[window.lineage].append((lineage, sure))
         return found
+
+    def _youngest(self) -> dict[Lineage, _Youngest]:
+        """Of each tuple. The lower numbers are settled before it, so what has one that is too young is in no window."""
+        found: dict[Lineage, _Youngest] = {}
+        before, youngest = (-1, -1), _Youngest(-INSTANT_LIMIT, -INSTANT_LIMIT)
+        for lineage, each in sorted(self.admitted.items()):
+            if lineage[:2] != before:
+                before, youngest = lineage[:2], _Youngest(-INSTANT_LIMIT, -INSTANT_LIMIT)
+            found[lineage] = youngest
+            youngest = _Youngest(max(youngest.lo_ns, each.lo_ns), max(youngest.hi_ns, each.hi_ns))
+        return found
+
+    def _late(self, view: WindowView, lineage: Lineage, youngest: _Youngest) -> bool | None:
+        """Whether a tuple is so much older than a lower number that windows leave it out; None: it may be."""
+        if view.kind == COUNT:
+            return False
+        admitted = self.admitted[lineage]
+        if admitted.hi_ns + view.lateness_ns < youngest.lo_ns:
+            return True
+        return None if admitted.lo_ns + view.lateness_ns < youngest.hi_ns else False
 
     def _position(self, source: int, view: WindowView, lineage: Lineage) -> tuple[int, int]:
         """Where a tuple lies among the windows of a source, at least and at most; nowhere: nobody knows, as is said."""

@@ -42,7 +42,7 @@ class _WayTables:
     absorbs: DataFrame  # run operator stream child
     outputs: DataFrame  # run output out_node place
     fusions: DataFrame  # run unit child
-    windows: DataFrame  # run window child unit length counted:bool
+    windows: DataFrame  # run window child unit length lateness counted:bool
     positions: DataFrame  # run window o_node ahead_lo ahead_hi
     canonical: DataFrame  # run source named
     asked: DataFrame  # run named: sources that may be behind some output
@@ -77,11 +77,12 @@ class _Asking:
         """With their numbers."""
         return enumerate(self.data_ways.places)
 
-    def windows(self) -> Iterator[tuple[int, int, int, int, bool]]:
+    def windows(self) -> Iterator[tuple[int, int, int, int, int, bool]]:
         """As `_WayTables.windows`."""
         for source, place in self.data_ways.windows.items():
             view = self.plan.windows[source]
-            yield source, place, self.data_ways.collects[source], max(1, view.length_ns), view.kind == COUNT
+            grid = max(1, view.length_ns), view.lateness_ns, view.kind == COUNT
+            yield source, place, self.data_ways.collects[source], *grid
 
 
 def look_behind(
@@ -150,7 +151,7 @@ def _tables(spark: SparkSession, made: Sequence[_Asking]) -> _WayTables:
             "output out_node place", lambda a: ((o, a.plan.outputs[o].node, p) for o, p in a.data_ways.outputs.items())
         ),
         fusions=table("unit child", lambda a: a.data_ways.fusions.items()),
-        windows=table("window child unit length counted:bool", _Asking.windows),
+        windows=table("window child unit length lateness counted:bool", _Asking.windows),
         positions=table(
             "window o_node ahead_lo ahead_hi",
             lambda a: ((*key, *found) for key, found in positions(a.plan, a.data_ways, a.clocks.ahead).items()),
@@ -364,28 +365,36 @@ def _within(mine: DataFrame, started: DataFrame, admitted: DataFrame, ways: _Way
     tuples = (
         started.where(col("ordinal") == 0)
         .select("run", "inc", "unit", *LINEAGE, col("start").alias("came"))
-        .join(ways.windows.select("run", "window", "unit", "length", "counted"), ["run", "unit"])
-        .join(admitted, ["run", *LINEAGE])
+        .join(ways.windows.select("run", "window", "unit", "length", "lateness", "counted"), ["run", "unit"])
+        .join(_with_youngest(admitted), ["run", *LINEAGE])
+        .where(col("counted") | ~F.coalesce(col("o_hi") + col("lateness") < col("y_lo"), F.lit(False)))  # else late
         .join(ways.positions, ["run", "window", "o_node"], "left")
         .withColumns(
             {
                 "lo": F.when(col("counted"), col("seq")).otherwise(col("o_lo") + col("ahead_lo")),
                 "hi": F.when(col("counted"), col("seq")).otherwise(col("o_lo") + col("ahead_hi")),
+                "on_time": col("counted") | ~F.coalesce(col("o_lo") + col("lateness") < col("y_hi"), F.lit(False)),
             }
         )
         .where(col("lo").isNotNull())
         .withColumn("bucket", F.explode(F.sequence(_bucket("lo"), _bucket("hi"))))
-        .select("run", "inc", "window", "bucket", *LINEAGE, "lo", "hi", "came")
+        .select("run", "inc", "window", "bucket", *LINEAGE, "lo", "hi", "came", "on_time")
     )
     return (
         closed.join(tuples, ["run", "inc", "window", "bucket"])
         .where((col("start") <= col("hi")) & (col("lo") < col("end")) & (col("came") <= col("closed_at")))
         .select(
             "run", col("window").alias("w_source"), "w_epoch", "w_seq", "child", *LINEAGE,
-            ((col("start") <= col("lo")) & (col("hi") < col("end"))).alias("sure"),
+            ((col("start") <= col("lo")) & (col("hi") < col("end")) & col("on_time")).alias("sure"),
         )
         .distinct()
     )  # fmt: skip
+
+
+def _with_youngest(admitted: DataFrame) -> DataFrame:
+    """With y_lo y_hi: the origin of the youngest of the source's lower numbers, null for the first."""
+    lower = Window.partitionBy("run", "source", "epoch").orderBy("seq").rowsBetween(Window.unboundedPreceding, -1)
+    return admitted.withColumns({"y_lo": F.max("o_lo").over(lower), "y_hi": F.max("o_hi").over(lower)})
 
 
 def _bucket(position: str) -> Column:

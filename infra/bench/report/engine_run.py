@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import os
 import sys
 import time
 from collections.abc import Callable
@@ -38,6 +39,18 @@ def by_spark(run: Path) -> Timed:
     return {"cold_start_s": cold}
 
 
+def by_whole_report(run: Path) -> Timed:
+    """All that `coordinator report --engine spark` does: causes, tables and page as well. HEAP: of Spark, as 1700m."""
+    from coordinator.report.command import publish
+    from coordinator.report.facts.reader import read_run
+    from coordinator.report.spark.spark_choice import SparkChoice
+
+    heap = os.environ.get("HEAP")
+    settings = {} if heap is None else {"spark.driver.memory": heap}
+    publish([read_run(run)], "spark", SparkChoice(settings=settings), lambda text: print(text, file=sys.stderr))
+    return {}
+
+
 def by_duckdb(run: Path) -> Timed:
     """The recount from raw records."""
     from infra.bench.report.duckdb_recount import recount
@@ -46,7 +59,9 @@ def by_duckdb(run: Path) -> Timed:
     return {}
 
 
-ENGINES: dict[str, Callable[[Path], Timed]] = {"spark": by_spark, "python": by_python, "duckdb": by_duckdb}
+ENGINES: dict[str, Callable[[Path], Timed]] = {
+    "spark": by_spark, "python": by_python, "duckdb": by_duckdb, "report": by_whole_report,
+}  # fmt: skip
 
 
 def main() -> int:

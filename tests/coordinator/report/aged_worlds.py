@@ -281,6 +281,7 @@ class World(Cluster):
             value
             for unit, value in self._collected
             if unit == self._unit_of[view.operators[0]] and start <= self._position(node, value) < start + LENGTH
+            if not self._is_late(value)
         ]
         lineage = Lineage(source, 1, number + 1, 0, start + LENGTH, start + LENGTH)
         self._write(
@@ -289,6 +290,12 @@ class World(Cluster):
         self._write(node, rec.ADMITTED, source, lineage, lineage.lo, lineage.hi)
         stream = self.plan.sources[source][1]
         self._spread(node, stream, Value(lineage, frozenset().union(*(each.behind for each in inside))))
+
+    def _is_late(self, value: Value) -> bool:
+        """Whether it is older than a lower number of its source."""
+        own = next(each for each in self.tuples if self._is_of(each, value.lineage))
+        lower = [each for each in self.tuples if each.source == own.source and each.seq < own.seq]
+        return any(each.origin_ns > own.origin_ns for each in lower)
 
     def _position(self, node: Node, value: Value) -> int:
         own = next(each for each in self.tuples if self._is_of(each, value.lineage))

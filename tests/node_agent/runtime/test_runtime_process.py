@@ -262,3 +262,20 @@ def test_a_node_that_comes_back_is_known_after_many_sources_have_come_and_gone()
     for number in range(10):
         inbox.hello(f"node:{number}", 1, alone=True)
     assert len(inbox._nodes) == len(inbox._sources) == 4
+
+
+def test_a_control_whose_end_a_failed_message_has_told_leaves_nothing_that_wakes_the_runtime(processes: Any) -> None:
+    process = processes()
+    (_, supervisor), (_, control) = process.ends
+    new, given = ipc.Channel.pair()
+    supervisor.send(ipc.NewChannel(), given.fileno())  # read before the end of the old one
+    control.close()
+    assert not process.control.send(ipc.PlanChanged("h", 1, "ended", "")) and process.control.closed
+    for _ in range(3):
+        process.runtime.step(wait=False)
+    new.send(ipc.AskStatus(7))
+    for _ in range(3):
+        process.runtime.step(wait=False)
+    assert [message.id for message, _ in new.receive() if isinstance(message, ipc.Status)] == [7]
+    process.shared.network.wait(0)
+    assert not process.runtime.requests, "the end of the old control is still waited for, and is always ready"

@@ -12,6 +12,7 @@ from sim_vehicles.inputs.feed import Feed
 from sim_vehicles.inputs.stimuli import CENTRE_LEAD_NS, Stimuli, StimulusOptions, heard
 from sim_vehicles.readers.scenarios import load_scenario
 from sim_vehicles.v2v.channel import Channel, parse_channel
+from sim_vehicles.world.column_track import with_states
 from sim_vehicles.world.motion import Track
 from sim_vehicles.world.scene import Scenario
 from sim_vehicles.world.sense import Burst, Senses, inputs_hash
@@ -54,7 +55,7 @@ def slower(scenario: Scenario) -> Track:
         else one._replace(y_m=turn.y_m + (one.y_m - turn.y_m) / 2, speed_mps=one.speed_mps / 2)
         for one in track.states
     ]
-    return track.with_states(states)
+    return with_states(track, states)
 
 
 def v2v(bursts: list[Burst]) -> list[tuple[int, int, Cpm]]:

@@ -3,6 +3,7 @@
 import pickle
 import tracemalloc
 from collections.abc import Iterable
+from dataclasses import replace
 from pathlib import Path
 from random import Random
 
@@ -121,6 +122,8 @@ def test_a_track_makes_its_states_where_they_are_asked_for() -> None:
     ]
     assert track.states == states and track.states is track.states and track.columns is None
     assert track == again and columns_of(track) == columns
+    longer = replace(track, length_m=5.0)
+    assert (longer.length_m, longer.states) == (5.0, states) and columns_of(longer) == columns
     track.states = states[:3]
     assert len(columns_of(track)) == 3
     assert not hasattr(track, "colour")

@@ -34,7 +34,7 @@ VERDICT = {
 
 @pytest.fixture(autouse=True)
 def short_waits(monkeypatch: pytest.MonkeyPatch) -> None:
-    for name, seconds in (("MARGIN_S", -0.3), ("QUIET_S", 0.0), ("PAUSE_S", 0.0)):
+    for name, seconds in (("MARGIN_S", -0.3), ("QUIET_S", 0.2), ("PAUSE_S", 0.0)):
         monkeypatch.setattr(live_laps, name, seconds)
 
 

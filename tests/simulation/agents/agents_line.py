@@ -366,7 +366,8 @@ class AgentsLine:
         """Whether that plan may have been committed then: its address book alone was new."""
         commits = [other for other in asked if other.method == "Commit" and other.began_ns < one.began_ns]
         own = [each for each in commits if each.hash == one.hash]
-        later = [each for each in commits if each.hash != one.hash and each.accepted]
+        others = [each for each in commits if each.hash != one.hash and each.accepted]
+        later = [each for each in others if each.ended_ns <= one.began_ns]  # else it may have come before them
         return any(
             not any(each.answered and other.began_ns > each.ended_ns and other.epoch > each.epoch for other in later)
             for each in own

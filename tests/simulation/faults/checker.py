@@ -114,7 +114,8 @@ def _check_taken_over(line: FaultyLine, written: list[Written], found: Verdicts)
             found.say(f"{each.node}: one incarnation has taken over {len(twice)} tuples twice, {twice[0]} among them")
     for node in line.nodes:
         there = [each for each in written if each.node == node]
-        if all(each.incarnation.state for each in there) and len(_starts(line, node)) == 1:
+        powered = not line.nodes[node].power_losses  # else proofs may be gone of what a runtime that crashed had taken
+        if powered and all(each.incarnation.state for each in there) and len(_starts(line, node)) == 1:
             counts = Counter(
                 (key, record.stream, record.link_seq)
                 for each in there for key, records in each.by_key.items()
@@ -184,9 +185,10 @@ def _admitted(line: FaultyLine, found: Verdicts) -> dict[Key, int]:
 
 
 def unexplained(counts: Counter[str], fired: Counter[str]) -> list[str]:
-    """A node loses what it said it had only with its power."""
+    """A node loses what it said it had only with its power, or where a burst was more than it remembers of what nobody
+    had heard of."""
     powerless = any("power_cut" in kind and count for kind, count in fired.items())
-    if powerless or not counts["tuples unanswered"]:
+    if powerless or (fired["burst"] and fired["crash_unheard"]) or not counts["tuples unanswered"]:
         return []
     return [f"{counts['tuples unanswered']} tuples were taken over, and never answered, without a power cut"]
 
