@@ -32,6 +32,7 @@ VALUES: dict[str, Callable[[random.Random, float], float]] = {
     "uniform": lambda chance, _: chance.random(),
     "exponential": lambda chance, _: chance.expovariate(1),
     "condition": lambda chance, _: 1.0 if chance.random() < 0.3 else 0.1,
+    "decades": lambda chance, _: 10 ** (4 * chance.random()),
     "drift": lambda chance, span: max(0.0, 1 + math.sin(span * math.pi / 4)) + chance.random() / 2,
 }
 
@@ -73,8 +74,8 @@ class DropTail:
 class Always:
     """A rule that gives a free place to each tuple that comes."""
 
-    def wanted(self, at_ns: int, value: float, waiting: int) -> bool:
-        del at_ns, value, waiting
+    def wanted(self, at_ns: int, value: float, waiting: int, free: int) -> bool:
+        del at_ns, value, waiting, free
         return True
 
 
@@ -84,8 +85,8 @@ class ByThreshold:
     def __init__(self, most: int) -> None:
         self._threshold = Threshold(most, SPAN_NS)
 
-    def wanted(self, at_ns: int, value: float, waiting: int) -> bool:
-        del waiting
+    def wanted(self, at_ns: int, value: float, waiting: int, free: int) -> bool:
+        del waiting, free
         return self._threshold.passes(at_ns, value)
 
 

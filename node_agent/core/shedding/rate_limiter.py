@@ -28,7 +28,7 @@ from node_agent.problems import UnusableValueError
 PASS, SHED = -1, -2
 MOST = 65_536
 FEWEST_KEPT, MOST_KEPT = 32, 128  # values that the threshold is taken from: two spans' arrivals, within these
-FORGETS = 16  # spans
+FORGETS = 64  # spans
 MANY_WAIT = 4  # a quarter of the limit
 _SPARE = 16  # entries that are no longer valid, before a queue is cleared of them
 
@@ -48,27 +48,32 @@ class _Places:
         self.most, self.span_ns = most, span_ns
         self.instants: deque[int] = deque()
 
-    def take(self, at_ns: int) -> bool:
-        """A place from now on, if there is one."""
+    def free(self, at_ns: int) -> int:
+        """How many there are now."""
         instants, ended = self.instants, at_ns - self.span_ns
         while instants and instants[0] <= ended:
             instants.popleft()
-        if len(instants) >= self.most:
+        return self.most - len(instants)
+
+    def take(self, at_ns: int) -> bool:
+        """A place from now on, if there is one."""
+        if self.free(at_ns) < 1:
             return False
-        instants.append(at_ns)
+        self.instants.append(at_ns)
         return True
 
 
 class Threshold:
     """Whether a value is among the best of what came lately, as many as there are places for."""
 
-    __slots__ = ("_credit", "_latest", "_now", "_sorted", "_span", "_then", "most", "span_ns")
+    __slots__ = ("_credit", "_latest", "_now", "_rate", "_sorted", "_span", "_then", "most", "span_ns")
 
     def __init__(self, most: int, span_ns: int) -> None:
         self.most, self.span_ns = most, span_ns
         self._latest: deque[float] = deque()
         self._sorted: list[float] = []
         self._span = self._now = self._then = 0  # number of this span; arrivals in it, and in the one before
+        self._rate = 0.0  # arrivals within a span, smoothed
         self._credit = 0.5  # of values that all equal the threshold a part passes, evenly spread
 
     def passes(self, at_ns: int, value: float) -> bool:
@@ -79,6 +84,7 @@ class Threshold:
             self._now, self._span = 0, span
         self._now += 1
         arrivals = self._now + self._then * (self.span_ns - within) / self.span_ns  # in a span that ends now
+        self._rate += (arrivals - self._rate) / FEWEST_KEPT
         self._remember(value, min(MOST_KEPT, max(FEWEST_KEPT, int(2 * arrivals))))
         known = self._sorted
         above = len(known) - bisect_right(known, value)
@@ -93,6 +99,11 @@ class Threshold:
             return False
         self._credit -= 1
         return True
+
+    def better(self, value: float) -> float:
+        """How many better tuples come within a span, by what came lately."""
+        known = self._sorted
+        return self._rate * (len(known) - bisect_right(known, value)) / len(known)
 
     def _remember(self, value: float, kept: int) -> None:
         latest, known = self._latest, self._sorted
@@ -112,41 +123,71 @@ class Threshold:
 class FreePlaces(Protocol):
     """Whether a tuple should have a place that is free."""
 
-    def wanted(self, at_ns: int, value: float, waiting: int) -> bool:
-        """Asked for every tuple. waiting: how many that passed can still be displaced."""
+    def wanted(self, at_ns: int, value: float, waiting: int, free: int) -> bool:
+        """Asked for every tuple. waiting: how many that passed can still be displaced; free: how many places are."""
+
+
+class _Rule:
+    """One way to give places away, played beside: what it would have let pass, and the value of that."""
+
+    __slots__ = ("kept", "places")
+
+    def __init__(self, most: int, span_ns: int) -> None:
+        self.places = _Places(most, span_ns)
+        self.kept = 0.0
+
+    def play(self, at_ns: int, worth: float, wanted: bool) -> None:
+        """A tuple has come."""
+        if wanted and self.places.take(at_ns):
+            self.kept += worth
 
 
 class LearntPlaces:
-    """By a threshold, where that keeps more than first come first served."""
+    """By the rule that would have kept most value lately, if nothing ever waited: first come first served, a threshold,
+    or places that are protected for better ones.
 
-    __slots__ = ("_came", "_first_served", "_lead", "_picked", "_span", "_threshold", "most", "span_ns")
+    A source that has kept within its limit for FORGETS spans gets each free place.
+    """
+
+    __slots__ = ("_above_ns", "_came", "_first", "_protected", "_span", "_strict", "_threshold", "most", "span_ns")
 
     def __init__(self, most: int, span_ns: int) -> None:
         self.most, self.span_ns = most, span_ns
         self._threshold = Threshold(most, span_ns)
-        self._picked, self._first_served = _Places(most, span_ns), _Places(most, span_ns)
+        self._first, self._strict, self._protected = (_Rule(most, span_ns) for _ in range(3))
         self._came: deque[int] = deque(maxlen=most)  # instants, whether or not they passed
-        self._lead = 0.0  # of the threshold over first come first served, in value
+        self._above_ns: int | None = None  # when more came within a span than may pass
         self._span = 0
 
-    def wanted(self, at_ns: int, value: float, waiting: int) -> bool:
+    def wanted(self, at_ns: int, value: float, waiting: int, free: int) -> bool:
         """Whether the tuple should have a free place."""
-        good = self._threshold.passes(at_ns, value)
-        span = at_ns // self.span_ns
-        if span != self._span:
-            self._lead *= (1 - 1 / FORGETS) ** min(span - self._span, 1000)
-            self._span = span
+        self._forget(at_ns // self.span_ns)
+        good, better = self._threshold.passes(at_ns, value), self._threshold.better(value)
         came = self._came
-        below = len(came) < self.most or came[0] <= at_ns - self.span_ns
+        if len(came) == self.most and came[0] > at_ns - self.span_ns:
+            self._above_ns = at_ns
         came.append(at_ns)
-        wanted = below or good or self._lead < 0 or self.most <= MANY_WAIT * waiting
-        picked = good and self._picked.take(at_ns)
-        if picked != self._first_served.take(at_ns) and value != LEAST:
-            worth = value - self._threshold.lowest
-            self._lead += worth if picked else -worth
-            if self._lead - self._lead != 0:  # values near the largest number there is
-                self._lead = 0.0
+        calm = self._above_ns is None or at_ns - self._above_ns > FORGETS * self.span_ns
+        first, strict, protected = self._first, self._strict, self._protected
+        most_kept = max(first.kept, strict.kept, protected.kept)
+        if calm or first.kept == most_kept or self.most <= MANY_WAIT * waiting:
+            wanted = True
+        else:
+            wanted = good if strict.kept == most_kept else free > better
+        worth = 0.0 if value == LEAST else value - self._threshold.lowest
+        first.play(at_ns, worth, True)
+        strict.play(at_ns, worth, calm or good)
+        protected.play(at_ns, worth, calm or protected.places.free(at_ns) > better)
+        if most_kept - most_kept != 0:  # values near the largest number there is
+            first.kept = strict.kept = protected.kept = 0.0
         return wanted
+
+    def _forget(self, span: int) -> None:
+        if span != self._span:
+            share = (1 - 1 / FORGETS) ** min(span - self._span, 1000)
+            for rule in (self._first, self._strict, self._protected):
+                rule.kept *= share
+            self._span = span
 
 
 class RateLimiter:
@@ -181,7 +222,7 @@ class RateLimiter:
             value = LEAST
             self.unjudged += 1
         self._expire(at_ns)
-        wanted = self._free.wanted(at_ns, value, len(self._waiting))
+        wanted = self._free.wanted(at_ns, value, len(self._waiting), self.most - len(self._held))
         if wanted and len(self._held) < self.most:
             self._admit(at_ns, value, number)
             return PASS

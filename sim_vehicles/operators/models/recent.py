@@ -3,12 +3,15 @@
 from __future__ import annotations
 
 from collections.abc import Hashable, Iterator
+from heapq import heappop, heappush
+from itertools import count
 from typing import Generic, TypeVar
 
 from sim_vehicles.operators.models.its_time import since_ms
 
 KEEP_MS = 1000
 MOST = 256
+_MOST_NOTED = 4 * MOST
 
 Key = TypeVar("Key", bound=Hashable)
 Value = TypeVar("Value")
@@ -19,29 +22,55 @@ class Recent(Generic[Key, Value]):
 
     At most `MOST`: the oldest insertion goes first. What lies more than a second from the present is forgotten, in
     either direction: ITS time wraps and a recording starts again, so "later than now by more" is old as well.
+
+    Forgetting costs what is forgotten, not what is there: instants are noted in their order. Within, they do not wrap.
     """
 
     def __init__(self) -> None:
-        self._held: dict[Key, tuple[int, Value]] = {}
+        self._held: dict[Key, tuple[int, int, Value]] = {}  # ITS time, instant, value
+        self._noted: list[tuple[int, int, Key]] = []  # a heap of instants, also of what has gone since
+        self._numbers = count()
+        self._now = 0  # an instant; modulo what ITS time wraps at it is ITS time
+        self._latest = 0  # of all instants noted
 
     def __len__(self) -> int:
         return len(self._held)
 
     def get(self, key: Key) -> Value | None:
         held = self._held.get(key)
-        return None if held is None else held[1]
+        return None if held is None else held[2]
 
     def put(self, key: Key, at_ms: int, value: Value) -> None:
         self._held.pop(key, None)
         if len(self._held) >= MOST:
             del self._held[next(iter(self._held))]
-        self._held[key] = (at_ms, value)
+        at = self._instant(at_ms)
+        self._held[key] = (at_ms, at, value)
+        if len(self._noted) >= _MOST_NOTED:
+            self._note_anew()
+        else:
+            heappush(self._noted, (at, next(self._numbers), key))
+        self._latest = max(self._latest, at)
 
     def forget(self, now_ms: int) -> None:
-        old = [key for key, (at_ms, _) in self._held.items() if abs(since_ms(now_ms, at_ms)) > KEEP_MS]
-        for key in old:
-            del self._held[key]
+        self._now = now = self._instant(now_ms)
+        if self._latest - now > KEEP_MS:
+            self._held = {key: held for key, held in self._held.items() if held[1] - now <= KEEP_MS}
+            self._note_anew()
+        noted = self._noted
+        while noted and now - noted[0][0] > KEEP_MS:
+            at, _, key = heappop(noted)
+            if key in self._held and self._held[key][1] == at:
+                del self._held[key]
+
+    def _instant(self, at_ms: int) -> int:
+        return self._now + since_ms(at_ms, self._now)
+
+    def _note_anew(self) -> None:
+        """Of what is there alone."""
+        self._noted = sorted((at, next(self._numbers), key) for key, (_, at, _) in self._held.items())
+        self._latest = self._noted[-1][0] if self._noted else self._now
 
     def __iter__(self) -> Iterator[tuple[Key, int, Value]]:
         """Key, its ITS time, value."""
-        return ((key, at_ms, value) for key, (at_ms, value) in self._held.items())
+        return ((key, at_ms, value) for key, (at_ms, _, value) in self._held.items())
