@@ -32,10 +32,14 @@ ORDER = ("<", "<=", ">", ">=")  # two numbers or two texts -> a condition
 EQUALITY = ("==", "!=")  # two of anything that is no list and no message -> a condition
 LOGIC: Mapping[str, tuple[int, int]] = {"and": (2, MOST_NODES), "or": (2, MOST_NODES), "not": (1, 1)}
 CHOICE = "if"  # ["if", condition, one, other]
+SINCE = "since"  # ["since", key, ...]: numbers or texts -> seconds since a tuple with the same ones was let in
+LONGEST_SINCE_S = 60.0  # also where none is remembered
+MOST_KEYS = 1024  # that are remembered; the one that was let in longest ago is forgotten first
 COUNTS: Mapping[str, tuple[int, int]] = {
     **ARITHMETIC,
     **dict.fromkeys((*ORDER, *EQUALITY), (2, 2)),
     **LOGIC,
     CHOICE: (3, 3),
+    SINCE: (1, 4),
 }  # how many arguments each operation takes, least and most
-FUNCTIONS = ("abs", "if", "max", "min")  # written NAME(...)
+FUNCTIONS = ("abs", "if", "max", "min", "since")  # written NAME(...)

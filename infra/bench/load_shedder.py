@@ -108,7 +108,7 @@ class Irrevocable:
 SHEDDERS: dict[str, Callable[[int], Shedder]] = {
     "drop-tail": DropTail,
     "displacing": lambda most: RateLimiter(most, SPAN_NS, Always()),
-    "threshold": Irrevocable,
+    "begun at once": Irrevocable,
     "both, unchecked": lambda most: RateLimiter(most, SPAN_NS, ByThreshold(most)),
     "the product's": lambda most: RateLimiter(most, SPAN_NS),
 }

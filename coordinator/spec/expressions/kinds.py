@@ -10,7 +10,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from typing import TYPE_CHECKING, Any, Union
 
 from coordinator.spec.files.yaml_source import nearest
-from protos.expressions import ARITHMETIC, CHOICE, EQUALITY, LOGIC
+from protos.expressions import ARITHMETIC, CHOICE, EQUALITY, LOGIC, SINCE
 
 if TYPE_CHECKING:
     from google.protobuf.descriptor import Descriptor, FieldDescriptor
@@ -93,6 +93,9 @@ def result(operation: str, kinds: Sequence[Kind]) -> Kind:
     if operation == CHOICE:
         _each(kinds[:1], ("condition",), "'if' begins with a condition")
         return _either(kinds[1], kinds[2])
+    if operation == SINCE:
+        _each(kinds, (*NUMBERS, "text"), "'since' takes numbers or texts that name what a tuple is about")
+        return "number"
     _each(kinds, (*NUMBERS, "text", "null") if operation in EQUALITY else (*NUMBERS, "text"), _compares(operation))
     one, other = (("number" if kind in NUMBERS else kind) for kind in kinds)
     if one is not None and other is not None and one != other and not (one == "null" == other):

@@ -1,17 +1,18 @@
 """[P] 5.1's load shedder: of one source at most so many tuples per span, and above that the least valuable go first.
 
 Of the tuples that survive, any `most` + 1 in a row span at least `span_ns`: the arrival curve that a plan takes a
-limited source to have. A tuple that is, with those that came within the span before it, not above the limit always
-passes. Each is decided when it comes, and none is held:
+limited source to have. A source that has kept within its limit for a while loses nothing. Each tuple is decided when
+it comes, and none is held:
 
 - **Displacing.** Where the limit is reached, it takes the place of the least valuable tuple that passed within the
   span and still waits, if it is worth more. The place is then counted from its own instant, or survivors could come
   closer together than allowed.
-- **A threshold.** A place that is free goes to a tuple that is among the best most / arrivals of what came lately;
-  a better one would find it taken, since what has begun cannot be displaced. While a quarter of the limit waits,
-  a new tuple will wait too, can be displaced, and may have a free place.
-- **Drop-tail, where learning does not pay.** What the threshold and what first come first served would have kept is
-  added up beside (forgotten by a sixteenth per span); while the latter is ahead, a free place goes to any tuple.
+- **Free places.** What has begun cannot be displaced, so a better tuple would find a place taken that the one before
+  it got. While a quarter of the limit waits, a new tuple will wait too, can be displaced, and may have a free place.
+  Else one of three rules gives it: to any tuple; to one that is among the best most / arrivals of what came lately;
+  or, with few places left, only to one than which fewer better ones come within a span than there are places
+  (protection levels: Littlewood 1972). What each would have kept is added up beside and slowly forgotten; the rule
+  that is ahead decides. The second is best where values differ little, the third where few tuples are worth most.
 
 Pure: told the time, never asking for it. A decision costs O(log most), memory is bounded by `most`.
 """
@@ -28,7 +29,7 @@ from node_agent.problems import UnusableValueError
 PASS, SHED = -1, -2
 MOST = 65_536
 FEWEST_KEPT, MOST_KEPT = 32, 128  # values that the threshold is taken from: two spans' arrivals, within these
-FORGETS = 64  # spans
+FORGETS = 64  # spans: for so long what was kept counts, and a source is watched that was above its limit
 MANY_WAIT = 4  # a quarter of the limit
 _SPARE = 16  # entries that are no longer valid, before a queue is cleared of them
 

@@ -16,7 +16,7 @@ from node_agent.core.queues import find, in_order
 from node_agent.core.shedding.memory_limit import DROP_TAIL, REFUSE
 from node_agent.core.shedding.policing import ArrivalPolice, arrival_police
 from node_agent.core.shedding.rate_limiter import PASS, SHED, RateLimiter
-from node_agent.core.shedding.utility import Value, read
+from node_agent.core.shedding.utility import Utility, read
 from protos.records import POLICY_ARRIVALS, POLICY_MEMORY, POLICY_RATE
 
 SWEPT = 16  # numbers too many that are remembered of a queue that is a heap
@@ -29,11 +29,12 @@ class RateLimit:
     an output cannot be had back.
     """
 
-    __slots__ = ("_may_wait", "_number", "_passed", "_value", "shedder")
+    __slots__ = ("_may_wait", "_number", "_passed", "_utility", "_value_json", "shedder")
 
     def __init__(self, limit: plans.Limit, source: plans.Source, route: Route) -> None:
         self.shedder = RateLimiter(limit.tuples, limit.span_ns)
-        self._value: Value | None = read(limit.value_json) if limit.value_json else None
+        self._value_json = limit.value_json
+        self._utility: Utility | None = read(limit.value_json) if limit.value_json else None
         elsewhere = route.joins or route.sides or route.sends or route.outputs
         self._may_wait = bool(route.units) and not elsewhere and implied(limit, source)
         self._number = -1
@@ -43,8 +44,12 @@ class RateLimit:
         """PASS, SHED, or the number of a tuple that has to go; then `entered` or `gone` is due, but not after SHED."""
         self._settle()
         self._number += 1
-        value = 0.0 if self._value is None else self._value(payload)
-        return self.shedder.decide(at_ns, value, self._number, self._waits)
+        utility = self._utility
+        value = 0.0 if utility is None else utility(payload, at_ns)
+        decision = self.shedder.decide(at_ns, value, self._number, self._waits)
+        if utility is not None and decision != SHED:
+            utility.let_in(payload)
+        return decision
 
     def entered(self, first: int, route: Route, lineage: Lineage) -> None:
         """The tuple that was decided last is let in; the first of its jobs will have that number."""
@@ -68,6 +73,8 @@ class RateLimit:
         """A new plan has the same source: what the old one let pass counts, and may still be displaced where one engine
         runs both (same). From now on only this one is asked."""
         self.shedder.inherit(other.shedder)
+        if self._value_json == other._value_json:
+            self._utility = other._utility
         self._passed, self._number = other._passed, other._number
         if not (same and self._may_wait):
             for number in self._passed:

@@ -3,6 +3,7 @@
 The tree comes over the wire, so all of it is checked. The function is total: for any payload it gives a
 finite number, or LEAST where there is none (a missing field, a text in a sum, NaN, infinity, a division by zero).
 Looked up are the keys of mappings and the fields of protobuf messages, by the names in the tree; nothing is called.
+It has a memory where it asks `since`: when tuples about the same thing were let in.
 
 An evaluation is closures inside closures. What is needed of a part (a number, a condition, anything that can be
 compared) is known when it is made, so a sum never meets a text, and a wrong constant is refused at once.
@@ -10,6 +11,7 @@ compared) is known when it is made, so a sum never meets a text, and a wrong con
 
 import json
 import re
+from collections import OrderedDict
 from collections.abc import Callable
 from typing import Any
 
@@ -25,17 +27,19 @@ from protos.expressions import (
     LOGIC,
     LONGEST_JSON,
     LONGEST_PATH,
+    LONGEST_SINCE_S,
     LONGEST_TEXT,
+    MOST_KEYS,
     MOST_NODES,
     MOST_WHOLE,
     NAME,
+    SINCE,
 )
 
 LEAST = float("-inf")  # of a tuple that cannot be judged; no other value is as little
 KNOWN_CLASSES = 64  # message classes remembered at once
 
 Checked = Any  # of a payload: what is needed of a part is looked at when it runs, and arithmetic needs no other type
-Value = Callable[[object], float]
 Part = Callable[[object], Checked]
 _NAME = re.compile(NAME)
 _NUMBER, _CONDITION, _ANY = "number", "condition", "any"  # what is needed of a part
@@ -45,7 +49,30 @@ class _UnjudgedError(Exception):
     """This payload has no value."""
 
 
-def read(text: str) -> Value:
+class Utility:
+    """What each tuple of a source is worth: finite, or LEAST."""
+
+    __slots__ = ("_let_in", "_part")
+
+    def __init__(self, part: Part, let_in: "list[_LetIn]") -> None:
+        self._part, self._let_in = part, let_in
+
+    def __call__(self, payload: object, at_ns: int = 0) -> float:
+        """Of a tuple that comes at an instant."""
+        for each in self._let_in:
+            each.now_ns = at_ns
+        try:
+            return float(self._part(payload))
+        except Exception:  # a payload may be of any class, and it has no right to stop a node
+            return LEAST
+
+    def let_in(self, payload: object) -> None:
+        """The tuple that was asked about last goes on."""
+        for each in self._let_in:
+            each.note(payload)
+
+
+def read(text: str) -> Utility:
     """The value function of a tree written as JSON. Raises ValueError."""
     if len(text) > LONGEST_JSON:
         raise UnusableValueError("too_large", f"a value expression of {len(text)} characters; at most {LONGEST_JSON}")
@@ -56,17 +83,10 @@ def read(text: str) -> Value:
     return compiled(tree)
 
 
-def compiled(tree: object) -> Value:
-    """payload -> value, of a tree that nobody has checked. Raises ValueError."""
-    part = _Tree().part(tree, _NUMBER, DEEPEST)
-
-    def value(payload: object) -> float:
-        try:
-            return float(part(payload))
-        except Exception:  # a payload may be of any class, and it has no right to stop a node
-            return LEAST
-
-    return value
+def compiled(tree: object) -> Utility:
+    """The value function of a tree that nobody has checked. Raises ValueError."""
+    made = _Tree()
+    return Utility(made.part(tree, _NUMBER, DEEPEST), made.let_in)
 
 
 class _Tree:
@@ -74,6 +94,7 @@ class _Tree:
 
     def __init__(self) -> None:
         self._nodes = 0
+        self.let_in: list[_LetIn] = []
 
     def part(self, tree: object, needed: str, depth: int) -> Part:
         """A function of the payload that gives what is needed, or raises."""
@@ -102,7 +123,7 @@ class _Tree:
                 f"{operation!r} with {len(arguments)} arguments in a value expression",
                 subject=operation,
             )
-        if needed == _CONDITION and operation in ARITHMETIC:
+        if needed == _CONDITION and (operation in ARITHMETIC or operation == SINCE):
             raise UnusableValueError(
                 "other_type", f"{operation!r} where a value expression needs a condition", subject=operation
             )
@@ -118,7 +139,43 @@ class _Tree:
             return _arithmetic(operation, parts)
         if operation in LOGIC:
             return _logic(operation, parts)
+        if operation == SINCE:
+            self.let_in.append(_LetIn(parts))
+            return self.let_in[-1].since_s
         return _equality(operation, *parts) if operation in EQUALITY else _order(operation, *parts)
+
+
+class _LetIn:
+    """When tuples were let in last, by what they are about. now_ns: when the tuple at hand comes."""
+
+    __slots__ = ("_at_ns", "_parts", "now_ns")
+
+    def __init__(self, parts: list[Part]) -> None:
+        self._parts = parts
+        self._at_ns: OrderedDict[tuple[object, ...], int] = OrderedDict()
+        self.now_ns = 0
+
+    def since_s(self, payload: object) -> float:
+        """How long ago that is for what the payload is about."""
+        at_ns = self._at_ns.get(self._key(payload))
+        return LONGEST_SINCE_S if at_ns is None else min(LONGEST_SINCE_S, max(0, self.now_ns - at_ns) / 1e9)
+
+    def note(self, payload: object) -> None:
+        """It is let in."""
+        try:
+            key = self._key(payload)
+        except Exception:  # of any class, as where its value is asked
+            return
+        self._at_ns[key] = self.now_ns
+        self._at_ns.move_to_end(key)
+        if len(self._at_ns) > MOST_KEYS:
+            self._at_ns.popitem(last=False)
+
+    def _key(self, payload: object) -> tuple[object, ...]:
+        key = tuple([part(payload) for part in self._parts])
+        if any(each.__class__ is str and len(str(each)) > LONGEST_TEXT for each in key):
+            raise _UnjudgedError
+        return key
 
 
 def _constant(value: object, needed: str) -> Part:
@@ -292,4 +349,4 @@ def _order(operation: str, one: Part, other: Part) -> Part:
     }[operation]
 
 
-__all__ = ["LEAST", "Value", "compiled", "read"]
+__all__ = ["LEAST", "Utility", "compiled", "read"]

@@ -61,7 +61,7 @@ def test_values_of_messages() -> None:
 def test_every_operation_can_be_written() -> None:
     texts: dict[str, str] = {one: f"1 {one} 2" for one in COUNTS}
     texts |= {"neg": "-x", "not": "not x", "and": "x and y", "or": "x or y", "abs": "abs(x)", "if": "if(x, 1, 2)"}
-    texts |= {name: f"{name}(1, 2)" for name in ("min", "max")}
+    texts |= {name: f"{name}(1, 2)" for name in ("min", "max", "since")}
     for operation, text in texts.items():
         tree: Any = parse(text)
         assert tree[0] == operation

@@ -11,7 +11,7 @@ from hypothesis import strategies as st
 
 from node_agent.core.plan import Pace
 from node_agent.core.shedding.policing import PacePolice
-from node_agent.core.shedding.rate_limiter import PASS, SHED, RateLimiter
+from node_agent.core.shedding.rate_limiter import FORGETS, PASS, SHED, RateLimiter
 from node_agent.core.shedding.utility import LEAST
 from tests.sentences import Wording
 
@@ -114,16 +114,45 @@ def test_equal_values_are_served_in_their_order(most: int, gaps: list[int], valu
         assert played.arrive(at_ns, value) in (PASS, SHED)
 
 
-@given(st.integers(1, 6), ARRIVALS)
-def test_what_is_not_above_the_limit_is_not_shed(most: int, arrivals: list[Any]) -> None:
+@given(st.integers(1, 6), ARRIVALS, st.booleans())
+def test_a_source_that_is_within_its_limit_loses_nothing(most: int, arrivals: list[Any], was_above: bool) -> None:
+    """Also again, once that is so for a while."""
     played, at_ns, came = Played(RateLimiter(most, SPAN_NS)), 0, []
+    if was_above:
+        for number in range(5 * most):
+            played.arrive(number, number % 3)
+        at_ns = (FORGETS + 2) * SPAN_NS
     for gap_ns, value, taken in arrivals:
         at_ns += gap_ns
         came.append(at_ns)
         decision = played.arrive(at_ns, value)
-        if sum(instant > at_ns - SPAN_NS for instant in came) <= most:
-            assert decision == PASS
+        if sum(instant > at_ns - SPAN_NS for instant in came) > most:
+            return
+        assert decision == PASS
         played.take(taken)
+
+
+@pytest.mark.parametrize("most", [4, 12])
+def test_the_last_places_are_for_what_is_rare_and_worth_most(most: int, seed: int) -> None:
+    """Tuples come in bursts and none waits: a place that any tuple gets is not there for the one in a hundred."""
+    chance = random.Random(seed)
+    rare = dict.fromkeys(("learnt", "first"), 0)
+    for rule, free in (("learnt", None), ("first", _First())):
+        shedder = RateLimiter(most, SPAN_NS, free)
+        for number in range(4000):
+            precious = number % 100 == 99 and number > 1000
+            value = 1000.0 if precious else chance.random()
+            decision = shedder.decide(number // 10 * (10 * SPAN_NS // (3 * most)), value, number)
+            shedder.taken(number)
+            rare[rule] += precious and decision == PASS
+    assert rare["learnt"] >= 18 > 9 >= rare["first"], rare
+
+
+class _First:
+    """First come, first served."""
+
+    def wanted(self, at_ns: int, value: float, waiting: int, free: int) -> bool:
+        return True
 
 
 def _kept(most: int, rate: float, bursts: bool, wait: int, chance: random.Random) -> tuple[float, float]:

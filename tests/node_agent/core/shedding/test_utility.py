@@ -11,7 +11,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from node_agent.core.shedding.utility import LEAST, compiled, read
-from protos.expressions import COUNTS, DEEPEST, LONGEST_JSON, MOST_NODES
+from protos.expressions import COUNTS, DEEPEST, LONGEST_JSON, LONGEST_TEXT, MOST_KEYS, MOST_NODES
 from tests.sentences import Wording
 
 SAID = Wording("engine", "values")
@@ -98,6 +98,8 @@ def _by_rules(tree: Any, payload: Any) -> Any:
     if operation in ("<", "<=", ">", ">="):
         one, other = values
         return {"<": one < other, "<=": one <= other, ">": one > other, ">=": one >= other}[operation]
+    if operation == "since":  # nothing has been let in
+        return 60.0
     assert not any(isinstance(value, str) or value is None for value in values)
     if operation in ("min", "max", "abs"):
         several: dict[str, Any] = {"min": min, "max": max, "abs": lambda one: abs(one[0])}
@@ -197,3 +199,24 @@ def test_nothing_is_called_and_no_attribute_is_read() -> None:
     value = compiled(["field", "speed"])
     assert value(Trap()) == value([1]) == value("speed") == value(None) == LEAST
     assert value({"speed": Trap()}) == LEAST
+
+
+def test_since_counts_from_when_a_tuple_about_the_same_was_let_in() -> None:
+    value = compiled(["since", ["field", "station"], ["field", "object"]])
+    one, other, without = {"station": 1, "object": "x"}, {"station": 2, "object": "x"}, {"station": 1}
+    assert value(one, 10**9) == 60
+    value.let_in(one)
+    assert (value(one, 3 * 10**9), value(other, 3 * 10**9), value(without, 3 * 10**9)) == (2, 60, LEAST)
+    assert value(one, 0) == 0, "time does not run backwards"
+    assert value(one, 100 * 10**9) == 60
+    value.let_in(without)
+    assert value({"station": 1, "object": "x" * (LONGEST_TEXT + 1)}, 0) == LEAST
+
+
+def test_since_remembers_a_bounded_number_of_keys() -> None:
+    value = compiled(["since", ["field"]])
+    for number in range(2 * MOST_KEYS):
+        value(number, number)
+        value.let_in(number)
+    kept = [number for number in range(2 * MOST_KEYS) if value(number, 2 * MOST_KEYS) < 60]
+    assert kept == list(range(MOST_KEYS, 2 * MOST_KEYS))
