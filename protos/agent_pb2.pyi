@@ -207,7 +207,7 @@ class SourceStatus(_message.Message):
     def __init__(self, name: _Optional[str] = ..., admitted: _Optional[int] = ..., shed: _Optional[int] = ..., lost: _Optional[int] = ..., refused: _Optional[int] = ..., policed: _Optional[int] = ...) -> None: ...
 
 class UnitStatus(_message.Message):
-    __slots__ = ("id", "operators", "sub_deadline_ns", "queued", "runs", "shed", "lost", "timed", "timed_ns", "worst_ns", "recent_ns")
+    __slots__ = ("id", "operators", "sub_deadline_ns", "queued", "runs", "shed", "lost", "timed", "timed_ns", "worst_ns", "recent_ns", "unfused")
     ID_FIELD_NUMBER: _ClassVar[int]
     OPERATORS_FIELD_NUMBER: _ClassVar[int]
     SUB_DEADLINE_NS_FIELD_NUMBER: _ClassVar[int]
@@ -219,6 +219,7 @@ class UnitStatus(_message.Message):
     TIMED_NS_FIELD_NUMBER: _ClassVar[int]
     WORST_NS_FIELD_NUMBER: _ClassVar[int]
     RECENT_NS_FIELD_NUMBER: _ClassVar[int]
+    UNFUSED_FIELD_NUMBER: _ClassVar[int]
     id: int
     operators: _containers.RepeatedScalarFieldContainer[str]
     sub_deadline_ns: int
@@ -230,7 +231,8 @@ class UnitStatus(_message.Message):
     timed_ns: int
     worst_ns: int
     recent_ns: int
-    def __init__(self, id: _Optional[int] = ..., operators: _Optional[_Iterable[str]] = ..., sub_deadline_ns: _Optional[int] = ..., queued: _Optional[int] = ..., runs: _Optional[int] = ..., shed: _Optional[int] = ..., lost: _Optional[int] = ..., timed: _Optional[int] = ..., timed_ns: _Optional[int] = ..., worst_ns: _Optional[int] = ..., recent_ns: _Optional[int] = ...) -> None: ...
+    unfused: int
+    def __init__(self, id: _Optional[int] = ..., operators: _Optional[_Iterable[str]] = ..., sub_deadline_ns: _Optional[int] = ..., queued: _Optional[int] = ..., runs: _Optional[int] = ..., shed: _Optional[int] = ..., lost: _Optional[int] = ..., timed: _Optional[int] = ..., timed_ns: _Optional[int] = ..., worst_ns: _Optional[int] = ..., recent_ns: _Optional[int] = ..., unfused: _Optional[int] = ...) -> None: ...
 
 class Latencies(_message.Message):
     __slots__ = ("most_ns", "results")
@@ -273,7 +275,7 @@ class SpoolStatus(_message.Message):
     def __init__(self, bytes: _Optional[int] = ..., limit_bytes: _Optional[int] = ..., oldest_ns: _Optional[int] = ..., full_in_ns: _Optional[int] = ..., dropped: _Optional[int] = ...) -> None: ...
 
 class StatusReply(_message.Message):
-    __slots__ = ("node", "boot", "runtime_alive", "uptime_ns", "busy_ns", "overhead_ns", "queue_bytes", "plans", "counters", "records_written", "longest_hold_ns", "places", "outputs", "version", "rt", "restarts", "queue_limit_bytes", "operators", "spool")
+    __slots__ = ("node", "boot", "runtime_alive", "uptime_ns", "busy_ns", "overhead_ns", "queue_bytes", "plans", "counters", "records_written", "longest_hold_ns", "places", "outputs", "version", "rt", "restarts", "queue_limit_bytes", "operators", "spool", "connectors")
     NODE_FIELD_NUMBER: _ClassVar[int]
     BOOT_FIELD_NUMBER: _ClassVar[int]
     RUNTIME_ALIVE_FIELD_NUMBER: _ClassVar[int]
@@ -293,6 +295,7 @@ class StatusReply(_message.Message):
     QUEUE_LIMIT_BYTES_FIELD_NUMBER: _ClassVar[int]
     OPERATORS_FIELD_NUMBER: _ClassVar[int]
     SPOOL_FIELD_NUMBER: _ClassVar[int]
+    CONNECTORS_FIELD_NUMBER: _ClassVar[int]
     node: str
     boot: int
     runtime_alive: bool
@@ -312,7 +315,26 @@ class StatusReply(_message.Message):
     queue_limit_bytes: int
     operators: _containers.RepeatedCompositeFieldContainer[OperatorIdentity]
     spool: SpoolStatus
-    def __init__(self, node: _Optional[str] = ..., boot: _Optional[int] = ..., runtime_alive: _Optional[bool] = ..., uptime_ns: _Optional[int] = ..., busy_ns: _Optional[int] = ..., overhead_ns: _Optional[int] = ..., queue_bytes: _Optional[int] = ..., plans: _Optional[_Iterable[_Union[PlanStatus, _Mapping]]] = ..., counters: _Optional[_Iterable[_Union[Counter, _Mapping]]] = ..., records_written: _Optional[int] = ..., longest_hold_ns: _Optional[int] = ..., places: _Optional[_Iterable[_Union[StatusReply, _Mapping]]] = ..., outputs: _Optional[_Iterable[_Union[OutputStatus, _Mapping]]] = ..., version: _Optional[str] = ..., rt: _Optional[bool] = ..., restarts: _Optional[int] = ..., queue_limit_bytes: _Optional[int] = ..., operators: _Optional[_Iterable[_Union[OperatorIdentity, _Mapping]]] = ..., spool: _Optional[_Union[SpoolStatus, _Mapping]] = ...) -> None: ...
+    connectors: _containers.RepeatedCompositeFieldContainer[ConnectorStatus]
+    def __init__(self, node: _Optional[str] = ..., boot: _Optional[int] = ..., runtime_alive: _Optional[bool] = ..., uptime_ns: _Optional[int] = ..., busy_ns: _Optional[int] = ..., overhead_ns: _Optional[int] = ..., queue_bytes: _Optional[int] = ..., plans: _Optional[_Iterable[_Union[PlanStatus, _Mapping]]] = ..., counters: _Optional[_Iterable[_Union[Counter, _Mapping]]] = ..., records_written: _Optional[int] = ..., longest_hold_ns: _Optional[int] = ..., places: _Optional[_Iterable[_Union[StatusReply, _Mapping]]] = ..., outputs: _Optional[_Iterable[_Union[OutputStatus, _Mapping]]] = ..., version: _Optional[str] = ..., rt: _Optional[bool] = ..., restarts: _Optional[int] = ..., queue_limit_bytes: _Optional[int] = ..., operators: _Optional[_Iterable[_Union[OperatorIdentity, _Mapping]]] = ..., spool: _Optional[_Union[SpoolStatus, _Mapping]] = ..., connectors: _Optional[_Iterable[_Union[ConnectorStatus, _Mapping]]] = ...) -> None: ...
+
+class ConnectorStatus(_message.Message):
+    __slots__ = ("stream", "direction", "kind", "connected", "was_connected", "apart_ns", "why")
+    STREAM_FIELD_NUMBER: _ClassVar[int]
+    DIRECTION_FIELD_NUMBER: _ClassVar[int]
+    KIND_FIELD_NUMBER: _ClassVar[int]
+    CONNECTED_FIELD_NUMBER: _ClassVar[int]
+    WAS_CONNECTED_FIELD_NUMBER: _ClassVar[int]
+    APART_NS_FIELD_NUMBER: _ClassVar[int]
+    WHY_FIELD_NUMBER: _ClassVar[int]
+    stream: str
+    direction: str
+    kind: str
+    connected: bool
+    was_connected: bool
+    apart_ns: int
+    why: str
+    def __init__(self, stream: _Optional[str] = ..., direction: _Optional[str] = ..., kind: _Optional[str] = ..., connected: _Optional[bool] = ..., was_connected: _Optional[bool] = ..., apart_ns: _Optional[int] = ..., why: _Optional[str] = ...) -> None: ...
 
 class ProfileRequest(_message.Message):
     __slots__ = ("hash",)

@@ -149,17 +149,12 @@ def spool(values: PlaceStatus) -> Iterator[str]:
     if found is None or not found.limit_bytes:
         return
     full_in_ns, share = found.full_in_ns, found.bytes / found.limit_bytes
-    age = f"the oldest record is {_lasting(found.oldest_ns)} old"
+    age = f"the oldest record is {wording.lasting(found.oldest_ns)} old"
     if full_in_ns == 0:
         yield f"trace: no room for more, {found.dropped:,} records dropped; {age}: 'coordinator collect' makes room"
     elif share >= SPOOL_SHARE or (full_in_ns is not None and full_in_ns <= SPOOL_SOON_NS):
-        when = f", full in {_lasting(full_in_ns)} at this rate" if full_in_ns is not None else ""
+        when = f", full in {wording.lasting(full_in_ns)} at this rate" if full_in_ns is not None else ""
         yield f"trace: {percent(share)} of the room is used{when}; {age}: 'coordinator collect' makes room"
-
-
-def _lasting(ns: int) -> str:
-    minutes, seconds = divmod(ns // 10**9, 60)
-    return f"{minutes} min" if minutes else f"{seconds} s"
 
 
 def others(values: PlaceStatus, log: str) -> Iterator[str]:
@@ -169,6 +164,7 @@ def others(values: PlaceStatus, log: str) -> Iterator[str]:
     yield from wording.counters(
         {name: n for name, n in values.counters.items() if not overload_status.is_overload(name)}
     )
+    yield from wording.apart(values.connectors)
     if values.counters.get(wording.RAISED):
         yield f"  why operators raised, with a trace back: {log}"
 

@@ -115,8 +115,9 @@ def paths(plan: Plan) -> dict[str, Path]:
 
 @dataclass(frozen=True)
 class Ends:
-    """Of tuples on the way to an output that gave none. shed: without the policed, and with windows that have no
-    result. refused_of_windows: results of windows that refused tuples may belong into."""
+    """Of tuples on the way to an output that gave none. shed: without the policed and those that a fusion left out, for
+    which no result is missing, and with windows that have no result. refused_of_windows: results of windows that
+    refused tuples may belong into."""
 
     refused: int = 0
     policed: int = 0
@@ -150,7 +151,7 @@ def ends(path: Path | None, places: Iterable[PlaceStatus]) -> Ends:
                 if path is None or path.direct.intersection(unit.operators):
                     most = max(1 if path is None else path.most.get(name, 1) for name in unit.operators)
                     most_here = max(most_here, most)
-                    total["shed"] += most * unit.shed
+                    total["shed"] += most * (unit.shed - unit.unfused)
                     total["lost"] += most * unit.lost
         total["lost"] += most_here * sum(values.counters.get(name, 0) for name in ON_LINKS)
         for name in path.windows & path.direct if path is not None else ():

@@ -35,7 +35,8 @@ class SourceStatus:
 
 @dataclass(frozen=True, slots=True)
 class UnitStatus:
-    """Of a task unit of one plan. recent_ns, worst_ns: 0 where no instance was timed."""
+    """Of a task unit of one plan. recent_ns, worst_ns: 0 where no instance was timed. unfused: of the shed, those that
+    a fusion left out."""
 
     id: int
     operators: tuple[str, ...]
@@ -48,6 +49,7 @@ class UnitStatus:
     timed_ns: int
     worst_ns: int
     recent_ns: int
+    unfused: int
 
 
 @dataclass(frozen=True, slots=True)
@@ -106,6 +108,20 @@ class OperatorStatus:
 
 
 @dataclass(frozen=True, slots=True)
+class ConnectorStatus:
+    """Of a source (direction: from) or output (to) that is connected to another system. was_connected: since the
+    process of the connectors began; apart_ns: for how long it has not been connected; why: it is not."""
+
+    stream: str
+    direction: str
+    kind: str
+    connected: bool
+    was_connected: bool
+    apart_ns: int
+    why: str
+
+
+@dataclass(frozen=True, slots=True)
 class PlaceStatus:
     """Of one place. Where its agent does not answer, `why` alone says something."""
 
@@ -127,6 +143,7 @@ class PlaceStatus:
     outputs: Mapping[str, OutputStatus] = field(default_factory=dict)
     counters: Mapping[str, int] = field(default_factory=dict)
     operators: Mapping[str, OperatorStatus] = field(default_factory=dict)
+    connectors: tuple[ConnectorStatus, ...] = ()
     serving: bool = False
     why: str = ""
 
@@ -195,8 +212,15 @@ def of(reply: agent_pb2.StatusReply | AgentError, health: agent_pb2.HealthReply 
         outputs={output.name: _output(output) for output in reply.outputs},
         counters={counter.name: counter.value for counter in reply.counters},
         operators={each.run: OperatorStatus(each.version, each.code, each.edited) for each in reply.operators},
+        connectors=tuple(_connector(each) for each in reply.connectors),
         serving=serving,
         why=why,
+    )
+
+
+def _connector(found: agent_pb2.ConnectorStatus) -> ConnectorStatus:
+    return ConnectorStatus(
+        found.stream, found.direction, found.kind, found.connected, found.was_connected, found.apart_ns, found.why
     )
 
 
@@ -224,7 +248,7 @@ def _plan(plan: agent_pb2.PlanStatus) -> PlanStatus:
         units=tuple(
             UnitStatus(
                 each.id, tuple(each.operators), each.sub_deadline_ns, each.queued, each.runs, each.shed, each.lost,
-                each.timed, each.timed_ns, each.worst_ns, each.recent_ns,
+                each.timed, each.timed_ns, each.worst_ns, each.recent_ns, each.unfused,
             )
             for each in plan.units
         ),

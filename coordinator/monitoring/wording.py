@@ -2,7 +2,11 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping
+from typing import TYPE_CHECKING
+
+if TYPE_CHECKING:
+    from coordinator.monitoring.status_response import ConnectorStatus
 
 BOOKKEEPING = frozenset({"highest_epoch", "plans_kept", "policing_told"})  # counters that say nothing to people
 
@@ -119,14 +123,32 @@ def counters(counts: Mapping[str, int]) -> Iterator[str]:
     yield from _connectors(connectors)
 
 
+def apart(connectors: Iterable[ConnectorStatus]) -> Iterator[str]:
+    """A line for each that is not connected: since when, and why."""
+    for each in connectors:
+        if not each.connected:
+            span = lasting(each.apart_ns)
+            since = f"not connected for {span}" if each.was_connected else f"never connected since it began {span} ago"
+            yield f"{_connector(each.direction, each.stream)}: {since}: {each.why or 'it is being connected'}"
+
+
+def lasting(ns: int) -> str:
+    """A span that nobody counts in parts of a second."""
+    minutes, seconds = divmod(ns // 10**9, 60)
+    return f"{minutes} min" if minutes else f"{seconds} s"
+
+
+def _connector(direction: str, stream: str) -> str:
+    return f"{'source' if direction == 'from' else 'output'} {stream}, its connector"
+
+
 def _connectors(counts: Mapping[str, int]) -> Iterator[str]:
     """A line for each: what became of its messages."""
     found: dict[str, list[str]] = {}
     for name, n in counts.items():
         direction, _, rest = name.removeprefix(CONNECTOR).partition(".")
         stream, _, event = rest.rpartition(".")
-        of = f"{'source' if direction == 'from' else 'output'} {stream}, its connector"
-        found.setdefault(of, []).append(f"{n:,} {CONNECTORS.get(event, event)}")
+        found.setdefault(_connector(direction, stream), []).append(f"{n:,} {CONNECTORS.get(event, event)}")
     yield from (f"{of}: {', '.join(figures)}" for of, figures in found.items())
 
 

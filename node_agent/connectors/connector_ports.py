@@ -88,6 +88,10 @@ class Writer(Protocol):
         """Returns when the other system has taken it over, as far as it says so; that is the back-pressure. Raises
         ConnectionLostError: unless that says `taken`, the message is put again."""
 
+    def look(self) -> None:
+        """Call it now and then while there is nothing to put. Raises ConnectionLostError where it shows without a
+        message that the other system has gone."""
+
     def close(self) -> None:
         """From any thread; twice is allowed."""
 

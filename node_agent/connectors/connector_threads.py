@@ -25,7 +25,7 @@ from node_agent.operators.codecs import LARGE, Codecs
 from node_agent.operators.registry import Registry
 
 OWN = {"json", *LARGE}  # types that every agent has
-_MOST_ROWS = 256  # of figures, in a message
+MOST_ROWS = 100  # of figures, in a message
 _END_S = 1.5  # within which files get their ends
 _BEFORE_S = 12.0  # for a connection that is made and a message that is put
 _AGAIN_NS = 5_000_000_000
@@ -89,11 +89,7 @@ class _Process:
 
     def report(self) -> None:
         """Counts, which also say that this process goes on."""
-        rows = tuple(
-            (around.flow.connector.stream, direction, around.flow.connector.kind, around.counts.connected,
-             around.counts.rows())
-            for (direction, _), (around, _) in list(self._running.items())[:_MOST_ROWS]
-        )  # fmt: skip
+        rows = tuple(_row(direction, around) for (direction, _), (around, _) in list(self._running.items())[:MOST_ROWS])
         self._supervisor.send(ipc.Connectors(rows, os.getpid()))
 
     def end(self) -> None:
@@ -127,6 +123,14 @@ class _Process:
             return self._codecs
 
 
+def _row(direction: str, around: Surroundings) -> ipc.ConnectorRow:
+    connector, connection = around.flow.connector, around.connection
+    return (
+        connector.stream, direction, connector.kind, connection.up, around.counts.rows(), connection.was_up,
+        connection.apart_ns, connection.why,
+    )  # fmt: skip
+
+
 def _run(around: Surroundings, worker: Intake | Delivery, before: list[threading.Thread]) -> None:
     """Once those of its name have ended, or do not end. A library may raise anything: that is told, and costs the
     others nothing."""
@@ -137,7 +141,7 @@ def _run(around: Surroundings, worker: Intake | Delivery, before: list[threading
             worker.run()
             return
         except Exception as error:
-            around.counts.connected = False
+            around.connection.end(f"{type(error).__name__}: {error}")
             over = isinstance(worker, Intake) and worker.replayed
             ends = "it is read no further" if over else "trying again"
             around.say("connector_failed", f"{type(error).__name__}: {error}; {ends}", ERROR)

@@ -25,11 +25,10 @@ OUT: tuple[Event, ...] = ("received", "delivered", "refused_unreadable", "connec
 
 
 class Counts:
-    """Of one connector. connected: to the other system, now."""
+    """Of one connector."""
 
     def __init__(self, events: tuple[Event, ...]) -> None:
         self._of: Counter[str] = Counter(dict.fromkeys(events, 0))
-        self.connected = False
 
     def add(self, event: Event, n: int = 1) -> None:
         """So many more."""

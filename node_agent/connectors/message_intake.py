@@ -20,6 +20,7 @@ from node_agent.operators.codecs import CodecError
 
 _SEND_S = 5.0  # an operator that runs puts an answer off
 _FIRST_NS, _MOST_NS = 100_000_000, 5_000_000_000
+_NO_MORE = "there is no more to read"
 
 
 class Intake:
@@ -27,16 +28,16 @@ class Intake:
 
     def __init__(self, around: Surroundings) -> None:
         self._around, self._counts, self._connector = around, around.counts, around.flow.connector
+        self._connection = around.connection
         self._stamps = Stamps(self._connector.stamp)
         self._backoff, self._agent_backoff = Backoff(_FIRST_NS, _MOST_NS), Backoff(_FIRST_NS, _MOST_NS)
         self._reader: Reader | None = None
         self._source: Source | None = None
-        self._connected_before = False
 
     @property
     def replayed(self) -> bool:
         """It has begun a recording, whose messages would come twice if `run` was called again."""
-        return self._connected_before and self._connector.kind in RECORDINGS
+        return self._connection.was_up and self._connector.kind in RECORDINGS
 
     def run(self) -> None:
         """Until it is stopped, or there is no more to read."""
@@ -48,9 +49,9 @@ class Intake:
                 except ConnectionLostError as error:
                     self._lost(error)
         except NotConnectableError as error:
+            self._connection.end(str(error))
             self._around.say("connector_not_usable", str(error), ERROR)
         finally:
-            self._counts.connected = False
             self._drop_agent()
 
     def stop(self) -> None:
@@ -74,7 +75,8 @@ class Intake:
                 self._take(mapped, message)
                 if self._around.stop.is_set():
                     return
-            self._around.say("connector_ended", "there is no more to read", INFO)
+            self._connection.end(_NO_MORE)
+            self._around.say("connector_ended", _NO_MORE, INFO)
         finally:
             reader.close()
 
@@ -94,6 +96,8 @@ class Intake:
     def _wait_for_agent(self, error: Exception) -> None:
         """A new connection knows nothing of what the one before still had to send."""
         self._drop_agent()
+        if not self._connection.up:
+            self._connection.end(str(error))
         self._around.say("connector_without_agent", str(error))
         self._around.wait(self._agent_backoff.failed(now_ns()) - now_ns())
 
@@ -104,20 +108,19 @@ class Intake:
 
     def _connected(self, reader: Reader) -> None:
         self._backoff.succeeded()
-        self._counts.connected = True
-        lost = ""
-        if self._connected_before and not reader.resumed:
+        again, lost = self._connection.was_up, ""
+        self._connection.begin()
+        if again and not reader.resumed:
             self._counts.add("gaps")
             lost = "; what came meanwhile is lost, and nobody knows how much it was"
-        self._around.say("connector_connected", f"connected{' again' if self._connected_before else ''}{lost}", INFO)
-        self._connected_before = True
+        self._around.say("connector_connected", f"connected{' again' if again else ''}{lost}", INFO)
 
     def _lost(self, error: ConnectionLostError) -> None:
         if self._around.stop.is_set():
             return
-        if self._counts.connected:
+        if self._connection.up:
             self._counts.add("connections_lost")
-        self._counts.connected = False
+        self._connection.end(str(error))
         self._counts.add("lost", error.lost)
         again_ns = self._backoff.failed(now_ns()) - now_ns()
         self._around.say("connector_lost", f"not connected ({error}); trying again")

@@ -204,8 +204,7 @@ class MqttWriter:
         if message.stamp_ns is not None:
             properties.UserProperty = (_STAMP, str(message.stamp_ns))
         client = self._session.client
-        if not client.is_connected():
-            raise ConnectionLostError(self._session.lost or "the broker closed the connection")
+        self.look()
         self._moved.clear()
         sent = client.publish(self._topic, message.payload, self._qos, properties=properties)
         looks = int(_ACK_S / _LOOK_S)
@@ -213,10 +212,14 @@ class MqttWriter:
             self._moved.wait(_LOOK_S)
             self._moved.clear()
             looks -= 1
-            if not client.is_connected():
-                raise ConnectionLostError(self._session.lost or "the broker closed the connection")
+            self.look()
             if not looks:
                 raise ConnectionLostError(f"the broker does not take it over within {_ACK_S:g} s")
+
+    def look(self) -> None:
+        """Raises ConnectionLostError."""
+        if not self._session.client.is_connected():
+            raise ConnectionLostError(self._session.lost or "the broker closed the connection")
 
     def close(self) -> None:
         """Twice is allowed."""

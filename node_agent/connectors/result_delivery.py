@@ -28,10 +28,10 @@ class Delivery:
 
     def __init__(self, around: Surroundings) -> None:
         self._around, self._counts, self._connector = around, around.counts, around.flow.connector
+        self._connection = around.connection
         self._backoff = Backoff(_FIRST_NS, _MOST_NS)
         self._writer: Writer | None = None
         self._waiting: deque[Result] = deque()
-        self._connected_before = False
         self._connected_ns = 0
 
     def run(self) -> None:
@@ -44,9 +44,12 @@ class Delivery:
                         backoff.succeeded()
                         self._carry(sink, mapping(sink.codec, self._connector.encoding, self._connector.schema))
                 except (AgentError, TlsError) as error:
+                    if not self._connection.up:
+                        self._connection.end(str(error))
                     self._around.say("connector_without_agent", str(error))
                     self._around.wait(backoff.failed(now_ns()) - now_ns())
         except NotConnectableError as error:
+            self._connection.end(str(error))
             self._around.say("connector_not_usable", str(error), ERROR)
         finally:
             self._drop_writer()
@@ -72,6 +75,8 @@ class Delivery:
             self._drop_late()
             if self._writer is None and now_ns() >= self._backoff.next_ns:
                 self._connect()
+            if self._writer is not None and not self._waiting:
+                self._look(self._writer)
             while self._waiting and self._writer is not None and not self._around.stop.is_set():
                 self._put(self._writer, mapped)
         self._end(sink, mapped)
@@ -114,9 +119,8 @@ class Delivery:
             return
         self._backoff.succeeded()
         self._connected_ns = now_ns()
-        self._counts.connected = True
-        again = " again" if self._connected_before else ""
-        self._connected_before = True
+        again = " again" if self._connection.was_up else ""
+        self._connection.begin()
         self._around.say("connector_connected", f"connected{again}", INFO)
 
     def _connect_at_once(self) -> None:
@@ -142,12 +146,22 @@ class Delivery:
             if error.taken:
                 self._counts.add("delivered")
                 self._waiting.popleft()
-            self._drop_writer()
-            self._counts.add("connections_lost")
-            self._lost(error)
-            self._connect_at_once()
+            self._lose_writer(error)
             return
         self._waiting.popleft()
+
+    def _look(self, writer: Writer) -> None:
+        """An idle one is connected again before there is a result to put."""
+        try:
+            writer.look()
+        except ConnectionLostError as error:
+            self._lose_writer(error)
+
+    def _lose_writer(self, error: ConnectionLostError) -> None:
+        self._drop_writer()
+        self._counts.add("connections_lost")
+        self._lost(error)
+        self._connect_at_once()
 
     def _unreadable(self, error: CodecError) -> None:
         self._counts.add("refused_unreadable")
@@ -156,10 +170,10 @@ class Delivery:
     def _lost(self, error: ConnectionLostError) -> None:
         self._counts.add("lost", error.lost)
         self._backoff.failed(now_ns())
+        self._connection.end(str(error))
         self._around.say("connector_lost", f"not connected ({error}); trying again")
 
     def _drop_writer(self) -> None:
-        self._counts.connected = False
         if self._writer is not None:
             self._writer.close()
             self._writer = None

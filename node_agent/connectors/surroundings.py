@@ -5,6 +5,7 @@ from collections.abc import Callable
 from dataclasses import dataclass, field, replace
 
 from node_agent.connectors import credentials
+from node_agent.connectors.connection_state import ConnectionState
 from node_agent.connectors.connector_ports import (
     ConnectionLostError,
     Connector,
@@ -24,7 +25,8 @@ _SECOND = 1_000_000_000
 
 @dataclass(frozen=True, slots=True)
 class Surroundings:
-    """Of one flow. load_codecs: may take long, or raise what an operator's file raises. stop: it is to end."""
+    """Of one flow. load_codecs: may take long, or raise what an operator's file raises. stop: it is to end. connection:
+    to the other system."""
 
     flow: Flow
     counts: Counts
@@ -32,6 +34,7 @@ class Surroundings:
     load_codecs: Callable[[], Codecs]
     log: Log
     stop: threading.Event = field(default_factory=threading.Event)
+    connection: ConnectionState = field(default_factory=ConnectionState)
 
     def credentials(self) -> Credentials:
         """For the other system. Raises ConnectionLostError: their owner may be writing them, or will mend them."""

@@ -27,7 +27,7 @@ from node_agent.connectors.connector_ports import (
 )
 from node_agent.connectors.credentials import FILE
 from node_agent.link.limits import MOST_PAYLOAD_BYTES
-from protos.connectors import ROUTER
+from protos.connectors import is_router, wrong_key
 
 QUEUE = 16  # messages
 OPEN_S = 3.0
@@ -40,7 +40,7 @@ class ZenohSession:
 
     def __init__(self, connector: Connector, credentials: Credentials) -> None:
         self._url = connector.url
-        self.key = _key(connector)
+        self.key = zenoh.KeyExpr(connector.topic)
         try:
             self.session = zenoh.open(_config(connector, credentials))
         except zenoh.ZError:
@@ -53,6 +53,11 @@ class ZenohSession:
             self.close()
             raise self.lost()
         threading.Thread(target=self._end_with_connection, name=f"zenoh {self._url}", daemon=True).start()
+
+    @property
+    def is_over(self) -> bool:
+        """Whether it has ended."""
+        return bool(self.session.is_closed())
 
     def lost(self) -> ConnectionLostError:
         """What to raise where the connection is gone."""
@@ -129,6 +134,11 @@ class ZenohEcho:
         self._handler = self._questions.handler
         threading.Thread(target=self._answer, name=f"echo {self.key}", daemon=True).start()
 
+    @property
+    def is_over(self) -> bool:
+        """Whether nobody answers any more."""
+        return self._session.is_over
+
     def close(self) -> None:
         """From any thread; twice is allowed."""
         self._session.close()
@@ -170,6 +180,12 @@ class ZenohWriter:
         if not taken:
             raise self._session.lost()
 
+    def look(self) -> None:
+        """Both sessions end with their connections."""
+        assert self._echo is not None
+        if self._session.is_over or self._echo.is_over:
+            raise self._session.lost()
+
     def close(self) -> None:
         """From any thread; twice is allowed."""
         self._session.close()
@@ -190,29 +206,26 @@ class ZenohWriter:
 
 def reader(connector: Connector, credentials: Credentials) -> ZenohReader:
     """Of a source."""
+    _check_key(connector, reads=True)
     return ZenohReader(connector, credentials)
 
 
 def writer(connector: Connector, credentials: Credentials) -> ZenohWriter:
     """Of an output."""
-    if "*" in connector.topic:
-        text, mend = f"topic {connector.topic} has a '*'", "results go to one key"
-        raise NotConnectableError("unknown_topic", text, mend, subject="topic")
+    _check_key(connector, reads=False)
     return ZenohWriter(connector, credentials)
 
 
-def _key(connector: Connector) -> zenoh.KeyExpr:
-    try:
-        return zenoh.KeyExpr(connector.topic)
-    except zenoh.ZError:
-        text = f"topic {connector.topic!r} is no key of zenoh"
-        mend = "write it like robot/camera, without a slash at its ends"
-        raise NotConnectableError("unknown_topic", text, mend, subject="topic") from None
+def _check_key(connector: Connector, reads: bool) -> None:
+    """Raises NotConnectableError."""
+    if why := wrong_key(connector.topic, reads):
+        text, mend = f"topic {connector.topic!r} {why}", "write it like robot/camera"
+        raise NotConnectableError("unknown_topic", text, mend, subject="topic")
 
 
 def _config(connector: Connector, credentials: Credentials) -> zenoh.Config:
     """Raises NotConnectableError."""
-    if not ROUTER(connector.url):
+    if not is_router(connector.url):
         text, mend = f"zenoh: {connector.url} is no place of a router", "write it like tcp/127.0.0.1:7447"
         raise NotConnectableError("not_an_address", text, mend, subject="zenoh")
     for file in (credentials.ca, credentials.certificate, credentials.key):

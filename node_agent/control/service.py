@@ -5,7 +5,7 @@ import os
 import sys
 import time
 from collections import Counter
-from collections.abc import AsyncIterator, Callable, Mapping, Sequence
+from collections.abc import AsyncIterator, Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import cache, partial
 from typing import Any
@@ -110,6 +110,7 @@ class Agent(agent_pb2_grpc.AgentServicer):
         reply.restarts = sum(restarts.values())
         if self.gauge is not None:
             reply.spool.CopyFrom(_spool(self.gauge.now, self.spool.dropped))
+        reply.connectors.extend(self._connectors())
         operators = await self._identities()
         reply.operators.extend(found for place in operators.values() for found in place if found not in reply.operators)
         if len(statuses) > 1:
@@ -119,6 +120,7 @@ class Agent(agent_pb2_grpc.AgentServicer):
                 place = status_reply(place_name(self.settings.name, core), [status], here, counters)
                 place.version, place.restarts = reply.version, restarts.get(core, 0)
                 place.spool.CopyFrom(reply.spool)
+                place.connectors.extend(() if core else reply.connectors)
                 place.operators.extend(operators.get(core, ()))
                 reply.places.append(place)
         return reply
@@ -133,11 +135,18 @@ class Agent(agent_pb2_grpc.AgentServicer):
         for name, count in zip(("runtimes_stood_still", "controls_stood_still"), self.replaced, strict=True):
             if count:
                 counters[name] = count
-        for name, direction, _, _, events in self.connectors.rows:
+        for name, direction, _, _, events, *_ in self.connectors.rows:
             counters |= {f"connector.{direction}.{name}.{event}": count for event, count in events if count}
         if self.connectors.restarts:
             counters["connectors_restarts"] = self.connectors.restarts
         return counters
+
+    def _connectors(self) -> Iterator[agent_pb2.ConnectorStatus]:
+        for stream, direction, kind, connected, _, was_connected, apart_ns, why in self.connectors.rows:
+            yield agent_pb2.ConnectorStatus(
+                stream=stream, direction=direction, kind=kind, connected=connected, was_connected=was_connected,
+                apart_ns=apart_ns, why=why,
+            )  # fmt: skip
 
     async def Profile(self, request: agent_pb2.ProfileRequest, context: Context) -> agent_pb2.ProfileReply:  # noqa: N802
         """What each operator of a plan has cost."""
@@ -331,10 +340,11 @@ def _figures(reply: agent_pb2.StatusReply, alive: Sequence[ipc.Status]) -> None:
                 )
         for hash_, id_, operators, sub_deadline_ns, queued, runs, shed, lost, *timed in status.units:
             if hash_ in plans:
-                instances, timed_ns, worst_ns, recent_ns = timed
+                instances, timed_ns, worst_ns, recent_ns, unfused = timed
                 plans[hash_].units.add(
                     id=id_, operators=operators, sub_deadline_ns=sub_deadline_ns, queued=queued, runs=runs, shed=shed,
                     lost=lost, timed=instances, timed_ns=timed_ns, worst_ns=worst_ns, recent_ns=recent_ns,
+                    unfused=unfused,
                 )  # fmt: skip
 
 

@@ -423,7 +423,7 @@ class Unit:
         "_before_ns", "_span", "_span_worst_ns", "absences", "chain", "collects", "deadline_ns", "exits", "flags",
         "gate", "hang_ns", "has_end_hooks", "heap", "id", "inputs", "join_shedder", "last_step", "late_ns", "loaded",
         "lost", "meter", "offset_ns", "punctuated_exits", "queue", "ran", "rest", "rule", "runs", "shed", "spec",
-        "sub_deadline_ns", "timed", "timed_ns", "useful_ns", "utilisation", "worst_ns",
+        "sub_deadline_ns", "timed", "timed_ns", "unfused", "useful_ns", "utilisation", "worst_ns",
     )  # fmt: skip
 
     LIMIT = 8192  # lineages of which some inputs of a union have been absent; beyond it the oldest is forgotten
@@ -451,6 +451,7 @@ class Unit:
         self.gate: Gate | None = None
         self.rest: Unit | None = None
         self.runs = self.shed = self.lost = 0  # tuples: run to their end, shed at or in it, lost at or in it
+        self.unfused = 0  # of the shed: those that a fusion left out
         self.timed = self.timed_ns = self.worst_ns = 0  # instances that were timed, from their release to their end
         self._span = self._span_worst_ns = self._before_ns = 0  # the span that runs, the longest in it and before it
         head = loaded.plan.operator_by_id[chain[0].operator_id]

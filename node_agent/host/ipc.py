@@ -107,12 +107,13 @@ class Failed(NamedTuple):
 # -- connectors -> supervisor -> control
 
 
-ConnectorRow = tuple[str, str, str, bool, tuple[tuple[str, int], ...]]
+ConnectorRow = tuple[str, str, str, bool, tuple[tuple[str, int], ...], bool, int, str]
 
 
 class Connectors(NamedTuple):
     """What the connectors have counted; said every ALIVE_S. rows: (source or output, from or to, kind, connected,
-    (event, count), ...). pid: of their process, 0: there is none; restarts: of it, as the supervisor counts them."""
+    ((event, count), ...), whether it was connected before, for how many ns it is not, why not). pid: of their process,
+    0: there is none; restarts: of it, as the supervisor counts them."""
 
     rows: tuple[ConnectorRow, ...]
     pid: int
@@ -213,7 +214,7 @@ class PlanChanged(NamedTuple):
 
 
 OutputRow = tuple[str, int, int, int, int, int, tuple[tuple[int, int], ...]]
-UnitRow = tuple[str, int, tuple[str, ...], int, int, int, int, int, int, int, int, int]
+UnitRow = tuple[str, int, tuple[str, ...], int, int, int, int, int, int, int, int, int, int]
 SourceRow = tuple[str, str, int, int, int, int, int]
 
 
@@ -221,9 +222,9 @@ class Status(NamedTuple):
     """Counts of this incarnation. plans: (hash, epoch, PlanState, query, ready, waiting, unacknowledged).
 
     outputs: (name, deadline_ns, met, late, undecidable, worst_ns, ((most_ns, results), ...)). units: (plan's hash, id,
-    operators, sub_deadline_ns, queued, runs, shed, lost, timed, timed_ns, worst_ns, recent_ns). sources: (plan's hash,
-    name, admitted, shed, lost, refused, policed). As in agent.proto. links: (peer, connected, tuples held, bytes held,
-    unacknowledged, resent). pid: of the process; 0: not told.
+    operators, sub_deadline_ns, queued, runs, shed, lost, timed, timed_ns, worst_ns, recent_ns, unfused). sources:
+    (plan's hash, name, admitted, shed, lost, refused, policed). As in agent.proto. links: (peer, connected, tuples
+    held, bytes held, unacknowledged, resent). pid: of the process; 0: not told.
     """
 
     id: int

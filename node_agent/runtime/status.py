@@ -79,4 +79,5 @@ def _units(at_ns: int, deployed: Deployed) -> Iterator[UnitRow]:
             deployed.hash, id_, tuple(names[each].name for each in spec.operators), spec.sub_deadline_ns,
             sum(len(part.queue) for part in parts), first.runs, sum(part.shed for part in parts),
             sum(part.lost for part in parts), first.timed, first.timed_ns, first.worst_ns, first.recent_ns(at_ns),
+            sum(part.unfused for part in parts),
         )  # fmt: skip

@@ -1,7 +1,7 @@
 """The process of the connectors as the supervisor's rules know it: there is one while a plan that is here has any.
 
 Nothing waits for it. It is restarted when it crashes or stands still, with growing pauses, and what it has counted is
-handed on to control.
+handed on to control. While it is away its connectors are there, and not connected.
 """
 
 from collections.abc import Callable
@@ -28,7 +28,7 @@ class ConnectorsProcess:
         self.child = SupervisedProcess("connectors")
         self._host, self._begin, self._say = host, begin, say
         self._plans = ipc.Connect(())
-        self._counted = ipc.Connectors((), 0)
+        self._counted, self._counted_ns = ipc.Connectors((), 0), 0
         self._to_tell = False
         self._restarts = 0
         self._stop_by_ns = 0  # it has been asked to stop; 0: it has not
@@ -91,7 +91,7 @@ class ConnectorsProcess:
             return
         for message, _ in self.child.channel.receive():
             if isinstance(message, ipc.Connectors):
-                self._counted, self._to_tell = message._replace(restarts=self._restarts), True
+                self._count(message._replace(restarts=self._restarts), at_ns)
                 self.child.due_ns = at_ns + _DUE_NS
 
     def _over(self, why: str, at_ns: int) -> None:
@@ -101,7 +101,18 @@ class ConnectorsProcess:
                 self.child.backoff.succeeded()
             self.child.backoff.failed(at_ns)
             self._say("crashed", f"connectors {why}; they are started again")
-        self._counted, self._to_tell = ipc.Connectors((), 0, self._restarts), True
+        self._count(ipc.Connectors(self._apart(why, at_ns) if why else (), 0, self._restarts), at_ns)
+
+    def _count(self, counted: ipc.Connectors, at_ns: int) -> None:
+        self._counted, self._counted_ns, self._to_tell = counted, at_ns, True
+
+    def _apart(self, why: str, at_ns: int) -> tuple[ipc.ConnectorRow, ...]:
+        """What is known of each connector, which is not connected now."""
+        since_ns, told = at_ns - self._counted_ns, f"their process {why}; it is started again"
+        return tuple(
+            (stream, direction, kind, False, events, was_connected, apart_ns + since_ns, told)
+            for stream, direction, kind, _, events, was_connected, apart_ns, _ in self._counted.rows
+        )
 
     def _stop(self, at_ns: int) -> None:
         """No plan has any more."""

@@ -197,6 +197,8 @@ def _connector(what: str, given: plan_pb2.Connector, reads: bool) -> None:
         text = f"{what}: connector {given.kind[:40]!r}, this agent has {known}"
         raise PlanError("unknown_connector", text, subject=what)
     why = connectors.wrong(given.kind, given.url, reads)
+    if not why and given.kind == "zenoh":
+        why = connectors.wrong_key(given.topic, reads)
     if not why and max(len(each.encode()) for each in texts) > connectors.MOST_BYTES:
         why = f"has a text of more than {connectors.MOST_BYTES} bytes"
     if not why and given.qos > connectors.MOST_QOS:

@@ -8,7 +8,7 @@ from pydantic import Field, model_validator
 
 from coordinator.errors import MistakeError
 from coordinator.spec.files.quantities import Strict
-from protos import connectors
+from protos import connectors, ros_types
 from protos.plan_document import Connector
 
 _KINDS = "{mqtt: mqtt://host/topic}, {zenoh: ADDRESS}, {rosbag: PATH} and {mcap: PATH}"
@@ -46,6 +46,9 @@ class _ConnectorFile(Strict):
             raise MistakeError("key_of_other_connector", "has 'topic' with 'mqtt'", "write it behind the host")
         if self.topic is None and kind == "zenoh":
             raise MistakeError("connector_place", "names no key of zenoh", "add one, like 'topic: robot/camera'")
+        if kind == "zenoh" and (why := connectors.wrong_key(self.topic or "", reads=isinstance(self, FromFile))):
+            mend = "write it like robot/camera"
+            raise MistakeError("connector_topic", f"has a topic, {self.topic!r}, that {why}", mend)
         self._check_schema(kind)
         return self
 
@@ -56,6 +59,9 @@ class _ConnectorFile(Strict):
             raise MistakeError("cdr_and_schema", "has a bag without 'encoding: cdr' and 'schema'", both)
         if (self.encoding == "cdr") != (self.schema_ is not None) and (kind != "mcap" or self.encoding == "cdr"):
             raise MistakeError("cdr_and_schema", "has one of 'encoding: cdr' and 'schema'", f"{both}, or none")
+        if self.encoding == "cdr" and self.schema_ and ros_types.full_name(self.schema_) not in ros_types.TYPES:
+            text = f"has a schema, {self.schema_!r}, that is none of the message types of ROS 2 Humble"
+            raise MistakeError("unknown_ros_type", text, ros_types.instead(self.schema_))
 
     @property
     def connector(self) -> Connector:

@@ -114,6 +114,14 @@ class SourceFile(OverloadOfSource):
     forbid_streams: list[Places] = Field(default=[])
     from_: FromFile | None = Field(default=None, alias="from")
 
+    @field_validator("run")
+    @classmethod
+    def _named(cls, value: str | None) -> str | None:
+        if value == "":
+            mend = "name an installed source, or remove it: 'every:' alone is a timer"
+            raise MistakeError("too_short", "is empty", mend)
+        return value
+
     @field_validator("every")
     @classmethod
     def _within_limits(cls, value: int | None) -> int | None:

@@ -72,6 +72,12 @@ class RecordingWriter:
             self.first_ns, self.last_ns, self.count = self.first_ns or at_ns, at_ns, self.count + 1
             self._sync()
 
+    def look(self) -> None:
+        """What no other message has followed is synced as well. Raises ConnectionLostError."""
+        with self._closing:
+            if self._synced < self.count and not self._file.closed:
+                self._sync()
+
     def close(self) -> None:
         """The file gets its end. From any thread; twice is allowed."""
         with self._closing:

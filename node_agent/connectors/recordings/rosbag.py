@@ -56,6 +56,10 @@ class BagWriter:
         """As of the file."""
         self._file.put(message)
 
+    def look(self) -> None:
+        """As of the file."""
+        self._file.look()
+
     def close(self) -> None:
         """From any thread; twice is allowed."""
         self._file.close()

@@ -1,13 +1,13 @@
 """The message types of ROS 2 that a node knows, by rosbags: those of Humble. Nothing that comes from outside adds one,
 since rosbags makes Python code of a definition."""
 
-from difflib import get_close_matches
 from functools import cache
 
 from rosbags.typesys import Stores, get_typestore
 from rosbags.typesys.store import Typestore
 
 from node_agent.connectors.connector_ports import NotConnectableError
+from protos import ros_types
 
 
 @cache
@@ -18,15 +18,11 @@ def typestore() -> Typestore:
 
 def known(schema: str) -> str:
     """The name of a type as rosbags has it: sensor_msgs/Imu is sensor_msgs/msg/Imu. Raises NotConnectableError."""
-    package, _, name = schema.partition("/")
-    full = schema if name.startswith("msg/") else f"{package}/msg/{name}"
-    types = typestore().types
-    if full in types:
+    full = ros_types.full_name(schema)
+    if full in ros_types.TYPES:
         return full
     if not schema:
         text, mend = "messages in CDR do not say of which type they are", "name it: 'schema: sensor_msgs/msg/Imu'"
         raise NotConnectableError("missing_parameter", text, mend, subject="schema")
-    near = get_close_matches(full, types, 3, 0.5)
-    mend = f"there is {' or '.join(near)}" if near else "write it like sensor_msgs/msg/Imu"
     text = f"{schema!r} is none of the message types of ROS 2 that are known here"
-    raise NotConnectableError("unknown_type", text, mend, subject="schema")
+    raise NotConnectableError("unknown_type", text, ros_types.instead(schema), subject="schema")

@@ -70,7 +70,12 @@ FAMILIES = (
     Family("link_held_bytes", GAUGE, "Of these, as they are sent.", (*PLACE, "peer")),
     Family("link_unacknowledged_tuples", GAUGE, "Sent and not yet taken over.", (*PLACE, "peer")),
     Family("link_resent_tuples_total", COUNTER, "Sent again over another connection.", (*PLACE, "peer")),
-    Family("connector_up", GAUGE, "1 where the other system is connected.", CONNECTOR),
+    Family(
+        "connector_up",
+        GAUGE,
+        "1 where the other system is connected, 0 also while the process of the connectors is away.",
+        CONNECTOR,
+    ),
     Family(
         "connector_messages_total", COUNTER, "Messages and connections, by what became of them.", (*CONNECTOR, "event")
     ),

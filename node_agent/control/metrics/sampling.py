@@ -96,7 +96,7 @@ def text(asked: Asked) -> str:
 
 
 def _connectors(page: Page, found: ipc.Connectors) -> None:
-    for stream, direction, kind, connected, events in found.rows:
+    for stream, direction, kind, connected, events, *_ in found.rows:
         page.add("connector_up", connected, stream, direction, kind)
         for event, n in events:
             page.add("connector_messages_total", n, stream, direction, kind, event)
@@ -122,7 +122,7 @@ def _place(page: Page, place: str, status: ipc.Status) -> None:
         for what, n in found:
             page.add(f"source_{what}_tuples_total", n, place, hash_[:8], name)
     for hash_, id_, operators, sub_deadline_ns, queued, runs, shed, lost, *of_sample in status.units:
-        timed, timed_ns, _, recent_ns = of_sample
+        timed, timed_ns, _, recent_ns, _ = of_sample
         of = (place, hash_[:8], _unit(id_, operators))
         page.add("unit_queued_jobs", queued, *of)
         page.add("unit_runs_total", runs, *of)

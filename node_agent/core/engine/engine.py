@@ -702,7 +702,7 @@ class Engine:
         """A set that fires goes on under the lineage of its lead; of all others there is nothing behind the unit."""
         for end in ends:
             if isinstance(end, Unfused):
-                self.ledger.shed(at_ns, unit, end.lineage, end.policy)
+                self.ledger.unfused(at_ns, unit, end.lineage, end.policy)
                 self._forward_behind(at_ns, unit, end.lineage, 0, ABSENCE)
                 continue
             lead = end.lead if isinstance(end, Fired) else end.held

@@ -97,6 +97,11 @@ class Ledger:
         unit.shed += 1
         self._count_shed(policy)
 
+    def unfused(self, at_ns: int, unit: Unit, lineage: Lineage, policy: int) -> None:
+        """A fusion leaves a tuple out, as its query asks."""
+        self.shed(at_ns, unit, lineage, policy)
+        unit.unfused += 1
+
     def shed_arrival(self, at_ns: int, route: Route, lineage: Lineage, policy: int) -> None:
         """An admitted tuple is shed at its source."""
         source, epoch, seq, ordinal, _, _ = lineage

@@ -70,6 +70,11 @@ class SimulatedSource:
         """Whether everything was offered, and an outcome of each tuple is known."""
         return self._offered == len(self._tuples) and all(each.fate is not Fate.UNKNOWN for each in self.fed.values())
 
+    @property
+    def unanswered(self) -> int:
+        """How many tuples its node had taken over, and does not know any more what became of them."""
+        return sum(each.fate is Fate.UNANSWERED for each in self.fed.values())
+
     # -- the Sender's facts
 
     def sent(self, at_ns: int, link_seq: int, tag: int) -> None:

@@ -139,6 +139,9 @@ OUTSIDE = (
     _query("an address without a topic", SCALE, FED.replace("/scale", "") + "}}", "sources.scale.from has a place of mqtt that names no topic", "write one of {mqtt: mqtt://host/topic}", fault="query.yaml:5 connector_place sources.scale.from"),
     _query("a password in a query", SCALE, FED.replace("broker", "me:word@broker") + "}}", "has a name or a password, which plans do not carry", "in a file of their own", fault="query.yaml:5 connector_place sources.scale.from"),
     _query("results to many topics", "deadline: 200 ms}", "deadline: 200 ms, to: {mqtt: 'mqtt://broker/arm/#'}}", "outputs.arm.to has a place of mqtt that has a '+' or a '#'", "write one of {mqtt: mqtt://host/topic}", fault="query.yaml:10 connector_place outputs.arm.to"),
+    _query("a key of zenoh with an empty part", SCALE, FED.replace("mqtt: 'mqtt://broker/scale'", "zenoh: tcp/router:7447, topic: arm//scale") + "}}", "sources.scale.from has a topic, 'arm//scale', that has a slash at an end, or two in a row", "write it like robot/camera", fault="query.yaml:5 connector_topic sources.scale.from"),
+    _query("results to all keys of zenoh", "deadline: 200 ms}", "deadline: 200 ms, to: {zenoh: 'tcp/router:7447', topic: 'arm/**'}}", "outputs.arm.to has a topic, 'arm/**', that has a '*', and results go to one key", "write it like robot/camera", fault="query.yaml:10 connector_topic outputs.arm.to"),
+    _query("a type that ROS 2 has not", "deadline: 200 ms}", "deadline: 200 ms, to: {mcap: arm.mcap, encoding: cdr, schema: std_msgs/Strong}}", "outputs.arm.to has a schema, 'std_msgs/Strong', that is none of the message types of ROS 2 Humble", "there is std_msgs/msg/String", fault="query.yaml:10 unknown_ros_type outputs.arm.to"),
     _query("a timer from a broker", SCALE, "{at: a, every: 1 s, from: {mqtt: 'mqtt://broker/scale'}}", "has a 'from', and its node makes its tuples itself", "remove 'from:'", fault="query.yaml:5 from_of_own sources.scale"),
 )
 CASES = {

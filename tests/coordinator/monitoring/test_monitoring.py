@@ -292,6 +292,16 @@ def test_a_tuple_counts_as_often_as_it_may_have_results() -> None:
     assert paths.ends(quick, [node]) == paths.Ends(refused=6, policed=3, lost=3)
 
 
+def test_what_a_fusion_leaves_out_is_no_result_that_may_be_missing() -> None:
+    told = status("a", 10, shed=2)
+    left = told.plans[0].units[1]
+    assert list(left.operators) == ["left"] and left.shed == 4
+    left.unfused = 3
+    quick = paths.to(made(), "quick")
+    assert paths.ends(quick, [status_response.of(told, HEALTHY)]).shed == 200 + 2 + 1
+    assert paths.shed_before(quick, [status_response.of(told, HEALTHY)]) == 200 + 2 + 4, "they are shed all the same"
+
+
 def test_what_links_give_up_may_be_missing_behind_them() -> None:
     told = status_response.of(status("a", 10, counters={"tuples_given_up": 4, "link_full": 1}), HEALTHY)
     assert paths.ends(paths.to(made(), "quick"), [told]).lost == 5
@@ -393,6 +403,29 @@ def test_a_refused_tuple_may_belong_into_as_many_windows_as_overlap() -> None:
     assert slow.touched == {"in": 4}
     node = status_response.of(offered(status("a", 10), refused=3), HEALTHY)
     assert paths.ends(slow, [node]) == paths.Ends(refused_of_windows=12)
+
+
+def test_a_connector_that_is_not_connected_is_said_with_its_reason() -> None:
+    def connector(stream: str, direction: str, connected: bool = False, **more: object) -> agent_pb2.ConnectorStatus:
+        given = {"stream": stream, "direction": direction, "kind": "mqtt", "connected": connected}
+        return agent_pb2.ConnectorStatus(**given | more)  # type: ignore[arg-type]
+
+    reply = agent_pb2.StatusReply(
+        node="a",
+        connectors=[
+            connector("lidar", "from", True, was_connected=True),
+            connector("imu", "from", apart_ns=12 * 10**9, why="Connection refused"),
+            connector("wheels", "to", was_connected=True, apart_ns=90 * 10**9, why="the broker closed the connection"),
+            connector("log", "to"),
+        ],
+    )
+    values = status_response.of(reply, HEALTHY)
+    assert list(explained.others(values, "log")) == [
+        "source imu, its connector: never connected since it began 12 s ago: Connection refused",
+        "output wheels, its connector: not connected for 1 min: the broker closed the connection",
+        "output log, its connector: never connected since it began 0 s ago: it is being connected",
+    ]
+    assert [each["stream"] for each in values.document()["connectors"]] == ["lidar", "imu", "wheels", "log"]
 
 
 @pytest.mark.parametrize(

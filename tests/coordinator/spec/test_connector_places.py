@@ -86,6 +86,7 @@ def test_the_audit_finds_a_node_that_reads_or_writes_elsewhere(plan: Plan) -> No
         ("url", "mqtt://broker/" + "x" * 2000, "not_connectable"),
         ("stamp", "x" * 2000, "not_connectable"),
         ("qos", 2, "not_connectable"),
+        ("url", "mqtt://broker:0/robot", "not_connectable"),
     ],
 )
 def test_an_agent_believes_no_place_that_comes_over_the_wire(plan: Plan, key: str, value: object, code: str) -> None:
@@ -106,6 +107,8 @@ def test_an_agent_believes_no_place_that_comes_over_the_wire(plan: Plan, key: st
         ("mqtt://broker/robot/+/lidar", "mqtt://broker/robot/li+dar", "connector_place"),
         ("mqtt://broker/robot/+/lidar", "mqtt://broker/#/lidar", "connector_place"),
         ("mqtt://broker/robot/+/lidar", "mqtt://broker:port/lidar", "connector_place"),
+        ("mqtt://broker/robot/+/lidar", "mqtt://broker:0/lidar", "connector_place"),
+        ("mqtt://broker/robot/+/lidar", "mqtt://broker:65536/lidar", "connector_place"),
         ("robot/wheels", "robot/#", "connector_place"),
         ("stamp: header.stamp", "topic: lidar", "key_of_other_connector"),
         ('mqtt: "mqtt://broker/robot/+/lidar", ', "mcap: robot.mcap, ", "key_of_other_connector"),
@@ -119,6 +122,15 @@ def test_a_place_that_cannot_be_is_refused_with_its_line(tmp_path: Path, old: st
     (problem,) = refused.value.problems
     assert (problem.mistake.code, problem.line) == (code, 10 if old in QUERY.splitlines()[9] else 4)
     assert "sesame" not in str(problem), "no secret is repeated"
+
+
+def test_an_agent_takes_no_key_that_zenoh_has_not(plan: Plan) -> None:
+    local = plan.nodes["a"]
+    given = local.outputs[0].connector
+    given.kind, given.url, given.topic = "zenoh", "tcp/127.0.0.1:7447", "robot/*"
+    with pytest.raises(PlanError) as refused:
+        core_plan(local, 1, 1)
+    assert refused.value.code == "not_connectable"
 
 
 def test_two_queries_share_a_source_only_from_one_place(tmp_path: Path) -> None:

@@ -190,6 +190,7 @@ def test_a_running_plan_takes_the_same_source_again(files: Files) -> None:
         ("offset: 3 ms", "offset: 3 ms, type: my.Frame", "type_mismatch", "sources.beat.type"),
         ("offset: 3 ms", "offset: 3 ms, with: {gain: 2}", "key_without_other", "sources.beat"),
         ("offset: 3 ms", "offset: 3 ms, cost: 1 ms", "key_without_other", "sources.beat"),
+        ("offset: 3 ms", "offset: 3 ms, run: ''", "too_short", "sources.beat.run"),
         ("run: my.camera, with", "run: my.camera, type: json, with", "type_mismatch", "sources.camera.type"),
         ("with: {gain: 2}", "with: {gain: much}", "parameter_type", "sources.camera.with"),
         ("with: {gain: 2}, ", "", "missing_parameter", "sources.camera.with"),

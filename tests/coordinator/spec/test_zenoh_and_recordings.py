@@ -60,6 +60,13 @@ def test_places_are_read(tmp_path: Path, place: str, read: Connector) -> None:
         ("rosbag: run1, topic: /imu", "cdr_and_schema"),
         ("rosbag: run1, topic: /imu, encoding: cdr", "cdr_and_schema"),
         ("mcap: run.mcap, encoding: cdr", "cdr_and_schema"),
+        ("zenoh: tcp/127.0.0.1:0, topic: robot/imu", "connector_place"),
+        ("zenoh: tcp/127.0.0.1:65536, topic: robot/imu", "connector_place"),
+        ("zenoh: tcp/127.0.0.1:7447, topic: robot//imu", "connector_topic"),
+        ("zenoh: tcp/127.0.0.1:7447, topic: robot/#", "connector_topic"),
+        ("zenoh: tcp/127.0.0.1:7447, topic: robot*", "connector_topic"),
+        ("mcap: run.mcap, encoding: cdr, schema: sensor_msgs/msg/Imo", "unknown_ros_type"),
+        ("rosbag: run1, topic: /imu, encoding: cdr, schema: nonsense", "unknown_ros_type"),
     ],
 )
 def test_places_that_cannot_be_are_refused_at_their_line(tmp_path: Path, place: str, code: str) -> None:
@@ -69,6 +76,19 @@ def test_places_that_cannot_be_are_refused_at_their_line(tmp_path: Path, place: 
     assert (problem.mistake.code, problem.line) == (code, 4)
 
 
+@pytest.mark.parametrize("key", ["**", "robot/*/imu", "robot/imu$*", "/robot", "robot/imu/"])
+def test_results_go_to_one_key_of_zenoh(tmp_path: Path, key: str) -> None:
+    """A source reads some of these."""
+    path = tmp_path / "query.yaml"
+    goes = f"zenoh: tcp/127.0.0.1:7447, topic: '{key}'"
+    path.write_text(QUERY.replace("PLACE", "mcap: in.mcap").replace("mcap: out.mcap", goes))
+    with pytest.raises(BadInputError) as refused:
+        query_reader.load(path)
+    (problem,) = refused.value.problems
+    assert (problem.mistake.code, problem.line) == ("connector_topic", 8)
+
+
 def test_an_agent_takes_no_other_place_of_a_router_either() -> None:
     assert connectors.wrong("zenoh", "tls/[::1]:7447", reads=True) == ""
     assert connectors.wrong("zenoh", "tcp/host:7447?rel=0", reads=True)
+    assert connectors.wrong("zenoh", "tcp/host:0", reads=True)

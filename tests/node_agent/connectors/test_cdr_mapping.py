@@ -13,6 +13,7 @@ from node_agent.connectors.mapping import Mapping, mapping
 from node_agent.connectors.stamps import Stamps
 from node_agent.link.limits import MAX_PAYLOAD_BYTES
 from node_agent.operators.codecs import CodecError, Codecs
+from protos import ros_types
 from tests.seeds import seeds
 
 STORE = get_typestore(Stores.ROS2_HUMBLE)
@@ -47,6 +48,10 @@ def picture(encoding: str, array: Any, step: int, big_endian: bool = False) -> b
     data = numpy.frombuffer(array.tobytes(), numpy.uint8)
     message = made("sensor_msgs/msg/Image", header(), height, width, encoding, int(big_endian), step, data)
     return bytes(STORE.serialize_cdr(message, "sensor_msgs/msg/Image"))
+
+
+def test_the_types_that_a_query_may_name_are_those_that_nodes_know() -> None:
+    assert frozenset(STORE.types) == ros_types.TYPES
 
 
 def test_a_message_becomes_plain_json_and_its_stamp_is_found() -> None:

@@ -6,7 +6,9 @@ from contextlib import contextmanager
 from dataclasses import replace
 from pathlib import Path
 
-from node_agent.connectors.connector_threads import main
+from node_agent.connectors.connection_state import ConnectionState
+from node_agent.connectors.connector_threads import MOST_ROWS, main
+from node_agent.connectors.counts import IN
 from node_agent.host import ipc
 from node_agent.host.files.plan_files import local_path
 from node_agent.host.files.state_dir import StateDir
@@ -70,6 +72,23 @@ def test_a_file_of_operators_that_is_broken_costs_the_process_nothing(tmp_path: 
     settings = replace(state_of(tmp_path / "state", "some.Message"), operators=(broken,))
     with running(settings) as supervisor:
         assert [row[0] for row in supervisor.reported().rows] == ["in"]
+
+
+def test_a_connector_says_why_it_is_not_connected(tmp_path: Path) -> None:
+    """Here no agent answers."""
+    with running(state_of(tmp_path)) as supervisor:
+        until(lambda: supervisor.reported().rows[0][-1])
+        (_, _, _, connected, _, was_connected, apart_ns, why), *_ = supervisor.reported().rows
+        assert not connected and not was_connected and apart_ns > 0 and "127.0.0.1:1" in why
+
+
+def test_a_report_has_room_for_every_reason() -> None:
+    state = ConnectionState()
+    state.begin()
+    state.end("\x1b" * 1000)
+    events = tuple((event, 2**63) for event in IN)
+    row = ("s" * 64, "from", "rosbag", False, events, True, 2**63, state.why)
+    assert state.why and len(ipc.encode(ipc.Connectors((row,) * MOST_ROWS, 1 << 22, 1 << 32))) <= ipc.MOST_BYTES
 
 
 def test_a_plan_that_cannot_be_read_now_goes_on_as_it_was(tmp_path: Path) -> None:

@@ -83,7 +83,7 @@ def test_a_bag_zenoh_and_a_file_outside_beside_one_another(tmp_path: Path) -> No
         with Agent(state) as agent:
             answered(router, b"of no type")
             router.kill()
-            until(lambda: "source robot" in gone(agent))  # an output learns of it with its next message
+            until(lambda: "source robot" in gone(agent) and "output robot" in gone(agent))
             router.start()
             answered(router, b"")
             until(lambda: "there is no more to read" in agent.log.read_text())

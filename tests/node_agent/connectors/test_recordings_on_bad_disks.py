@@ -103,6 +103,30 @@ def test_what_cannot_be_synced_is_taken_and_the_doubt_is_said(tmp_path: Path, mo
     assert recovered(tmp_path / "o.mcap") == [0, 1, 2, 3]
 
 
+def test_the_last_message_is_synced_though_no_other_follows(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    writer = kind("mcap").writer(OUTPUT, Credentials(recordings=tmp_path))
+    writer.put(Message(b"0", ""))
+    monkeypatch.setattr(recording_writer, "SYNCED_S", 0.0)
+    failing = FailingSync(random.Random(1), 1.0)
+    monkeypatch.setattr(os, "fdatasync", failing)
+    with pytest.raises(ConnectionLostError) as told:
+        writer.look()
+    assert "its last 1 messages may not be on the disk" in str(told.value)
+    monkeypatch.undo()
+    writer.close()
+
+
+def test_a_file_of_which_all_is_on_the_disk_is_left_alone(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    writer = kind("mcap").writer(OUTPUT, Credentials(recordings=tmp_path))
+    monkeypatch.setattr(recording_writer, "SYNCED_S", 0.0)
+    writer.put(Message(b"0", ""))
+    monkeypatch.setattr(os, "fdatasync", FailingSync(random.Random(1), 1.0))
+    writer.look()
+    monkeypatch.undo()
+    writer.close()
+    writer.look()
+
+
 @pytest.mark.parametrize("seed", seeds([1]))
 def test_results_are_delivered_once_while_the_disk_fails(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capfd: pytest.CaptureFixture[str], seed: int
@@ -120,7 +144,7 @@ def test_results_are_delivered_once_while_the_disk_fails(
         delivery = Delivery(around)
         thread = threading.Thread(target=delivery.run)
         thread.start()
-        until(lambda: around.counts.connected)
+        until(lambda: around.connection.up)
         with Source(address, "in") as source:
             assert all(isinstance(source.send(i), Admitted) for i in range(COUNT))
         until(lambda: dict(around.counts.rows())["delivered"] == COUNT)

@@ -6,6 +6,7 @@ from collections.abc import Iterator
 from dataclasses import replace
 from ipaddress import IPv4Address
 from pathlib import Path
+from random import Random
 
 import pytest
 import zenoh as library
@@ -21,8 +22,10 @@ from node_agent.connectors.connector_ports import (
     Reader,
     Writer,
 )
+from protos.connectors import wrong_key
 from tests.node_agent.connectors.zenoh_router import ZenohRouter, configuration
 from tests.node_agent.live import free_ports, until
+from tests.seeds import seeds
 from tests.tls_identities import NODES, Authority
 
 NOBODY = Credentials()
@@ -104,9 +107,11 @@ def test_a_router_that_is_killed_is_noticed_at_both_ends_and_served_again(
     writer.put(Message(b"before", ""))
     messages = reader.messages()
     assert next(messages).payload == b"before"
+    writer.look()
     router.kill()
     with pytest.raises(ConnectionLostError):
         next(messages)
+    until(lambda: is_lost(writer))
     with pytest.raises(ConnectionLostError):
         writer.put(Message(b"lost", ""))
     with pytest.raises(ConnectionLostError):
@@ -120,6 +125,15 @@ def test_a_router_that_is_killed_is_noticed_at_both_ends_and_served_again(
     assert next(reader.messages()).payload == b"after"
     reader.close()
     writer.close()
+
+
+def is_lost(writer: Writer) -> bool:
+    """As it sees without a message."""
+    try:
+        writer.look()
+    except ConnectionLostError:
+        return True
+    return False
 
 
 def test_who_puts_waits_for_a_router_that_stands_still(router: ZenohRouter) -> None:
@@ -152,6 +166,24 @@ def test_what_no_attempt_can_mend_is_told_at_once(router: ZenohRouter) -> None:
         assert told.value.code == code
     with pytest.raises(NotConnectableError):
         zenoh.writer(replace(good, topic="robot/*"), NOBODY)
+
+
+@pytest.mark.parametrize("seed", seeds(range(4)))
+def test_keys_are_those_of_zenoh(seed: int) -> None:
+    """What is refused here is refused there, and the other way."""
+    random = Random(seed)
+    for _ in range(2000):
+        key = "".join(random.choices("a/*$#?@", (4, 4, 4, 2, 1, 1, 1), k=random.randint(0, 9)))
+        assert bool(wrong_key(key, reads=True)) != is_key(key), key
+        assert bool(wrong_key(key, reads=False)) != (is_key(key) and "*" not in key), key
+
+
+def is_key(text: str) -> bool:
+    try:
+        library.KeyExpr(text)
+    except library.ZError:
+        return False
+    return True
 
 
 def test_a_router_under_tls_is_checked_and_asks_for_a_certificate_and_a_password(

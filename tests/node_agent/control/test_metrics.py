@@ -88,14 +88,14 @@ def full() -> Asked:
         status(
             counters=COUNTERS,
             outputs=(("out", SECOND, counts.met, counts.late, 0, counts.worst_ns, tuple(counts.latencies())),),
-            units=(("ab" * 32, 1, ("O1", "O2", "O3"), SECOND, 2, 30, 4, 5, 6, 7 * SECOND, 9 * SECOND, 8 * SECOND),),
+            units=(("ab" * 32, 1, ("O1", "O2", "O3"), SECOND, 2, 30, 4, 5, 6, 7 * SECOND, 9 * SECOND, 8 * SECOND, 1),),
             sources=(("ab" * 32, "in", 100, 10, 1, 5, 3),),
             links=(("b", True, 5, 500, 3, 2),),
         ),
         None,
         until_s=1.8e9,
         spool_level=SpoolLevel(64, 128, 7 * SECOND, 9 * SECOND),
-        connectors=ipc.Connectors((("in", "from", "mqtt", True, (("received", 3),)),), 77, 2),
+        connectors=ipc.Connectors((("in", "from", "mqtt", True, (("received", 3),), True, 0, ""),), 77, 2),
     )
 
 

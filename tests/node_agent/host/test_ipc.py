@@ -17,7 +17,7 @@ EXAMPLES = [
     ipc.PlanAnswer(1, False, "no operator my.op", 0),
     ipc.Status(1, 5, True, 1, 2, 3, 4, 5, 6, 7, (("ab" * 32, 1, 2, "q", 0, 0, 0),), {"frames_refused": 3}),
     ipc.Connect((("ab" * 32, True), ("cd" * 32, False))),
-    ipc.Connectors((("in", "from", "mqtt", True, (("received", 3),)),), 77, 1),
+    ipc.Connectors((("in", "from", "mqtt", False, (("received", 3),), True, 9, "gone"),), 77, 1),
     ipc.Profile(1, ((1, "O1", False, 10, 100, 110, 20, 15, 1e3, (15, 21), (9, 1), 0),), 7),
 ]
 

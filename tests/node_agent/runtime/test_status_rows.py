@@ -129,7 +129,7 @@ def test_an_agent_tells_the_figures_of_all_its_places() -> None:
     plan = Deployment(HASH, 1, State.COMMITTED, "q", (), (0, 1))
     counts = ((HASH, 1, 2, "q", 0, 0, 0),)
     output = ("out", 5, 3, 2, 1, 9, ((4, 1), (9, 5)))
-    unit, source = (HASH, 1, ("O1", "O2"), 100, 1, 2, 3, 4, 5, 6, 7, 8), (HASH, "in", 10, 2, 1, 4, 2)
+    unit, source = (HASH, 1, ("O1", "O2"), 100, 1, 2, 3, 4, 5, 6, 7, 8, 9), (HASH, "in", 10, 2, 1, 4, 2)
     one = ipc.Status(1, 71, True, 0, 100, 10, 1, 5, 7, 9, counts, {}, (output,), (unit,), (source,), 64)
     two = ipc.Status(1, 72, False, 50, 100, 20, 2, 6, 8, 4, counts, {}, (), (unit, ("ee" * 32, *unit[1:])), (), 32)
     both = status_reply("a", [one, two], [plan])
@@ -138,7 +138,8 @@ def test_an_agent_tells_the_figures_of_all_its_places() -> None:
     assert (told_output.name, told_output.deadline_ns, told_output.met, told_output.late) == ("out", 5, 3, 2)
     assert [(each.most_ns, each.results) for each in told_output.latencies] == [(4, 1), (9, 5)]
     assert [list(each.operators) for each in both.plans[0].units] == [["O1", "O2"]] * 2, "of plans that it has"
-    assert (both.plans[0].units[0].queued, both.plans[0].units[0].worst_ns) == (1, 7)
+    told_unit = both.plans[0].units[0]
+    assert (told_unit.queued, told_unit.worst_ns, told_unit.unfused) == (1, 7, 9)
     told_source = both.plans[0].sources[0]
     assert (told_source.admitted, told_source.shed, told_source.refused, told_source.policed) == (10, 2, 4, 2)
 

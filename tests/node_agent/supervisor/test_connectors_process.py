@@ -70,7 +70,7 @@ def world() -> World:
 
 
 def counted(n: int) -> ipc.Connectors:
-    return ipc.Connectors((("in", "from", "mqtt", True, (("received", n),)),), 77)
+    return ipc.Connectors((("in", "from", "mqtt", True, (("received", n),), True, 0, ""),), 77)
 
 
 def test_there_is_one_while_a_plan_has_connectors(world: World) -> None:
@@ -120,10 +120,27 @@ def test_counts_are_handed_on_and_told_anew_to_a_new_control(world: World) -> No
     world.rules.tell_anew()
     assert world.step() == counted(3)
     world.started[0].ended = Ended(1, "exit code 1")
-    assert world.step() == ipc.Connectors((), 0, 1)
+    told = world.step()
+    assert told is not None and told.restarts == 1
     world.go_on(SECOND)
     world.theirs.send(counted(1))
     assert world.step() == counted(1)._replace(restarts=1)
+
+
+def test_connectors_whose_process_has_ended_are_there_and_not_connected(world: World) -> None:
+    world.rules.connect(PLANS)
+    world.step()
+    world.theirs.send(counted(3))
+    world.step()
+    for restarts in (1, 2):
+        world.go_on(SECOND)
+        world.started[-1].ended = Ended(-11, "killed by SIGSEGV")
+        told = world.step()
+        assert told is not None
+        ((*of, connected, events, was_connected, apart_ns, why),) = told.rows
+        assert (of, connected, events, was_connected) == (["in", "from", "mqtt"], False, (("received", 3),), True)
+        assert restarts * SECOND < apart_ns < (restarts + 1) * SECOND and "SIGSEGV" in why
+        assert (told.pid, told.restarts) == (0, restarts)
 
 
 def test_one_that_stands_still_is_killed_and_started_again(world: World) -> None:

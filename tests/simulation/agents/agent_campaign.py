@@ -14,13 +14,14 @@ from typing import NamedTuple, Protocol
 from protos import segments
 from tests.simulation.agents.agent_checker import Check, Key, Verdicts
 from tests.simulation.agents.agent_faults import DISK, END_NS, ROOM, SHARES, Begin, load
-from tests.simulation.agents.agents_line import MS, SECOND, AgentsLine
+from tests.simulation.agents.agents_line import FED, MS, SECOND, AgentsLine
 from tests.simulation.agents.more_faults import ALL, begin
 from tests.simulation.agents.sometimes import RECOVERIES, missing, seen
 from tests.simulation.agents.stories import read
 from tests.simulation.agents.trace_rules import check_admitted, check_rules
 from tests.simulation.faults import draws
 from tests.simulation.faults.checker import unexplained
+from tests.simulation.faults.cpu_limit import Endless, cpu_limit
 from tests.simulation.faults.fault import Fault
 
 DEPLOY_NS = SECOND
@@ -146,11 +147,12 @@ def _run(outcome: Outcome, drawn: Drawn, folder: Path) -> None:
         line.time.at(fault.at_ns, lambda fault=fault: begin(line, fault, outcome.fired, world.more))  # type: ignore[misc]
     line.time.at(MENDED_NS, lambda: line.mend(any(outcome.fired[kind] for kind in LOSING)))
     try:
-        line.time.run_until(QUIET_NS)
-        outcome.fired.update(seen(line))
-        if not any(outcome.fired[kind] for kind in DISK):
-            line.expect_fences()
-        _finish(line)
+        with cpu_limit():
+            line.time.run_until(QUIET_NS)
+            outcome.fired.update(seen(line))
+            if not any(outcome.fired[kind] for kind in DISK):
+                line.expect_fences()
+            _finish(line)
         judge = world.check(line, HEALED_NS)
         verdicts = judge.run()
         library = read(line.run, {name: line.shape.plan(name) for name in {each.plan for each in line.deployments}})
@@ -159,13 +161,15 @@ def _run(outcome: Outcome, drawn: Drawn, folder: Path) -> None:
         outcome.counts = verdicts.counts
         outcome.problems = [*line.problems, *_failures(line), *_damage(line, outcome.fired), *verdicts.problems]
         outcome.problems += _refused(line, drawn.faults)
-    except Exception:
+    except (Exception, Endless):
         outcome.problems = [*_failures(line), traceback.format_exc()]
     outcome.simulated_ns = line.time.now_ns
     for machine in line.machines.values():
         outcome.counts.update({f"log {event}": count for event, count in machine.counts.items()})
         outcome.fired.update({f"disk_{name}": count for name, count in machine.disk.fired.items()})
-    outcome.problems = [*outcome.problems, *unexplained(outcome.counts, outcome.fired)]
+    unanswered = {FED[name][1]: source.unanswered for name, source in line.sources.items()}
+    powerless = [name for name, machine in line.machines.items() if machine.disk.fired["power_cut"]]
+    outcome.problems = [*outcome.problems, *unexplained(unanswered, powerless, outcome.fired)]
     outcome.lines = [each for machine in line.machines.values() for each in machine.lines]
     outcome.digest = _digest(folder)
 

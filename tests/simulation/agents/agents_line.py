@@ -28,6 +28,7 @@ from node_agent.host.files import plan_files
 from node_agent.operators.registry import Registry
 from node_agent.virtual.random_draws import Draws
 from node_agent.virtual.simulated.simulated_clock import SimulatedClock
+from node_agent.virtual.simulated.simulated_disk import SimulatedDisk
 from node_agent.virtual.simulated.simulated_machine import STATE, SimulatedMachine
 from node_agent.virtual.simulated.simulated_network import SimulatedHost, Wires
 from node_agent.virtual.simulated.simulated_source import SimulatedSource
@@ -136,6 +137,7 @@ class AgentsLine:
         self._answers: list[tuple[str, Asked, dict[str, int]]] = []  # and states of plans on the disk then
         self._overtaken: list[str] = []  # commits in place of later ones
         self.disturbed: dict[str, int] = dict.fromkeys(NODES, 0)  # how often something has happened to it
+        self._put_back_ns: dict[str, int] = dict.fromkeys(NODES, 0)  # when its disk was last put back
         self._clocks = 0
         self._coordinator_host = SimulatedHost(self.wires, COORDINATOR)
         self.machines = {
@@ -379,12 +381,20 @@ class AgentsLine:
         """Something has happened to that machine. It is counted: several things may happen at one instant."""
         self.disturbed[name] += 1
 
+    def put_back(self, name: str, copy: SimulatedDisk) -> None:
+        """That machine, which is off, has an earlier copy of its disk: what it accepted since then is gone."""
+        self.machines[name].disk.restore(copy)
+        self._put_back_ns[name] = self.time.now_ns
+
     def expect_accepted(self, name: str, damaged: bool) -> None:
-        """A machine has lost its power: what it answered last is on its disk. damaged: a disk has lost more."""
+        """A machine has lost its power: what it answered last is on its disk, unless somebody has put back another
+        one since it was asked. damaged: a disk has lost more."""
         asked = self.ledger.asked[name]
         if damaged or not asked or not asked[-1].accepted:
             return
         last = asked[-1]
+        if last.began_ns <= self._put_back_ns[name]:
+            return
         if not self.ledger.alone(name, last):
             return  # nobody knows which of them came last
         try:

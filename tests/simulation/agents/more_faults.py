@@ -154,7 +154,7 @@ def _old_state(line: AgentsLine, fault: Fault, fired: Counter[str]) -> None:
         fired[fault.kind] += 1
         line.touch(fault.node)
         machine.power_off()
-        machine.disk.restore(copy)
+        line.put_back(fault.node, copy)
         line.time.after(SECOND, on)
 
     def on() -> None:

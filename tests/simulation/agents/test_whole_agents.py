@@ -122,3 +122,10 @@ def test_a_proof_that_the_disk_refused_does_not_leave_another_plan_committed() -
     kinds = ["disk_error", "two_coordinators", "deploy_cut", "cut_and_crash", "hang", "collect_power_cut"]
     outcome = run(201230, kinds)
     assert not outcome.problems, outcome.told
+
+
+def test_a_disk_that_was_put_back_and_loses_its_power_then_has_not_what_was_accepted_in_between() -> None:
+    """Of that seed: a commit, the disk of before it, and the power goes as the agent boots."""
+    outcome = run(900765, ["power_cut_at_step", "late_prepare", "old_state"])
+    assert not outcome.problems, outcome.told
+    assert outcome.fired["old_state"] and outcome.fired["power_cut_at_step"]

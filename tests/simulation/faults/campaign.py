@@ -14,9 +14,10 @@ from node_agent.core import plan as core
 from protos.records import STATE_ENDED
 from tests.simulation.faults import draws
 from tests.simulation.faults.checker import check, unexplained
+from tests.simulation.faults.cpu_limit import Endless, cpu_limit
 from tests.simulation.faults.fault import Fault
 from tests.simulation.faults.faults import END_NS, KINDS, ROOM, SHARES, fed
-from tests.simulation.faults.faulty_line import MS, SECOND, FaultyLine, Load
+from tests.simulation.faults.faulty_line import FED, MS, SECOND, FaultyLine, Load
 
 HEALED_NS = END_NS + 8 * SECOND  # everything has ended by END_NS, and has been mended by then
 PROBES = 10  # tuples of each source after that
@@ -91,12 +92,15 @@ def play(outcome: Outcome, drawn: Drawn) -> Outcome:
         line.time.at(fault.at_ns, lambda fault=fault: KINDS[fault.kind](line, fault, outcome.fired))  # type: ignore[misc]
     pauses = _Pauses(line)
     try:
-        line.time.run_until(QUIET_NS)
-        _stop(line)
+        with cpu_limit():
+            line.time.run_until(QUIET_NS)
+            _stop(line)
         verdicts = check(line, HEALED_NS)
         outcome.problems, outcome.counts = [*line.problems, *pauses.problems, *verdicts.problems], verdicts.counts
-        outcome.problems += unexplained(outcome.counts, outcome.fired)
-    except Exception:
+        unanswered = {FED[name][1]: source.unanswered for name, source in line.sources.items()}
+        powerless = [name for name, node in line.nodes.items() if node.power_losses]
+        outcome.problems += unexplained(unanswered, powerless, outcome.fired)
+    except (Exception, Endless):
         outcome.problems = [traceback.format_exc()]
     outcome.simulated_ns = line.time.now_ns
     outcome.digest = _digest(line)

@@ -10,7 +10,7 @@ What it holds the system to:
 """
 
 from collections import Counter, defaultdict
-from collections.abc import Iterator
+from collections.abc import Collection, Iterator, Mapping
 from dataclasses import dataclass, field
 
 from node_agent.virtual.simulated.simulated_runtime import Incarnation
@@ -184,13 +184,15 @@ def _admitted(line: FaultyLine, found: Verdicts) -> dict[Key, int]:
     return numbers
 
 
-def unexplained(counts: Counter[str], fired: Counter[str]) -> list[str]:
-    """A node loses what it said it had only with its power, or where a burst was more than it remembers of what nobody
-    had heard of."""
-    powerless = any("power_cut" in kind and count for kind, count in fired.items())
-    if powerless or (fired["burst"] and fired["crash_unheard"]) or not counts["tuples unanswered"]:
+def unexplained(unanswered: Mapping[str, int], powerless: Collection[str], fired: Counter[str]) -> list[str]:
+    """A node loses what it said it had only with its own power, or where a burst was more than it remembers of what
+    nobody had heard of. unanswered: tuples that went to each node; powerless: those that have lost their power."""
+    if fired["burst"] and fired["crash_unheard"]:
         return []
-    return [f"{counts['tuples unanswered']} tuples were taken over, and never answered, without a power cut"]
+    return [
+        f"{count} tuples were taken over by {node}, and never answered, without a power cut there"
+        for node, count in unanswered.items() if count and node not in powerless
+    ]  # fmt: skip
 
 
 def _output(seen: Seen) -> str:

@@ -145,7 +145,7 @@ def _crash_unheard(line: FaultyLine, fault: Fault, fired: Counter[str]) -> None:
 
 
 def _down(line: FaultyLine, fault: Fault, fired: Counter[str]) -> None:
-    """The machine is there and refuses every connection: its agent is not started for a while."""
+    """The machine boots, and refuses every connection: its agent is not started for a while."""
     node = line.nodes[fault.node]
     if node.running is None or node.asleep:
         return

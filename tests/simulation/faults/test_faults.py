@@ -5,6 +5,7 @@ from collections import Counter
 import pytest
 
 from tests.simulation.faults.campaign import Outcome, draw, kinds_drawn, play, run
+from tests.simulation.faults.checker import unexplained
 from tests.simulation.faults.faulty_line import Load
 from tests.simulation.faults.happened import ENOUGH, never
 from tests.simulation.faults.once_failed import ONCE_FAILED
@@ -51,6 +52,17 @@ def test_seeds_hold_where_tuples_go_in_chunks(seed: int) -> None:
     outcome = play(Outcome(seed, kinds), draw(seed, kinds)._replace(load=Load(pad=100_000)))
     assert not outcome.problems, outcome.told
     assert outcome.counts["met"] > 0, outcome.told
+
+
+def test_only_its_own_power_explains_that_a_node_never_answers() -> None:
+    assert unexplained({"a": 0, "b": 23}, ["b"], Counter()) == []
+    assert len(unexplained({"a": 1, "b": 23}, ["b", "c"], Counter())) == 1
+
+
+def test_a_machine_that_is_down_has_lost_what_it_had_not_answered() -> None:
+    outcome = run(900438, ["crash", "lossy", "down", "bit_flip"])
+    assert not outcome.problems, outcome.told
+    assert outcome.counts["tuples unanswered"], "its connection breaks between its hello and its answers, and again"
 
 
 def test_a_seed_gives_the_same_bytes_again() -> None:

@@ -78,6 +78,8 @@ def test_what_comes_again_before_a_firing_replaces_its_tuple() -> None:
     story = fused(ALL)
     comes(story, 5, CAMERA, 1)
     comes(story, 6, CAMERA, 2)
+    (unit,) = story.loaded.units
+    assert (unit.shed, unit.unfused) == (1, 1)
     assert started(comes(story, 7, LIDAR, 1)) == [((CAMERA, 2), ("1/2", "2/1"))]
     (shed,) = facts(story, Shed)
     assert (shed.source, shed.seq, shed.unit, shed.policy) == (CAMERA, 1, 1, POLICY_REPLACED)

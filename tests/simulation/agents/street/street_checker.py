@@ -139,12 +139,16 @@ class StreetCheck:
                         self.found.say(f"t: a tuple that may be {record.age_lo_ns} ns old was refused as too old")
 
     def _patience(self) -> None:
-        """A join gives up what waits when its partner has not come for as long as it may still be of use."""
+        """A join gives up what waits when its partner has not come for as long as it may still be of use. When it came
+        is not known where all that is told of it before is missing, as records before that are."""
         for story in self.library.stories:
-            for record in story.records:
+            for index, record in enumerate(story.records):
                 if isinstance(record, rec.Lost) and record.cause == rec.CAUSE_JOIN_EXPIRED:
                     self.found.counts["joins expired"] += 1
-                    first = min(each.at_ns for each in story.by_key[record.source, record.epoch, record.seq])
+                    of_it = story.by_key[record.source, record.epoch, record.seq]
+                    if index >= story.whole and all(each.kind == rec.LOST for each in of_it):
+                        continue
+                    first = min(each.at_ns for each in of_it)
                     if record.at_ns - first < JOIN_NS:
                         self.found.say(
                             f"{story.node}: {record[3:6]} was given up by a join {record.at_ns - first} ns on"

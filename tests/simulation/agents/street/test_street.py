@@ -55,3 +55,11 @@ def test_a_plan_whose_file_cannot_be_read_at_a_start_of_control_stays() -> None:
     """Of that seed: the disk fails for control as it starts, and no more as the runtime does."""
     outcome = run(91033, ["power_cut", "disk_error"])
     assert not outcome.problems, outcome.told
+
+
+def test_a_join_may_give_up_what_came_while_the_disk_was_full() -> None:
+    """Of that seed: the partner died with its runtime, and the GAP of the next one counts what says when it came."""
+    kinds = ["crash_supervisor", "power_cut_at_step", "lossy", "disk_full", "crash_sending", "late_commit"]
+    outcome = run(900135, kinds)
+    assert not outcome.problems, outcome.told
+    assert outcome.counts["joins expired"]
