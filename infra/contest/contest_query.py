@@ -20,7 +20,8 @@ NODES = 2
 SPAN_MS = 100
 AGE_MS = 160  # of a measurement when it comes in: 100 ms as it is sent, 45 ms in the radio, and what is between
 SHORT_QUEUE = "20 KiB"  # some 200 tuples: about what is worked on within 300 ms
-VALUE = "if(closest_ms > 0, 1e9 / (1000 + closest_ms) / (90000 + closest_cm * closest_cm), 0)"  # soon, and close
+URGENCY = "if(closest_ms > 0, 1e9 / (1000 + closest_ms) / (90000 + closest_cm * closest_cm), 0)"  # soon, and close
+VALUE = f"{URGENCY} * min(since(object.object_id), 1)"  # and not known already
 
 
 @dataclass(frozen=True)
