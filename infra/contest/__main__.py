@@ -14,6 +14,7 @@ from collections.abc import Iterator
 from concurrent.futures import ProcessPoolExecutor, as_completed
 from dataclasses import asdict, dataclass
 from functools import cache
+from hashlib import sha256
 from itertools import islice
 from pathlib import Path
 
@@ -22,7 +23,8 @@ from rich.progress import Progress
 from rich.table import Table
 
 from infra.contest.outcomes import Crashes, summed
-from infra.contest.street_load import SAMPLES, measured, played
+from infra.contest.contest_query import Traffic, query
+from infra.contest.street_load import ON_THE_WAY, OTHERS, SAMPLES, measured, played
 from infra.contest.ways import WAYS, PlannedWay, planned
 from node_agent.operators.registry import Registry
 from sim_vehicles.contest.drawn_encounter import Encounter
@@ -60,6 +62,14 @@ def plans(stations: int, load: float, folder: Path) -> tuple[PlannedWay, ...]:
     return tuple(planned(way, traffic, load) for way in WAYS)
 
 
+def code() -> str:
+    """Of the operators and of the query, shortened: lines of other ones are no part of this contest."""
+    operators = json.dumps(registry().describe(), sort_keys=True)
+    return sha256(
+        (operators + query(Traffic(1.0, dict.fromkeys((*ON_THE_WAY, *OTHERS), 1.0)), 1.0, 1)).encode()
+    ).hexdigest()[:8]
+
+
 @cache
 def registry() -> Registry:
     """The operators of the vehicles."""
@@ -91,7 +101,8 @@ def main() -> None:
     folder = RUNS / "contest"
     folder.mkdir(parents=True, exist_ok=True)
     chosen = list(islice(encounters(SEED), given.encounters))
-    lines = list(_lines(folder / "lines.jsonl"))
+    lines_file = folder / f"lines-{code()}.jsonl"
+    lines = list(_lines(lines_file))
     there = {line.number for line in lines}
     left = [(one, LOADS[place % len(LOADS)]) for place, one in enumerate(chosen) if one.number not in there]
     console = Console(stderr=True)
@@ -100,7 +111,7 @@ def main() -> None:
         waiting = [pool.submit(run, one, load, folder) for one, load in left]
         for done in as_completed(waiting):
             lines += done.result()
-            with (folder / "lines.jsonl").open("a", encoding="utf-8") as file:
+            with lines_file.open("a", encoding="utf-8") as file:
                 file.writelines(json.dumps(asdict(line)) + "\n" for line in done.result())
             progress.advance(task)
     numbers = {one.number for one in chosen}
