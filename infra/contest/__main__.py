@@ -22,8 +22,8 @@ from rich.console import Console
 from rich.progress import Progress
 from rich.table import Table
 
-from infra.contest.outcomes import Crashes, summed
 from infra.contest.contest_query import Traffic, query
+from infra.contest.outcomes import Crashes, summed
 from infra.contest.street_load import ON_THE_WAY, OTHERS, SAMPLES, measured, played
 from infra.contest.ways import WAYS, PlannedWay, planned
 from node_agent.operators.registry import Registry

@@ -16,7 +16,7 @@ from sim_vehicles.contest.encounter_scene import encounters
 from sim_vehicles.encounter.brake import AUTO
 from sim_vehicles.operators.installed import operators_of_vehicles
 
-SOME = Traffic(200.0, {name: 0.9 for name in (*ON_THE_WAY, *OTHERS)} | {"O3": 0.5})
+SOME = Traffic(200.0, dict.fromkeys((*ON_THE_WAY, *OTHERS), 0.9) | {"O3": 0.5})
 SQPR, ONE_NODE = (next(way for way in WAYS if way.name == name) for name in ("SQPR + FIFO", "EDF on one node"))
 REGISTRY = operators_of_vehicles()
 
