@@ -54,12 +54,14 @@ class Line:
         return self.number, self.way
 
 
-@cache
-def plans(stations: int, load: float, folder: Path) -> tuple[PlannedWay, ...]:
-    """Of all ways, for the traffic that so many stations make."""
+Plans = tuple[PlannedWay, ...]  # of all ways, in their order
+
+
+def plans(stations: int, folder: Path) -> dict[float, Plans]:
+    """By load, for the traffic that so many stations make."""
     of_these = (one for one in encounters(SAMPLE_SEED) if one.stations == stations)
     traffic = measured([played(one, folder) for one in islice(of_these, SAMPLES)], registry())
-    return tuple(planned(way, traffic, load) for way in WAYS)
+    return {load: tuple(planned(way, traffic, load) for way in WAYS) for load in LOADS}
 
 
 def code() -> str:
@@ -76,11 +78,11 @@ def registry() -> Registry:
     return operators_of_vehicles()
 
 
-def run(encounter: Encounter, load: float, folder: Path) -> list[Line]:
+def run(encounter: Encounter, load: float, made: Plans, folder: Path) -> list[Line]:
     """One encounter under every way."""
     one = played(encounter, folder)
     found = [(LIMIT, one.at_once(registry()))]
-    for each in plans(encounter.stations, load, folder):
+    for each in made:
         outcome = one.under(each.plan, registry(), each.cost_scale)
         if outcome.failures:
             raise SystemExit(f"encounter {encounter.number}, {each.way.name}: {outcome.failures[0]}")
@@ -105,20 +107,33 @@ def main() -> None:
     lines = list(_lines(lines_file))
     there = {line.number for line in lines}
     left = [(one, LOADS[place % len(LOADS)]) for place, one in enumerate(chosen) if one.number not in there]
-    console = Console(stderr=True)
-    with Progress(console=console) as progress, ProcessPoolExecutor(given.jobs) as pool:
-        task = progress.add_task("encounters", total=len(chosen), completed=len(chosen) - len(left))
-        waiting = [pool.submit(run, one, load, folder) for one, load in left]
-        for done in as_completed(waiting):
-            lines += done.result()
+    with Progress(console=Console(stderr=True)) as progress, ProcessPoolExecutor(given.jobs) as pool:
+        for done in _run(pool, progress, left, folder):
+            lines += done
             with lines_file.open("a", encoding="utf-8") as file:
-                file.writelines(json.dumps(asdict(line)) + "\n" for line in done.result())
-            progress.advance(task)
+                file.writelines(json.dumps(asdict(line)) + "\n" for line in done)
     numbers = {one.number for one in chosen}
     found = sums([line for line in lines if line.number in numbers])
     document = [{"load": load, "way": way, **asdict(each)} for (load, way), each in found.items()]
     (RUNS / "bench-crossing.json").write_text(json.dumps(document, indent=1) + "\n", encoding="utf-8")
     Console().print(_table(found))
+
+
+def _run(
+    pool: ProcessPoolExecutor, progress: Progress, left: list[tuple[Encounter, float]], folder: Path
+) -> Iterator[list[Line]]:
+    """Each of the encounters, at its load, as it is done."""
+    stations = sorted({one.stations for one, _ in left})
+    planning = progress.add_task("plans", total=len(stations))
+    made: dict[int, dict[float, Plans]] = {}
+    for n, found in zip(stations, pool.map(plans, stations, [folder] * len(stations)), strict=True):
+        made[n] = found
+        progress.advance(planning)
+    running = progress.add_task("encounters", total=len(left))
+    waiting = [pool.submit(run, one, load, made[one.stations][load], folder) for one, load in left]
+    for done in as_completed(waiting):
+        progress.advance(running)
+        yield done.result()
 
 
 def sums(lines: list[Line]) -> dict[tuple[float, str], Crashes]:
