@@ -22,10 +22,10 @@ from rich.console import Console
 from rich.progress import Progress
 from rich.table import Table
 
-from infra.contest.contest_query import Traffic, query
+from infra.contest.contest_query import CHAIN, Traffic, query
 from infra.contest.outcomes import Crashes, summed
-from infra.contest.street_load import ON_THE_WAY, OTHERS, SAMPLES, measured, played
-from infra.contest.ways import WAYS, PlannedWay, planned
+from infra.contest.planned_ways import WAYS, PlannedWay, planned
+from infra.contest.street_load import SAMPLES, measured, played
 from node_agent.operators.registry import Registry
 from sim_vehicles.contest.drawn_encounter import Encounter
 from sim_vehicles.contest.encounter_scene import encounters
@@ -67,9 +67,7 @@ def plans(stations: int, folder: Path) -> dict[float, Plans]:
 def code() -> str:
     """Of the operators and of the query, shortened: lines of other ones are no part of this contest."""
     operators = json.dumps(registry().describe(), sort_keys=True)
-    return sha256(
-        (operators + query(Traffic(1.0, dict.fromkeys((*ON_THE_WAY, *OTHERS), 1.0)), 1.0, 1)).encode()
-    ).hexdigest()[:8]
+    return sha256((operators + query(Traffic(1.0, dict.fromkeys(CHAIN, 1.0)), 1.0, 1)).encode()).hexdigest()[:8]
 
 
 @cache

@@ -8,7 +8,7 @@ from functools import cache
 from itertools import pairwise
 from pathlib import Path
 
-from infra.contest.contest_query import Traffic
+from infra.contest.contest_query import CHAIN, Traffic
 from node_agent.operators.registry import Registry
 from sim_vehicles.contest.drawn_encounter import Encounter
 from sim_vehicles.contest.encounter_run import UNTIL_NS, WITHOUT_MAP, PlayedEncounter
@@ -22,8 +22,6 @@ from sim_vehicles.world.scene import Scenario
 
 SEED = 1
 WARM_S = 2.0  # of a recording, until congestion control has settled
-ON_THE_WAY = ("O2", "O3", "O4", *(f"O{n}" for n in range(7, 22)))  # of a V2V tuple
-OTHERS = ("O1", "O5", "O6")
 SAMPLES = 6  # encounters that the traffic is measured on; they are no part of the contest
 
 
@@ -66,9 +64,10 @@ def measured(samples: list[PlayedEncounter], registry: Registry) -> Traffic:
             for value in burst.values:
                 chain.admit(burst.source, value, burst.at_ns, burst.at_ns - burst.age_ns)
         calls.update(chain.calls)
-    passed = {a: calls[b] / max(1, calls[a]) for a, b in pairwise(ON_THE_WAY)}
+    first, *_, last = CHAIN
+    passed = {a: calls[b] / max(1, calls[a]) for a, b in pairwise(CHAIN)}
     span_s = sum(one.until_ns - one.begin_ns for one in samples) / 1e9
-    return Traffic(calls[ON_THE_WAY[0]] / span_s, {**passed, **dict.fromkeys((ON_THE_WAY[-1], *OTHERS), 1.0)})
+    return Traffic(calls[first] / span_s, {**passed, last: 1.0})
 
 
 __all__ = ["SAMPLES", "Streets", "measured", "played", "streets"]

@@ -18,7 +18,7 @@ SPEEDS_KMH = (30.0, 70.0)
 SETBACKS_M = (4.0, 10.0)  # from the axis of either road to the houses
 FIRST_SIGHTS_S = (1.5, 4.0)  # time to collision as the witness first perceives the crossing vehicle
 OFFSETS_S = (-0.1, 0.1)  # how much later than the ego's centre the other one's is where their ways cross
-LOSSES = (0.0, 0.3)  # of messages, whatever the distance
+LOSSES = (0.0, 0.3)  # of messages, at any distance
 HALF_M = 150.0  # and half of them are lost from there, between houses
 DELAYS_MS = (1.0, 30.0)  # of the radio, with a jitter of half of that
 STATIONS = (50, 100, 150, 200)  # in range
@@ -49,7 +49,7 @@ class Encounter:
 
 
 def drawn(seed: int, number: int) -> Encounter:
-    """The circumstances of encounter `number`, from 0, of a seed: the same ones whatever is done with them."""
+    """The circumstances of encounter `number`, from 0, of a seed: always the same ones."""
     draw = Random(f"{seed}:encounter:{number}")  # noqa: S311 (circumstances, not secrets)
     return Encounter(
         number,

@@ -44,7 +44,7 @@ def scenario(encounter: Encounter) -> Scenario:
     tracks = {
         EGO: _driving(EGO, meet, NORTH_RAD, encounter.ego_mps, MEET_S),
         CROSSING: _driving(CROSSING, meet, heading_rad, encounter.crossing_mps, MEET_S + encounter.offset_s),
-        WITNESS: _standing(WITNESS, _beyond(heading_rad), heading_rad + pi),
+        WITNESS: _standing(WITNESS, _place_of_witness(heading_rad), heading_rad + pi),
     }
     scene = Scene(
         name=f"encounter {encounter.number}",
@@ -70,7 +70,7 @@ def _crossing_point(heading_rad: float) -> Point:
     return HALF_LANE_M, y_m + along_m * sin(heading_rad)
 
 
-def _beyond(heading_rad: float) -> Point:
+def _place_of_witness(heading_rad: float) -> Point:
     """Where the witness stands: in the oncoming lane, beyond the crossing."""
     x_m, y_m = _lane(heading_rad)
     return WITNESS_M * cos(heading_rad) - x_m, WITNESS_M * sin(heading_rad) - y_m

@@ -7,16 +7,15 @@ from functools import cache
 
 import pytest
 
-from infra.contest.contest_query import Traffic
+from infra.contest.contest_query import CHAIN, Traffic
 from infra.contest.outcomes import summed, wilson
-from infra.contest.street_load import ON_THE_WAY, OTHERS
-from infra.contest.ways import GUARANTEED, OURS, WAYS, PlannedWay, planned
+from infra.contest.planned_ways import GUARANTEED, OURS, WAYS, PlannedWay, planned
 from sim_vehicles.contest.encounter_run import Outcome, PlayedEncounter
 from sim_vehicles.contest.encounter_scene import encounters
 from sim_vehicles.encounter.brake import AUTO
 from sim_vehicles.operators.installed import operators_of_vehicles
 
-SOME = Traffic(200.0, dict.fromkeys((*ON_THE_WAY, *OTHERS), 0.9) | {"O3": 0.5})
+SOME = Traffic(200.0, dict.fromkeys(CHAIN, 0.9) | {"O3": 0.5})
 SQPR, ONE_NODE = (next(way for way in WAYS if way.name == name) for name in ("SQPR + FIFO", "EDF on one node"))
 REGISTRY = operators_of_vehicles()
 
@@ -43,7 +42,7 @@ def test_ours_sheds_what_is_beyond_the_nodes_and_nothing_before() -> None:
 
 
 def test_all_ways_meet_the_same_load() -> None:
-    """What an operator costs as it runs is the same, whatever it was planned with."""
+    """An operator costs the same as it runs, under each plan."""
     costs = {
         name: round(made.cost_scale * made.plan.graph.operators["O2"].cost_ns / 1e3)
         for name in (OURS.name, SQPR.name, ONE_NODE.name)

@@ -9,7 +9,7 @@ from typing import Literal
 
 from coordinator.model.choices import Allocator, Choices, Model
 from coordinator.solve import planner
-from infra.contest.contest_query import SPAN_MS, Traffic, cluster, query
+from infra.contest.contest_query import CHAIN, OTHERS, SPAN_MS, Traffic, cluster, query
 from protos.plan_document import Plan
 
 MOST_LOAD = 0.8  # of both nodes, of what is planned without shedding
@@ -86,7 +86,7 @@ def _plan(way: Way, traffic: Traffic, load: float, per_span: int | None) -> Plan
         text = query(traffic, load, per_span, way.shed == "guaranteed", way.drop_tail)
         (folder / "query.yaml").write_text(text, encoding="utf-8")
         (folder / "cluster.yaml").write_text(cluster(way.drop_tail), encoding="utf-8")
-        place = {} if way.place is None else dict.fromkeys(traffic.passed, way.place)
+        place = {} if way.place is None else dict.fromkeys((*CHAIN, *OTHERS), way.place)
         choices = Choices(way.allocator, way.model, policy=way.policy, place=place, best_effort=True, quick=True)
         return planner.make_plan(folder / "query.yaml", folder / "cluster.yaml", choices)
 
