@@ -67,12 +67,11 @@ def planned(way: Way, traffic: Traffic, load: float) -> PlannedWay:
 
 
 def most_guaranteed(traffic: Traffic, load: float) -> int:
-    """How many tuples of V2V may come in at once with every output still guaranteed: a power of two, or halfway."""
-    few, many = 1, 2
-    while _guaranteed(traffic, load, many):
-        few, many = many, 2 * many
-    middle = (few + many) // 2
-    return middle if middle > few and _guaranteed(traffic, load, middle) else few
+    """How many tuples of V2V may come in at once with every output still guaranteed: a power of two."""
+    most = 1
+    while _guaranteed(traffic, load, 2 * most):
+        most *= 2
+    return most
 
 
 def _guaranteed(traffic: Traffic, load: float, per_span: int) -> bool:
