@@ -77,6 +77,10 @@ spark-plan: setup ## how Spark carries a report out, as explain prints it; write
 scale: setup ## the part of bench that measures the planner on growing clusters, a minute each
 	@$(BIN)/python -m infra.bench.placement
 
+.PHONY: bench-crossing
+bench-crossing: setup ## the contest at blind crossings: 500 encounters in dense traffic, six ways, four loads; three hours, goes on where it was broken off; writes runs/bench-crossing.json (ENCOUNTERS=40: less)
+	@$(BIN)/python -m infra.contest --encounters $(or $(ENCOUNTERS),500)
+
 .PHONY: bench-recordings
 bench-recordings: setup ## the part of bench that reads a million recorded rows, and runs one ego of them (ROWS=100000: less)
 	@$(if $(ROWS),ROWS='$(ROWS)') $(BIN)/python -m infra.bench.recordings

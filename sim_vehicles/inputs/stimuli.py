@@ -10,9 +10,9 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from functools import cached_property
-from itertools import groupby
+from itertools import chain, groupby
 from math import hypot
-from typing import NamedTuple
+from typing import NamedTuple, Protocol
 
 from google.protobuf.message import Message
 
@@ -20,6 +20,7 @@ from protos.vehicle_pb2 import Cpm
 from sim_vehicles.errors import bad_input
 from sim_vehicles.inputs.feed import Feed
 from sim_vehicles.v2v.channel import IDEAL, Channel
+from sim_vehicles.v2v.radio import judged
 from sim_vehicles.v2v.stations import generated, tuples
 from sim_vehicles.world.motion import Track
 from sim_vehicles.world.scene import Scenario
@@ -62,17 +63,30 @@ class StimulusOptions:
             raise bad_input("negative", "--phase: must not be negative", subject="--phase")
 
 
-class _Arrival(NamedTuple):
+class Arrival(NamedTuple):
+    """A V2V tuple as the ego's radio hands it over. Instants of the recording."""
+
     at_ns: int
     age_ns: int
     sent_ns: int
     value: Message
 
 
+class Around(Protocol):
+    """Stations that are not in the scenario, and what the ego's radio gets of them."""
+
+    def heard(self, ego: Track, begin_ns: int, until_ns: int) -> Iterator[Arrival]:
+        """What was sent from begin on, up to before until, in any order."""
+        ...
+
+
 class Stimuli:
     """All bursts of one run. The same feeds, scenario and options give the same bursts, in any order of asking."""
 
-    def __init__(self, feeds: Sequence[Feed], scenario: Scenario, options: StimulusOptions) -> None:
+    def __init__(
+        self, feeds: Sequence[Feed], scenario: Scenario, options: StimulusOptions, around: Around | None = None
+    ) -> None:
+        self._around = around
         self.feeds = sorted(feeds, key=lambda feed: (feed.order, feed.name))
         self.options = options
         self._recorded = Senses(scenario, options.seed)
@@ -125,9 +139,14 @@ class Stimuli:
         sent = (
             self._by_rule(senses, after_ns) if self.options.messages == "etsi" else self._sent(feed, senses, after_ns)
         )
-        arrivals = sorted(self._through(sent, senses), key=lambda one: one.at_ns)
+        arrivals = sorted(chain(self._through(sent, senses), self._from_around(senses)), key=lambda one: one.at_ns)
         for (at_ns, age_ns, sent_ns), some in groupby(arrivals, key=lambda one: one[:3]):
             yield Burst(feed.name, at_ns, age_ns, tuple(one.value for one in some), sent_ns)
+
+    def _from_around(self, senses: Senses) -> Iterator[Arrival]:
+        if self._around is not None:
+            ego = senses.sight.motion.tracks[senses.scenario.scene.ego]
+            yield from self._around.heard(ego, self.options.start_ns, self._last_ns + 1)
 
     def _sent(self, feed: Feed, senses: Senses, after_ns: int | None) -> Iterator[Sent]:
         n = feed.n if self.options.v2v is None else self.options.v2v
@@ -148,7 +167,7 @@ class Stimuli:
             if after_ns is None or due_ns + late_ns > after_ns:
                 yield due_ns
 
-    def _through(self, sent: Iterator[Sent], senses: Senses) -> Iterator[_Arrival]:
+    def _through(self, sent: Iterator[Sent], senses: Senses) -> Iterator[Arrival]:
         """What the ego's radio gets, and when. Nothing is received while the ego is not there."""
         ego = senses.scenario.scene.ego
         for one in sent:
@@ -160,7 +179,9 @@ class Stimuli:
             delay_ns = self.options.channel.delay(self.options.seed, one.station, one.sent_ns, one.message, away_m)
             if delay_ns is not None:
                 at_ns = one.sent_ns + delay_ns
-                yield _Arrival(at_ns, at_ns - one.measured_ns, one.sent_ns, one.value)
+                if self.options.messages == "etsi":
+                    judged(one.value, senses.scenario.scene, here)
+                yield Arrival(at_ns, at_ns - one.measured_ns, one.sent_ns, one.value)
 
 
 @dataclass(frozen=True, slots=True)

@@ -1,0 +1,105 @@
+"""The contest's ways: what each plan is, what its limit lets in, and what its intervals are."""
+
+from __future__ import annotations
+
+import random
+from functools import cache
+
+import pytest
+
+from infra.contest.contest_query import CHAIN, Traffic
+from infra.contest.outcomes import summed, wilson
+from infra.contest.planned_ways import GUARANTEED, OURS, WAYS, PlannedWay, planned
+from sim_vehicles.contest.encounter_run import Outcome, PlayedEncounter
+from sim_vehicles.contest.encounter_scene import encounters
+from sim_vehicles.encounter.brake import AUTO
+from sim_vehicles.operators.installed import operators_of_vehicles
+
+SOME = Traffic(200.0, dict.fromkeys(CHAIN, 0.9) | {"O3": 0.5})
+SQPR, ONE_NODE = (next(way for way in WAYS if way.name == name) for name in ("SQPR + FIFO", "EDF on one node"))
+REGISTRY = operators_of_vehicles()
+
+
+@cache
+def plan(name: str, load: float) -> PlannedWay:
+    """Of a way, for traffic that is made up."""
+    return planned(next(way for way in WAYS if way.name == name), SOME, load)
+
+
+@pytest.mark.soak
+def test_every_output_of_the_guaranteed_way_has_a_bound_within_its_deadline() -> None:
+    for load in (0.5, 1.2):
+        made = plan(GUARANTEED.name, load)
+        assert all(claim.guaranteed for claim in made.plan.guarantee.values())
+        assert made.cost_scale == 1 and made.per_span is not None
+
+
+def test_ours_sheds_what_is_beyond_the_nodes_and_nothing_before() -> None:
+    for load in (0.5, 1.2):
+        per_span = plan(OURS.name, load).per_span
+        assert per_span is not None
+        assert (per_span >= SOME.v2v_per_s / 10) == (load < 0.8)
+
+
+def test_all_ways_meet_the_same_load() -> None:
+    """An operator costs the same as it runs, under each plan."""
+    costs = {
+        name: round(made.cost_scale * made.plan.graph.operators["O2"].cost_ns / 1e3)
+        for name in (OURS.name, SQPR.name, ONE_NODE.name)
+        for made in (plan(name, 1.2),)
+    }
+    assert max(costs.values()) - min(costs.values()) <= 3, costs
+
+
+def test_edf_on_one_node_has_all_operators_there() -> None:
+    made = plan(ONE_NODE.name, 0.5)
+    assert set(made.plan.placement.values()) == {"a"}
+
+
+def test_an_encounter_alone_ends_well_under_each_way_and_badly_where_nobody_warns() -> None:
+    """Nobody else speaks, so no way has a load to bear; the warning comes as fast as operators cost."""
+    one = next(each for each in encounters(5) if each.first_sight_s > 3.5 and each.loss < 0.1)
+    played = PlayedEncounter(one, None, AUTO)
+    limit = played.at_once(REGISTRY)
+    assert not limit.crashed and limit.commanded_s is not None
+    for name in (OURS.name, SQPR.name):
+        made = plan(name, 0.5)
+        ended = played.under(made.plan, REGISTRY, made.cost_scale)
+        assert not ended.crashed and not ended.failures
+        assert ended.commanded_s is not None and 0 < ended.commanded_s - limit.commanded_s < 1.0
+
+
+def test_the_same_encounter_under_the_same_plan_ends_the_same() -> None:
+    one, made = next(encounters(6)), plan(SQPR.name, 0.5)
+    ends = [PlayedEncounter(one, None, AUTO).under(made.plan, REGISTRY, made.cost_scale) for _ in range(2)]
+    assert ends[0] == ends[1]
+
+
+@pytest.mark.parametrize(("hits", "n"), [(0, 20), (1, 20), (9, 125), (125, 125), (60, 125)])
+def test_the_interval_of_a_share_is_wilsons(hits: int, n: int) -> None:
+    """Its ends are the shares of which what was found is 1.96 standard deviations away."""
+    found = wilson(hits, n)
+    for end in (found.low, found.high):
+        away = abs(hits / n - end)
+        assert away == pytest.approx(1.959964 * (end * (1 - end) / n) ** 0.5, abs=1e-6)
+    assert found.low <= hits / n <= found.high
+
+
+def test_intervals_hold_what_they_are_of_about_as_often_as_they_say(seed: int) -> None:
+    chance = random.Random(seed)
+    held = 0
+    for _ in range(300):
+        found = wilson(sum(chance.random() < 0.2 for _ in range(125)), 125)
+        held += found.low <= 0.2 <= found.high
+    assert held >= 300 * 0.88
+
+
+def test_sums_know_no_crash_and_all_crashes() -> None:
+    none, every = summed([None] * 10), summed([20.0, 30.0, 40.0])
+    assert (none.crashes, none.impact_kmh, none.speed_kmh.value) == (0, None, 0)
+    assert every.impact_kmh is not None and (every.share.value, every.impact_kmh.value) == (1, 30)
+    assert none.share.apart_from(every.share)
+
+
+def test_an_outcome_says_how_fast_in_kmh() -> None:
+    assert Outcome(None, 10.0, 0).impact_kmh == 36
