@@ -252,6 +252,6 @@ class _Parser:
         self._must(")", f"expected ',' or ')' for the '(' in column {opening.at + 1}")
         least, most = COUNTS[token.text]
         if not least <= len(terms) <= most:
-            wanted = f"{least}" if least == most else f"{least} or more"
+            wanted = f"{least}" if least == most else f"{least} or more" if most == MOST_NODES else f"{least} to {most}"
             raise ExpressionError(token.at, f"'{token.text}' takes {wanted} values, and {len(terms)} stand here")
         return self._made(token.text, token.at, *terms)._replace(at=token.at)

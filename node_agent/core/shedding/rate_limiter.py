@@ -14,7 +14,8 @@ it comes, and none is held:
   (protection levels: Littlewood 1972). What each would have kept is added up beside and slowly forgotten; the rule
   that is ahead decides. The second is best where values differ little, the third where few tuples are worth most.
 
-Pure: told the time, never asking for it. A decision costs O(log most), memory is bounded by `most`.
+Pure: told the time, never asking for it. A decision costs O(log most) on average (one after a pause forgets
+up to `most` at once), memory is bounded by `most`.
 """
 
 from bisect import bisect_left, bisect_right, insort

@@ -131,6 +131,8 @@ BAD = [
     "if(braking, 1, 'x')",
     "if(braking, 1)",
     "min(speed)",
+    "since(1, 2, 3, 4, 5)",
+    "since(car)",
     "kind",
     "1 < speed < 3",
     "braking && speed > 1",
