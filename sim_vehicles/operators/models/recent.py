@@ -7,7 +7,7 @@ from heapq import heappop, heappush
 from itertools import count
 from typing import Generic, TypeVar
 
-from sim_vehicles.operators.models.its_time import since_ms
+from sim_vehicles.operators.models.its_time import MODULUS, since_ms
 
 KEEP_MS = 1000
 MOST = 256
@@ -23,7 +23,8 @@ class Recent(Generic[Key, Value]):
     At most `MOST`: the oldest insertion goes first. What lies more than a second from the present is forgotten, in
     either direction: ITS time wraps and a recording starts again, so "later than now by more" is old as well.
 
-    Forgetting costs what is forgotten, not what is there: instants are noted in their order. Within, they do not wrap.
+    Forgetting costs what is forgotten, not what is there: instants are noted in their order. They do not wrap; where the
+    present is so far from one of them that ITS time has wrapped between, all are reckoned anew.
     """
 
     def __init__(self) -> None:
@@ -54,10 +55,15 @@ class Recent(Generic[Key, Value]):
 
     def forget(self, now_ms: int) -> None:
         self._now = now = self._instant(now_ms)
-        if self._latest - now > KEEP_MS:
-            self._held = {key: held for key, held in self._held.items() if held[1] - now <= KEEP_MS}
-            self._note_anew()
         noted = self._noted
+        if self._latest - now > KEEP_MS or (noted and now - noted[0][0] >= MODULUS - KEEP_MS):
+            self._held = {
+                key: (at_ms, self._instant(at_ms), value)
+                for key, (at_ms, _, value) in self._held.items()
+                if abs(since_ms(now_ms, at_ms)) <= KEEP_MS
+            }
+            self._note_anew()
+            return
         while noted and now - noted[0][0] > KEEP_MS:
             at, _, key = heappop(noted)
             if key in self._held and self._held[key][1] == at:
