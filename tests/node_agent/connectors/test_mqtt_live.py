@@ -105,7 +105,8 @@ def test_messages_come_in_with_their_ages_and_what_an_outage_costs_is_counted(tm
             )
             away = [("in", "from", "Connection refused"), ("out", "to", "Connection refused")]
             until(
-                lambda: [(each.stream, each.direction, each.why) for each in status_of(agent)] == away, "in the status"
+                lambda: sorted((each.stream, each.direction, each.why) for each in status_of(agent)) == away,
+                "in the status",
             )
             assert not any(each.connected or each.was_connected for each in status_of(agent))
             broker.start()
