@@ -1,7 +1,7 @@
 """`make bench-crossing`: encounters at blind crossings in dense traffic, under each way and load, in virtual time.
 
-Encounter n runs at load n modulo the number of loads, under every way, and at the physical limit. What was run is kept
-line by line, so a run that was broken off goes on; the sums go into runs/bench-crossing.json.
+Encounter n runs at load n modulo the number of loads, under every way, and without any latency. A run that was broken
+off goes on; the sums go into runs/bench-crossing.json.
 """
 
 from __future__ import annotations
@@ -9,12 +9,10 @@ from __future__ import annotations
 import argparse
 import json
 import os
-from collections import defaultdict
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from concurrent.futures import ProcessPoolExecutor, as_completed
-from dataclasses import asdict, dataclass
+from dataclasses import asdict
 from functools import cache
-from hashlib import sha256
 from itertools import islice
 from pathlib import Path
 
@@ -22,9 +20,9 @@ from rich.console import Console
 from rich.progress import Progress
 from rich.table import Table
 
-from infra.contest.contest_query import CHAIN, Traffic, query
-from infra.contest.outcomes import Crashes, summed
-from infra.contest.planned_ways import WAYS, PlannedWay, planned
+from infra.contest.encounter_journal import EncounterJournal, Ended
+from infra.contest.outcomes import Crashes, Pair, paired, summed
+from infra.contest.planned_ways import OURS, WAYS, PlannedWay, planned
 from infra.contest.street_load import SAMPLES, measured, played
 from node_agent.operators.registry import Registry
 from sim_vehicles.contest.drawn_encounter import Encounter
@@ -33,28 +31,15 @@ from sim_vehicles.operators.installed import operators_of_vehicles
 
 LOADS = (0.5, 0.8, 1.0, 1.2)
 SEED, SAMPLE_SEED = 77, 1
-LIMIT = "physical limit: no latency"
+AT_ONCE = "no latency"
 RUNS = Path("runs")
-
-
-@dataclass(frozen=True)
-class Line:
-    """One encounter under one way. impact_kmh: None where the two did not touch."""
-
-    number: int
-    load: float
-    way: str
-    impact_kmh: float | None
-    commanded_s: float | None
-    others: int
-
-    @property
-    def key(self) -> tuple[int, str]:
-        """What it is of."""
-        return self.number, self.way
-
-
 Plans = tuple[PlannedWay, ...]  # of all ways, in their order
+
+
+@cache
+def registry() -> Registry:
+    """The operators of the vehicles."""
+    return operators_of_vehicles()
 
 
 def plans(stations: int, folder: Path) -> dict[float, Plans]:
@@ -64,32 +49,16 @@ def plans(stations: int, folder: Path) -> dict[float, Plans]:
     return {load: tuple(planned(way, traffic, load) for way in WAYS) for load in LOADS}
 
 
-def code() -> str:
-    """Of the operators and of the query, shortened: lines of other ones are no part of this contest."""
-    operators = json.dumps(registry().describe(), sort_keys=True)
-    return sha256((operators + query(Traffic(1.0, dict.fromkeys(CHAIN, 1.0)), 1.0, 1)).encode()).hexdigest()[:8]
-
-
-@cache
-def registry() -> Registry:
-    """The operators of the vehicles."""
-    return operators_of_vehicles()
-
-
-def run(encounter: Encounter, load: float, made: Plans, folder: Path) -> list[Line]:
+def run(encounter: Encounter, load: float, made: Plans, folder: Path) -> Ended:
     """One encounter under every way."""
     one = played(encounter, folder)
-    found = [(LIMIT, one.at_once(registry()))]
+    outcomes = {AT_ONCE: one.at_once(registry())}
     for each in made:
-        outcome = one.under(each.plan, registry(), each.cost_scale)
-        if outcome.failures:
-            raise SystemExit(f"encounter {encounter.number}, {each.way.name}: {outcome.failures[0]}")
-        found.append((each.way.name, outcome))
-    return [
-        Line(encounter.number, load, way, outcome.impact_kmh if outcome.crashed else None, outcome.commanded_s,
-             outcome.others)
-        for way, outcome in found
-    ]  # fmt: skip
+        outcomes[each.way.name] = one.under(each.plan, registry(), each.cost_scale)
+        if failures := outcomes[each.way.name].failures:
+            raise RuntimeError(f"encounter {encounter.number}, {each.way.name}: {failures[0]}")
+    impacts = {way: outcome.impact_kmh if outcome.crashed else None for way, outcome in outcomes.items()}
+    return Ended(encounter.number, load, impacts, {way: outcome.commanded_s for way, outcome in outcomes.items()})
 
 
 def main() -> None:
@@ -101,25 +70,30 @@ def main() -> None:
     folder = RUNS / "contest"
     folder.mkdir(parents=True, exist_ok=True)
     chosen = list(islice(encounters(SEED), given.encounters))
-    lines_file = folder / f"lines-{code()}.jsonl"
-    lines = list(_lines(lines_file))
-    there = {line.number for line in lines}
-    left = [(one, LOADS[place % len(LOADS)]) for place, one in enumerate(chosen) if one.number not in there]
+    journal = EncounterJournal(folder)
+    ended = {each.number: each for each in journal.read()}
+    left = [(one, LOADS[place % len(LOADS)]) for place, one in enumerate(chosen) if one.number not in ended]
     with Progress(console=Console(stderr=True)) as progress, ProcessPoolExecutor(given.jobs) as pool:
-        for done in _run(pool, progress, left, folder):
-            lines += done
-            with lines_file.open("a", encoding="utf-8") as file:
-                file.writelines(json.dumps(asdict(line)) + "\n" for line in done)
-    numbers = {one.number for one in chosen}
-    found = sums([line for line in lines if line.number in numbers])
-    document = [{"load": load, "way": way, **asdict(each)} for (load, way), each in found.items()]
+        try:
+            for each in _run(pool, progress, left, folder):
+                journal.add(each)
+                ended[each.number] = each
+        except BaseException:
+            pool.shutdown(wait=False, cancel_futures=True)
+            raise
+    counted = [ended[one.number] for one in chosen]
+    found, pairs = sums(counted), against_ours(counted)
+    document = [
+        {"load": load, "way": way, **asdict(each), "with_ours": asdict(pairs[load, way])}
+        for (load, way), each in found.items()
+    ]
     (RUNS / "bench-crossing.json").write_text(json.dumps(document, indent=1) + "\n", encoding="utf-8")
-    Console().print(_table(found))
+    Console().print(_table(found, pairs))
 
 
 def _run(
     pool: ProcessPoolExecutor, progress: Progress, left: list[tuple[Encounter, float]], folder: Path
-) -> Iterator[list[Line]]:
+) -> Iterator[Ended]:
     """Each of the encounters, at its load, as it is done."""
     stations = sorted({one.stations for one, _ in left})
     planning = progress.add_task("plans", total=len(stations))
@@ -134,28 +108,41 @@ def _run(
         yield done.result()
 
 
-def sums(lines: list[Line]) -> dict[tuple[float, str], Crashes]:
+def sums(ended: Sequence[Ended]) -> dict[tuple[float, str], Crashes]:
     """By load and way."""
-    impacts: dict[tuple[float, str], list[float | None]] = defaultdict(list)
-    for line in lines:
-        impacts[line.load, line.way].append(line.impact_kmh)
-    ways = [LIMIT, *(way.name for way in WAYS)]
-    return {(load, way): summed(impacts[load, way]) for load in LOADS for way in ways if (load, way) in impacts}
+    return {
+        (load, way): summed([each.impacts_kmh[way] for each in ended if each.load == load])
+        for load, way in _rows(ended)
+    }
 
 
-def _lines(path: Path) -> Iterator[Line]:
-    if path.exists():
-        for text in path.read_text(encoding="utf-8").splitlines():
-            yield Line(**json.loads(text))
+def against_ours(ended: Sequence[Ended]) -> dict[tuple[float, str], Pair]:
+    """Each way beside ours, in the same encounters."""
+    return {
+        (load, way): paired(
+            *([each.impacts_kmh[one] for each in ended if each.load == load] for one in (OURS.name, way))
+        )
+        for load, way in _rows(ended)
+    }
 
 
-def _table(found: dict[tuple[float, str], Crashes]) -> Table:
-    table = Table("load", "way", "encounters", "crashed", "95 %", "impact km/h", "95 %")
+def _rows(ended: Sequence[Ended]) -> list[tuple[float, str]]:
+    loads = [load for load in LOADS if any(each.load == load for each in ended)]
+    return [(load, way) for load in loads for way in (AT_ONCE, *(way.name for way in WAYS))]
+
+
+def _table(found: dict[tuple[float, str], Crashes], pairs: dict[tuple[float, str], Pair]) -> Table:
+    table = Table(
+        "load", "way", "encounters", "crashed", "95 %", "km/h, mean of all", "95 %", "ours alone, it alone", "p"
+    )
     for (load, way), one in found.items():
-        share, impact = one.share, one.impact_kmh
-        speeds = ("-", "") if impact is None else (f"{impact.value:.0f}", f"{impact.low:.0f} to {impact.high:.0f}")
-        between = f"{share.low:.0%} to {share.high:.0%}"
-        table.add_row(f"{load:g}", way, f"{one.encounters}", f"{share.value:.0%}", between, *speeds)
+        share, speed, pair = one.share, one.speed_kmh, pairs[load, way]
+        table.add_row(
+            f"{load:g}", way, f"{one.encounters}", f"{share.value:.0%}", f"{share.low:.0%} to {share.high:.0%}",
+            f"{speed.value:.1f}", f"{speed.low:.1f} to {speed.high:.1f}",
+            "" if way == OURS.name else f"{pair.only_first}, {pair.only_second}",
+            "" if way == OURS.name else f"{pair.by_chance:.3f}",
+        )  # fmt: skip
     return table
 
 

@@ -16,7 +16,8 @@ OPERATORS = Path(__file__).parents[2] / "sim_vehicles" / "queries" / "operators.
 NODES = 2
 SPAN_MS = 100
 AGE_MS = 160  # of a measurement when it comes in: 100 ms as it is sent, 45 ms in the radio, and what is between
-SHORT_QUEUE = "20 KiB"  # some 200 tuples: about what is worked on within 300 ms
+TUPLE_BYTES = 100  # of a queue
+DEADLINE_S = 0.3  # of a warning
 URGENCY = "if(closest_ms > 0, 1e9 / (1000 + closest_ms) / (90000 + closest_cm * closest_cm), 0)"  # soon, and close
 VALUE = f"{URGENCY} * min(since(object.object_id), 1)"  # and not known already
 CHAIN = {  # what a message about an object goes through, one after the other
@@ -74,8 +75,8 @@ def query(
     traffic: Traffic, load: float, per_span: int | None = None, worst_case: bool = False, drop_tail: bool = False
 ) -> str:
     """query.yaml. per_span: so many tuples of V2V come in within `SPAN_MS`, the most urgent first; None: all.
-    worst_case: no operator is counted on to filter, and old news is refused. drop_tail: what comes while queues are
-    full is shed."""
+    worst_case: no operator is counted on to filter, and old news is refused. drop_tail: what comes of it while queues
+    are full is shed."""
     limit = "" if per_span is None else f", max_rate: {{tuples: {per_span}, per: {SPAN_MS} ms}}, value: '{VALUE}'"
     passed = {} if worst_case else traffic.passed
     lines = ["shimekiri: 1", "query: collision_contest", "sources:"]
@@ -83,12 +84,17 @@ def query(
         arrival, age, more = f"burst: {feed.n}, period: {feed.period_ns // 1_000_000} ms", "10 ms", ""
         if feed.name == "v2v":
             arrival, age, more = f"rate: {traffic.v2v_per_s:.0f}", f"{AGE_MS} ms" if worst_case else "1 s", limit
-        more += ", on_full: drop-tail" if drop_tail else ""
+            more += ", on_full: drop-tail" if drop_tail else ""
         lines.append(
             f"  {feed.name}: {{at: {feed.node}, type: {feed.type}, arrival: {{{arrival}}}, max_age: {age}{more}}}"
         )
     lines += ["operators:", *_operators(cost_us(traffic, load), passed), OUTPUTS]
     return "\n".join(lines) + "\n"
+
+
+def tuples_within_deadline(traffic: Traffic, load: float) -> float:
+    """How many tuples of V2V both nodes work on within the deadline of a warning."""
+    return DEADLINE_S * traffic.v2v_per_s / load
 
 
 def _operators(cost: float, passed: Mapping[str, float]) -> Iterator[str]:
@@ -100,9 +106,9 @@ def _operators(cost: float, passed: Mapping[str, float]) -> Iterator[str]:
         yield f"  {name}: {{in: {stream}, run: {run}, cost: {cost:.0f} us}}"
 
 
-def cluster(drop_tail: bool = False) -> str:
-    """cluster.yaml: two equal nodes in the ego; drop_tail: with queues for what is worked on within the deadline."""
-    memory = SHORT_QUEUE if drop_tail else "256 MiB"
+def cluster(most_tuples: float | None = None) -> str:
+    """cluster.yaml: two equal nodes in the ego. most_tuples: that a node's queues hold; None: as many as come."""
+    memory = "256 MiB" if most_tuples is None else f"{max(1, round(most_tuples * TUPLE_BYTES / 1024))} KiB"
     nodes = [
         f'  {name}: {{address: "127.0.0.1:{port}", memory: {memory}}}' for name, port in (("a", 7700), ("b", 7710))
     ]
@@ -111,4 +117,4 @@ def cluster(drop_tail: bool = False) -> str:
     return "\n".join(["shimekiri: 1", "nodes:", *nodes, *last]) + "\n"
 
 
-__all__ = ["CHAIN", "OTHERS", "SPAN_MS", "Traffic", "cluster", "cost_us", "query"]
+__all__ = ["CHAIN", "OTHERS", "SPAN_MS", "Traffic", "cluster", "cost_us", "query", "tuples_within_deadline"]

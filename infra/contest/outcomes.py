@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
-from math import sqrt
+from math import comb, sqrt
 from typing import Any
 
 import numpy as np
@@ -50,6 +50,26 @@ def summed(impacts_kmh: Sequence[float | None], seed: int = 1) -> Crashes:
     )
 
 
+@dataclass(frozen=True)
+class Pair:
+    """Two ways in the same encounters: in how many both crashed, and each alone. by_chance: how likely the two that
+    differ are split so unevenly if both were as good (McNemar's exact test, two-sided)."""
+
+    both: int
+    only_first: int
+    only_second: int
+    by_chance: float
+
+
+def paired(first: Sequence[float | None], second: Sequence[float | None]) -> Pair:
+    """The impacts of two ways, encounter by encounter."""
+    hits = [(one is not None, other is not None) for one, other in zip(first, second, strict=True)]
+    alone = hits.count((True, False)), hits.count((False, True))
+    n, fewer = sum(alone), min(alone)
+    tail = sum(comb(n, k) for k in range(fewer + 1)) / 2**n
+    return Pair(hits.count((True, True)), *alone, min(1.0, 2 * tail))
+
+
 def wilson(hits: int, n: int) -> Interval:
     """Of a share: Wilson's score interval (1927), which keeps within 0 and 1 and does not vanish at either."""
     if not n:
@@ -67,4 +87,4 @@ def _bootstrap(values: Sequence[float], of: Callable[..., Any], seed: int) -> In
     return Interval(float(of(known)), float(low), float(high))
 
 
-__all__ = ["Crashes", "Interval", "summed", "wilson"]
+__all__ = ["Crashes", "Interval", "Pair", "paired", "summed", "wilson"]

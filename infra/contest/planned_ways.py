@@ -9,7 +9,7 @@ from typing import Literal
 
 from coordinator.model.choices import Allocator, Choices, Model
 from coordinator.solve import planner
-from infra.contest.contest_query import CHAIN, OTHERS, SPAN_MS, Traffic, cluster, query
+from infra.contest.contest_query import CHAIN, OTHERS, SPAN_MS, Traffic, cluster, query, tuples_within_deadline
 from protos.plan_document import Plan
 
 MOST_LOAD = 0.8  # of both nodes, of what is planned without shedding
@@ -63,7 +63,8 @@ def planned(way: Way, traffic: Traffic, load: float) -> PlannedWay:
     kept = None
     if way.shed == "overload":
         kept = max(1, int(traffic.v2v_per_s * SPAN_MS / 1000 * MOST_LOAD / load))
-    return PlannedWay(way, _plan(way, traffic, most, kept), load / most, kept)
+    queued = tuples_within_deadline(traffic, load) if way.drop_tail else None
+    return PlannedWay(way, _plan(way, traffic, most, kept, queued), load / most, kept)
 
 
 def most_guaranteed(traffic: Traffic, load: float) -> int:
@@ -79,12 +80,12 @@ def _guaranteed(traffic: Traffic, load: float, per_span: int) -> bool:
     return all(claim.guaranteed for claim in plan.guarantee.values())
 
 
-def _plan(way: Way, traffic: Traffic, load: float, per_span: int | None) -> Plan:
+def _plan(way: Way, traffic: Traffic, load: float, per_span: int | None, queued: float | None = None) -> Plan:
     with TemporaryDirectory() as name:
         folder = Path(name)
         text = query(traffic, load, per_span, way.shed == "guaranteed", way.drop_tail)
         (folder / "query.yaml").write_text(text, encoding="utf-8")
-        (folder / "cluster.yaml").write_text(cluster(way.drop_tail), encoding="utf-8")
+        (folder / "cluster.yaml").write_text(cluster(queued), encoding="utf-8")
         place = {} if way.place is None else dict.fromkeys((*CHAIN, *OTHERS), way.place)
         choices = Choices(way.allocator, way.model, policy=way.policy, place=place, best_effort=True, quick=True)
         return planner.make_plan(folder / "query.yaml", folder / "cluster.yaml", choices)

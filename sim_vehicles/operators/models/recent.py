@@ -23,8 +23,8 @@ class Recent(Generic[Key, Value]):
     At most `MOST`: the oldest insertion goes first. What lies more than a second from the present is forgotten, in
     either direction: ITS time wraps and a recording starts again, so "later than now by more" is old as well.
 
-    Forgetting costs what is forgotten, not what is there: instants are noted in their order. They do not wrap; where the
-    present is so far from one of them that ITS time has wrapped between, all are reckoned anew.
+    Forgetting costs what is forgotten, not what is there: instants are noted in their order. They do not wrap. Where
+    the present is so far from one of them that ITS time has wrapped between, all are reckoned anew.
     """
 
     def __init__(self) -> None:

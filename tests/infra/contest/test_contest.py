@@ -4,11 +4,13 @@ from __future__ import annotations
 
 import random
 from functools import cache
+from pathlib import Path
 
 import pytest
 
 from infra.contest.contest_query import CHAIN, Traffic
-from infra.contest.outcomes import summed, wilson
+from infra.contest.encounter_journal import EncounterJournal, Ended
+from infra.contest.outcomes import paired, summed, wilson
 from infra.contest.planned_ways import GUARANTEED, OURS, WAYS, PlannedWay, planned
 from sim_vehicles.contest.encounter_run import Outcome, PlayedEncounter
 from sim_vehicles.contest.encounter_scene import encounters
@@ -34,7 +36,7 @@ def test_every_output_of_the_guaranteed_way_has_a_bound_within_its_deadline() ->
         assert made.cost_scale == 1 and made.per_span is not None
 
 
-def test_ours_sheds_what_is_beyond_the_nodes_and_nothing_before() -> None:
+def test_ours_limits_what_comes_to_what_the_nodes_can_do() -> None:
     for load in (0.5, 1.2):
         per_span = plan(OURS.name, load).per_span
         assert per_span is not None
@@ -103,3 +105,24 @@ def test_sums_know_no_crash_and_all_crashes() -> None:
 
 def test_an_outcome_says_how_fast_in_kmh() -> None:
     assert Outcome(None, 10.0, 0).impact_kmh == 36
+
+
+def test_pairs_count_who_crashed_alone_and_how_likely_that_is() -> None:
+    first, second = [None, 1.0, None, 2.0, None, None], [3.0, 1.0, 4.0, None, 5.0, None]
+    found = paired(first, second)
+    assert (found.both, found.only_first, found.only_second) == (1, 1, 3)
+    assert found.by_chance == pytest.approx(2 * (1 + 4) / 16)
+    assert paired([None] * 3, [None] * 3).by_chance == 1
+
+
+def test_a_journal_that_was_broken_off_has_what_was_whole_and_goes_on(tmp_path: Path) -> None:
+    one, other = (Ended(n, 0.5, {"ours": None, "theirs": 30.5}, {"ours": 1.0, "theirs": None}) for n in (1, 2))
+    journal = EncounterJournal(tmp_path)
+    assert list(journal.read()) == []
+    journal.add(one)
+    (path,) = tmp_path.iterdir()
+    with path.open("a") as file:
+        file.write('{"number": 3, "lo')
+    assert list(EncounterJournal(tmp_path).read()) == [one]
+    journal.add(other)
+    assert list(EncounterJournal(tmp_path).read()) == [one, other]
