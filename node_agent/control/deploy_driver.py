@@ -30,6 +30,7 @@ from node_agent.host.log import WARNING, Log
 LOAD_S = 30.0  # operators may read models from disk
 AGAIN_S = 1.0  # after a write or a read that failed
 REFUSED_S = 60.0  # at most, after a runtime refused a plan that it once had
+DRAINED_S = 10.0  # after the end of admission no peer sends for longer
 TELL_S = 2.0  # the runtime answers between two task instances
 
 Answered = asyncio.Future[ipc.Message | None]
@@ -49,6 +50,7 @@ class DeployDriver:
         self.links: dict[int, RuntimeLink] = {}  # by place: the runtimes that are running
         self.restarts: dict[int, int] = {}  # by place: runtimes beyond the first, since this process began
         self._refused: dict[tuple[int, str], float] = {}  # by place and plan: the last pause before it is tried again
+        self._failing_s: dict[tuple[int, str], float] = {}  # by place and plan: since when it cannot be loaded
         self._requests: dict[int, asyncio.Future[AnswerRequest]] = {}
         self._tokens = 0
         self._preparing: dict[int, str] = {}  # plans whose files are there before a state names them
@@ -102,6 +104,7 @@ class DeployDriver:
         self.restarts[place] = self.restarts.get(place, -1) + 1
         self._forget(place)
         self._refused = {key: pause_s for key, pause_s in self._refused.items() if key[0] != place}
+        self._failing_s = {key: since_s for key, since_s in self._failing_s.items() if key[0] != place}
         self.links[place] = RuntimeLink(boot, channel, partial(self._changed, place))
         self._do(self.machine.runtime_up(place))
 
@@ -224,10 +227,11 @@ class DeployDriver:
             self._do(self.machine.loaded(hash_, f"the runtime has not loaded the plan within {LOAD_S:.0f} s", place))
 
     async def _load_again(self, place: int, hash_: str, pause_s: float) -> None:
-        link = self.links.get(place)
+        link, clock = self.links.get(place), asyncio.get_running_loop().time
+        since_s = self._failing_s.setdefault((place, hash_), clock())
         await asyncio.sleep(pause_s)
         if link is self.links.get(place):
-            self._do(self.machine.load_again(hash_, place))
+            self._do(self.machine.load_again(hash_, place, over=clock() - since_s >= DRAINED_S))
 
     def _start(self, work: Coroutine[Any, Any, None]) -> None:
         task = asyncio.get_running_loop().create_task(work)

@@ -147,11 +147,14 @@ class Deployments:
             commands.append(LoadInRuntime(each, True, place))
         return commands
 
-    def load_again(self, hash_: str, place: int) -> Commands:
-        """A plan's file could not be read a while ago; its disk may be sound again."""
+    def load_again(self, hash_: str, place: int, over: bool = False) -> Commands:
+        """A plan's file could not be read a while ago; its disk may be sound again. over: that is so for longer than
+        peers send under a plan that drains: of such a one nothing is left here, and nothing comes."""
         known = self.durable.get(hash_)
         if known is None or place not in self._up or (hash_, place) not in self._failed:
             return []
+        if over and known.state is State.DRAINING:
+            return self.drained(hash_, place)
         return [LoadInRuntime(known, True, place)]
 
     def runtime_down(self, place: int = 0) -> Commands:

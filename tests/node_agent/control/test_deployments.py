@@ -404,6 +404,25 @@ def test_a_plan_that_could_not_be_read_is_loaded_when_it_can_be_and_admits_then(
     assert machine.loaded(A) == [CommitInRuntime(A, 1)] and not machine.failed
 
 
+def test_a_plan_that_drains_and_cannot_be_loaded_ends_when_no_peer_sends_any_more() -> None:
+    """As where its file is damaged and its runtime was started again: nobody else would ever say that it drained."""
+    driver = Driver(Durable(seen=2, deployments=(replace(plan(), state=State.DRAINING),)), "it is damaged")
+    driver.do(driver.machine.load_again(A, 0))
+    assert driver.machine.failed == {A: "it is damaged"}
+    assert driver.ask("prepare", plan(epoch=3)).why == BEING_STOPPED
+    driver.do(driver.machine.load_again(A, 0, over=True))
+    assert driver.disk.get(A) is None and not driver.machine.failed
+    driver.why_not = ""
+    assert driver.ask("prepare", plan(epoch=3)).accepted
+
+
+def test_a_plan_that_admits_and_cannot_be_loaded_never_ends_by_itself() -> None:
+    driver = Driver(Durable(seen=1, deployments=(replace(plan(), state=State.COMMITTED),)), "it is damaged")
+    before = len(driver.told)
+    driver.do(driver.machine.load_again(A, 0, over=True))
+    assert driver.told[before:] == [LoadInRuntime(driver.disk.deployments[0], again=True)]
+
+
 def test_a_plan_that_cannot_be_loaded_again_is_named_and_can_be_prepared_anew() -> None:
     driver = Driver(Durable(seen=1, deployments=(replace(plan(), state=State.COMMITTED),)))
     driver.do(driver.machine.loaded(A, "operator my.x is not installed"))

@@ -38,6 +38,24 @@ class _Runtime:
         return answer
 
 
+def test_a_plan_that_drains_and_is_damaged_ends(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(deploy_driver, "AGAIN_S", 0.01)
+    monkeypatch.setattr(deploy_driver, "DRAINED_S", 0.03)
+    monkeypatch.setattr(PlanStore, "damage", lambda store, hash_, core: "it is damaged")
+    runtime = _Runtime(refusals=0)
+
+    async def end() -> None:
+        driver = DeployDriver(PlanStore(tmp_path))
+        driver.machine.durable = Durable(1, 0, (Deployment(HASH, 1, State.DRAINING, "q", ()),))
+        driver.links[0] = cast(RuntimeLink, runtime)
+        driver._do(driver.machine.runtime_up(0))
+        while driver.machine.durable.deployments:
+            await asyncio.sleep(0.001)
+
+    asyncio.run(asyncio.wait_for(end(), 20))
+    assert not runtime.prepared, "a bit of it may read as another plan"
+
+
 def test_a_plan_is_loaded_as_soon_as_its_runtime_can(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(deploy_driver, "AGAIN_S", 0.01)
     monkeypatch.setattr(deploy_driver, "REFUSED_S", 0.04)

@@ -223,11 +223,15 @@ class AgentsLine:
         crossed, or where one may follow, once what runs has been stopped. damaged: a disk has lost what was committed.
         """
         unsure = any(each.result != "committed" for each in self.deployments) or len(self.deployments) > 2
-        to_come = any(each.process.alive and not each.collects for each in self.coordinators)
-        if damaged or unsure or to_come:
+        if damaged or unsure or self.more_to_come:
             for process in self.coordinators:
                 process.kill()
             self.deploy(self.deployments[-1].plan, tries=5)
+
+    @property
+    def more_to_come(self) -> bool:
+        """Whether a coordinator that changes what runs is at it, or waits until it tries again."""
+        return any(each.process.alive and not each.collects for each in self.coordinators)
 
     def finish(self) -> CoordinatorProcess:
         """A coordinator that stops what runs and collects what ran."""

@@ -42,7 +42,8 @@ class Story:
 
     def lives(self) -> dict[int, int]:
         """Of each plan that was committed, by its epoch modulo 128: how many by then had begun without one that they
-        follow. What those of before had in windows and side values is gone with them."""
+        follow: one that was stopped just before is none. What those of before had in windows and side values is gone
+        with them."""
         found: dict[int, int] = {}
         committed, count = 0, 0
         before: rec.Record | None = None
@@ -50,7 +51,8 @@ class Story:
             if isinstance(record, rec.Plan):
                 epoch = record.plan_epoch & rec.PLAN_EPOCH_MASK
                 if record.state == rec.STATE_COMMITTED:
-                    follows = isinstance(before, rec.Plan) and before.state == rec.STATE_DRAINING
+                    drains = isinstance(before, rec.Plan) and before.state == rec.STATE_DRAINING
+                    follows = drains and before is not None and before.at_ns == record.at_ns
                     count += not (committed or follows)
                     found[epoch], committed = count, committed or epoch
                 elif epoch == committed:

@@ -251,10 +251,11 @@ class ChangingLine(AgentsLine):
     # -- what holds at the end
 
     def mend(self, damaged: bool) -> None:
-        """The last command is given again where it has not told that it is done, or where others have crossed it."""
+        """The last command is given again where it has not told that it is done, or where others have crossed it, or
+        would."""
         last = self.commands[-1]
         crossed = any(not 0 < each.ended_ns <= last.began_ns for each in self.commands[:-1])
-        if damaged or crossed or last.result != "committed":
+        if damaged or crossed or self.more_to_come or last.result != "committed":
             for process in self.coordinators:
                 process.kill()
             if last.kind in {"add", "remove"}:

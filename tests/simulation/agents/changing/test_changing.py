@@ -105,3 +105,10 @@ def test_everything_happens_in_some_seed() -> None:
         fired.update(outcome.fired)
         fired.update(outcome.counts)
     assert not CHANGES.missing(fired)
+
+
+def test_commands_that_wait_until_they_try_again_are_over_when_all_is_mended() -> None:
+    """Of that seed: the last command had ended well by then, and two of before went on to add what one adds."""
+    outcome = run(1000065, ["remove", "add_killed", "add_beside_killed", "fail_over"])
+    assert not outcome.problems, outcome.told
+    assert outcome.fired["change refused"]

@@ -26,6 +26,13 @@ def test_without_faults_every_tuple_gives_its_results() -> None:
     assert counts["nodes whose memory was looked at"] == 3
 
 
+def test_a_plan_that_drains_ends_though_its_file_is_damaged() -> None:
+    """Of that seed: a bit of the file rots, and the runtime hangs and is started again while the plan drains."""
+    outcome = run(1000039, ["burst", "bit_rot", "hang", "cut_peers"])
+    assert not outcome.problems, outcome.told
+    assert outcome.counts["log operator_hung"] and outcome.counts["log plans_not_resumed"]
+
+
 @pytest.mark.soak
 def test_everything_happens_in_some_seed() -> None:
     fired = Counter[str]()

@@ -63,3 +63,10 @@ def test_a_join_may_give_up_what_came_while_the_disk_was_full() -> None:
     outcome = run(900135, kinds)
     assert not outcome.problems, outcome.told
     assert outcome.counts["joins expired"]
+
+
+def test_a_plan_that_was_stopped_just_before_another_one_began_leaves_it_no_side_value() -> None:
+    """Of that seed: the stop of a coordinator that is killed then comes 80 us before the commit of another one."""
+    outcome = run(1000076, ["hang", "stop_killed"])
+    assert not outcome.problems, outcome.told
+    assert outcome.fired["stop_killed"]

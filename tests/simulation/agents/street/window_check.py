@@ -10,7 +10,6 @@ from tests.simulation.agents.street.street_line import Given, StreetLine
 
 SOURCE, NODE, WINDOWS = 1, "c", 3  # what is counted, where, and as what source windows are admitted
 STREAM, PEER = 3, 2  # of what is counted: its stream to the node, and the node's number, under both plans
-STOPPED = rec.WINDOW_CAUSES.index("stopped")
 WAIT_NS = 500_000_000  # how long a number may be missing, of which nothing is heard
 TOLD_NS, OFTEN_NS, SLEPT_NS = 450_000_000, 250_000_000, 3_000_000_000
 TOGETHER_NS = 1_000_000  # tuples so near to each other may change places: their origins are known as intervals
@@ -84,16 +83,8 @@ class WindowCheck:
     def _ends(self, story: Story) -> None:
         """Each window between the first and the last that ended has ended once, under plans that follow each other."""
         lives, ends_of = story.lives(), defaultdict[int, Counter[int]](Counter)
-        skipped = {
-            number
-            for record in story.records
-            if isinstance(record, rec.Window) and record.state == rec.WINDOW_SKIPPED
-            for number in range(record.seq, record.last_number + 1)
-        }
         for record in story.records:
             if isinstance(record, rec.Window) and record.state != rec.WINDOW_OPENED:
-                if record.state == rec.WINDOW_ABANDONED and record.cause == STOPPED and record.seq in skipped:
-                    continue  # its plan was told to end just before another one began, which has windows of its own
                 last = record.last_number if record.state == rec.WINDOW_SKIPPED else record.seq
                 ends_of[lives.get(record.flags & rec.PLAN_EPOCH_MASK, 0)].update(range(record.seq, last + 1))
                 self.found.counts[f"windows {rec.WINDOW_STATES[record.state]}"] += last + 1 - record.seq
