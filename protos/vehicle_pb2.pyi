@@ -55,7 +55,7 @@ class PerceivedObject(_message.Message):
     def __init__(self, object_id: _Optional[int] = ..., measurement_delta_ms: _Optional[int] = ..., x_cm: _Optional[int] = ..., y_cm: _Optional[int] = ..., vx_cms: _Optional[int] = ..., vy_cms: _Optional[int] = ..., heading_ddeg: _Optional[int] = ..., length_dm: _Optional[int] = ..., width_dm: _Optional[int] = ..., age_ms: _Optional[int] = ..., quality: _Optional[int] = ..., classification: _Optional[int] = ...) -> None: ...
 
 class Cpm(_message.Message):
-    __slots__ = ("station", "generation_ms", "latitude_e7", "longitude_e7", "object", "closest_ms", "closest_cm")
+    __slots__ = ("station", "generation_ms", "latitude_e7", "longitude_e7", "object", "closest_ms", "closest_cm", "unheard_ms")
     STATION_FIELD_NUMBER: _ClassVar[int]
     GENERATION_MS_FIELD_NUMBER: _ClassVar[int]
     LATITUDE_E7_FIELD_NUMBER: _ClassVar[int]
@@ -63,6 +63,7 @@ class Cpm(_message.Message):
     OBJECT_FIELD_NUMBER: _ClassVar[int]
     CLOSEST_MS_FIELD_NUMBER: _ClassVar[int]
     CLOSEST_CM_FIELD_NUMBER: _ClassVar[int]
+    UNHEARD_MS_FIELD_NUMBER: _ClassVar[int]
     station: int
     generation_ms: int
     latitude_e7: int
@@ -70,7 +71,8 @@ class Cpm(_message.Message):
     object: PerceivedObject
     closest_ms: int
     closest_cm: int
-    def __init__(self, station: _Optional[int] = ..., generation_ms: _Optional[int] = ..., latitude_e7: _Optional[int] = ..., longitude_e7: _Optional[int] = ..., object: _Optional[_Union[PerceivedObject, _Mapping]] = ..., closest_ms: _Optional[int] = ..., closest_cm: _Optional[int] = ...) -> None: ...
+    unheard_ms: int
+    def __init__(self, station: _Optional[int] = ..., generation_ms: _Optional[int] = ..., latitude_e7: _Optional[int] = ..., longitude_e7: _Optional[int] = ..., object: _Optional[_Union[PerceivedObject, _Mapping]] = ..., closest_ms: _Optional[int] = ..., closest_cm: _Optional[int] = ..., unheard_ms: _Optional[int] = ...) -> None: ...
 
 class Hazard(_message.Message):
     __slots__ = ("id", "x_cm", "y_cm", "cause", "sub_cause", "generation_ms")

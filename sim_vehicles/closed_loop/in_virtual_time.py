@@ -24,7 +24,7 @@ from sim_vehicles.encounter.verdict import Judge
 from sim_vehicles.errors import bad_input
 from sim_vehicles.inputs.feed import Feed
 from sim_vehicles.inputs.maps import misfits
-from sim_vehicles.inputs.stimuli import Stimuli, StimulusOptions
+from sim_vehicles.inputs.stimuli import Around, Stimuli, StimulusOptions
 from sim_vehicles.world.scene import Scenario
 from sim_vehicles.world.sense import Burst
 
@@ -91,13 +91,15 @@ def replay_virtual(
     out: Path | None = None,
     progress: Callable[[], None] | None = None,
     only: tuple[int, int] | None = None,
+    around: Around | None = None,
 ) -> Replayed:
     """Play the scenario in virtual time at each of `phases` phases of the bursts, `laps` times over (all the same).
 
     Trial t (from 1) is phase (t - 1) mod phases; its tuples carry t as lineage epoch. out: a run directory is written
     there, as by `sim-vehicles simulate`, with `laps` in run.json. progress is called after each trial. only: (k, n),
-    where `options` are those of phase k of n already and `phases` is 1: the laps are called that. Where an operator
-    raised, or the plan's operators know other roads than the scene's, every verdict is invalid and says so.
+    where `options` are those of phase k of n already and `phases` is 1: the laps are called that. around: stations beside the
+    scenario's. Where an operator raised, or the plan's operators know other roads than the scene's, every verdict is
+    invalid and says so.
     Raises BadInputError where something does not fit, or `out` is there already and not empty.
     """
     trials = phases * laps
@@ -114,7 +116,7 @@ def replay_virtual(
 
     @cache  # the laps of one phase send the same
     def inputs(shift_ns: int) -> Stimuli:
-        return Stimuli(list(feeds), scenario, replace(options, phase_ns=shift_ns))
+        return Stimuli(list(feeds), scenario, replace(options, phase_ns=shift_ns), around)
 
     def make(trial: int) -> ClosedLoop:
         return ClosedLoop(scenario, inputs(shifts_ns[(trial - 1) % phases]), brake, judge)

@@ -2,7 +2,8 @@
 
 The query reads one kind of V2V tuple, an object that a station perceived. A CPM gives one such tuple per object; a CAM
 gives one about the station itself. The radio knows where the ego is, so it adds when the two would be closest if both
-went straight on, and how close: by that a limited source lets in first what matters (`value:`).
+went straight on, and how close; and for how long it has not heard of the object. By that a limited source lets in
+first what matters (`value:`).
 """
 
 from __future__ import annotations
@@ -17,6 +18,7 @@ from sim_vehicles.world.sense import EARTH_M
 
 STANDS_MPS = 0.1  # relative to one another
 LONGEST_S = 1000.0
+NEWS_NS = 1_000_000_000  # what was not heard of for so long is news
 QUALITY = 15  # a station knows itself as well as the scale says
 
 
@@ -52,6 +54,19 @@ def judged(value: Cpm, scene: Scene, ego: State) -> None:
     closest_s = max(0.0, -(x_m * vx_mps + y_m * vy_mps) / square) if square > STANDS_MPS**2 else 0.0
     value.closest_ms = round(1000 * min(closest_s, LONGEST_S))
     value.closest_cm = round(100 * hypot(x_m + vx_mps * closest_s, y_m + vy_mps * closest_s))
+
+
+class News:
+    """For how long the radio has not heard of an object, message by message as they arrive."""
+
+    def __init__(self) -> None:
+        self._heard_ns: dict[int, int] = {}
+
+    def told(self, value: Cpm, at_ns: int) -> None:
+        """Add it to a message that arrives now."""
+        before_ns = self._heard_ns.get(value.object.object_id, at_ns - NEWS_NS)
+        value.unheard_ms = min(at_ns - before_ns, NEWS_NS) // 1_000_000
+        self._heard_ns[value.object.object_id] = at_ns
 
 
 def _place(value: Cpm, scene: Scene) -> Point:

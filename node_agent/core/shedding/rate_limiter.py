@@ -10,6 +10,9 @@ passes. Each is decided when it comes, and none is held:
 - **A threshold.** A place that is free goes to a tuple that is among the best most / arrivals of what came lately;
   a better one would find it taken, since what has begun cannot be displaced. While a quarter of the limit waits,
   a new tuple will wait too, can be displaced, and may have a free place.
+- **The last places are for the best.** Of the places half, at most 8, go only to a tuple that is among the best so many
+  of this span and the one before. Or the one tuple in a hundred that matters would come while all places are taken by
+  what was merely good, and begun.
 - **Drop-tail, where learning does not pay.** What the threshold and what first come first served would have kept is
   added up beside (forgotten by a sixteenth per span); while the latter is ahead, a free place goes to any tuple.
 
@@ -30,6 +33,7 @@ MOST = 65_536
 FEWEST_KEPT, MOST_KEPT = 32, 128  # values that the threshold is taken from: two spans' arrivals, within these
 FORGETS = 16  # spans
 MANY_WAIT = 4  # a quarter of the limit
+MOST_FOR_BEST = 8  # places
 _SPARE = 16  # entries that are no longer valid, before a queue is cleared of them
 
 
@@ -109,27 +113,52 @@ class Threshold:
         return known[first] if first < len(known) else 0.0
 
 
+class Best:
+    """The greatest `most` values of this span and of the one before."""
+
+    __slots__ = ("_now", "_span", "_then", "most", "span_ns")
+
+    def __init__(self, most: int, span_ns: int) -> None:
+        self.most, self.span_ns = most, span_ns
+        self._span = 0
+        self._now: list[float] = []
+        self._then: list[float] = []
+
+    def has(self, at_ns: int, value: float) -> bool:
+        """Whether a value is among them. Told of every tuple."""
+        span = at_ns // self.span_ns
+        if span != self._span:
+            self._then = self._now if span == self._span + 1 else []
+            self._now, self._span = [], span
+        now, then = self._now, self._then
+        insort(now, value)
+        if len(now) > self.most:
+            del now[0]
+        return len(now) + len(then) - bisect_right(now, value) - bisect_right(then, value) < self.most
+
+
 class FreePlaces(Protocol):
     """Whether a tuple should have a place that is free."""
 
-    def wanted(self, at_ns: int, value: float, waiting: int) -> bool:
-        """Asked for every tuple. waiting: how many that passed can still be displaced."""
+    def wanted(self, at_ns: int, value: float, waiting: int, free: int) -> bool:
+        """Asked for every tuple. waiting: how many that passed can still be displaced; free: how many places are."""
 
 
 class LearntPlaces:
-    """By a threshold, where that keeps more than first come first served."""
+    """By a threshold, where that keeps more than first come first served; the last ones to the best."""
 
-    __slots__ = ("_came", "_first_served", "_lead", "_picked", "_span", "_threshold", "most", "span_ns")
+    __slots__ = ("_best", "_came", "_first_served", "_lead", "_picked", "_span", "_threshold", "most", "span_ns")
 
     def __init__(self, most: int, span_ns: int) -> None:
         self.most, self.span_ns = most, span_ns
         self._threshold = Threshold(most, span_ns)
+        self._best = Best(min(most // 2, MOST_FOR_BEST), span_ns)
         self._picked, self._first_served = _Places(most, span_ns), _Places(most, span_ns)
         self._came: deque[int] = deque(maxlen=most)  # instants, whether or not they passed
         self._lead = 0.0  # of the threshold over first come first served, in value
         self._span = 0
 
-    def wanted(self, at_ns: int, value: float, waiting: int) -> bool:
+    def wanted(self, at_ns: int, value: float, waiting: int, free: int) -> bool:
         """Whether the tuple should have a free place."""
         good = self._threshold.passes(at_ns, value)
         span = at_ns // self.span_ns
@@ -139,7 +168,8 @@ class LearntPlaces:
         came = self._came
         below = len(came) < self.most or came[0] <= at_ns - self.span_ns
         came.append(at_ns)
-        wanted = below or good or self._lead < 0 or self.most <= MANY_WAIT * waiting
+        best, enough = self._best.has(at_ns, value), self._lead < 0 or good
+        wanted = below or (best if free <= self._best.most else enough) or self.most <= MANY_WAIT * waiting
         picked = good and self._picked.take(at_ns)
         if picked != self._first_served.take(at_ns) and value != LEAST:
             worth = value - self._threshold.lowest
@@ -181,7 +211,7 @@ class RateLimiter:
             value = LEAST
             self.unjudged += 1
         self._expire(at_ns)
-        wanted = self._free.wanted(at_ns, value, len(self._waiting))
+        wanted = self._free.wanted(at_ns, value, len(self._waiting), self.most - len(self._held))
         if wanted and len(self._held) < self.most:
             self._admit(at_ns, value, number)
             return PASS
