@@ -73,8 +73,8 @@ class DropTail:
 class Always:
     """A rule that gives a free place to each tuple that comes."""
 
-    def wanted(self, at_ns: int, value: float, waiting: int) -> bool:
-        del at_ns, value, waiting
+    def wanted(self, at_ns: int, value: float, waiting: int, free: int) -> bool:
+        del at_ns, value, waiting, free
         return True
 
 
@@ -84,8 +84,8 @@ class ByThreshold:
     def __init__(self, most: int) -> None:
         self._threshold = Threshold(most, SPAN_NS)
 
-    def wanted(self, at_ns: int, value: float, waiting: int) -> bool:
-        del waiting
+    def wanted(self, at_ns: int, value: float, waiting: int, free: int) -> bool:
+        del waiting, free
         return self._threshold.passes(at_ns, value)
 
 

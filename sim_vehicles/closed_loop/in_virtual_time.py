@@ -97,9 +97,9 @@ def replay_virtual(
 
     Trial t (from 1) is phase (t - 1) mod phases; its tuples carry t as lineage epoch. out: a run directory is written
     there, as by `sim-vehicles simulate`, with `laps` in run.json. progress is called after each trial. only: (k, n),
-    where `options` are those of phase k of n already and `phases` is 1: the laps are called that. around: stations beside the
-    scenario's. Where an operator raised, or the plan's operators know other roads than the scene's, every verdict is
-    invalid and says so.
+    where `options` are those of phase k of n already and `phases` is 1: the laps are called that. around: stations
+    beside the scenario's. Where an operator raised, or the plan's operators know other roads than the scene's, every
+    verdict is invalid and says so.
     Raises BadInputError where something does not fit, or `out` is there already and not empty.
     """
     trials = phases * laps
