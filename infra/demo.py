@@ -60,10 +60,10 @@ class Way:
 
 @dataclass(frozen=True)
 class Case:
-    """A query under some ways, at an encounter. replay: options of it; live_phase: the one of `phases` that is live."""
+    """A query, the ways to run it, and an encounter. replay: its options; live_phase: the one of `phases` that is live."""
 
     query: Path
-    ways: tuple[Way, ...]
+    variants: tuple[Way, ...]
     replay: tuple[str, ...]
     phases: int
     live_phase: int
@@ -92,13 +92,15 @@ def under(policies: Sequence[str]) -> Case:
     for policy in policies:
         if reason := refused(policy.partition(":")[0]):
             raise ValueError(reason)
-    return replace(PAPER, ways=tuple(Way(f"deadline placement + {one}", "deadline", one) for one in policies))
+    return replace(PAPER, variants=tuple(Way(f"deadline placement + {one}", "deadline", one) for one in policies))
 
 
 def all_in(query: str) -> str:
-    """The query of the streets without what its source does under overload. It declares 20 messages in 100 ms: with
-    them both nodes are busy for four fifths of the time, and with more than `cpu` allows there is no placement."""
+    """The query of the streets without what its source does under overload; old messages come in as well, as in
+    `collision_warning.yaml`. It declares 20 messages in 100 ms: with them both nodes are busy for four fifths of the
+    time, and with more than `cpu` allows there is no placement."""
     left = re.sub(r"^    (max_rate|value): .*\n", "", query, flags=re.MULTILINE)
+    left = re.sub(r"^    max_age: .*$", "    max_age: 1 s", left, flags=re.MULTILINE)
     return re.sub(r"arrival: {burst: \d+, period: 100 ms}", "arrival: {burst: 20, period: 100 ms}", left)
 
 
@@ -230,7 +232,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
     began = time.monotonic()
     folder = ROOT / "runs" / f"demo-{datetime.now(UTC):%Y%m%dT%H%M%SZ}"
     try:
-        played = [play(case, way, folder / way.folder) for way in case.ways]
+        played = [play(case, way, folder / way.folder) for way in case.variants]
         print("\n== side by side ==" if len(played) > 1 else "\n== report ==", flush=True)
         said = run("coordinator", "report", *(each.run for each in played), "-o", folder)
     except CommandFailedError as error:

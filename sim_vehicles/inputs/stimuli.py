@@ -144,7 +144,7 @@ class Stimuli:
         if self.options.messages == "etsi":
             news = News()
             for one in arrivals:
-                news.told(one.value, one.at_ns)
+                news.complete(one.value, one.at_ns)
         for (at_ns, age_ns, sent_ns), some in groupby(arrivals, key=lambda one: one[:3]):
             yield Burst(feed.name, at_ns, age_ns, tuple(one.value for one in some), sent_ns)
 

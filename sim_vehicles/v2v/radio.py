@@ -65,7 +65,7 @@ class News:
     def __init__(self) -> None:
         self._heard_ns: dict[int, int] = {}
 
-    def told(self, value: Cpm, at_ns: int) -> None:
+    def complete(self, value: Cpm, at_ns: int) -> None:
         """Add it to a message that arrives now."""
         before_ns = self._heard_ns.get(value.object.object_id, at_ns - NEWS_NS)
         value.unheard_ms = min(at_ns - before_ns, NEWS_NS) // 1_000_000

@@ -23,7 +23,7 @@ def test_news_is_what_was_not_heard_of_for_a_second() -> None:
     news, found = News(), []
     for number, at_ms in ((1, 0), (2, 40), (1, 50), (1, 950), (2, 1039), (1, 5000)):
         message = about(number)
-        news.told(message, at_ms * MS)
+        news.complete(message, at_ms * MS)
         found.append(message.unheard_ms)
     assert found == [1000, 1000, 50, 900, 999, 1000]
 
