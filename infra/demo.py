@@ -60,7 +60,7 @@ class Way:
 
 @dataclass(frozen=True)
 class Case:
-    """A query, the ways to run it, and an encounter. replay: its options; live_phase: the one of `phases` that is live."""
+    """A query, the ways to run it, and an encounter. replay: its options; live_phase: which of `phases` is live."""
 
     query: Path
     variants: tuple[Way, ...]
