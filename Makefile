@@ -15,8 +15,8 @@ help: ## what there is to do
 setup: .venv/.ready ## install everything into .venv
 
 .PHONY: demo
-demo: setup ## a blind crossing, replayed into two live agents, twice: who stops, and where; POLICY=qed: under that one
-	@$(BIN)/python -m infra.demo $(if $(POLICY),--policy '$(POLICY)')
+demo: setup ## a blind crossing, replayed into two live agents, twice: who stops, and where; CASE=paper: the paper's, POLICY=qed: that under this policy
+	@$(BIN)/python -m infra.demo $(if $(CASE),--case '$(CASE)') $(if $(POLICY),--policy '$(POLICY)')
 
 .PHONY: test
 test: setup ## run the tests, files side by side on two cores

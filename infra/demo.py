@@ -1,9 +1,9 @@
 """`make demo`: a blind crossing, two nodes, two ways to run the collision warning on them; who stops, and where.
 
-Each way is replayed once into live agents, in real time, at one burst phase; and in virtual time at every one of
-`PHASES` burst phases. Everything goes through the commands that a user would type, and each is printed before it runs.
-The exit code is that of the first command that fails: a miss ratio never is a failure, and a crash is a result.
-With `--policy` the ways are the deadline placement under each policy that is named (`make demo POLICY=qed`).
+Each way is replayed once into live agents, in real time, at one burst phase; and in virtual time at several burst
+phases. Everything goes through the commands that a user would type, and each is printed before it runs. The exit code
+is that of the first command that fails: a miss ratio never is a failure, and a crash is a result. With `--case paper`
+(`make demo CASE=paper`) it is the placement paper's case; with `--policy` that case under each policy that is named.
 """
 
 import argparse
@@ -16,7 +16,7 @@ import sys
 import time
 from collections.abc import Sequence
 from contextlib import suppress
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from datetime import UTC, datetime
 from pathlib import Path
 from statistics import median
@@ -27,15 +27,15 @@ from rich.table import Table
 
 from protos.policies import HELP, refused
 from sim_vehicles.closed_loop.closed_loop import Verdict
+from sim_vehicles.closed_loop.crossing_messages import CrossingMessages
 from sim_vehicles.encounter.judgement import CRASH, Judgement
 from sim_vehicles.encounter.outcome import length
 from sim_vehicles.replay.replay_document import ReplaySummary, from_document
 
 ROOT = Path(__file__).resolve().parent.parent
 QUERIES = ROOT / "sim_vehicles" / "queries"
-QUERY, CLUSTER = QUERIES / "collision_warning.yaml", QUERIES / "cluster_paper.yaml"
-SCENARIO, UNTIL = "crossing_50", "14s"
-PHASES, LIVE_PHASE = 20, 16
+CLUSTER = QUERIES / "cluster_paper.yaml"
+SCENARIO = "crossing_50"
 BAD_INPUT = 2
 CRASHED = 3  # exit code of a replay that ends in a crash
 END_S = 30.0  # time for a command to clean up
@@ -44,11 +44,13 @@ ENDING = (signal.SIGINT, signal.SIGTERM, signal.SIGHUP)
 
 @dataclass(frozen=True)
 class Way:
-    """One way to place and schedule the query."""
+    """One way to place and schedule the query. all_in: without the query's limit."""
 
     name: str
     allocator: str
     policy: str
+    model: str = "paper"
+    all_in: bool = False
 
     @property
     def folder(self) -> str:
@@ -56,15 +58,50 @@ class Way:
         return re.sub(r"[^\w.%-]+", "-", f"{self.allocator}-{self.policy}")
 
 
-WAYS = (Way("deadline placement + EDF", "deadline", "edf"), Way("SQPR placement + FIFO", "sqpr", "fifo"))
+@dataclass(frozen=True)
+class Case:
+    """A query, the ways to run it, and an encounter. replay: its options; live_phase: which of `phases` is live."""
+
+    query: Path
+    variants: tuple[Way, ...]
+    replay: tuple[str, ...]
+    phases: int
+    live_phase: int
 
 
-def variants(policies: Sequence[str]) -> tuple[Way, ...]:
-    """The usual two; or the deadline placement under each of these. Raises ValueError where no agent runs one."""
+CITY = ("--messages", "etsi", "--around", "streets_50", "--channel", "loss=0.1,delay=5ms,jitter=2ms,half=150m")
+STREETS = Case(
+    QUERIES / "collision_streets.yaml",
+    (Way("guaranteed plan", "deadline", "edf", "sound"), Way("SQPR placement + FIFO", "sqpr", "fifo", all_in=True)),
+    (*CITY, "--start", "5s", "--until", "13s"),
+    phases=5,
+    live_phase=2,
+)
+PAPER = Case(
+    QUERIES / "collision_warning.yaml",
+    (Way("deadline placement + EDF", "deadline", "edf"), Way("SQPR placement + FIFO", "sqpr", "fifo")),
+    ("--until", "14s"),
+    phases=20,
+    live_phase=16,
+)
+CASES = {"streets": STREETS, "paper": PAPER}
+
+
+def under(policies: Sequence[str]) -> Case:
+    """The paper's case, the deadline placement under each of these. Raises ValueError where no agent runs one."""
     for policy in policies:
         if reason := refused(policy.partition(":")[0]):
             raise ValueError(reason)
-    return tuple(Way(f"deadline placement + {policy}", "deadline", policy) for policy in policies) or WAYS
+    return replace(PAPER, variants=tuple(Way(f"deadline placement + {one}", "deadline", one) for one in policies))
+
+
+def all_in(query: str) -> str:
+    """The query of the streets without what its source does under overload; old messages come in as well, as in
+    `collision_warning.yaml`. It declares 20 messages in 100 ms: with them both nodes are busy for four fifths of the
+    time, and with more than `cpu` allows there is no placement."""
+    left = re.sub(r"^    (max_rate|value): .*\n", "", query, flags=re.MULTILINE)
+    left = re.sub(r"^    max_age: .*$", "    max_age: 1 s", left, flags=re.MULTILINE)
+    return re.sub(r"arrival: {burst: \d+, period: 100 ms}", "arrival: {burst: 20, period: 100 ms}", left)
 
 
 class CommandFailedError(Exception):
@@ -108,23 +145,29 @@ def run(program: str, *arguments: str | Path, fine: tuple[int, ...] = (0,)) -> s
     return said
 
 
-def play(way: Way, folder: Path) -> Played:
+def play(case: Case, way: Way, folder: Path) -> Played:
     """Plan; every phase in virtual time; one phase live: start, deploy, replay, collect, stop."""
     print(f"\n== {way.name} ==", flush=True)
     folder.mkdir(parents=True)
-    plan, virtual = folder / "plan.json", folder / "virtual"
-    how = ("--allocator", way.allocator, "--model", "paper", "--policy", way.policy)
-    run("coordinator", "plan", QUERY, CLUSTER, *how, "-o", plan)
+    query, plan, virtual = case.query, folder / "plan.json", folder / "virtual"
+    if way.all_in:
+        query = folder / "query.yaml"
+        query.write_text(all_in(case.query.read_text(encoding="utf-8")), encoding="utf-8")
+        print(f"{_short(query)}: {_short(case.query)} without its limit", flush=True)
+    how = ("--allocator", way.allocator, "--model", way.model, "--policy", way.policy)
+    run("coordinator", "plan", query, CLUSTER, *how, "-o", plan)
     run(
-        "sim-vehicles", "replay", SCENARIO, "--virtual", plan, "--until", UNTIL, "--phases", str(PHASES),
+        "sim-vehicles", "replay", SCENARIO, "--virtual", plan, *case.replay, "--phases", str(case.phases),
         "--out", virtual, fine=(0, CRASHED),
     )  # fmt: skip
-    collected = live(plan, folder)
+    if way.model == "sound":
+        run("coordinator", "report", virtual, "-o", folder / "virtual-report")
+    collected = live(case, plan, folder)
     run("sim-vehicles", "judge", collected)
     return Played(way, collected, _replay(collected), _replay(virtual))
 
 
-def live(plan: Path, folder: Path) -> Path:
+def live(case: Case, plan: Path, folder: Path) -> Path:
     """One phase in real time, into agents as processes of this machine; returns the run's directory."""
     addresses = folder / "addresses.json"
     try:
@@ -134,8 +177,8 @@ def live(plan: Path, folder: Path) -> Path:
         )  # fmt: skip
         run("coordinator", "deploy", plan, "--addresses", addresses)
         run(
-            "sim-vehicles", "replay", SCENARIO, "--to", addresses, "--plan", plan, "--until", UNTIL,
-            "--phase", f"{LIVE_PHASE}/{PHASES}", "--out", folder, fine=(0, CRASHED),
+            "sim-vehicles", "replay", SCENARIO, "--to", addresses, "--plan", plan, *case.replay,
+            "--phase", f"{case.live_phase}/{case.phases}", "--out", folder, fine=(0, CRASHED),
         )  # fmt: skip
         run("coordinator", "collect", "--addresses", addresses, "--plan", plan, "-o", folder / "collected")
     finally:
@@ -177,8 +220,10 @@ def main(arguments: Sequence[str] | None = None) -> int:
         metavar="POLICY",
         help=f"On both nodes; may be repeated. {HELP}".replace("%", "%%"),
     )
+    options.add_argument("--case", choices=CASES, default="streets", help="Default: streets; with --policy: paper.")
+    given = options.parse_args(arguments)
     try:
-        chosen = variants(options.parse_args(arguments).policy)
+        case = under(given.policy) if given.policy else CASES[given.case]
     except ValueError as error:
         print(f"demo: {error}", file=sys.stderr)
         return BAD_INPUT
@@ -187,7 +232,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
     began = time.monotonic()
     folder = ROOT / "runs" / f"demo-{datetime.now(UTC):%Y%m%dT%H%M%SZ}"
     try:
-        played = [play(way, folder / way.folder) for way in chosen]
+        played = [play(case, way, folder / way.folder) for way in case.variants]
         print("\n== side by side ==" if len(played) > 1 else "\n== report ==", flush=True)
         said = run("coordinator", "report", *(each.run for each in played), "-o", folder)
     except CommandFailedError as error:
@@ -196,7 +241,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
     except KeyboardInterrupt:
         print("demo: stopped; the agents are down", file=sys.stderr)
         return 130
-    Console(highlight=False).print(outcomes(played), *([decided(played)] if len(played) > 1 else []))
+    Console(highlight=False).print(outcomes(case, played), *([decided(case, played)] if len(played) > 1 else []))
     page = said.rpartition("page: ")[2].strip()
     print(f"\nDone in {time.monotonic() - began:.0f} s. In a browser:")
     for one in played:
@@ -205,16 +250,17 @@ def main(arguments: Sequence[str] | None = None) -> int:
     return 0
 
 
-def outcomes(played: list[Played]) -> Table:
+def outcomes(case: Case, played: list[Played]) -> Table:
     """Table of the outcomes: one line per way of running."""
     table = Table(
         title=f"{SCENARIO}: does A stop for X, whom it cannot see?", box=box.SIMPLE_HEAD, title_justify="left"
     )
     for heading in (
         "",
-        f"live, burst phase {LIVE_PHASE} of {PHASES}",
+        f"live, burst phase {case.live_phase} of {case.phases}",
         "A knew, metres left",
-        f"virtual, {PHASES} phases",
+        "about X, left out",
+        f"virtual, {case.phases} phases",
     ):
         table.add_column(heading)
     for each in played:
@@ -224,17 +270,22 @@ def outcomes(played: list[Played]) -> Table:
             each.way.name,
             _outcome(found),
             "never" if found.knew is None else f"{found.knew.left_m:.1f} m",
+            _left_out(each.live.verdict.crossing_messages),
             _crashes(each.virtual.laps),
         )
     return table
 
 
-def decided(played: list[Played]) -> str:
+def decided(case: Case, played: list[Played]) -> str:
     """In how many phases the ways differ, so that nobody takes the one live phase for all of them."""
     outcomes = [[lap.found.outcome for lap in each.virtual.laps] for each in played]
     differ = [len(set(phase)) > 1 for phase in zip(*outcomes, strict=True)]
-    live = "one of them" if differ[LIVE_PHASE] else "none of them"
-    return f"The plan decides in {sum(differ)} of {PHASES} burst phases; the live one is {live}."
+    live = "one of them" if differ[case.live_phase] else "none of them"
+    return f"The plan decides in {sum(differ)} of {case.phases} burst phases; the live one is {live}."
+
+
+def _left_out(messages: CrossingMessages | None) -> str:
+    return "-" if messages is None else f"{messages.left_out} of {messages.offered}"
 
 
 def _outcome(found: Judgement) -> str:

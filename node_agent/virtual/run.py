@@ -48,7 +48,8 @@ class Trace:
 @dataclass(frozen=True)
 class Simulation:
     """The results. refused_by_trial: tuples of sources that the plan of the moment did not have, or too old. failures:
-    one sentence per operator that raised. windows: by operator. shed: tuples, windows, results, by policy."""
+    one sentence per operator that raised. windows: by operator. shed: tuples, windows, results, by policy.
+    refused_offers: by trial and source, numbers of the tuples that were refused, from 1 as they were offered."""
 
     schedule: ChangeSchedule
     scenario: Scenario
@@ -60,6 +61,7 @@ class Simulation:
     refused_by_trial: tuple[int, ...] = ()
     windows: Mapping[str, WindowSummary] = field(default_factory=dict)
     shed: Mapping[str, int] = field(default_factory=dict)
+    refused_offers: tuple[Mapping[str, tuple[int, ...]], ...] = ()
 
     @property
     def refused(self) -> int:
@@ -113,11 +115,12 @@ def simulate(
     inner = Stub(schedule, scenario.ages_ns, registry.codecs, scenario.tuples) if world is None else world
     counted = Counted(inner, {output.name: output.deadline_ns for output in schedule.outputs})
     cluster = cluster_of(schedule, scenario, registry, counted, trace, policies=policies)
-    refused = []
+    refused, offers = [], []
     for trial in range(1, scenario.trials + 1):
         before = cluster.rejected
         cluster.run(trial)
         refused.append(cluster.rejected - before)
+        offers.append(cluster.refused_offers)
         if progress is not None:
             progress()
     cluster.end()
@@ -125,6 +128,7 @@ def simulate(
     return Simulation(
         schedule, scenario, counted.outputs, _traces(schedule, scenario, cluster) if trace else (), cluster.taken,
         cluster.instances, tuple(_failures(cluster)), tuple(refused), cluster.windows, cluster.shed,
+        tuple(offers),
     )  # fmt: skip
 
 

@@ -110,11 +110,22 @@ def complete(run: Path) -> ReplaySummary:
     what = from_document(document)
     assert what.verdict is not None
     trace = read_trace(run)
-    verdict = _split(trace, what.verdict, what.scene)
-    what = replace(what, verdict=verdict, laps=tuple(_split(trace, lap, what.scene) for lap in what.laps))
+    verdict = _traced(trace, what.verdict, what.scene)
+    what = replace(what, verdict=verdict, laps=tuple(_traced(trace, lap, what.scene) for lap in what.laps))
     write_summary(run, what)
     write_page(run)
     return what
+
+
+def _traced(trace: RunTrace, verdict: Verdict, scene: DrivenScene) -> Verdict:
+    """With the stages of its deciding tuple, and what was shed of the messages about the crossing vehicle."""
+    from sim_vehicles.closed_loop.crossing_messages import traced
+
+    messages = verdict.crossing_messages
+    if messages is not None:
+        records = [record for lineage in messages.admitted for _, record in trace.of(lineage)]
+        verdict = replace(verdict, crossing_messages=traced(messages, records))
+    return _split(trace, verdict, scene)
 
 
 def _split(trace: RunTrace, verdict: Verdict, scene: DrivenScene) -> Verdict:

@@ -46,6 +46,8 @@ Examples:
 
   sim-vehicles replay crossing_50 --to run/addresses.json --messages etsi --channel loss=0.1,delay=5ms,jitter=2ms
 
+  sim-vehicles replay crossing_50 --virtual plan.json --messages etsi --around streets_50 --channel half=150m
+
   sim-vehicles replay traffic.csv --ego 2166 --virtual plan.json --start 3s --until 20s
 
 Exit codes: 0 done; 2 bad input; 3 a valid verdict is a crash; 1 anything else.
@@ -84,6 +86,9 @@ def replay(
         str, typer.Option(help="burst: n V2V tuples per period; etsi: by the CAM and CPM rules.")
     ] = "burst",
     channel: Annotated[str, typer.Option(help="ideal, or some of loss=0.1,delay=5ms,jitter=2ms,half=200m.")] = "ideal",
+    around: Annotated[
+        str | None, typer.Option(metavar="RECORDING", help="With etsi: its stations, as of streets_50, are heard too.")
+    ] = None,
     v2v: Annotated[int | None, typer.Option(help="V2V tuples per burst. Default: the plan's.")] = None,
     age: Annotated[str, typer.Option(help="How old the oldest V2V measurement of a burst is.")] = "100ms",
     seed: Annotated[int, typer.Option(help="Of sensor noise, hazards and channel.")] = 1,
@@ -131,6 +136,7 @@ def replay(
             ego=ego,
             messages=messages,
             channel=parse_channel(channel),
+            around=around,
             brake=parse_brake(brake),
             operators=tuple(operators or ()),
             skip_bad_rows=skip_bad_rows,
@@ -211,7 +217,7 @@ def _virtual(prepared: Prepared, told: Console, out: Path | None, tell: Tell) ->
     with _bar(told, "laps", options.phases * options.laps) as advance:
         done = replay_virtual(
             prepared.plan, prepared.scenario, prepared.feeds, inputs, options.brake, options.phases, options.laps,
-            registry, out, advance, options.phase,
+            registry, out, advance, options.phase, prepared.around,
         )  # fmt: skip
     what: ReplaySummary = virtual_summary(prepared, done.laps, done.shed)
     if out is not None:

@@ -7,6 +7,7 @@ from statistics import median
 from typing import TYPE_CHECKING
 
 from sim_vehicles.closed_loop.closed_loop import Verdict
+from sim_vehicles.closed_loop.crossing_messages import CrossingMessages
 from sim_vehicles.encounter.judgement import Deciding, Judgement
 from sim_vehicles.encounter.outcome import NOTHING, has_crossing, is_near, length
 from sim_vehicles.replay.replay_document import LiveSummary, ReplaySummary, VirtualSummary
@@ -70,11 +71,19 @@ def crashes(verdict: Verdict, laps: Sequence[Verdict]) -> str:
     return said
 
 
+def messages(what: CrossingMessages, knew: bool) -> str:
+    """What became of the messages about the crossing vehicle, until the ego knew of it."""
+    until = "until the ego knew" if knew else "in all"
+    if what.policed is None or what.shed is None:
+        return f"{what.offered} messages {until}, {what.refused} refused; the traces say what was policed and shed"
+    return f"{what.offered} messages {until}: {what.refused} refused, {what.policed} policed, {what.shed} shed"
+
+
 def phases(verdict: Verdict, laps: Sequence[Verdict], rate: float | str) -> Table:
     """One row per lap: phase, outcome, when the ego knew."""
     table = _table("lap by lap")
     judged = has_crossing(verdict.found)
-    knowing = ("knew at s", "left m", _latency_name(rate), "false")
+    knowing = ("knew at s", "left m", _latency_name(rate), "messages", "left out", "false")
     for name in ("lap", "phase", "outcome", "km/h", "gap m", *(knowing if judged else ("about others",))):
         table.add_column(name, justify="left" if name == "outcome" else "right", no_wrap=True)
     for i, lap in enumerate(laps, 1):
@@ -83,14 +92,16 @@ def phases(verdict: Verdict, laps: Sequence[Verdict], rate: float | str) -> Tabl
         outcome = outcome if lap.valid else f"{outcome} (not valid)"
         cells = [str(i), f"{lap.burst_phase}/{lap.burst_phases}", outcome]
         cells += [_number(found.impact_kmh, 1), _number(found.gap_m, 2)]
-        table.add_row(*cells, *(_knowing(found) if judged else [str(found.warnings.others)]))
+        table.add_row(*cells, *(_knowing(lap) if judged else [str(found.warnings.others)]))
     return table
 
 
-def _knowing(found: Judgement) -> list[str]:
+def _knowing(lap: Verdict) -> list[str]:
+    found, about = lap.found, lap.crossing_messages
     at_s, left_m = (None, None) if found.knew is None else (found.knew.at_s, found.knew.left_m)
     latency_ns = None if found.deciding is None else found.deciding.latency_ns
-    return [_number(at_s, 3), _number(left_m, 1), _latency(latency_ns), str(found.warnings.false)]
+    counts = ["-", "-"] if about is None else [str(about.offered), str(about.left_out)]
+    return [_number(at_s, 3), _number(left_m, 1), _latency(latency_ns), *counts, str(found.warnings.false)]
 
 
 def split(verdict: Verdict) -> Table | None:
@@ -167,6 +178,8 @@ def _about(verdict: Verdict, rate: float | str) -> Iterator[Row]:
         )
     counts = found.warnings
     missed = "; the collision was MISSED" if counts.missed and verdict.valid else ""
+    if verdict.crossing_messages is not None:
+        yield f"about {crossing}", messages(verdict.crossing_messages, knew is not None)
     if found.crossing:
         yield "warnings", f"{counts.about_crossing} about {crossing}, {counts.false} false{missed}"
     else:

@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass, fields, replace
+from dataclasses import dataclass, replace
 
-from protos.json_shape import Json
+from protos import json_shape
+from protos.json_shape import Json, omitted
 from protos.vehicle_pb2 import Warning as Told
+from sim_vehicles.closed_loop.crossing_messages import CrossingMessages
 from sim_vehicles.encounter.brake import Brake
 from sim_vehicles.encounter.braked_track import braked
 from sim_vehicles.encounter.judgement import CRASH, Judgement
@@ -19,7 +21,8 @@ from sim_vehicles.world.sense import Burst
 @dataclass(frozen=True)
 class Verdict:
     """The judgement of one lap, or of the worst of several, and how it was played. why_not_valid: None where it is;
-    burst_phase: number of `burst_phases`, from 0; burst_phase_ns: how much later all bursts left for it."""
+    burst_phase: number of `burst_phases`, from 0; burst_phase_ns: how much later all bursts left for it;
+    crossing_messages: what became of the messages about the crossing vehicle, None where none is named."""
 
     found: Judgement
     valid: bool
@@ -29,6 +32,7 @@ class Verdict:
     burst_phase_ns: int
     crashes: int
     laps: int
+    crossing_messages: CrossingMessages | None = omitted()
 
     @property
     def crashed(self) -> bool:
@@ -42,7 +46,7 @@ class Verdict:
     def document(self) -> Json:
         """As replay.json has it: the outcome, how it was played, and the rest of the judgement."""
         found = self.found.document()
-        how = {each.name: getattr(self, each.name) for each in fields(self) if each.name != "found"}
+        how = {name: each for name, each in json_shape.write(self).items() if name != "found"}
         return {"outcome": found.pop("outcome"), **how, **found}
 
 
@@ -84,6 +88,12 @@ class ClosedLoop:
         later = self.inputs.bursts(self.ego, at_ns)
         self.bursts = [burst for burst in self.bursts if burst.at_ns <= at_ns] + later
         return later
+
+    @property
+    def crossing_number(self) -> int | None:
+        """The crossing vehicle's number on the wire."""
+        crossing = self.judge.crossing
+        return None if crossing is None else self.inputs.numbers.get(crossing)
 
     def forget(self) -> None:
         """Keeps what replay.json tells of a lap that it does not show: the warnings that were on. Judge before."""

@@ -9,22 +9,26 @@ from pathlib import Path
 from typing import Any, NamedTuple
 
 from node_agent.operators.registry import Registry
-from node_agent.virtual.run import check_out, simulate, write_run
+from node_agent.virtual.run import Simulation, check_out, simulate, write_run
 from node_agent.virtual.scenario import MOST_TRIALS
 from node_agent.virtual.scenario import Scenario as Conditions
 from node_agent.virtual.world import Admission, Delivery, Offer
 from protos.plan_document import Plan, Source
+from protos.records import unpack_records
 from protos.vehicle_pb2 import Warning as Told
 from sim_vehicles.closed_loop.closed_loop import ClosedLoop
+from sim_vehicles.closed_loop.crossing_messages import CrossingMessages, offered, traced, until_known
 from sim_vehicles.closed_loop.lap import Lap, phase_ns
 from sim_vehicles.encounter.brake import Brake
 from sim_vehicles.encounter.verdict import Judge
 from sim_vehicles.errors import bad_input
 from sim_vehicles.inputs.feed import Feed
 from sim_vehicles.inputs.maps import misfits
-from sim_vehicles.inputs.stimuli import Stimuli, StimulusOptions
+from sim_vehicles.inputs.stimuli import Around, Stimuli, StimulusOptions
 from sim_vehicles.world.scene import Scenario
 from sim_vehicles.world.sense import Burst
+
+MOST_TRACED = 100  # laps; more would need hundreds of megabytes
 
 
 class Replayed(NamedTuple):
@@ -87,13 +91,15 @@ def replay_virtual(
     out: Path | None = None,
     progress: Callable[[], None] | None = None,
     only: tuple[int, int] | None = None,
+    around: Around | None = None,
 ) -> Replayed:
     """Play the scenario in virtual time at each of `phases` phases of the bursts, `laps` times over (all the same).
 
     Trial t (from 1) is phase (t - 1) mod phases; its tuples carry t as lineage epoch. out: a run directory is written
     there, as by `sim-vehicles simulate`, with `laps` in run.json. progress is called after each trial. only: (k, n),
-    where `options` are those of phase k of n already and `phases` is 1: the laps are called that. Where an operator
-    raised, or the plan's operators know other roads than the scene's, every verdict is invalid and says so.
+    where `options` are those of phase k of n already and `phases` is 1: the laps are called that. around: stations
+    beside the scenario's. Where an operator raised, or the plan's operators know other roads than the scene's, every
+    verdict is invalid and says so.
     Raises BadInputError where something does not fit, or `out` is there already and not empty.
     """
     trials = phases * laps
@@ -110,22 +116,54 @@ def replay_virtual(
 
     @cache  # the laps of one phase send the same
     def inputs(shift_ns: int) -> Stimuli:
-        return Stimuli(list(feeds), scenario, replace(options, phase_ns=shift_ns))
+        return Stimuli(list(feeds), scenario, replace(options, phase_ns=shift_ns), around)
 
     def make(trial: int) -> ClosedLoop:
         return ClosedLoop(scenario, inputs(shifts_ns[(trial - 1) % phases]), brake, judge)
 
     world = CrossingWorld(make, plan.graph.sources)
     conditions = Conditions(trials=trials, seed=options.seed)
-    done = simulate(plan, conditions, registry, world, trace=out is not None, progress=progress)
+    with_trace = out is not None or trials <= MOST_TRACED
+    done = simulate(plan, conditions, registry, world, trace=with_trace, progress=progress)
     why = "; ".join([*misfits(plan, scenario.scene), *done.failures]) or None
     found = [
         replace(_lap(loop, only or (number % phases, phases), shifts_ns[number % phases], why), refused=refused)
         for number, (loop, refused) in enumerate(zip(world.loops, done.refused_by_trial, strict=True))
     ]
+    found = _with_messages(found, plan, done)
     if out is not None:
         write_run(done, out, {"laps": [_summary(number, lap) for number, lap in enumerate(found)]})
     return Replayed(found, done.shed)
+
+
+def _with_messages(laps: Sequence[Lap], plan: Plan, done: Simulation) -> list[Lap]:
+    """With what became of the messages about the crossing vehicle; what was shed of them as far as there is a trace."""
+    messages = [_messages(lap, trial, plan, done.refused_offers[trial - 1]) for trial, lap in enumerate(laps, 1)]
+    if done.traces:
+        wanted = {lineage for each in messages if each is not None for lineage in each.admitted}
+        records = [
+            record
+            for trace in done.traces
+            for record in unpack_records(trace.records)
+            if (record.source, record.epoch, record.seq) in wanted
+        ]
+        messages = [None if each is None else traced(each, records) for each in messages]
+    return [
+        replace(lap, verdict=replace(lap.verdict, crossing_messages=each))
+        for lap, each in zip(laps, messages, strict=True)
+    ]
+
+
+def _messages(lap: Lap, trial: int, plan: Plan, refused: Mapping[str, Sequence[int]]) -> CrossingMessages | None:
+    loop, knew = lap.loop, lap.verdict.found.knew
+    if loop.crossing_number is None:
+        return None
+    tuples = [
+        one
+        for name, source in plan.graph.sources.items()
+        for one in offered(loop.bursts, name, source.id, trial, refused.get(name, ()), loop.crossing_number)
+    ]
+    return until_known(tuples, None if knew is None else knew.at_s)
 
 
 def _lap(loop: ClosedLoop, phase: tuple[int, int], shift_ns: int, why: str | None) -> Lap:

@@ -69,7 +69,7 @@ class Arrival(NamedTuple):
     at_ns: int
     age_ns: int
     sent_ns: int
-    value: Message
+    value: Cpm
 
 
 class Around(Protocol):
@@ -139,14 +139,20 @@ class Stimuli:
         sent = (
             self._by_rule(senses, after_ns) if self.options.messages == "etsi" else self._sent(feed, senses, after_ns)
         )
-        arrivals = sorted(chain(self._through(sent, senses), self._from_around(senses)), key=lambda one: one.at_ns)
+        heard = chain(self._through(sent, senses), self._from_around(senses, after_ns))
+        arrivals = sorted(heard, key=lambda one: one.at_ns)
         for (at_ns, age_ns, sent_ns), some in groupby(arrivals, key=lambda one: one[:3]):
             yield Burst(feed.name, at_ns, age_ns, tuple(one.value for one in some), sent_ns)
 
-    def _from_around(self, senses: Senses) -> Iterator[Arrival]:
+    def _from_around(self, senses: Senses, after_ns: int | None) -> Iterator[Arrival]:
         if self._around is not None:
             ego = senses.sight.motion.tracks[senses.scenario.scene.ego]
-            yield from self._around.heard(ego, self.options.start_ns, self._last_ns + 1)
+            yield from self._around.heard(ego, self._first_ns(after_ns), self._last_ns + 1)
+
+    def _first_ns(self, after_ns: int | None) -> int:
+        """Of what is sent from then on, something may arrive after that."""
+        start_ns = self.options.start_ns
+        return start_ns if after_ns is None else max(start_ns, after_ns - self.options.channel.longest_ns)
 
     def _sent(self, feed: Feed, senses: Senses, after_ns: int | None) -> Iterator[Sent]:
         n = feed.n if self.options.v2v is None else self.options.v2v
@@ -157,7 +163,7 @@ class Stimuli:
         """The rules run from the start at each call: what a station sent decides what it sends next."""
         first_ns = self.options.start_ns + self.options.phase_ns
         for message in generated(senses, first_ns, self._last_ns + 1):
-            if after_ns is None or message.at_ns + self.options.channel.longest_ns > after_ns:
+            if message.at_ns >= self._first_ns(after_ns):
                 yield from tuples(senses, message)
 
     def _instants(self, feed: Feed, after_ns: int | None, late_ns: int) -> Iterator[int]:
@@ -196,12 +202,13 @@ class HeardMessage:
 
 
 def heard(bursts: Sequence[Burst], numbers: dict[str, int]) -> tuple[HeardMessage, ...]:
-    """V2V tuples as they are admitted. Equal copies of a message count once, when the first one comes."""
+    """V2V tuples as they are admitted, of the stations that have names. Equal copies of a message count once, when the
+    first one comes."""
     names = {number: name for name, number in numbers.items()}
     found: dict[tuple[int, int, int], tuple[float, float]] = {}
     for burst in bursts:
         for value in burst.values:
-            if isinstance(value, Cpm):
+            if isinstance(value, Cpm) and value.station in names:
                 key = (value.station, value.object.object_id, burst.at_ns - burst.age_ns)
                 sent_ns = burst.at_ns if burst.sent_ns is None else burst.sent_ns
                 found.setdefault(key, (burst.at_ns / 1e9, sent_ns / 1e9))

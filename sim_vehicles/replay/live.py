@@ -90,7 +90,8 @@ class Live:
     """Live sources, and what was sent to them: `with Live(...) as live: live.run(bursts)`, once per lap.
 
     rate: times real time; infinity: each burst as soon as the one before is answered. `stop` ends it early (from a
-    signal handler, say); `on_burst` is told of every burst sent. `tallies` count over all laps.
+    signal handler, say); `on_burst` is told of every burst sent, `on_answers` of bursts that left together and of the
+    answers, one per value. `tallies` count over all laps.
     """
 
     feeds: Sequence[Feed]
@@ -99,6 +100,7 @@ class Live:
     rate: float = 1.0
     on_burst: Callable[[Burst], None] = lambda burst: None
     stop: Event = field(default_factory=Event)
+    on_answers: Callable[[Sequence[Burst], Sequence[object]], None] = lambda bursts, answers: None
     tallies: dict[str, SourceCounts] = field(default_factory=dict)
     failure: Exception | None = None
 
@@ -215,7 +217,9 @@ class Live:
         aged = [(value, self._age_ms(burst, late_ns)) for burst in bursts for value in burst.values]
         try:
             if aged:
-                tally.count(len(aged), self._senders[name].send_aged(aged))
+                answers = self._senders[name].send_aged(aged)
+                tally.count(len(aged), answers)
+                self.on_answers(bursts, answers)
         except BROKEN as bad:
             known = bad.results if isinstance(bad, NoAnswerError) else []
             tally.count(len(aged), [result for result in known if result is not None])

@@ -12,14 +12,15 @@ from __future__ import annotations
 import gc
 import sys
 import time
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
-from dataclasses import dataclass
+from dataclasses import dataclass, field, replace
 from functools import partial
 from math import isinf
 from threading import Event
 
 from sim_vehicles.closed_loop.closed_loop import ClosedLoop
+from sim_vehicles.closed_loop.crossing_messages import Offered, answered, until_known
 from sim_vehicles.closed_loop.lap import Lap, worst
 from sim_vehicles.encounter.verdict import Judge
 from sim_vehicles.errors import FeedError
@@ -39,7 +40,8 @@ PAUSE_S = 1.5  # between laps, after the wait: operators forget vehicles within 
 @dataclass
 class LiveLap:
     """One lap as it went. loop: its closed loop, None where nothing is judged. left: bursts that were not sent.
-    outdated: bursts that left with the motion before braking; recomputed_s: how long computing new ones took."""
+    outdated: bursts that left with the motion before braking; recomputed_s: how long computing new ones took.
+    crossing: the tuples about the crossing vehicle that were offered."""
 
     number: int
     loop: ClosedLoop | None
@@ -50,6 +52,7 @@ class LiveLap:
     outdated: int = 0
     recomputed_s: float | None = None
     judged: Lap | None = None
+    crossing: list[Offered] = field(default_factory=list)
 
 
 class LiveReplay:
@@ -67,7 +70,9 @@ class LiveReplay:
         self.failure: FeedError | None = None
         self.stale = 0  # results of a lap that came after it
         self.played_s = 0.0  # real time from each lap's first burst to its last
-        self._live = Live(prepared.feeds, prepared.addresses, connect, options.rate, self._sent, self.stop)
+        self._live = Live(
+            prepared.feeds, prepared.addresses, connect, options.rate, self._sent, self.stop, self._answered
+        )
         self._listening = Listening(prepared.outputs, prepared.addresses, listen)
         self._scene_judge = None if prepared.not_judged else Judge(prepared.scenario)
         self._floors: dict[int, tuple[int, int]] = {}
@@ -120,6 +125,17 @@ class LiveReplay:
 
     def _sent(self, burst: Burst) -> None:
         self.on_burst(burst)
+
+    def _answered(self, bursts: Sequence[Burst], answers: Sequence[object]) -> None:
+        """Told by the thread of one node; a list takes what several add."""
+        lap, first = self.laps[-1], 0
+        if lap.loop is None:
+            return
+        for burst in bursts:
+            number = self.prepared.plan.graph.sources[burst.source].id
+            mine = answers[first : first + len(burst.values)]
+            lap.crossing += answered(burst, number, mine, lap.loop.crossing_number)
+            first += len(burst.values)
 
     def _lap(self) -> None:
         prepared = self.prepared
@@ -179,6 +195,10 @@ class LiveReplay:
         k, n = self.prepared.options.phase or (0, 1)
         phase_ns = self.prepared.phase_ns
         verdict = lap.loop.verdict(k, n, phase_ns, why is None, why)
+        if lap.loop.crossing_number is not None:
+            knew = verdict.found.knew
+            messages = until_known(lap.crossing, None if knew is None else knew.at_s)
+            verdict = replace(verdict, crossing_messages=messages)
         lap.judged = Lap(k, n, phase_ns, self.prepared.inputs.hash, verdict, lap.loop)
         self._keep_worst(lap.judged)
 

@@ -11,9 +11,10 @@ from protos.plan_document import Plan
 from sim_vehicles.closed_loop.lap import phase_ns
 from sim_vehicles.encounter.brake import AUTO, Brake
 from sim_vehicles.errors import bad_input
+from sim_vehicles.inputs.city_around import CityAround
 from sim_vehicles.inputs.feed import Feed, feeds
 from sim_vehicles.inputs.load import utilisation
-from sim_vehicles.inputs.stimuli import Stimuli, StimulusOptions
+from sim_vehicles.inputs.stimuli import Around, Stimuli, StimulusOptions
 from sim_vehicles.readers.scenarios import load_scenario
 from sim_vehicles.replay.listening import WARNING, Output, outputs
 from sim_vehicles.v2v.channel import IDEAL, Channel
@@ -34,7 +35,8 @@ class Options:
     addresses: where live agents are, or virtual: the plan to run in virtual time; exactly one of the two. start_ns
     None: where the scene says, else the recording's start. until_ns, or duration_ns from the start; neither: 10 s.
     rate: times real time, infinity: no gaps. phase (k, n): bursts k/n of a period later. phases: all of so many,
-    virtual only. laps: how often the recording is played; 0: without end, live only.
+    virtual only. laps: how often the recording is played; 0: without end, live only. around: a recording whose
+    stations are heard as well.
     """
 
     scenario: str
@@ -54,6 +56,7 @@ class Options:
     ego: str | None = None
     messages: str = "burst"
     channel: Channel = IDEAL
+    around: str | None = None
     brake: Brake = AUTO
     operators: tuple[Path, ...] = ()
     skip_bad_rows: bool = False
@@ -61,8 +64,9 @@ class Options:
 
 @dataclass(frozen=True)
 class Prepared:
-    """Everything that is decided before the first tuple leaves. not_judged: why there will be no verdict, else None.
-    tls: the identity to talk to live agents with, None: without TLS."""
+    """Everything that is decided before the first tuple leaves. around: the stations that are heard beside the
+    scenario's. not_judged: why there will be no verdict, else None. tls: the identity to talk to live agents with,
+    None: without TLS."""
 
     options: Options
     scenario: Scenario
@@ -74,6 +78,7 @@ class Prepared:
     bursts: list[Burst]
     not_judged: str | None
     sizes: dict[str, tuple[int, int]] = field(repr=False)
+    around: Around | None = None
     tls: Path | None = None
 
     @property
@@ -119,7 +124,10 @@ def prepare(options: Options) -> Prepared:
             "--loop: live laps must be at least 1 s long; operators remember the lap before for so long",
             subject="--loop",
         )
-    inputs = Stimuli(found, scenario, chosen)
+    around = None
+    if options.around is not None:
+        around = CityAround(options.around, options.seed, options.channel, chosen.start_ns, chosen.until_ns)
+    inputs = Stimuli(found, scenario, chosen, around)
     bursts = inputs.bursts()
     if not bursts:
         raise bad_input(
@@ -133,7 +141,7 @@ def prepare(options: Options) -> Prepared:
         utilisation(plan, sizes, 1.0)
     except KeyError as bad:
         raise bad_input("not_complete", f"is no complete plan: {bad} has no place", MEND, file=path) from None
-    return Prepared(options, scenario, plan, found, told, addresses, inputs, bursts, why, sizes, tls)
+    return Prepared(options, scenario, plan, found, told, addresses, inputs, bursts, why, sizes, around, tls)
 
 
 def period_ns(found: list[Feed]) -> int:
@@ -222,6 +230,10 @@ def _check_counts(options: Options) -> None:
             "--phases: needs --virtual",
             "a live replay has one burst phase: --phase K/N",
             subject="--phases",
+        )
+    if options.around is not None and options.messages != "etsi":
+        raise bad_input(
+            "options_do_not_fit", "--around: its stations send by the rules", "add --messages etsi", subject="--around"
         )
     least = 1 if options.virtual is not None else 0
     if not least <= options.laps <= MAX_LAPS:

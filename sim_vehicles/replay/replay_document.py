@@ -7,7 +7,7 @@ from dataclasses import dataclass, fields
 from typing import Any
 
 from protos import json_shape
-from protos.json_shape import Json, ShapeError, coded
+from protos.json_shape import Json, ShapeError, coded, omitted
 from sim_vehicles.closed_loop.closed_loop import Verdict
 from sim_vehicles.closed_loop.recorded import (
     DrivenScene,
@@ -79,6 +79,7 @@ class Head:
     messages: str
     channel: str
     brake: Brake
+    around: str | None = omitted()
     ids: Mapping[str, int]
     skipped_rows: tuple[str, ...]
     notes: tuple[str, ...]

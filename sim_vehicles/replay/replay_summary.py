@@ -112,6 +112,7 @@ def _head(prepared: Prepared) -> Head:
         v2v_age_ns=options.age_ns,
         messages=options.messages,
         channel=options.channel.text,
+        around=options.around,
         brake=options.brake,
         ids=prepared.inputs.numbers,
         skipped_rows=tuple(prepared.scenario.motion.skipped),

@@ -15,6 +15,7 @@ from sim_vehicles.world.motion import State
 from sim_vehicles.world.scene import Scene
 from sim_vehicles.world.sense import EARTH_M
 
+ITSELF_M = 3.0  # an object as near as that is the ego, seen by others
 STANDS_MPS = 0.1  # relative to one another
 LONGEST_S = 1000.0
 QUALITY = 15  # a station knows itself as well as the scale says
@@ -43,13 +44,15 @@ def of_itself(cam: Cam) -> Cpm:
 
 def judged(value: Cpm, scene: Scene, ego: State) -> None:
     """Add to a message when its object and the ego are closest, both going straight on from where they are, and how
-    far apart then. scene: where the plane's origin is."""
+    far apart then. The ego itself, as others see it, does not come closer. scene: where the plane's origin is."""
     x_m, y_m = _place(value, scene)
     x_m, y_m = x_m - ego.x_m, y_m - ego.y_m
     vx_mps = value.object.vx_cms / 100 - ego.speed_mps * cos(ego.heading_rad)
     vy_mps = value.object.vy_cms / 100 - ego.speed_mps * sin(ego.heading_rad)
     square = vx_mps**2 + vy_mps**2
-    closest_s = max(0.0, -(x_m * vx_mps + y_m * vy_mps) / square) if square > STANDS_MPS**2 else 0.0
+    itself = hypot(x_m, y_m) < ITSELF_M
+    closes = square > STANDS_MPS**2 and not itself
+    closest_s = max(0.0, -(x_m * vx_mps + y_m * vy_mps) / square) if closes else 0.0
     value.closest_ms = round(1000 * min(closest_s, LONGEST_S))
     value.closest_cm = round(100 * hypot(x_m + vx_mps * closest_s, y_m + vy_mps * closest_s))
 

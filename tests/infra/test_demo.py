@@ -5,6 +5,7 @@ from pathlib import Path
 
 import pytest
 
+from coordinator.spec import input_files
 from infra import demo
 
 
@@ -28,7 +29,7 @@ def played(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, commands: Commands) 
     """The commands of a demo that was interrupted."""
     monkeypatch.setattr(demo, "run", commands)
     with pytest.raises(KeyboardInterrupt):
-        demo.play(demo.WAYS[0], tmp_path / "way")
+        demo.play(demo.PAPER, demo.PAPER.variants[0], tmp_path / "way")
     return commands.names
 
 
@@ -50,8 +51,9 @@ def test_agents_that_were_never_there_are_not_stopped(tmp_path: Path, monkeypatc
 
 
 def test_a_policy_by_name_is_the_one_way(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    assert demo.variants([]) == demo.WAYS
-    (qed, bts) = demo.variants(["qed", "bts:phi=10ms,k=5"])
+    case = demo.under(["qed", "bts:phi=10ms,k=5"])
+    assert case.query == demo.PAPER.query
+    (qed, bts) = case.variants
     assert qed.policy == "qed" and bts.folder == "deadline-bts-phi-10ms-k-5"
     words: list[str | Path] = []
 
@@ -61,7 +63,7 @@ def test_a_policy_by_name_is_the_one_way(tmp_path: Path, monkeypatch: pytest.Mon
 
     monkeypatch.setattr(demo, "run", first)
     with pytest.raises(KeyboardInterrupt):
-        demo.play(bts, tmp_path / "way")
+        demo.play(case, bts, tmp_path / "way")
     assert words[words.index("--policy") + 1] == "bts:phi=10ms,k=5"
 
 
@@ -79,3 +81,15 @@ def test_a_second_signal_is_ignored() -> None:
     finally:
         for each, handler in before.items():
             signal.signal(each, handler)
+
+
+def test_without_its_limit_the_query_is_the_same_but_for_what_it_declares(tmp_path: Path) -> None:
+    """All that comes goes on; declared is as much as a placement has room for."""
+    path = tmp_path / "query.yaml"
+    path.write_text(demo.all_in(demo.STREETS.query.read_text()))
+    ours, _, _ = input_files.read_files(demo.STREETS.query, None)
+    theirs, _, _ = input_files.read_files(path, None)
+    assert (ours.operators, ours.outputs, ours.sources[1:]) == (theirs.operators, theirs.outputs, theirs.sources[1:])
+    assert ours.sources[0].limit is not None and theirs.sources[0].limit is None
+    assert theirs.sources[0].arrival.burst == 20
+    assert theirs.sources[0].max_age_ns == 10**9

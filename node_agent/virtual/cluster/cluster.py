@@ -124,6 +124,11 @@ class Cluster:
             for name, counts in node.windows():
                 self.windows[name].add(counts)
 
+    @property
+    def refused_offers(self) -> dict[str, tuple[int, ...]]:
+        """Of the trial that ran last, by source: numbers of the tuples that were not admitted, from 1 as offered."""
+        return {self._sources[number].name: tuple(one.refused) for number, one in self._clients.items() if one.refused}
+
     def end(self) -> None:
         """The incarnation of every node ends."""
         self._end_trial(last=True)

@@ -2,6 +2,7 @@
 what became of each tuple."""
 
 from collections import deque
+from collections.abc import Sequence
 from typing import Any, NamedTuple, Protocol
 
 from node_agent.link.large_tuple import LargeTuple
@@ -44,7 +45,14 @@ class SourceClient:
         self._backlog: deque[tuple[bytes | LargeTuple, int]] = deque()  # that the sender has no room for
         self._end: IdealStream | None = None
         self._reader = frames.FrameReader()
-        self.offered = self.denied = 0
+        self.offered = 0
+        self.refused: list[int] = []  # numbers of what was, counted from 1 as it was offered
+        self._before = 0  # offered before this connection
+
+    @property
+    def denied(self) -> int:
+        """How many were not admitted."""
+        return len(self.refused)
 
     @property
     def settled(self) -> bool:
@@ -55,7 +63,7 @@ class SourceClient:
         """To the source's node, whose plan has that source."""
         self._reader = frames.FrameReader()
         near, far = IdealStream.pair(self._traffic, Cable(), Cable())
-        self._end = near
+        self._end, self._before = near, self.offered
         near.arrived = self._on_arrival
         listener.queue(far)
         settings = self._settings
@@ -76,7 +84,7 @@ class SourceClient:
             raise bad_input(error.code, f"source {name}: {error}", subject=name) from None
         self.offered += 1
         if self._end is None:
-            self._deny(1)
+            self._deny([self.offered])
             return
         lineage = (0, 0, 0, 0, origin_ns, origin_ns)
         self._backlog.append((frames.encode_large(lineage, 0, 0, (body,)), origin_ns))
@@ -90,9 +98,9 @@ class SourceClient:
             assert self._end is not None
             self._end.send(frames.encode_outgoing(batch, batch.sent_ns))
 
-    def _deny(self, tuples: int) -> None:
-        self.denied += tuples
-        self._outcomes.refused(tuples)
+    def _deny(self, numbers: Sequence[int]) -> None:
+        self.refused.extend(numbers)
+        self._outcomes.refused(len(numbers))
 
     # -- what comes back
 
@@ -115,11 +123,12 @@ class SourceClient:
     def _lost(self) -> None:
         """The node has closed the connection: what was not answered is refused."""
         self._end = None
+        last = self.offered - len(self._backlog)
         self._backlog.clear()
         left = len(self._sender)
         self._sender = Sender(self)
         if left:
-            self._deny(left)
+            self._deny(range(last - left + 1, last + 1))
 
     def _on_frame(self, frame: frames.Frame) -> None:
         now_ns, sender = self._traffic.events.now_ns, self._sender
@@ -133,7 +142,7 @@ class SourceClient:
         elif isinstance(frame, frames.Refused):
             if not frame.link_seq:
                 raise LinkError("refused", frame.why)
-            self._deny(1)
+            self._deny([self._before + frame.link_seq])
 
     # -- the Sender's facts
 

@@ -109,7 +109,8 @@ def _about(story: Story) -> list[tuple[str, str]]:
     head = story.replay.head
     known = {
         "scenario": head.scenario, "seed": head.seed, "rate": story.replay.rate, "channel": head.channel,
-        "messages": head.messages, "inputs_hash": head.inputs_hash, "plan_hash": head.plan_hash,
+        "messages": head.messages, "around": head.around or "nobody",
+        "inputs_hash": head.inputs_hash, "plan_hash": head.plan_hash,
     }  # fmt: skip
     written = [f"{name} {escape(str(value))}" for name, value in known.items()]
     terms.append(("The run", "; ".join([escape(story.run), *written])))

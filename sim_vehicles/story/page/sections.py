@@ -4,11 +4,24 @@ from __future__ import annotations
 
 from html import escape
 
+from sim_vehicles.closed_loop.crossing_messages import CrossingMessages
 from sim_vehicles.encounter.outcome import NOTHING
 from sim_vehicles.story.page.bars import joined
 from sim_vehicles.story.page.plots import EVENT_COLOURS
 from sim_vehicles.story.page.run_story import Story
-from sim_vehicles.story.page.wording import beside, how, kind, metres, milliseconds, ms, outcome, phase, seconds, word
+from sim_vehicles.story.page.wording import (
+    DASH,
+    beside,
+    how,
+    kind,
+    metres,
+    milliseconds,
+    ms,
+    outcome,
+    phase,
+    seconds,
+    word,
+)
 from sim_vehicles.story.timeline.deciding_tuple import DecidingTuple
 
 BEFORE = ("sensing", "channel", "sending")  # stages before the system has the tuple
@@ -60,6 +73,9 @@ def tiles(story: Story) -> str:
         asked.append((f"When was {ego} warned?", seconds(knew.at_s), f"{metres(knew.left_m)} left{later}"))
     elif other:
         asked.append((f"When was {ego} warned?", "never", f"no warning about {other} was delivered"))
+    messages = story.verdict.crossing_messages
+    if messages is not None:
+        asked.append(_messages(messages, other))
     latest_s = None if story.stopping is None else story.stopping.latest_s
     if latest_s is not None:
         spare = "" if not knew else _spare(latest_s - knew.at_s)
@@ -88,6 +104,15 @@ def tiles(story: Story) -> str:
         for ask, answer, more in asked
     )
     return f'<div class="tiles">{body}</div>'
+
+
+def _messages(about: CrossingMessages, other: str) -> tuple[str, str, str]:
+    more = f"{about.refused} refused, {_number(about.policed)} policed, {_number(about.shed)} shed"
+    return f"How many messages about {other} came until then?", str(about.offered), more
+
+
+def _number(count: int | None) -> str:
+    return DASH if count is None else str(count)
 
 
 def _spare(seconds_left: float) -> str:

@@ -6,6 +6,7 @@ from collections.abc import Sequence
 from html import escape
 
 from sim_vehicles.closed_loop.closed_loop import Verdict
+from sim_vehicles.closed_loop.crossing_messages import CrossingMessages
 from sim_vehicles.encounter.outcome import is_near, length
 from sim_vehicles.story.page.bars import STAGE_COLOURS
 from sim_vehicles.story.page.run_story import Story
@@ -80,7 +81,8 @@ def laps(story: Story) -> str:
     columns = [
         "lap", "phase", "bursts later [ms]", "outcome", "impact [km/h]", "least gap [m]", "warned [s]", "left then [m]",
         "latency [ms]" if story.real_time else "latency, wall time [ms]", "D needed [m]", "left at measuring [m]",
-        "closed form [km/h]", "warnings", "false" if story.other else "about others", "missed", "valid",
+        "closed form [km/h]", "messages", "refused", "policed", "shed",
+        "warnings", "false" if story.other else "about others", "missed", "valid",
     ]  # fmt: skip
     summary = _counted(story, crashes)
     title = "This lap" if len(story.laps) == 1 else "All laps: the bursts at every phase against the geometry"
@@ -120,6 +122,14 @@ def _cell(story: Story, number: int, lap: Verdict, fastest: float, widest: float
     )
 
 
+def _messages(about: CrossingMessages | None) -> list[str]:
+    """About the crossing vehicle, until the ego knew."""
+    if about is None:
+        return [DASH] * 4
+    counts = (about.offered, about.refused, about.policed, about.shed)
+    return [DASH if each is None else str(each) for each in counts]
+
+
 def _lap(story: Story, number: int, lap: Verdict) -> str:
     found, counts = lap.found, lap.found.warnings
     deciding, knew, form = found.deciding, found.knew, found.closed_form
@@ -134,7 +144,8 @@ def _lap(story: Story, number: int, lap: Verdict) -> str:
         number_of(found.impact_kmh, 1), number_of(found.gap_m, 2), DASH if knew is None else number_of(knew.at_s, 3),
         DASH if knew is None else number_of(knew.left_m, 2), DASH if deciding is None else ms(deciding.latency_ns[1]),
         DASH if form is None else number_of(form.needed_m, 2), DASH if form is None else number_of(form.left_m, 2),
-        DASH if form is None else number_of(form.impact_kmh, 1), str(counts.about_crossing), str(about_others),
+        DASH if form is None else number_of(form.impact_kmh, 1), *_messages(lap.crossing_messages),
+        str(counts.about_crossing), str(about_others),
         "yes" if counts.missed else "no",
         "yes" if lap.valid else f'<span class="soft">{escape(lap.why_not_valid or "no")}</span>',
     ], "shown" if number == story.number else "")  # fmt: skip

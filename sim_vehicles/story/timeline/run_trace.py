@@ -23,7 +23,7 @@ from sim_vehicles.errors import bad_input
 
 Lineage = tuple[int, int, int]  # source, epoch, seq
 CLOCKS: Lineage = (-1, -1, -1)
-TOLD = frozenset({rec.ADMITTED, rec.RAN, rec.SENT, rec.RECEIVED, rec.OUTPUT, rec.LOST, rec.CLOCK})
+TOLD = frozenset({rec.ADMITTED, rec.RAN, rec.SENT, rec.RECEIVED, rec.OUTPUT, rec.SHED, rec.LOST, rec.CLOCK})
 
 
 @dataclass(frozen=True)

@@ -34,7 +34,7 @@ def test_all_21_operators_of_the_query_have_a_manual() -> None:
 
 def test_every_shipped_query_is_valid_on_the_shipped_cluster() -> None:
     found = sorted(path for path in QUERIES.glob("*.yaml") if not path.name.startswith("cluster"))
-    names = ["collision_guaranteed", "collision_paper", "collision_warning", "fleet_monitor"]
+    names = ["collision_guaranteed", "collision_paper", "collision_streets", "collision_warning", "fleet_monitor"]
     assert [path.stem for path in found] == names
     for path in found:
         query, _, _ = input_files.read_files(path, QUERIES / "cluster_paper.yaml")

@@ -1,7 +1,9 @@
 """A source that gets more than it declared: the warnings that policing took away are in no share of zero misses."""
 
+import json
 from pathlib import Path
 
+import pytest
 from typer.testing import CliRunner
 
 from coordinator.model.choices import Choices
@@ -11,16 +13,23 @@ from coordinator.report.page.terminal import notes
 from coordinator.report.verdict import verdict
 from coordinator.solve import planner
 from sim_vehicles.cli.app import app
+from sim_vehicles.replay.replay_document import from_document
 
 QUERIES = Path(__file__).resolve().parents[3] / "sim_vehicles" / "queries"
 STRETCH = ["--start", "9s", "--until", "11.5s"]
 
 
-def test_policed_messages_do_not_read_as_nothing_missed(tmp_path: Path) -> None:
-    """Fifteen messages per half second are declared, and every station sends by the rules of ETSI, several at once."""
+@pytest.fixture(scope="module")
+def plan(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    path = tmp_path_factory.mktemp("plan") / "plan.json"
     query, cluster = QUERIES / "collision_guaranteed.yaml", QUERIES / "cluster_paper.yaml"
-    plan, out = tmp_path / "plan.json", tmp_path / "run"
-    plan.write_text(planner.make_plan(query, cluster, Choices(model="sound")).text())
+    path.write_text(planner.make_plan(query, cluster, Choices(model="sound")).text())
+    return path
+
+
+def test_policed_messages_do_not_read_as_nothing_missed(plan: Path, tmp_path: Path) -> None:
+    """Fifteen messages per half second are declared, and every station sends by the rules of ETSI, several at once."""
+    out = tmp_path / "run"
     arguments = ["replay", "crossing_50", "--virtual", plan, "--messages", "etsi", "--out", out, *STRETCH]
     done = CliRunner().invoke(app, [str(each) for each in arguments])
     assert done.exit_code in {0, 3}, done.output
@@ -42,3 +51,27 @@ def test_policed_messages_do_not_read_as_nothing_missed(tmp_path: Path) -> None:
     assert f"{warning['between']['policed']} policed (beyond what was declared)" in line
     assert f'<b class="bad">{share}</b>' in page([(run, found)])
     assert report["outputs"]["control"]["between"]["policed"] == 0
+
+
+def test_a_verdict_says_what_became_of_the_messages_about_the_crossing_vehicle(plan: Path, tmp_path: Path) -> None:
+    """Late messages are refused, and others policed; the tuple that decided is one of those that were admitted."""
+    out = tmp_path / "run"
+    arguments = ["replay", "crossing_50", "--virtual", plan, "--messages", "etsi", "--out", out, *STRETCH]
+    arguments += ["--channel", "delay=20ms,jitter=20ms", "--phases", 3]
+    done = CliRunner().invoke(app, [str(each) for each in arguments])
+    assert done.exit_code in {0, 3}, done.output
+    what = from_document(json.loads((out / "replay.json").read_text()))
+    assert len(what.laps) == 3
+    for number, lap in enumerate(what.laps, 1):
+        messages, deciding = lap.crossing_messages, lap.found.deciding
+        assert messages is not None and messages.policed is not None and deciding is not None
+        assert (deciding.source, number, deciding.seq) in messages.admitted
+        assert messages.offered == messages.refused + len(messages.admitted)
+    found = [lap.crossing_messages for lap in what.laps if lap.crossing_messages is not None]
+    assert any(one.refused for one in found) and any(one.policed for one in found)
+    assert what.verdict is not None and what.verdict.crossing_messages is not None
+    shown = what.verdict.crossing_messages
+    counts = f"{shown.refused} refused, {shown.policed} policed, {shown.shed} shed"
+    assert f"about X      {shown.offered} messages until the ego knew: {counts}" in done.output
+    asked = '<span class="ask">How many messages about X came until then?</span>'
+    assert f"{asked}<b>{shown.offered}</b><span>{counts}</span>" in (out / "scene.html").read_text()
