@@ -12,8 +12,9 @@ from infra.contest.contest_query import CHAIN, Traffic
 from node_agent.operators.registry import Registry
 from sim_vehicles.contest.drawn_encounter import Encounter
 from sim_vehicles.contest.encounter_run import UNTIL_NS, WITHOUT_MAP, PlayedEncounter
-from sim_vehicles.contest.street_traffic_around import StreetsAround
+from sim_vehicles.contest.street_traffic_around import streets_around
 from sim_vehicles.encounter.brake import AUTO
+from sim_vehicles.inputs.city_around import CityAround
 from sim_vehicles.operators.chain import WARNING_QUERY, Chain
 from sim_vehicles.readers.scenarios import load_scenario
 from sim_vehicles.v2v.all_stations import broadcast
@@ -32,9 +33,9 @@ class Streets:
     scenario: Scenario
     broadcasts: Broadcasts
 
-    def around(self, encounter: Encounter) -> StreetsAround:
+    def around(self, encounter: Encounter) -> CityAround:
         """As an encounter's ego hears it."""
-        return StreetsAround(encounter, self.scenario, self.broadcasts, encounter.channel, UNTIL_NS)
+        return streets_around(encounter, self.scenario, self.broadcasts, UNTIL_NS)
 
 
 @cache

@@ -11,7 +11,7 @@ from protos.plan_document import Plan
 from sim_vehicles.closed_loop.lap import phase_ns
 from sim_vehicles.encounter.brake import AUTO, Brake
 from sim_vehicles.errors import bad_input
-from sim_vehicles.inputs.city_around import CityAround
+from sim_vehicles.inputs.city_around import drawn_city
 from sim_vehicles.inputs.feed import Feed, feeds
 from sim_vehicles.inputs.load import utilisation
 from sim_vehicles.inputs.stimuli import Around, Stimuli, StimulusOptions
@@ -126,7 +126,7 @@ def prepare(options: Options) -> Prepared:
         )
     around = None
     if options.around is not None:
-        around = CityAround(options.around, options.seed, options.channel, chosen.start_ns, chosen.until_ns)
+        around = drawn_city(options.around, options.seed, options.channel, chosen.start_ns, chosen.until_ns)
     inputs = Stimuli(found, scenario, chosen, around)
     bursts = inputs.bursts()
     if not bursts:
