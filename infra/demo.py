@@ -149,13 +149,7 @@ def play(case: Case, way: Way, folder: Path) -> Played:
     """Plan; every phase in virtual time; one phase live: start, deploy, replay, collect, stop."""
     print(f"\n== {way.name} ==", flush=True)
     folder.mkdir(parents=True)
-    query, plan, virtual = case.query, folder / "plan.json", folder / "virtual"
-    if way.all_in:
-        query = folder / "query.yaml"
-        query.write_text(all_in(case.query.read_text(encoding="utf-8")), encoding="utf-8")
-        print(f"{_short(query)}: {_short(case.query)} without its limit", flush=True)
-    how = ("--allocator", way.allocator, "--model", way.model, "--policy", way.policy)
-    run("coordinator", "plan", query, CLUSTER, *how, "-o", plan)
+    plan, virtual = planned(case, way, folder), folder / "virtual"
     run(
         "sim-vehicles", "replay", SCENARIO, "--virtual", plan, *case.replay, "--phases", str(case.phases),
         "--out", virtual, fine=(0, CRASHED),
@@ -165,6 +159,18 @@ def play(case: Case, way: Way, folder: Path) -> Played:
     collected = live(case, plan, folder)
     run("sim-vehicles", "judge", collected)
     return Played(way, collected, _replay(collected), _replay(virtual))
+
+
+def planned(case: Case, way: Way, folder: Path) -> Path:
+    """The plan of a way, in a folder that is there."""
+    query, plan = case.query, folder / "plan.json"
+    if way.all_in:
+        query = folder / "query.yaml"
+        query.write_text(all_in(case.query.read_text(encoding="utf-8")), encoding="utf-8")
+        print(f"{_short(query)}: {_short(case.query)} without its limit", flush=True)
+    how = ("--allocator", way.allocator, "--model", way.model, "--policy", way.policy)
+    run("coordinator", "plan", query, CLUSTER, *how, "-o", plan)
+    return plan
 
 
 def live(case: Case, plan: Path, folder: Path) -> Path:
