@@ -40,14 +40,17 @@ class SideCheck:
         return found
 
     def _latest(self, story: Story, ran: rec.Ran) -> int | None:
-        """-1: nothing had come. Under the plan itself, or one before: what comes under that is news for this one."""
+        """-1: nothing had come. Under the plan itself, or one before: what comes under that is news for this one until
+        something has come under a later one, as it does before where a node goes on under a plan of its old disk."""
         latest: int | None = -1
+        newest = 0  # epoch of what has come so far
         under, lives = self._epoch(ran), story.lives()
         life = lives.get(ran.flags & rec.PLAN_EPOCH_MASK)
         for record in story.records:
             if not isinstance(record, rec.Absorbed) or lives.get(record.flags & rec.PLAN_EPOCH_MASK) != life:
                 continue
-            if record.at_ns <= ran.start_ns and self._epoch(record) <= under:
+            if record.at_ns <= ran.start_ns and newest <= self._epoch(record) <= under:
+                newest = self._epoch(record)
                 latest = self.numbers.get((record.source, record.epoch, record.seq))
         return latest
 

@@ -70,3 +70,10 @@ def test_a_plan_that_was_stopped_just_before_another_one_began_leaves_it_no_side
     outcome = run(1000076, ["hang", "stop_killed"])
     assert not outcome.problems, outcome.told
     assert outcome.fired["stop_killed"]
+
+
+def test_a_value_under_the_plan_before_is_no_news_once_one_has_come_under_the_next() -> None:
+    """Of that seed: a node gets its old disk back, and goes on under the plan before, which drains elsewhere."""
+    outcome = run(1100037, ["two_coordinators", "old_state"])
+    assert not outcome.problems, outcome.told
+    assert outcome.fired["old_state"]
