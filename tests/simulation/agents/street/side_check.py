@@ -40,26 +40,19 @@ class SideCheck:
         return found
 
     def _latest(self, story: Story, ran: rec.Ran) -> int | None:
-        """-1: nothing had come. What comes under a plan is news for those after it until one has a value of its own."""
-        lives = story.lives()
+        """-1: nothing had come. Under the plan itself, or one before: what comes under that is news for this one until
+        something has come under a later one, as it does before where a node goes on under a plan of its old disk."""
+        latest: int | None = -1
+        newest = 0  # epoch of what has come so far
+        under, lives = self._epoch(ran), story.lives()
         life = lives.get(ran.flags & rec.PLAN_EPOCH_MASK)
-        values: dict[int, int | None] = {}  # by epoch, in the order of their commits
-        own: set[int] = set()
         for record in story.records:
-            if record.at_ns > ran.start_ns:
-                continue  # records are in the order in which they were written
-            if isinstance(record, rec.Plan):
-                if record.state == rec.STATE_COMMITTED and lives.get(record.plan_epoch & rec.PLAN_EPOCH_MASK) == life:
-                    values[record.plan_epoch] = next(reversed(values.values()), -1)
-            elif isinstance(record, rec.Absorbed) and self._epoch(record) in values:
-                at = self._epoch(record)
-                values[at] = value = self.numbers.get((record.source, record.epoch, record.seq))
-                own.add(at)
-                for later in [each for each in values if each > at]:
-                    if later in own:
-                        break
-                    values[later] = value
-        return values.get(self._epoch(ran), -1)
+            if not isinstance(record, rec.Absorbed) or lives.get(record.flags & rec.PLAN_EPOCH_MASK) != life:
+                continue
+            if record.at_ns <= ran.start_ns and newest <= self._epoch(record) <= under:
+                newest = self._epoch(record)
+                latest = self.numbers.get((record.source, record.epoch, record.seq))
+        return latest
 
     def _epoch(self, record: rec.Record) -> int:
         return self.library.epochs.get(record.flags & rec.PLAN_EPOCH_MASK, 0)

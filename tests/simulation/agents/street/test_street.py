@@ -77,10 +77,3 @@ def test_a_value_under_the_plan_before_is_no_news_once_one_has_come_under_the_ne
     outcome = run(1100037, ["two_coordinators", "old_state"])
     assert not outcome.problems, outcome.told
     assert outcome.fired["old_state"]
-
-
-def test_a_plan_that_has_a_side_value_of_its_own_takes_none_of_the_plan_before() -> None:
-    """Of that seed: a disk that was put back makes its node go on under the plan before, which drains elsewhere."""
-    outcome = run(1100037, ["two_coordinators", "old_state"])
-    assert not outcome.problems, outcome.told
-    assert outcome.fired["old_state"]
