@@ -26,6 +26,7 @@ SMALL_RING, RING = 256, 4096  # records; the small one in one seed of three
 SLOW_LAST = Load(last_work=8, memory_bytes=1 << 16)
 LOADS = (Load(), Load(), Load(work=40), SLOW_LAST,
          Load(limit=core.Limit(12, SECOND // 2)))  # fmt: skip
+LITTLE_MEMORY = 1 << 15
 WATCH_NS = SECOND // 4
 MOST_PAUSE_NS = SECOND + 10 * MS  # of a link, until it tries again
 
@@ -72,6 +73,8 @@ def draw(seed: int, kinds: Sequence[str]) -> Drawn:
     """With these kinds of faults, each as it is in that seed with all the others."""
     faults = draws.faults_of(seed, kinds, ROOM)
     load = SLOW_LAST if "crowded" in kinds else draws.stream(seed, "load").choice(LOADS)
+    if "overfull" in kinds:
+        load = load._replace(middle_memory_bytes=LITTLE_MEMORY)
     small = draws.stream(seed, "ring").randrange(3) == 0
     return Drawn(load, SMALL_RING if small else RING, faults, fed(seed, faults))
 

@@ -7,7 +7,7 @@ from typing import NamedTuple
 
 from tests.simulation.faults.fault import Fault
 
-BURSTS = {"burst", "crowded"}
+BURSTS = {"burst", "crowded", "overfull"}
 
 
 class Room(NamedTuple):

@@ -176,6 +176,11 @@ def _forgotten(line: FaultyLine, fault: Fault, fired: Counter[str]) -> None:
     fired["forgotten"] += line.wires.forget(*fault.way) > 0
 
 
+def _overfull(line: FaultyLine, fault: Fault, fired: Counter[str]) -> None:
+    """A burst comes to a node with little memory, whose source refuses what does not fit."""
+    fired["overfull"] += line.nodes[MIDDLE].running is not None
+
+
 def _crowded(line: FaultyLine, fault: Fault, fired: Counter[str]) -> None:
     """A burst is under way to the last node, and cut off, when others begin to send to it as well: there is credit for
     a part only of what is to be sent again. Each time that this has begun the link is cut off again."""
@@ -216,7 +221,7 @@ KINDS: dict[str, Begin] = {
     "crash": _crash, "crash_running": _crash_running, "power_cut": _power_cut, "pause": _pause, "suspend": _suspend,
     "cut": _cut, "reset": _reset, "lossy": _lossy, "slow": _slow, "burst": _burst, "deaf_control": _deaf_control,
     "crash_unheard": _crash_unheard, "down": _down, "forgotten": _forgotten,
-    "power_cut_unheard": _power_cut_unheard, "crowded": _crowded, **WIRE_KINDS,
+    "power_cut_unheard": _power_cut_unheard, "crowded": _crowded, "overfull": _overfull, **WIRE_KINDS,
 }  # fmt: skip
 
 

@@ -46,12 +46,14 @@ class Seen(NamedTuple):
 
 class Load(NamedTuple):
     """What the nodes have to do. work: how much longer an operator takes than its plan says, which says less for it
-    then; last_work: the same of those of the last node, besides; memory_bytes: of that node's queues, 0: enough; limit:
-    of what one source admits. pad: bytes by which every third tuple is larger."""
+    then; last_work: the same of those of the last node, besides; memory_bytes: of that node's queues, 0: enough;
+    middle_memory_bytes: the same of the one before, which has a source; limit: of what one source admits. pad: bytes
+    by which every third tuple is larger."""
 
     work: int = 1
     last_work: int = 1
     memory_bytes: int = 0
+    middle_memory_bytes: int = 0
     limit: core.Limit | None = None
     pad: int = 0
 
@@ -87,7 +89,7 @@ def plans(load: Load = EASY) -> dict[str, core.Plan]:
         "b": plan(
             "b", streams=(stream(X, 0), stream(T), stream(Y), stream(W)), sources=(core.Source(T, "t", T),),
             operators=(operator(Y, X), operator(W, T)), units=(unit(Y, DEADLINES["mid"]), unit(W, DEADLINES["side"])),
-            outputs=(output(2, "mid", Y),), sends=((Y, 2), (W, 2)),
+            outputs=(output(2, "mid", Y),), sends=((Y, 2), (W, 2)), memory_bytes=load.middle_memory_bytes,
         ),
         "c": plan(
             "c", streams=(stream(Y, 1), stream(W, 1), stream(Z), stream(V)), operators=(operator(Z, Y), operator(V, W)),

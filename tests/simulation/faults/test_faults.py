@@ -10,8 +10,7 @@ from tests.simulation.faults.faulty_line import Load
 from tests.simulation.faults.happened import ENOUGH, never
 from tests.simulation.faults.once_failed import ONCE_FAILED
 
-SEEDS = (256, 189, 366)  # of which each kind of fault fires in some
-RARE = "tuples refused"  # which some seed of many has
+SEEDS = (189, 28, 1476)  # of which each kind of fault fires in some
 MORE = 100
 
 
@@ -21,7 +20,7 @@ def test_seeds_hold() -> None:
     for seed in SEEDS:
         outcome = _holds(seed)
         fired.update(outcome.fired + outcome.counts)
-    assert never(fired) in ([], [RARE]), fired
+    assert never(fired) == [], fired
 
 
 @pytest.mark.soak
