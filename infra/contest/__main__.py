@@ -67,6 +67,8 @@ def main() -> None:
     parser.add_argument("--encounters", type=int, default=40, help="how many; the published figures are of 500")
     parser.add_argument("--jobs", type=int, default=os.cpu_count() or 1)
     given = parser.parse_args()
+    if given.encounters < 1 or given.jobs < 1:
+        parser.error("--encounters and --jobs: at least 1")
     folder = RUNS / "contest"
     folder.mkdir(parents=True, exist_ok=True)
     chosen = list(islice(encounters(SEED), given.encounters))

@@ -41,11 +41,10 @@ FEEDS = (
 @dataclass(frozen=True)
 class Outcome:
     """commanded_s: when the ego was told to brake, None: never. impact_mps: its speed as the two touch, None: they do
-    not. others: warnings about somebody else until then. failures: what operators raised."""
+    not. failures: what operators raised."""
 
     commanded_s: float | None
     impact_mps: float | None
-    others: int
     failures: tuple[str, ...] = ()
 
     @property
@@ -79,7 +78,7 @@ class PlayedEncounter:
         world = _World(self)
         conditions = Conditions(seed=self.encounter.seed, cost_scale=cost_scale)
         done = simulate(plan, conditions, registry, world, trace=False)
-        return self.ended(world.commanded_ns, world.others, tuple(done.failures))
+        return self.ended(world.commanded_ns, tuple(done.failures))
 
     def at_once(self, registry: Registry) -> Outcome:
         """The physical limit: each tuple is worked on in no time as it comes."""
@@ -92,14 +91,14 @@ class PlayedEncounter:
                         return self.ended(burst.at_ns)
         return self.ended(None)
 
-    def ended(self, commanded_ns: int | None, others: int = 0, failures: tuple[str, ...] = ()) -> Outcome:
+    def ended(self, commanded_ns: int | None, failures: tuple[str, ...] = ()) -> Outcome:
         """What comes of a brake that is commanded at an instant of the recording, or never."""
         tracks = self._scenario.motion.tracks
         ego = tracks[EGO] if commanded_ns is None else braked(tracks[EGO], self.brake, commanded_ns / 1e9)
         contact_s = meet(ego, tracks[CROSSING], self.begin_ns / 1e9, self.until_ns / 1e9).contact_s
         state = None if contact_s is None else ego.at(contact_s)
         commanded_s = None if commanded_ns is None else commanded_ns / 1e9
-        return Outcome(commanded_s, None if state is None else state.speed_mps, others, failures)
+        return Outcome(commanded_s, None if state is None else state.speed_mps, failures)
 
 
 class _World:
@@ -108,7 +107,6 @@ class _World:
     def __init__(self, played: PlayedEncounter) -> None:
         self._played = played
         self.commanded_ns: int | None = None
-        self.others = 0
 
     def begin(self, trial: int) -> list[Admission]:
         """All that is sent."""
@@ -131,7 +129,6 @@ class _World:
         if self.commanded_ns is not None or not isinstance(told, Told) or told.level < ON:
             return None
         if told.object_id != self._played.crossing_number:
-            self.others += 1
             return None
         self.commanded_ns = self._played.begin_ns + delivery.at_ns
         return []

@@ -104,7 +104,7 @@ def test_sums_know_no_crash_and_all_crashes() -> None:
 
 
 def test_an_outcome_says_how_fast_in_kmh() -> None:
-    assert Outcome(None, 10.0, 0).impact_kmh == 36
+    assert Outcome(None, 10.0).impact_kmh == 36
 
 
 def test_pairs_count_who_crashed_alone_and_how_likely_that_is() -> None:
