@@ -10,7 +10,19 @@ from hashlib import sha256
 from pathlib import Path
 
 ROOT = Path(__file__).parents[2]
-ROOMS = ("coordinator", "infra/contest", "node_agent", "protos", "sim_vehicles")
+VEHICLES = (
+    "closed_loop",
+    "contest",
+    "encounter",
+    "inputs",
+    "operators",
+    "queries",
+    "readers",
+    "recordings",
+    "v2v",
+    "world",
+)
+ROOMS = ("coordinator", "infra/contest", "node_agent", "protos", *(f"sim_vehicles/{room}" for room in VEHICLES))
 
 
 @dataclass(frozen=True)
