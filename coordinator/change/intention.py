@@ -39,8 +39,7 @@ class Intention:
     def waiting(self) -> Path:
         """Where the next plan is until it is decided. A plan that ran before and is kept has another name: it may be
         the same plan, as where a query is removed that was added, and stays where this is given up."""
-        kept = deployed_plans.beside(Path(self.target), self.after)
-        return kept.with_name(f"{kept.stem}-next{kept.suffix}")
+        return deployed_plans.waiting(Path(self.target), self.after)
 
     @property
     def old(self) -> Path:

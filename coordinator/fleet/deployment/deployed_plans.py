@@ -11,6 +11,7 @@ from coordinator.plan import plan_file
 from protos import agent_pb2
 from protos.plan_document import Plan
 
+UNDECIDED = "-next"
 Statuses = Mapping[str, agent_pb2.StatusReply]
 
 
@@ -23,6 +24,12 @@ class OtherPlanError(CoordinatorError):
 def beside(path: Path, hash_: str) -> Path:
     """Where the plan of that hash is kept when another takes the place of `path`."""
     return path.with_name(f"{path.stem}-{hash_[:8]}{path.suffix}")
+
+
+def waiting(path: Path, hash_: str) -> Path:
+    """Where the plan of that hash is until it is decided whether it takes the place of `path`."""
+    kept = beside(path, hash_)
+    return kept.with_name(f"{kept.stem}{UNDECIDED}{kept.suffix}")
 
 
 def committed(status: agent_pb2.StatusReply) -> agent_pb2.PlanStatus | None:
@@ -67,8 +74,10 @@ def expect(plan: Plan, path: Path, statuses: Statuses) -> None:
 
 
 def file_of(path: Path, hash_: str) -> Path | None:
-    """A plan of that hash in the same directory."""
+    """A plan of that hash in the same directory; not the one of a change that is being made, which is gone after it."""
     for each in sorted(path.parent.glob("*.json")):
+        if each.stem.endswith(UNDECIDED):
+            continue
         try:
             if plan_file.read(each).hash == hash_:
                 return each

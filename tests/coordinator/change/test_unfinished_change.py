@@ -14,6 +14,7 @@ from coordinator.fleet import addresses as address_file
 from coordinator.fleet.addresses import Addresses, AgentAddress
 from coordinator.fleet.agents import Agents, AgentsError
 from coordinator.fleet.calls import CallError
+from coordinator.fleet.deployment import deployed_plans
 from coordinator.fleet.deployment.deployed_plans import OtherPlanError
 from coordinator.plan import plan_file
 from protos import agent_pb2
@@ -159,3 +160,11 @@ def test_a_command_that_finds_another_ones_change_decided_leaves_it_to_be_finish
     assert intention.left(desk.plan) == meant and meant.waiting.exists()
     unfinished.finish(desk.plan, desk.addresses, _ignore, _ignore, cluster.reach)
     assert plan_file.read(desk.plan).hash == plan(GROWN).hash and not intention.file_of(desk.plan).exists()
+
+
+def test_the_file_of_a_change_that_is_being_made_is_no_plan_to_give(desk: Desk) -> None:
+    meant = desk.leave(BASE, GROWN)
+    assert deployed_plans.file_of(desk.plan, meant.after) is None
+    kept = deployed_plans.beside(desk.plan, meant.after)
+    plan_file.write(plan(GROWN), kept)
+    assert deployed_plans.file_of(desk.plan, meant.after) == kept
