@@ -144,10 +144,11 @@ def _table(found: ContestResults) -> Table:
     )
     for each in found.rows:
         share, speed, pair = each.crashes.share, each.crashes.speed_kmh, each.pair
+        mean = ("", "") if speed is None else (f"{speed.value:.1f}", f"{speed.low:.1f} to {speed.high:.1f}")
         table.add_row(
             f"{each.load:g}", each.way, f"{each.crashes.encounters}", f"{share.value:.0%}",
             f"{share.low:.0%} to {share.high:.0%}",
-            "" if speed is None else f"{speed.value:.1f}", "" if speed is None else f"{speed.low:.1f} to {speed.high:.1f}",
+            *mean,
             "" if pair is None else f"{pair.only_first}, {pair.only_second}",
             "" if pair is None else f"{pair.by_chance:.3f}",
         )  # fmt: skip
