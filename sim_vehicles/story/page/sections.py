@@ -20,7 +20,7 @@ def head(stories: Sequence[Story], names: Sequence[str]) -> str:
     if len({phase(story) for story in stories}) == 1:
         above.append(phase(first))
     if len(stories) == 1:
-        return f'<p class="over">{escape(" · ".join(above))}</p>{_alone(first)}'
+        return f'<p class="over">{escape(" · ".join(above))}</p>{_heading(first)}'
     cards = "".join(
         f'<div class="card"><p class="over">{escape(name)}</p><h2 class="{kind(story, story.verdict)}">'
         f"{escape(outcome(story))}</h2>{_notes(story)}</div>"
@@ -32,7 +32,7 @@ def head(stories: Sequence[Story], names: Sequence[str]) -> str:
     )
 
 
-def _alone(story: Story) -> str:
+def _heading(story: Story) -> str:
     return f'<h1 class="{kind(story, story.verdict)}">{escape(outcome(story))}</h1>{_notes(story)}'
 
 

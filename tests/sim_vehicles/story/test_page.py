@@ -5,7 +5,6 @@ import re
 import shutil
 from base64 import b64decode
 from dataclasses import replace
-from functools import cache
 from gzip import decompress
 from importlib.resources import files
 from itertools import combinations
@@ -15,11 +14,6 @@ from typing import Any
 
 import pytest
 
-from node_agent.virtual.run import simulate, write_run
-from node_agent.virtual.scenario import Scenario as Conditions
-from sim_vehicles.closed_loop.closed_loop import ClosedLoop
-from sim_vehicles.closed_loop.lap import Lap
-from sim_vehicles.closed_loop.replay_record import record
 from sim_vehicles.contest.contest_results import (
     ContestResults,
     Crashes,
@@ -28,66 +22,24 @@ from sim_vehicles.contest.contest_results import (
     WayAtLoad,
     read_results,
 )
-from sim_vehicles.encounter.brake import AUTO
-from sim_vehicles.inputs.feed import Feed
-from sim_vehicles.inputs.stimuli import Stimuli, StimulusOptions
-from sim_vehicles.readers.scenarios import load_scenario
 from sim_vehicles.story.page.contest_plots import contest_table, crash_probability, impact_speed
 from sim_vehicles.story.page.playback import playback
 from sim_vehicles.story.page.run_story import read_story
 from sim_vehicles.story.page.scene_html import page, write
 from sim_vehicles.story.page.stopping_profile import Line
 from sim_vehicles.story.page.wording import beside, outcome
+from tests.browser import MOST_BYTES
 from tests.sentences import Wording
-from tests.sim_vehicles.replayed import virtual
-from tests.simulation.planned_queries import MS, paper
+from tests.sim_vehicles.story.warned_crossing import replayed, written
+from tests.simulation.planned_queries import MS
 
 SAID = Wording("explain", "page")
-
-FEEDS = (Feed("v2v", "a", "vehicle.Cpm", 20, 500 * MS), Feed("sensor", "a", "vehicle.Sensor", 10, 500 * MS))
-PHASES = 4
-MOST_BYTES = 1_500_000
-
-
-def warned_after(latency_ms: int, phase: int) -> Lap:
-    """A lap of crossing_50 in which the first message about X leads to a warning after that time."""
-    from protos.vehicle_pb2 import Warning as Told
-
-    scenario = load_scenario("crossing_50")
-    late_ns = phase * 500 * MS // PHASES
-    inputs = Stimuli(list(FEEDS), scenario, StimulusOptions(8_500 * MS, 15_000 * MS, phase_ns=late_ns))
-    loop = ClosedLoop(scenario, inputs, AUTO)
-    number = {name: i for i, name in enumerate(sorted(scenario.motion.tracks), 1)}["X"]
-    seq = 0
-    for burst in loop.bursts:
-        if burst.source != "v2v":
-            continue
-        for value in burst.values:
-            seq += 1
-            if value.object.object_id == number:  # type: ignore[attr-defined]
-                at_ns = burst.at_ns - burst.age_ns + latency_ms * MS
-                measured_ms = (burst.at_ns - burst.age_ns) // MS % 65536
-                told = Told(object_id=number, station=value.station, measured_ms=measured_ms, level=2)  # type: ignore[attr-defined]
-                loop.warned(at_ns, told, (latency_ms * MS, latency_ms * MS), (1, 1, 2, 0))
-                verdict = loop.verdict(phase, PHASES, late_ns, True, None)
-                return Lap(phase, PHASES, late_ns, inputs.hash, verdict, loop)
-    raise AssertionError("nobody told of X")
-
-
-@cache
-def replayed(latency_ms: int) -> str:
-    """replay.json of all phases."""
-    laps = [warned_after(latency_ms, phase) for phase in range(PHASES)]
-    return json.dumps(virtual(record(laps)).document())
 
 
 @pytest.fixture
 def run(tmp_path: Path) -> Path:
-    """A run whose trace is of the paper's plan; its tuple 1/1/2 takes 120 ms."""
-    directory = tmp_path / "run"
-    write_run(simulate(paper(20), Conditions(policy="edf", ages_ns={"v2v": 100 * MS}, latency_ns=0)), directory)
-    (directory / "replay.json").write_text(replayed(120))
-    return directory
+    """Its deciding tuple takes 120 ms."""
+    return written(tmp_path / "run")
 
 
 def changed(run: Path, **what: Any) -> Path:

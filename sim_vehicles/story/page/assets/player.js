@@ -23,15 +23,15 @@ class Rows {
     const base = (high) => shapes.push(shape('line', {x1: PAD, x2: this.width - PAD, y1: y + high / 2, y2: y + high / 2, class: 'rule'}));
     const bar = (p, high, text) => {
       const x = this.x(p.from_s);
-      shapes.push(shape('rect', {x, y: y + 1, width: Math.max(2, this.x(p.until_s) - x), height: high - 2, rx: 3, class: 'sight'}));
-      if (text) shapes.push(shape('text', {x: x - 4, y: y + high - 2, 'text-anchor': 'end', class: 'who'}, text));
+      shapes.push(shape('rect', {x, y: y + high / 2 - 3, width: Math.max(2, this.x(p.until_s) - x), height: 6, rx: 3, class: 'sight'}));
+      if (text) shapes.push(shape('text', {x: x - 4, y: y + high / 2 + 4, 'text-anchor': 'end', class: 'who'}, text));
     };
     const seers = [...new Set(DATA.runs[0].perceives.map((p) => p.who))].filter((who) => who !== scene.ego);
     const first = (who) => Math.min(...DATA.runs[0].perceives.filter((p) => p.who === who).map((p) => p.from_s));
     if (seers.length) title(`who sees ${scene.crossing}`);
     for (const who of seers.sort((a, b) => first(a) - first(b))) {
-      for (const p of DATA.runs[0].perceives.filter((p) => p.who === who)) bar(p, 12, p.from_s === first(who) && this.x(p.from_s) > 3 * PAD ? who : '');
-      y += 12;
+      for (const p of DATA.runs[0].perceives.filter((p) => p.who === who)) bar(p, 16, p.from_s === first(who) && this.x(p.from_s) > 3 * PAD ? who : '');
+      y += 16;
     }
     for (const run of DATA.runs) {
       title(DATA.runs.length > 1 ? run.name : 'messages and events');
@@ -42,7 +42,7 @@ class Rows {
       }
       y += 18;
       base(16);
-      for (const p of run.perceives.filter((p) => p.who === scene.ego)) bar({...p, from_s: p.from_s}, 6, '');
+      for (const p of run.perceives.filter((p) => p.who === scene.ego)) bar(p, 16, '');
       for (const event of run.events.filter((one) => one.kind !== 'message')) shapes.push(this.event(event, y + 8));
       y += 20;
     }

@@ -63,6 +63,10 @@ const cameraAt = (() => {
       box[0] = Math.min(box[0], at.x - 7); box[1] = Math.max(box[1], at.x + 7);
       box[2] = Math.min(box[2], at.y - 7); box[3] = Math.max(box[3], at.y + 7);
     }
+    for (const run of DATA.runs) for (const event of run.events.filter((one) => MARKED[one.kind] && one.at_s <= t)) {
+      const at = sampleOf(run.ego, event.at_s, scene.step_s);   // what is marked stays in the picture
+      if (at) { box[2] = Math.min(box[2], at.y - 4); box[3] = Math.max(box[3], at.y + 4); box[0] = Math.min(box[0], at.x - 4); box[1] = Math.max(box[1], at.x + 4); }
+    }
     raw.push(box);
   }
   const reach = 8, smooth = raw.map((_, i) => {
