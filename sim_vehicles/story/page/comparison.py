@@ -8,7 +8,18 @@ from html import escape
 from sim_vehicles.story.page.bars import joined
 from sim_vehicles.story.page.run_story import Story
 from sim_vehicles.story.page.tables import row, table
-from sim_vehicles.story.page.wording import DASH, kind, metres, milliseconds, ms, phase, seconds, word
+from sim_vehicles.story.page.wording import (
+    DASH,
+    how,
+    is_guaranteed,
+    kind,
+    metres,
+    milliseconds,
+    ms,
+    phase,
+    seconds,
+    word,
+)
 from sim_vehicles.story.timeline.deciding_tuple import DecidingTuple
 
 BEFORE = ("sensing", "channel", "sending")  # stages before the system has the tuple
@@ -24,10 +35,11 @@ def comparison(stories: Sequence[Story], names: Sequence[str]) -> str:
         (f"messages about {other} until {ego} was warned", [_messages(story) for story in stories]),
         (f"{ego} is warned", [_warned(story) for story in stories]),
         (f"last moment to command {ego}’s brake", [_last_moment(story) for story in stories]),
-        ("time of the warning, from measurement to delivery", [_took(story) for story in stories]),
+        ("latency of the warning", [_took(story) for story in stories]),
         ("longest stage of it", [_longest(story) for story in stories]),
         (f"warnings about {other}; false ones", [_warnings(story) for story in stories]),
         ("work asked of each node", [_asked(story) for story in stories]),
+        ("plan", [_plan(story) for story in stories]),
         ("when messages are sent", [escape(phase(story)) for story in stories]),
     ]
     if not first.other:
@@ -109,6 +121,10 @@ def _warnings(story: Story) -> str:
     counts = story.verdict.found.warnings
     missed = "; the one that was due is missing" if counts.missed else ""
     return f"{counts.about_crossing}; {counts.false}{missed}"
+
+
+def _plan(story: Story) -> str:
+    return f"{escape(how(story))}; {'every output guaranteed' if is_guaranteed(story) else 'no guarantee'}"
 
 
 def _asked(story: Story) -> str:

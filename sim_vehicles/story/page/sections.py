@@ -115,8 +115,8 @@ def _legend(story: Story) -> tuple[list[tuple[str, str]], str]:
             ("line of sight", "sight"),
         ]  # fmt: skip
         notes += (
-            f" Dashed outline: {ego} as recorded, had it not braked. After a contact both go on as if there had been "
-            f"none. A dashed line joins {other} with who perceives it: at most {metres(story.scene.range_m, 0)} "
+            f" Dashed outline: {ego} as recorded, had it not braked. After a contact the two are shown where they met. "
+            f"A dashed line joins {other} with who perceives it: at most {metres(story.scene.range_m, 0)} "
             "away, and two of five points of the box (corners, centre) not behind a building."
         )
     return [*keys, ("other message", "radio"), ("vehicle with a radio", "station"), ("other vehicle", "car")], notes

@@ -120,10 +120,14 @@ def names(stories: Sequence[Story]) -> list[str]:
     ]
 
 
+def is_guaranteed(story: Story) -> bool:
+    """Whether the plan has a bound within the deadline for every output."""
+    claims = {} if story.plan is None else story.plan.guarantee
+    return bool(claims) and all(claim.guaranteed for claim in claims.values())
+
+
 def _plan(story: Story) -> str:
-    plan = story.plan
-    proven = plan is not None and plan.guarantee and all(claim.guaranteed for claim in plan.guarantee.values())
-    return f"{'guaranteed plan: ' if proven else ''}{how(story)}"
+    return "guaranteed plan" if is_guaranteed(story) else how(story)
 
 
 def seen(story: Story) -> str:

@@ -91,8 +91,8 @@ function state(run, t) {
   return [crossing ? `nobody sees ${crossing} yet` : '', 'soft'];
 }
 
-function readout(run, t) {
-  const {ego, crossing, step_s} = DATA.scene, where = sampleOf(run.ego, t, step_s), left = leftAt(run.left, t);
+function readout(run, now) {
+  const t = untilContact(run, now), {ego, crossing, step_s} = DATA.scene, where = sampleOf(run.ego, t, step_s), left = leftAt(run.left, t);
   if (!where) return '';
   const speed = `${ego} ${(where.speed * 3.6).toFixed(0)} km/h`;
   return speed + (left === null ? '' : left < 0 ? `, ${(-left).toFixed(1)} m into ${crossing}’s way` : `, ${left.toFixed(1)} m to ${crossing}’s way`);

@@ -90,7 +90,8 @@ function sceneView(canvas, svg, run) {
   let colour = theme(), scale = 1, ox = 0, oy = 0, width = 0, height = 0;
   const px = (x) => ox + x * scale, py = (y) => oy - y * scale;
   const path = (points) => { pen.beginPath(); points.forEach(([x, y], i) => i ? pen.lineTo(px(x), py(y)) : pen.moveTo(px(x), py(y))); };
-  const at = (id, t) => { const car = cars[id]; return car ? sampleOf(car, t, scene.step_s) : null; };
+  const at = (id, t) => { const car = cars[id]; return car ? sampleOf(car, isMet(id) ? untilContact(run, t) : t, scene.step_s) : null; };
+  const isMet = (id) => id === scene.ego || id === scene.crossing;
 
   function fit(t) {
     const ratio = window.devicePixelRatio || 1;
@@ -193,7 +194,6 @@ function sceneView(canvas, svg, run) {
       pen.setLineDash([4, 3]); pen.strokeStyle = look.fill; pen.lineWidth = 1.5; pen.stroke(); pen.restore();
       return;
     }
-    pen.globalAlpha = look.faded ? 0.5 : 1;
     pen.fillStyle = look.fill; pen.fill();
     pen.strokeStyle = look.warned ? colour.outline : colour.card; pen.lineWidth = look.warned ? 2 : 1; pen.stroke();
     pen.fillStyle = colour.glass; pen.beginPath(); pen.roundRect(long * 0.12, -wide * 0.38, long * 0.16, wide * 0.76, 2); pen.fill();
@@ -210,18 +210,18 @@ function sceneView(canvas, svg, run) {
   };
 
   function traffic(t, labels) {
-    const over = past(run.impact_s, t), warned = past(run.knew_s, t);
+    const warned = past(run.knew_s, t);
     if (past(run.begins_s, t) && scene.ego_recorded) {
       const where = sampleOf(scene.ego_recorded, t, scene.step_s);
       if (where) body(scene.ego_recorded, where, {ghost: true, fill: colour.ego});
     }
     for (const [id, one] of Object.entries(cars)) {
-      const where = sampleOf(one, t, scene.step_s);
+      const where = at(id, t);
       if (!where) continue;
       const [isEgo, isCross] = [id === scene.ego, id === scene.crossing], radio = scene.stations.includes(id);
       const look = isEgo ? (warned ? 'warned' : 'ego') : isCross ? 'cross' : radio ? 'station' : 'car';
       const braking = isEgo && run.begins_s !== null ? t >= run.begins_s : where.slowing;
-      body(one, where, {fill: colour[look], braking, warned: isEgo && warned, faded: over && (isEgo || isCross)});
+      body(one, where, {fill: colour[look], braking, warned: isEgo && warned});
       const [wide, high] = half(one, where), [x, y] = [px(where.x), py(where.y)];
       labels.taken.push([x - wide, y - high, x + wide, y + high]);
       if (x < 0 || x > width || y < 0 || y > height) continue;
@@ -286,6 +286,7 @@ function sceneView(canvas, svg, run) {
   };
 }
 
+const untilContact = (run, t) => run.impact_s === null ? t : Math.min(t, run.impact_s);   // what follows is not known
 const past = (at_s, t) => at_s !== null && t >= at_s - 1e-6;
 
 function mark(pen, kind, x, y, size) {

@@ -33,6 +33,8 @@ COVERED = """
     }
     return found;
 """
+MARKED = """[...document.querySelectorAll('.scroll')].every(
+    one => one.classList.contains('wide') === one.scrollWidth > one.clientWidth + 1)"""
 LABELLED = """
     const texts = (one) => [...one.querySelectorAll('text')].map(text => text.textContent);
     return [...document.querySelectorAll('.labels')].map(texts);
@@ -47,7 +49,7 @@ CUT = """
 """
 STATE = """
     return DATA.runs.map((run, i) => [document.querySelectorAll('.panel .speed')[i].textContent,
-      (sampleOf(run.ego, Play.t, DATA.scene.step_s).speed * 3.6).toFixed(0)]);
+      (sampleOf(run.ego, Math.min(Play.t, run.impact_s ?? Play.t), DATA.scene.step_s).speed * 3.6).toFixed(0)]);
 """
 
 
@@ -97,7 +99,7 @@ def test_both_runs_play_on_one_clock_and_nothing_covers_or_is_cut(browser: "Chro
     for selector in (".plot", "#times"):
         assert browser.execute_script(COVERED, selector) == []
     browser.execute_script("document.querySelectorAll('details').forEach(one => { one.open = true; })")
-    until(browser, f"document.querySelectorAll('details[open]').length > 3 && {DRAWN}")
+    until(browser, f"document.querySelectorAll('details[open]').length > 3 && {DRAWN} && {MARKED}")
     assert browser.execute_script(CUT) == [] and overflow(browser) <= 0
     assert browser.execute_script(COVERED, ".plot") == []
     assert complaints(browser) == []
