@@ -239,8 +239,10 @@ def main(arguments: Sequence[str] | None = None) -> int:
     folder = ROOT / "runs" / f"demo-{datetime.now(UTC):%Y%m%dT%H%M%SZ}"
     try:
         played = [play(case, way, folder / way.folder) for way in case.variants]
-        print("\n== side by side ==" if len(played) > 1 else "\n== report ==", flush=True)
+        beside = ", side by side" if len(played) > 1 else ""
+        print("\n== side by side ==" if beside else "\n== report ==", flush=True)
         said = run("coordinator", "report", *(each.run for each in played), "-o", folder)
+        scene = run("sim-vehicles", "page", *(each.run for each in played), "-o", folder)
     except CommandFailedError as error:
         print(f"demo: {error}", file=sys.stderr)
         return error.code
@@ -248,12 +250,15 @@ def main(arguments: Sequence[str] | None = None) -> int:
         print("demo: stopped; the agents are down", file=sys.stderr)
         return 130
     Console(highlight=False).print(outcomes(case, played), *([decided(case, played)] if len(played) > 1 else []))
-    page = said.rpartition("page: ")[2].strip()
     print(f"\nDone in {time.monotonic() - began:.0f} s. In a browser:")
-    for one in played:
-        print(f"  {_short(one.run / 'scene.html')}: what happened, {one.way.name}")
-    print(f"  {_short(page)}: deadlines and latencies, side by side")
+    print(f"  {_short(_page(scene))}: what happened{beside}")
+    print(f"  {_short(_page(said))}: deadlines and latencies{beside}")
     return 0
+
+
+def _page(said: str) -> str:
+    """The path that a command has printed last."""
+    return said.rpartition("page: ")[2].strip()
 
 
 def outcomes(case: Case, played: list[Played]) -> Table:

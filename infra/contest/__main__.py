@@ -1,17 +1,18 @@
 """`make bench-crossing`: encounters at blind crossings in dense traffic, under each way and load, in virtual time.
 
 Encounter n runs at load n modulo the number of loads, under every way, and without any latency. A run that was broken
-off goes on; the sums go into runs/bench-crossing.json.
+off goes on; the sums go into runs/bench-crossing.json. `--publish` runs nothing: it puts that file where the page about
+a run finds it.
 """
 
 from __future__ import annotations
 
 import argparse
-import json
 import os
+import subprocess
 from collections.abc import Iterator, Sequence
 from concurrent.futures import ProcessPoolExecutor, as_completed
-from dataclasses import asdict
+from datetime import UTC, datetime
 from functools import cache
 from itertools import islice
 from pathlib import Path
@@ -21,10 +22,17 @@ from rich.progress import Progress
 from rich.table import Table
 
 from infra.contest.encounter_journal import EncounterJournal, Ended
-from infra.contest.outcomes import Crashes, Pair, paired, summed
+from infra.contest.outcomes import paired, summed
 from infra.contest.planned_ways import OURS, WAYS, PlannedWay, planned
 from infra.contest.street_load import SAMPLES, measured, played
 from node_agent.operators.registry import Registry
+from sim_vehicles.contest.contest_results import (
+    PUBLISHED,
+    ContestResults,
+    WayAtLoad,
+    read_results,
+    write_results,
+)
 from sim_vehicles.contest.drawn_encounter import Encounter
 from sim_vehicles.contest.encounter_scene import encounters
 from sim_vehicles.operators.installed import operators_of_vehicles
@@ -33,6 +41,7 @@ LOADS = (0.5, 0.8, 1.0, 1.2)
 SEED, SAMPLE_SEED = 2027, 1
 AT_ONCE = "no latency"
 RUNS = Path("runs")
+RESULTS = RUNS / "bench-crossing.json"
 Plans = tuple[PlannedWay, ...]  # of all ways, in their order
 
 
@@ -66,7 +75,11 @@ def main() -> None:
     parser = argparse.ArgumentParser(prog="python -m infra.contest", description=__doc__)
     parser.add_argument("--encounters", type=int, default=40, help="how many; the published figures are of 500")
     parser.add_argument("--jobs", type=int, default=os.cpu_count() or 1)
+    parser.add_argument("--publish", action="store_true", help=f"puts {RESULTS} where the page finds it; runs nothing")
     given = parser.parse_args()
+    if given.publish:
+        write_results(read_results(RESULTS), PUBLISHED)
+        return
     if given.encounters < 1 or given.jobs < 1:
         parser.error("--encounters and --jobs: at least 1")
     folder = RUNS / "contest"
@@ -84,13 +97,9 @@ def main() -> None:
             pool.shutdown(wait=False, cancel_futures=True)
             raise
     counted = [ended[one.number] for one in chosen]
-    found, pairs = sums(counted), against_ours(counted)
-    document = [
-        {"load": load, "way": way, **asdict(each), "with_ours": asdict(pairs[load, way])}
-        for (load, way), each in found.items()
-    ]
-    (RUNS / "bench-crossing.json").write_text(json.dumps(document, indent=1) + "\n", encoding="utf-8")
-    Console().print(_table(found, pairs))
+    found = results(counted)
+    write_results(found, RESULTS)
+    Console().print(_table(found))
 
 
 def _run(
@@ -110,40 +119,38 @@ def _run(
         yield done.result()
 
 
-def sums(ended: Sequence[Ended]) -> dict[tuple[float, str], Crashes]:
-    """By load and way."""
-    return {
-        (load, way): summed([each.impacts_kmh[way] for each in ended if each.load == load])
-        for load, way in _rows(ended)
-    }
-
-
-def against_ours(ended: Sequence[Ended]) -> dict[tuple[float, str], Pair]:
-    """Each way beside ours, in the same encounters."""
-    return {
-        (load, way): paired(
-            *([each.impacts_kmh[one] for each in ended if each.load == load] for one in (OURS.name, way))
-        )
-        for load, way in _rows(ended)
-    }
-
-
-def _rows(ended: Sequence[Ended]) -> list[tuple[float, str]]:
+def results(ended: Sequence[Ended]) -> ContestResults:
+    """What came of all encounters, by load and way; each way beside ours, in the same encounters."""
     loads = [load for load in LOADS if any(each.load == load for each in ended)]
-    return [(load, way) for load in loads for way in (AT_ONCE, *(way.name for way in WAYS))]
+    rows = [_row(ended, load, way) for load in loads for way in (AT_ONCE, *(way.name for way in WAYS))]
+    return ContestResults(f"{datetime.now(UTC):%Y-%m-%d}", _revision(), SEED, len(ended), OURS.name, tuple(rows))
 
 
-def _table(found: dict[tuple[float, str], Crashes], pairs: dict[tuple[float, str], Pair]) -> Table:
+def _row(ended: Sequence[Ended], load: float, way: str) -> WayAtLoad:
+    ours, its = ([each.impacts_kmh[one] for each in ended if each.load == load] for one in (OURS.name, way))
+    return WayAtLoad(load, way, summed(its), None if way == OURS.name else paired(ours, its))
+
+
+def _revision() -> str:
+    """Of the checkout; empty outside of one."""
+    git = ("git", "rev-parse", "--short", "HEAD")
+    return subprocess.run(git, capture_output=True, text=True, check=False).stdout.strip()
+
+
+def _table(found: ContestResults) -> Table:
+    ours = found.compared_with
     table = Table(
-        "load", "way", "encounters", "crashed", "95 %", "km/h, mean of all", "95 %", "ours alone, it alone", "p"
+        "load", "way", "encounters", "crashed", "95 %", "km/h, mean of all", "95 %", f"{ours} alone, it alone", "p"
     )
-    for (load, way), one in found.items():
-        share, speed, pair = one.share, one.speed_kmh, pairs[load, way]
+    for each in found.rows:
+        share, speed, pair = each.crashes.share, each.crashes.speed_kmh, each.pair
+        mean = ("", "") if speed is None else (f"{speed.value:.1f}", f"{speed.low:.1f} to {speed.high:.1f}")
         table.add_row(
-            f"{load:g}", way, f"{one.encounters}", f"{share.value:.0%}", f"{share.low:.0%} to {share.high:.0%}",
-            f"{speed.value:.1f}", f"{speed.low:.1f} to {speed.high:.1f}",
-            "" if way == OURS.name else f"{pair.only_first}, {pair.only_second}",
-            "" if way == OURS.name else f"{pair.by_chance:.3f}",
+            f"{each.load:g}", each.way, f"{each.crashes.encounters}", f"{share.value:.0%}",
+            f"{share.low:.0%} to {share.high:.0%}",
+            *mean,
+            "" if pair is None else f"{pair.only_first}, {pair.only_second}",
+            "" if pair is None else f"{pair.by_chance:.3f}",
         )  # fmt: skip
     return table
 

@@ -3,39 +3,15 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass
 from math import comb, sqrt
 from typing import Any
 
 import numpy as np
 
+from sim_vehicles.contest.contest_results import Crashes, Interval, Pair
+
 Z = 1.959964  # of a standard normal: 95 % lie within
 DRAWS = 4000  # of a bootstrap
-
-
-@dataclass(frozen=True)
-class Interval:
-    """An estimate, and the 95 % interval around it."""
-
-    value: float
-    low: float
-    high: float
-
-    def apart_from(self, other: Interval) -> bool:
-        """Whether the two intervals do not overlap."""
-        return self.high < other.low or other.high < self.low
-
-
-@dataclass(frozen=True)
-class Crashes:
-    """Of one way at one load. impact_kmh: the median of those that crashed, None without any; speed_kmh: the mean over
-    all encounters, 0 for those that ended well."""
-
-    encounters: int
-    crashes: int
-    share: Interval
-    impact_kmh: Interval | None
-    speed_kmh: Interval
 
 
 def summed(impacts_kmh: Sequence[float | None], seed: int = 1) -> Crashes:
@@ -48,17 +24,6 @@ def summed(impacts_kmh: Sequence[float | None], seed: int = 1) -> Crashes:
         _bootstrap(hit, np.median, seed) if hit else None,
         _bootstrap([each or 0.0 for each in impacts_kmh], np.mean, seed),
     )
-
-
-@dataclass(frozen=True)
-class Pair:
-    """Two ways in the same encounters: in how many both crashed, and each alone. by_chance: how likely the two that
-    differ are split so unevenly if both were as good (McNemar's exact test, two-sided)."""
-
-    both: int
-    only_first: int
-    only_second: int
-    by_chance: float
 
 
 def paired(first: Sequence[float | None], second: Sequence[float | None]) -> Pair:
@@ -87,4 +52,4 @@ def _bootstrap(values: Sequence[float], of: Callable[..., Any], seed: int) -> In
     return Interval(float(of(known)), float(low), float(high))
 
 
-__all__ = ["Crashes", "Interval", "Pair", "paired", "summed", "wilson"]
+__all__ = ["paired", "summed", "wilson"]

@@ -7,7 +7,7 @@ from typing import Annotated
 import typer
 
 from protos import release
-from sim_vehicles.cli import judge, record, record_streets, replay, simulate, traffic
+from sim_vehicles.cli import judge, page, record, record_streets, replay, simulate, traffic
 
 HELP = """The blind crossing: records it, replays it into live agents or in virtual time, and judges who stops in time.
 
@@ -34,7 +34,7 @@ def build() -> typer.Typer:
     """The application with all its commands."""
     app = typer.Typer(name="sim-vehicles", help=HELP, no_args_is_help=True, pretty_exceptions_enable=False)
     app.callback(help=HELP)(every_command)
-    for command in (record, record_streets, replay, judge, simulate, traffic):
+    for command in (record, record_streets, replay, judge, page, simulate, traffic):
         command.register(app)
     return app
 

@@ -113,7 +113,7 @@ def complete(run: Path) -> ReplaySummary:
     verdict = _traced(trace, what.verdict, what.scene)
     what = replace(what, verdict=verdict, laps=tuple(_traced(trace, lap, what.scene) for lap in what.laps))
     write_summary(run, what)
-    write_page(run)
+    write_page([run], run)
     return what
 
 

@@ -6,15 +6,14 @@ from html import escape
 
 from sim_vehicles.encounter.brake import Brake
 from sim_vehicles.encounter.physics import impact_mps, moved, needed_m
-from sim_vehicles.story.page.plots import TABLE_KMH, TABLE_LATENCY_S
 from sim_vehicles.story.page.run_story import KMH, Story
 from sim_vehicles.story.page.wording import kmh, seconds
 
 
 def formulas(story: Story) -> str:
-    """The section."""
+    """The closed form, and the terms."""
     terms = "".join(f"<dt>{term}</dt><dd>{meaning}</dd>" for term, meaning in [*_terms(story), *_about(story)])
-    return f"<section><h2>How to check the numbers</h2>{_closed_form(story)}<dl>{terms}</dl></section>"
+    return f"{_closed_form(story)}<dl>{terms}</dl>"
 
 
 def _closed_form(story: Story) -> str:
@@ -67,7 +66,6 @@ def _terms(story: Story) -> list[tuple[str, str]]:
     ego, other = escape(story.ego), escape(story.other or "the other vehicle")
     brake = story.brake
     unused = "" if story.verdict.found.brake else " (the automatic brake; here it was not used)"
-    d300 = ", ".join(f"{needed_m(each / KMH, TABLE_LATENCY_S, brake):.1f} m" for each in TABLE_KMH)
     return [
         (
             "The outcome",
@@ -86,7 +84,6 @@ def _terms(story: Story) -> list[tuple[str, str]]:
             f"D without latency, with v as recorded, a = {brake.held_mps2:.3g} m/s² after τ = {brake.delay_s:.3g} s, "
             f"built up in t_b = {brake.build_up_s:g} s{unused}. The last moment is when <i>left</i> falls below it.",
         ),
-        ("D300", f"D with a latency of 300 ms: {d300} at 30, 50 and 70 km/h with the same brake."),
         (
             "The phase of the bursts",
             "All bursts of a lap come later by the same share of the V2V period, over the same motion. That can weigh "

@@ -87,6 +87,15 @@ class Story:
         found = self.verdict.found.deciding
         return None if found is None else DecidingTuple.of(found)
 
+    def is_same_encounter(self, other: Story) -> bool:
+        """Whether all but the ego moves in both runs in the same way, at the same instants."""
+        mine, its = self.scene, other.scene
+        around = [{name: each for name, each in scene.vehicles.items() if name != scene.ego} for scene in (mine, its)]
+        return around[0] == around[1] and all(
+            getattr(mine, each) == getattr(its, each)
+            for each in ("name", "ego", "crossing", "start_s", "end_s", "step_s", "ego_recorded")
+        )
+
     @property
     def crashed(self) -> bool:
         """True where this lap ended in a crash."""

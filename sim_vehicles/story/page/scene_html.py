@@ -1,120 +1,193 @@
-"""scene.html: one self-contained page about one run. Everything from a file is escaped; nothing is fetched."""
+"""scene.html: one self-contained page about one run, or several side by side. Everything from a file is escaped."""
 
 from __future__ import annotations
 
 import json
+from base64 import b64encode
+from collections.abc import Sequence
 from html import escape
 from importlib.resources import files
 from pathlib import Path
 from typing import Any
 
+from sim_vehicles.contest.contest_results import ContestResults, read_results
 from sim_vehicles.errors import bad_input
-from sim_vehicles.story.page import bars, formulas, plots, sections, tables
+from sim_vehicles.story.page import bars, comparison, contest_plots, formulas, plots, sections, tables
 from sim_vehicles.story.page.playback import playback
 from sim_vehicles.story.page.run_story import Story, read_story
-from sim_vehicles.story.page.wording import outcome
+from sim_vehicles.story.page.wording import names, outcome
 
 NAME = "scene.html"
+PLOTLY = "plotly-basic.min.js.gz"
+NOTHING_LOADED = "default-src 'none'; script-src 'unsafe-inline'; style-src 'unsafe-inline'; img-src data: blob:"
 
 
-def write(run: Path) -> Path:
-    """Writes RUN/scene.html, whole or not at all, and returns its path. Raises BadInputError."""
-    text = page(run)
-    path, part = run / NAME, run / f".{NAME}.part"
+def write(runs: Sequence[Path], folder: Path) -> Path:
+    """Writes FOLDER/scene.html, whole or not at all, and returns its path. Raises BadInputError."""
+    text = page(runs)
+    path, part = folder / NAME, folder / f".{NAME}.part"
     part.write_text(text, encoding="utf-8")
     part.replace(path)
     return path
 
 
-def page(run: Path) -> str:
-    """The HTML document. Raises BadInputError where replay.json has no verdict and scene, or is damaged."""
-    story = read_story(run)
+def page(runs: Sequence[Path], contest: ContestResults | None = None) -> str:
+    """The HTML document. contest: None for what is published. Raises BadInputError where a replay.json has no verdict
+    and scene, or is damaged, and where the runs are not of one encounter."""
+    stories = [read_story(run) for run in runs]
+    for run, story in zip(runs, stories, strict=True):
+        if not stories[0].is_same_encounter(story):
+            raise bad_input(
+                "other_encounter", f"is of another encounter than {runs[0]}", "name runs of one scenario and stretch",
+                file=run / "replay.json",
+            )  # fmt: skip
     try:
-        return _page(story)
+        return _page(stories, read_results() if contest is None else contest)
     except (KeyError, TypeError, ValueError, AttributeError, IndexError) as bad:
         raise bad_input(
-            "not_complete", f"is not complete: {type(bad).__name__} {bad}", "make it again", file=run / "replay.json"
-        ) from None
+            "not_complete", f"is not complete: {type(bad).__name__} {bad}", "make it again",
+            file=runs[0] / "replay.json",
+        ) from None  # fmt: skip
 
 
-def _page(story: Story) -> str:
-    from plotly.offline import get_plotlyjs
-
+def _page(stories: Sequence[Story], contest: ContestResults) -> str:
     figures: dict[str, plots.Figure] = {}
-    body = "".join(
-        (sections.head(story), sections.tiles(story), sections.scene(story), _distance(story, figures),
-         _impact(story, figures), _split(story, figures), _gantt(story, figures), tables.laps(story),
-         formulas.formulas(story))
-    )  # fmt: skip
-    title = escape(f"{outcome(story)}{'' if story.verdict.valid else ' (not valid)'} · {story.run}")
-    script = f"const DATA = {_json(playback(story))}, FIGURES = {_json(figures)};"
+    called = names(stories)
+    body = "".join((
+        sections.head(stories, called), _contest(contest, figures) if stories[0].other else "",
+        sections.scene(stories, called), comparison.comparison(stories, called), _distance(stories, called, figures),
+        _stages(stories, called, figures), _laps(stories, called), _more(stories, called, figures),
+    ))  # fmt: skip
+    told = "; ".join(f"{outcome(story)}{'' if story.verdict.valid else ' (not valid)'}" for story in stories)
+    script = f"const DATA = {_json(playback(stories, called))}, FIGURES = {_json(figures)};"
     return (
         '<!doctype html><html lang="en"><head><meta charset="utf-8">'
         '<meta name="viewport" content="width=device-width, initial-scale=1">'
-        f"<title>{title}</title><style>{_asset('page.css')}</style></head><body><main>{body}</main>"
-        "<noscript>The scene and the plots need JavaScript; the tables do not.</noscript>"
-        f"<script>{get_plotlyjs()}</script><script>{script}</script>"
-        f"<script>{_asset('scene.js')}</script><script>{_asset('plots.js')}</script></body></html>"
+        f'<meta http-equiv="Content-Security-Policy" content="{NOTHING_LOADED}">'
+        f"<title>{escape(told)} · {escape(stories[0].scene.name)}</title><style>{_asset('page.css')}</style></head>"
+        f"<body><main>{body}</main><noscript>The scene and the plots need JavaScript; the tables do not.</noscript>"
+        f"<script>{script}</script><script>{_asset('labels.js')}</script><script>{_asset('scene.js')}</script>"
+        f"<script>{_asset('player.js')}</script>"
+        f'<script type="text/plain" id="plotly">{_plotly()}</script><script>{_asset("plots.js")}</script></body></html>'
     )
 
 
-def _distance(story: Story, figures: dict[str, plots.Figure]) -> str:
-    figure = plots.distance(story)
+def _contest(contest: ContestResults, figures: dict[str, plots.Figure]) -> str:
+    probability, speed = contest_plots.crash_probability(contest), contest_plots.impact_speed(contest)
+    shown = _plot(figures, probability, "crash probability by load") + (
+        "" if speed is None else _plot(figures, speed, "impact speed by load")
+    )
+    where = f", revision {escape(contest.revision)}" if contest.revision else ""
+    without = "" if speed is not None else " Impact speeds are not published yet."
+    return (
+        '<section class="contest"><h2>How often it ends in a crash</h2>'
+        f"<p><b>{contest.encounters} encounters</b> at blind crossings, drawn by chance. Each runs in virtual time in "
+        f"every way, at one of {len(contest.loads)} loads. Lines are 95 % intervals"
+        f" ({'Wilson' if speed is None else 'Wilson, and a bootstrap of speeds'}): where they overlap, so many "
+        f"encounters do not tell two ways apart.{without}</p>"
+        f'<div class="plots">{shown}</div>{_legend(contest_plots.keys(contest))}'
+        f"<p class=soft>Run on {escape(contest.date)}{where}, seed {contest.seed}. The encounter below shows how a "
+        "crash comes about; one alone proves nothing.</p>"
+        f"{tables.folded('the same in figures', contest_plots.contest_table(contest))}</section>"
+    )
+
+
+def _distance(stories: Sequence[Story], called: Sequence[str], figures: dict[str, plots.Figure]) -> str:
+    made = plots.distance(stories, called)
     title = "<section><h2>Distance over time</h2>"
-    if figure is None:
+    if made is None:
         return f"{title}<p>The scene names no crossing vehicle whose way the ego’s path meets.</p></section>"
+    figure, keys = made
+    ego, other = escape(stories[0].ego), escape(stories[0].other)
     note = (
-        "Where <i>left</i> falls below <i>needed</i>, a warning comes too late to stand before the strip. "
-        "Click into the plot to see that moment above."
+        f"The way from {ego}’s front to {other}’s way. Where <i>left</i> falls below what {ego} needs to stand, a "
+        "warning comes too late. A click into the plot shows that moment above."
     )
-    return f"{title}{_plot(figures, figure, moving=True)}<p class=soft>{note}</p></section>"
+    plot = _plot(figures, figure, "distance over time", moving=True)
+    return f"{title}<p>{note}</p>{plot}{_legend([*keys, *_event_keys(stories)])}</section>"
 
 
-def _impact(story: Story, figures: dict[str, plots.Figure]) -> str:
-    note = (
-        "Dotted: the closed form for 30, 50 and 70 km/h where the measurement comes D300 before the strip. The dashed "
-        "vertical is the deadline. Physics is a slope, the deadline a step: a little later is a little worse."
+def _event_keys(stories: Sequence[Story]) -> list[plots.Key]:
+    texts = {event.kind: event.text for story in stories for event in story.events if event.left_m is not None}
+    looks = plots.EVENT_LOOKS
+    return [
+        plots.Key(escape(texts[kind]), look.colour, look.letter)
+        for kind, look in looks.items()
+        if kind in texts and kind != "message"
+    ]
+
+
+def _stages(stories: Sequence[Story], called: Sequence[str], figures: dict[str, plots.Figure]) -> str:
+    title = "<section><h2>Where the time of the warning went</h2>"
+    without = "".join(
+        f"<p>{f'{escape(name)}: ' if len(stories) > 1 else ''}{escape(story.traced.without_split)}</p>"
+        for story, name in zip(stories, called, strict=True)
+        if not story.traced.stages
     )
-    figure = plots.impact(story)
-    return f"<section><h2>Impact speed against latency</h2>{_plot(figures, figure)}<p class=soft>{note}</p></section>"
+    known = [(story, name) for story, name in zip(stories, called, strict=True) if story.traced.stages]
+    if not known:
+        return f"{title}{without}</section>"
+    stages = dict.fromkeys(each.stage for story, _ in known for each in story.traced.stages if each.ns)
+    keys = [plots.Key(escape(stage), bars.STAGE_COLOURS.get(stage, "#c9ced6"), "■") for stage in stages]
+    figure = bars.stages([story for story, _ in known], [name if len(stories) > 1 else "" for _, name in known])
+    plot = _plot(figures, figure, "stages of the warning that decided")
+    split = "".join(
+        tables.folded(f"every stage{f': {name}' if len(stories) > 1 else ''}", tables.split(story))
+        for story, name in known
+    )
+    return f"{title}{plot}{_legend(keys)}{without}{split}</section>"
 
 
-def _split(story: Story, figures: dict[str, plots.Figure]) -> str:
-    plot = ""
-    if story.traced.stages:
-        keys = dict.fromkeys(each.stage for each in story.traced.stages if each.ns)
-        legend = _legend([(escape(key), bars.STAGE_COLOURS.get(key, "#c9ced6")) for key in keys])
-        plot = _plot(figures, bars.stages(story), legend)
-    return f"<section><h2>Where the time went</h2>{plot}{tables.split(story)}</section>"
+def _laps(stories: Sequence[Story], called: Sequence[str]) -> str:
+    shown = "".join(
+        f"{f'<h3>{escape(name)}</h3>' if len(stories) > 1 else ''}{tables.laps(story)}"
+        for story, name in zip(stories, called, strict=True)
+        if len(story.laps) > 1
+    )
+    return f"<section><h2>All laps: messages sent at every phase</h2>{shown}</section>" if shown else ""
+
+
+def _more(stories: Sequence[Story], called: Sequence[str], figures: dict[str, plots.Figure]) -> str:
+    body = ""
+    for story, name in zip(stories, called, strict=True):
+        of = f": {name}" if len(stories) > 1 else ""
+        body += tables.folded(f"What the nodes did around the deciding message{of}", _gantt(story, figures))
+        body += tables.folded(f"How to check the numbers{of}", formulas.formulas(story))
+    return f"<section><h2>More</h2>{body}</section>"
 
 
 def _gantt(story: Story, figures: dict[str, plots.Figure]) -> str:
-    title = "<section><h2>What the nodes did around the deciding tuple</h2>"
     shown = story.traced.gantt
     if shown is None or not shown.rows:
-        return f"{title}<p>{escape(story.traced.without_gantt or 'No unit ran.')}</p></section>"
+        return f"<p>{escape(story.traced.without_gantt or 'No unit ran.')}</p>"
     more = f" {shown.left_out:,} more stretches are left out." if shown.left_out else ""
     lost = f" Not shown, their clocks being unknown: {escape(', '.join(shown.unplaced))}." if shown.unplaced else ""
-    note = f"Every bar is one instance of a unit.{more}{lost}"
-    return f"{title}{_plot(figures, bars.gantt(shown, story.traced.deadline_ns))}<p class=soft>{note}</p></section>"
+    figure, keys = bars.gantt(shown, story.traced.deadline_ns)
+    plot = _plot(figures, figure, "instances of units over time")
+    return f"{plot}{_legend(keys)}<p class=soft>Every bar is one instance of a unit.{more}{lost}</p>"
 
 
-def _plot(
-    figures: dict[str, plots.Figure], figure: plots.Figure, legend: str | None = None, moving: bool = False
-) -> str:
+def _plot(figures: dict[str, plots.Figure], figure: plots.Figure, label: str, moving: bool = False) -> str:
     name = f"plot{len(figures)}"
     figures[name] = figure
     cursor = f'<div class="cursor" data-of="{name}"></div>' if moving else ""
     height = figure["layout"]["height"]
-    keys = _legend(plots.legend(figure)) if legend is None else legend
     return (
-        f'<div class="over-plot"><div class="plot" id="{name}" style="min-height:{height}px"></div>{cursor}</div>{keys}'
+        f'<figure class="over-plot"><div class="plot" id="{name}" role="img" aria-label="{escape(label)}" '
+        f'style="min-height:{height}px"></div>{cursor}</figure>'
     )
 
 
-def _legend(keys: list[tuple[str, str]]) -> str:
-    items = "".join(f'<li><span class="dot" style="background:{colour}"></span>{name}</li>' for name, colour in keys)
+def _legend(keys: Sequence[plots.Key]) -> str:
+    items = "".join(
+        f'<li><span class="letter" style="color:{key.colour}">{key.letter}</span>{key.name}</li>' for key in keys
+    )
     return f'<ul class="legend">{items}</ul>'
+
+
+def _plotly() -> str:
+    """Plotly's library, packed: the page unpacks it."""
+    return b64encode(files("sim_vehicles.story.page").joinpath("assets", PLOTLY).read_bytes()).decode()
 
 
 def _asset(name: str) -> str:

@@ -14,12 +14,17 @@ from sim_vehicles.story.page.wording import DASH, kind, milliseconds, ms, word
 
 
 def table(head: Sequence[str], rows: Sequence[str]) -> str:
-    """A table that scrolls by itself where it is too wide."""
-    cells = "".join(f"<th>{escape(name)}</th>" for name in head)
+    """A table that scrolls by itself where it is too wide, and says so."""
+    cells = "".join(f'<th scope="col">{escape(name)}</th>' for name in head)
     return (
-        '<div class="scroll" tabindex="0"><table><thead><tr>'
+        f'<div class="scroll" tabindex="0" role="region" aria-label="{escape(head[-1])}"><table><thead><tr>'
         f"{cells}</tr></thead><tbody>{''.join(rows)}</tbody></table></div>"
     )
+
+
+def folded(summary: str, body: str) -> str:
+    """summary: plain text, a click on it opens the body."""
+    return f"<details><summary>{escape(summary)}</summary>{body}</details>"
 
 
 def row(cells: Sequence[str], kind: str = "") -> str:
@@ -63,32 +68,34 @@ def split(story: Story) -> str:
     text = "".join(f"<p class=soft>{escape(note)}</p>" for note in notes)
     head_cells = ["stage", "node", "operators", "ms", "sum [ms]", "share"]
     inner = table(head_cells, rows)
-    return (f"<details open><summary>every stage</summary>{inner}</details>" if len(rows) < 14 else
-            f"<details><summary>every stage ({len(rows) - 1} rows)</summary>{inner}</details>") + text  # fmt: skip
+    return inner + text
 
 
 def _operators(names: Sequence[str]) -> str:
     return DASH if not names else names[0] if len(names) == 1 else f"{names[0]} to {names[-1]} ({len(names)})"
 
 
+LATENCY = "latency"
+COLUMNS = (
+    "phase", "outcome", "impact [km/h]", "least gap [m]", "warned [s]", "left then [m]", LATENCY, "messages",
+    "left out", "warnings", "false",
+)  # fmt: skip
+
+
 def laps(story: Story) -> str:
-    """All laps: a strip and a table."""
+    """All laps of a run: a strip and a table; nothing where there is one only."""
+    if len(story.laps) == 1:
+        return ""
     crashes = sum(lap.crashed for lap in story.laps)
     fastest = max([lap.found.impact_kmh or 0.0 for lap in story.laps] + [1.0])
     widest = max([lap.found.gap_m or 0.0 for lap in story.laps] + [1.0])
     cells = "".join(_cell(story, number, lap, fastest, widest) for number, lap in enumerate(story.laps))
     rows = [_lap(story, number, lap) for number, lap in enumerate(story.laps)]
-    columns = [
-        "lap", "phase", "bursts later [ms]", "outcome", "impact [km/h]", "least gap [m]", "warned [s]", "left then [m]",
-        "latency [ms]" if story.real_time else "latency, wall time [ms]", "D needed [m]", "left at measuring [m]",
-        "closed form [km/h]", "messages", "refused", "policed", "shed",
-        "warnings", "false" if story.other else "about others", "missed", "valid",
-    ]  # fmt: skip
-    summary = _counted(story, crashes)
-    title = "This lap" if len(story.laps) == 1 else "All laps: the bursts at every phase against the geometry"
+    latency = "latency [ms]" if story.real_time else "latency, wall time [ms]"
+    columns = [latency if name == LATENCY else name for name in COLUMNS]
     return (
-        f"<section><h2>{title}</h2><p class=soft>{escape(summary)}</p>"
-        f'<div class="strip">{cells}</div>{table(columns, rows)}</section>'
+        f"<p class=soft>{escape(_counted(story, crashes))}</p>"
+        f'<div class="strip">{cells}</div>{folded("every lap", table(columns, rows))}'
     )
 
 
@@ -124,28 +131,21 @@ def _cell(story: Story, number: int, lap: Verdict, fastest: float, widest: float
 
 def _messages(about: CrossingMessages | None) -> list[str]:
     """About the crossing vehicle, until the ego knew."""
-    if about is None:
-        return [DASH] * 4
-    counts = (about.offered, about.refused, about.policed, about.shed)
-    return [DASH if each is None else str(each) for each in counts]
+    return [DASH] * 2 if about is None else [str(about.offered), str(about.left_out)]
 
 
 def _lap(story: Story, number: int, lap: Verdict) -> str:
     found, counts = lap.found, lap.found.warnings
-    deciding, knew, form = found.deciding, found.knew, found.closed_form
-    about_others = counts.false if story.other else counts.others
+    deciding, knew = found.deciding, found.knew
+    invalid = "" if lap.valid else f' <span class="soft">not valid: {escape(lap.why_not_valid or DASH)}</span>'
 
     def number_of(value: float | None, digits: int) -> str:
         return DASH if value is None else f"{value:.{digits}f}"
 
     return row([
-        str(number + 1), str(lap.burst_phase), f"{lap.burst_phase_ns / 1e6:.1f}",
-        f'<b class="{kind(story, lap)}">{word(story, lap)}</b>',
-        number_of(found.impact_kmh, 1), number_of(found.gap_m, 2), DASH if knew is None else number_of(knew.at_s, 3),
+        str(lap.burst_phase), f'<b class="{kind(story, lap)}">{word(story, lap)}</b>{invalid}',
+        number_of(found.impact_kmh, 1), number_of(found.gap_m, 2), DASH if knew is None else number_of(knew.at_s, 2),
         DASH if knew is None else number_of(knew.left_m, 2), DASH if deciding is None else ms(deciding.latency_ns[1]),
-        DASH if form is None else number_of(form.needed_m, 2), DASH if form is None else number_of(form.left_m, 2),
-        DASH if form is None else number_of(form.impact_kmh, 1), *_messages(lap.crossing_messages),
-        str(counts.about_crossing), str(about_others),
-        "yes" if counts.missed else "no",
-        "yes" if lap.valid else f'<span class="soft">{escape(lap.why_not_valid or "no")}</span>',
+        *_messages(lap.crossing_messages), str(counts.about_crossing),
+        str(counts.false if story.other else counts.others),
     ], "shown" if number == story.number else "")  # fmt: skip

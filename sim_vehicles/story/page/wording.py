@@ -2,11 +2,14 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
+
 from sim_vehicles.closed_loop.closed_loop import Verdict
 from sim_vehicles.encounter.outcome import NOTHING, is_near, length
 from sim_vehicles.story.page.run_story import KMH, Story
 
 DASH = "–"
+ABBREVIATIONS = ("edf", "fifo", "qed", "pqed", "sqpr")
 
 
 def metres(value: float | None, digits: int = 2) -> str:
@@ -101,8 +104,46 @@ def how(story: Story) -> str:
     if story.plan is None:
         return "no plan beside replay.json"
     policies = sorted({local.policy.name or "?" for local in story.plan.nodes.values()})
-    shown = story.simulated_policy or ", ".join(policies)
-    return f"{story.plan.allocator} placement, {shown or '?'}"
+    shown = _name(story.simulated_policy or "") or ", ".join(_name(each) for each in policies)
+    return f"{_name(story.plan.allocator)} placement, {shown or '?'}"
+
+
+def _name(word: str) -> str:
+    return word.upper() if word in ABBREVIATIONS else word
+
+
+def names(stories: Sequence[Story]) -> list[str]:
+    """What tells the runs of a page apart: the plan of each; its directory too where plans are of one kind."""
+    plans = [_plan(story) for story in stories]
+    return [
+        plan if plans.count(plan) == 1 else f"{plan} ({story.run})" for plan, story in zip(plans, stories, strict=True)
+    ]
+
+
+def is_guaranteed(story: Story) -> bool:
+    """Whether the plan has a bound within the deadline for every output."""
+    claims = {} if story.plan is None else story.plan.guarantee
+    return bool(claims) and all(claim.guaranteed for claim in claims.values())
+
+
+def _plan(story: Story) -> str:
+    return "guaranteed plan" if is_guaranteed(story) else how(story)
+
+
+def seen(story: Story) -> str:
+    """What the scene shows, in one sentence."""
+    found, ego, other = story.verdict.found, story.ego, story.other
+    if not other:
+        return f"{outcome(story)}."
+    if found.knew is None:
+        offered = None if story.verdict.crossing_messages is None else story.verdict.crossing_messages.offered
+        begin = f"{ego} is never warned" + (
+            "" if offered is None else f", though {offered} messages about {other} came in"
+        )
+    else:
+        begin = f"{ego} is warned at {seconds(found.knew.at_s)}, {metres(found.knew.left_m, 1)} before {other}’s way"
+    ended = outcome(story)
+    return f"{begin}. {ended}." if ended.startswith(f"{ego} and") else f"{begin}, and {ended.removeprefix(f'{ego} ')}."
 
 
 def phase(story: Story) -> str:

@@ -121,6 +121,7 @@ EDGES = {  # why a file may have such mappings, and which files
         "sim_vehicles/export/mcap_scene.py",
         "sim_vehicles/export/mcap_schemas.py",
         "sim_vehicles/story/page/bars.py",
+        "sim_vehicles/story/page/contest_plots.py",
         "sim_vehicles/story/page/playback.py",
         "sim_vehicles/story/page/plots.py",
         "sim_vehicles/story/page/scene_html.py",

@@ -1,7 +1,8 @@
-// The scene from above, played back. DATA comes from replay.json; every text is drawn, never parsed as HTML.
+// The scene from above, one panel for each run, all on one clock. DATA comes from replay.json; texts are never parsed as HTML.
 'use strict';
 const FLIGHT_S = 0.25;   // a message is drawn for this long, or nobody would see it
 const FLASH_S = 0.7;
+const MARKED = {knew: 'warned', brake: 'brakes', stop: 'stands', contact: 'contact'};
 const still = window.matchMedia('(prefers-reduced-motion: reduce)');
 
 const theme = () => {
@@ -49,17 +50,22 @@ const Play = {
 
 // -- the camera: everything that matters at an instant, smoothed over time
 
-function cameraTrack() {
+const cameraAt = (() => {
   const scene = DATA.scene, every = 0.1, raw = [];
-  const seers = (t) => scene.perceives.filter((p) => p.from_s <= t && t <= p.until_s).map((p) => p.who);
+  const seers = (t) => DATA.runs.flatMap((run) => run.perceives.filter((p) => p.from_s <= t && t <= p.until_s).map((p) => p.who));
   for (let t = scene.start_s; t <= scene.end_s + 1e-9; t += every) {
     const [cx, cy] = DATA.centre, box = [cx - 14, cx + 14, cy - 14, cy + 14];
-    for (const id of new Set([scene.ego, scene.crossing, ...seers(t)])) {
-      const car = scene.vehicles[id], at = car && sampleOf(car, t, scene.step_s);
+    const egos = DATA.runs.map((run) => [scene.ego, run.ego]);
+    for (const [id, car] of [...egos, ...[...new Set([scene.crossing, ...seers(t)])].map((id) => [id, scene.vehicles[id]])]) {
+      const at = car && sampleOf(car, t, scene.step_s);
       const reach = id === scene.ego || (id === scene.crossing && t < DATA.finish_s) ? 70 : 30;
       if (!at || Math.hypot(at.x - cx, at.y - cy) > reach) continue;
       box[0] = Math.min(box[0], at.x - 7); box[1] = Math.max(box[1], at.x + 7);
       box[2] = Math.min(box[2], at.y - 7); box[3] = Math.max(box[3], at.y + 7);
+    }
+    for (const run of DATA.runs) for (const event of run.events.filter((one) => MARKED[one.kind] && one.at_s <= t)) {
+      const at = sampleOf(run.ego, event.at_s, scene.step_s);   // what is marked stays in the picture
+      if (at) { box[2] = Math.min(box[2], at.y - 4); box[3] = Math.max(box[3], at.y + 4); box[0] = Math.min(box[0], at.x - 4); box[1] = Math.max(box[1], at.x + 4); }
     }
     raw.push(box);
   }
@@ -74,16 +80,18 @@ function cameraTrack() {
     const i = Math.floor(place), j = Math.min(i + 1, smooth.length - 1), k = place - i;
     return smooth[i].map((v, side) => v + k * (smooth[j][side] - v));
   };
-}
+})();
 
 // -- drawing
 
-function sceneView(canvas) {
-  const scene = DATA.scene, cameraAt = cameraTrack(), pen = canvas.getContext('2d');
+function sceneView(canvas, svg, run) {
+  const scene = DATA.scene, pen = canvas.getContext('2d'), cars = {...scene.vehicles, [scene.ego]: run.ego};
+  const bySubject = [...run.messages].sort((a, b) => a[2] - b[2]);   // those about the crossing vehicle on top
   let colour = theme(), scale = 1, ox = 0, oy = 0, width = 0, height = 0;
   const px = (x) => ox + x * scale, py = (y) => oy - y * scale;
   const path = (points) => { pen.beginPath(); points.forEach(([x, y], i) => i ? pen.lineTo(px(x), py(y)) : pen.moveTo(px(x), py(y))); };
-  const at = (id, t) => { const car = scene.vehicles[id]; return car ? sampleOf(car, t, scene.step_s) : null; };
+  const at = (id, t) => { const car = cars[id]; return car ? sampleOf(car, isMet(id) ? untilContact(run, t) : t, scene.step_s) : null; };
+  const isMet = (id) => id === scene.ego || id === scene.crossing;
 
   function fit(t) {
     const ratio = window.devicePixelRatio || 1;
@@ -126,11 +134,6 @@ function sceneView(canvas) {
       pen.restore();
       pen.strokeStyle = colour.roof; pen.lineWidth = 1.5; path(one.polygon); pen.closePath(); pen.stroke();
     }
-    pen.font = '12px system-ui, sans-serif'; pen.textAlign = 'center';
-    for (const one of scene.occluders) {
-      const shown = clipped(one.polygon);
-      if (shown) tag(one.name, shown[0], shown[1], colour.soft, false);
-    }
   }
 
   function clipped(polygon) {   // a place for a building's name: the middle of its visible part
@@ -154,48 +157,45 @@ function sceneView(canvas) {
   function sights(t) {
     const target = at(scene.crossing, t);
     if (!target) return;
-    for (const span of scene.perceives) {
+    for (const span of run.perceives) {
       const eye = t >= span.from_s && t <= span.until_s ? at(span.who, t) : null;
       if (!eye) continue;
-      pen.strokeStyle = span.who === scene.ego ? colour.ego : colour.sight; pen.globalAlpha = 0.75; pen.lineWidth = 1.6;
-      pen.setLineDash([6, 4]); path([[eye.x, eye.y], [target.x, target.y]]); pen.stroke(); pen.setLineDash([]);
-      pen.globalAlpha = 1;
+      pen.strokeStyle = colour.sight; pen.lineWidth = 1.6; pen.setLineDash([6, 4]);
+      path([[eye.x, eye.y], [target.x, target.y]]); pen.stroke(); pen.setLineDash([]);
     }
   }
 
   function messages(t) {
-    const now = scene.messages.filter((m) => m.at_s <= t && t < m.at_s + FLIGHT_S), fan = {};
-    for (const one of now) {
-      const from = at(one.station, t), to = at(scene.ego, t);
-      if (!from || !to) continue;
-      const about = one.object === scene.crossing, place = fan[one.station] = (fan[one.station] || 0) + 1;
-      const share = still.matches ? 1 : (t - one.at_s) / FLIGHT_S;
-      const side = (place % 2 ? 1 : -1) * Math.ceil((place - 1) / 2) * 7;
-      const [ax, ay, bx, by] = [px(from.x), py(from.y), px(to.x), py(to.y)], far = Math.hypot(bx - ax, by - ay) || 1;
-      const [mx, my] = [(ax + bx) / 2 - (by - ay) / far * side, (ay + by) / 2 + (bx - ax) / far * side];
-      const point = (s) => [(1 - s) ** 2 * ax + 2 * s * (1 - s) * mx + s * s * bx, (1 - s) ** 2 * ay + 2 * s * (1 - s) * my + s * s * by];
-      pen.strokeStyle = about ? colour.cross : colour.radio; pen.lineWidth = about ? 3 : 1.3; pen.globalAlpha = about ? 1 : 0.6;
-      pen.beginPath();
-      for (let s = Math.max(0, share - 0.45), first = true; s <= share + 1e-9; s += 0.05, first = false) {
-        const [x, y] = point(Math.min(1, s)); first ? pen.moveTo(x, y) : pen.lineTo(x, y);
-      }
-      pen.stroke();
-      const [hx, hy] = point(share);
-      pen.fillStyle = pen.strokeStyle; pen.beginPath(); pen.arc(hx, hy, about ? 4.5 : 2.2, 0, 7); pen.fill();
-      pen.globalAlpha = 1;
+    const to = at(scene.ego, t);
+    if (!to) return;
+    for (const [at_s, station, about] of bySubject) {
+      const from = at_s <= t && t < at_s + FLIGHT_S ? at(station, t) : null;
+      if (!from) continue;
+      const share = still.matches ? 1 : (t - at_s) / FLIGHT_S, point = (s) => [px(from.x + s * (to.x - from.x)), py(from.y + s * (to.y - from.y))];
+      pen.strokeStyle = pen.fillStyle = about ? colour.message : colour.radio; pen.lineWidth = about ? 3.5 : 1;
+      pen.beginPath(); pen.moveTo(...point(Math.max(0, share - 0.45))); pen.lineTo(...point(share)); pen.stroke();
+      pen.beginPath(); pen.arc(...point(share), about ? 5 : 2, 0, 7); pen.fill();
     }
   }
 
-  function car(id, one, where, look) {
+  function limit() {   // a bar across the lane where the front is at the last moment
+    if (!DATA.limit) return;
+    const [x, y, heading] = DATA.limit, half = 1.9 * scale;
+    pen.save(); pen.translate(px(x), py(y)); pen.rotate(-heading);
+    pen.strokeStyle = colour.limit; pen.lineWidth = 2.5; pen.setLineDash([4, 3]);
+    pen.beginPath(); pen.moveTo(0, -half); pen.lineTo(0, half); pen.stroke(); pen.restore();
+  }
+
+  function body(one, where, look) {
     const long = one.length_m * scale, wide = one.width_m * scale;
     pen.save(); pen.translate(px(where.x), py(where.y)); pen.rotate(-where.heading);
     pen.beginPath(); pen.roundRect(-long / 2, -wide / 2, long, wide, Math.min(wide * 0.32, 8));
     if (look.ghost) {
-      pen.setLineDash([4, 3]); pen.strokeStyle = look.fill; pen.lineWidth = 1.5; pen.globalAlpha = 0.8; pen.stroke(); pen.restore();
+      pen.setLineDash([4, 3]); pen.strokeStyle = look.fill; pen.lineWidth = 1.5; pen.stroke(); pen.restore();
       return;
     }
-    pen.globalAlpha = look.faded ? 0.45 : 1;
-    pen.fillStyle = look.fill; pen.fill(); pen.strokeStyle = colour.card; pen.lineWidth = 1; pen.stroke();
+    pen.fillStyle = look.fill; pen.fill();
+    pen.strokeStyle = look.warned ? colour.outline : colour.card; pen.lineWidth = look.warned ? 2 : 1; pen.stroke();
     pen.fillStyle = colour.glass; pen.beginPath(); pen.roundRect(long * 0.12, -wide * 0.38, long * 0.16, wide * 0.76, 2); pen.fill();
     if (look.braking) {
       pen.fillStyle = colour.stop; pen.shadowColor = colour.stop; pen.shadowBlur = 10;
@@ -204,185 +204,97 @@ function sceneView(canvas) {
     pen.restore();
   }
 
-  function tag(text, x, y, ink, bold = true) {
-    pen.font = `${bold ? '600 ' : ''}12px system-ui, sans-serif`; pen.textAlign = 'center'; pen.textBaseline = 'middle';
-    const half = pen.measureText(text).width / 2 + 5;
-    pen.fillStyle = colour.tag; pen.beginPath(); pen.roundRect(x - half, y - 9, 2 * half, 18, 5); pen.fill();
-    pen.fillStyle = ink; pen.fillText(text, x, y + 0.5);
-  }
+  const half = (one, where) => {   // of the box around a vehicle, in pixels
+    const [c, s] = [Math.abs(Math.cos(where.heading)), Math.abs(Math.sin(where.heading))];
+    return [(c * one.length_m + s * one.width_m) / 2 * scale, (s * one.length_m + c * one.width_m) / 2 * scale];
+  };
 
-  function cars(t) {
-    const over = DATA.impact_s !== null && t > DATA.impact_s + 1e-6, ghosted = DATA.begins_s !== null && t > DATA.begins_s;
-    if (ghosted && scene.ego_recorded) {
+  function traffic(t, labels) {
+    const warned = past(run.knew_s, t);
+    if (past(run.begins_s, t) && scene.ego_recorded) {
       const where = sampleOf(scene.ego_recorded, t, scene.step_s);
-      if (where) car('', scene.ego_recorded, where, {ghost: true, fill: colour.ego});
+      if (where) body(scene.ego_recorded, where, {ghost: true, fill: colour.ego});
     }
-    const names = [];
-    for (const [id, one] of Object.entries(scene.vehicles)) {
-      const where = sampleOf(one, t, scene.step_s);
+    for (const [id, one] of Object.entries(cars)) {
+      const where = at(id, t);
       if (!where) continue;
       const [isEgo, isCross] = [id === scene.ego, id === scene.crossing], radio = scene.stations.includes(id);
-      const fill = isEgo ? colour.ego : isCross ? colour.cross : radio ? colour.station : colour.car;
-      const braking = isEgo && DATA.begins_s !== null ? t >= DATA.begins_s : where.slowing;
-      car(id, one, where, {fill, braking, faded: over && (isEgo || isCross)});
-      names.push([id, px(where.x), py(where.y) - (Math.abs(Math.sin(where.heading)) * one.length_m + one.width_m) / 2 * scale - 12, fill]);
+      const look = isEgo ? (warned ? 'warned' : 'ego') : isCross ? 'cross' : radio ? 'station' : 'car';
+      const braking = isEgo && run.begins_s !== null ? t >= run.begins_s : where.slowing;
+      body(one, where, {fill: colour[look], braking, warned: isEgo && warned});
+      const [wide, high] = half(one, where), [x, y] = [px(where.x), py(where.y)];
+      labels.taken.push([x - wide, y - high, x + wide, y + high]);
+      if (x < 0 || x > width || y < 0 || y > height) continue;
+      const speed = `${id} ${(where.speed * 3.6).toFixed(0)} km/h`;
+      labels.add({text: isEgo || isCross ? speed : id, x, y, wide, high, look: isEgo ? 'ego' : look, first: isEgo ? 0 : isCross ? 1 : 3});
     }
-    for (const [id, x, y, fill] of names) if (x > -40 && x < width + 40) tag(id, x, y, fill);
   }
 
   function flashes(t) {
-    const where = at(scene.ego, t), ended = DATA.impact_s !== null && t >= DATA.impact_s;
-    if (!where || ended) return;
-    for (const one of DATA.warnings) {
+    const where = at(scene.ego, t);
+    if (!where || past(run.impact_s, t)) return;
+    for (const one of run.warnings) {
       const age = (t - one.at_s) / FLASH_S;
       if (age < 0 || age > 1) continue;
-      pen.strokeStyle = one.about === scene.crossing ? colour.stop : colour.soft;
+      pen.strokeStyle = one.about === scene.crossing ? colour.warned : colour.soft;
       pen.globalAlpha = still.matches ? 0.8 : 1 - age; pen.lineWidth = 3;
       pen.beginPath(); pen.arc(px(where.x), py(where.y), 16 + (still.matches ? 8 : 34 * age), 0, 7); pen.stroke(); pen.globalAlpha = 1;
     }
-    if (DATA.knew_s !== null && t >= DATA.knew_s) {
-      const [x, y] = [px(where.x) + 26, py(where.y)];
-      pen.fillStyle = colour.stop; pen.beginPath(); pen.moveTo(x, y - 10); pen.lineTo(x + 11, y + 9); pen.lineTo(x - 11, y + 9); pen.closePath(); pen.fill();
-      pen.fillStyle = '#fff'; pen.font = '700 13px system-ui, sans-serif'; pen.textAlign = 'center'; pen.textBaseline = 'middle';
-      pen.fillText('!', x, y + 3);
+  }
+
+  function marks(t, labels) {   // where the ego was warned, braked, stood or hit
+    for (const event of run.events) {
+      if (!MARKED[event.kind] || event.at_s > t + 1e-6) continue;
+      const here = event.kind === 'contact' && run.contact ? {x: run.contact[0], y: run.contact[1]} : at(scene.ego, event.at_s);
+      if (!here) continue;
+      const [x, y] = [px(here.x), py(here.y)];
+      pen.fillStyle = colour[event.look]; pen.strokeStyle = colour.outline; pen.lineWidth = 1.5;
+      mark(pen, event.kind, x, y, event.kind === 'contact' ? 12 : 6);
+      labels.taken.push([x - 7, y - 7, x + 7, y + 7]);
+      labels.add({text: `${MARKED[event.kind]} ${event.at_s.toFixed(2)} s`, x, y, wide: 8, high: 8, look: 'ink', first: 2, sides: true});
     }
   }
 
-  function contact(t) {
-    if (!DATA.contact || t < DATA.impact_s - 1e-6) return;
-    const [x, y] = [px(DATA.contact[0]), py(DATA.contact[1])];
-    pen.fillStyle = colour.stop; pen.strokeStyle = colour.card; pen.lineWidth = 1.5; pen.beginPath();
-    for (let i = 0; i < 16; i += 1) {
-      const far = i % 2 ? 5 : 12, turn = i * Math.PI / 8;
-      pen.lineTo(x + far * Math.cos(turn), y + far * Math.sin(turn));
-    }
-    pen.closePath(); pen.fill(); pen.stroke();
-  }
-
-  function furniture() {
-    const fits = [100, 50, 20, 10, 5, 2, 1].find((m) => m * scale < width * 0.28) || 1, long = fits * scale, [x, y] = [14, height - 16];
-    pen.fillStyle = colour.tag; pen.beginPath(); pen.roundRect(x - 8, y - 22, long + 16, 32, 6); pen.fill();
+  function furniture(labels) {
+    const fits = [100, 50, 20, 10, 5, 2, 1].find((m) => m * scale < width * 0.28) || 1, long = fits * scale, [x, y] = [12, height - 12];
+    pen.fillStyle = colour.tag; pen.beginPath(); pen.roundRect(x - 6, y - 20, long + 12, 26, 6); pen.fill();
     pen.strokeStyle = colour.ink; pen.lineWidth = 2; pen.beginPath();
-    pen.moveTo(x, y - 4); pen.lineTo(x, y + 3); pen.lineTo(x + long, y + 3); pen.lineTo(x + long, y - 4); pen.stroke();
-    pen.fillStyle = colour.ink; pen.font = '12px system-ui, sans-serif'; pen.textAlign = 'center'; pen.textBaseline = 'alphabetic';
-    pen.fillText(fits + ' m', x + long / 2, y - 5);
-    pen.beginPath(); pen.moveTo(width - 22, height - 34); pen.lineTo(width - 16, height - 14); pen.lineTo(width - 22, height - 19);
-    pen.lineTo(width - 28, height - 14); pen.closePath(); pen.fill(); pen.fillText('N', width - 22, height - 39);
+    pen.moveTo(x, y - 4); pen.lineTo(x, y + 2); pen.lineTo(x + long, y + 2); pen.lineTo(x + long, y - 4); pen.stroke();
+    labels.fixed(`${fits} m`, x + long / 2, y - 9, [x - 6, y - 20, x + long + 6, y + 6]);
+    pen.fillStyle = colour.ink; pen.beginPath(); pen.moveTo(width - 16, height - 28); pen.lineTo(width - 10, height - 8); pen.lineTo(width - 16, height - 13);
+    pen.lineTo(width - 22, height - 8); pen.closePath(); pen.fill();
+    labels.fixed('N', width - 16, height - 36, [width - 26, height - 46, width - 6, height - 6]);
+  }
+
+  function names(labels) {
+    for (const one of scene.occluders) {
+      const shown = clipped(one.polygon);
+      if (shown) labels.add({text: one.name, x: shown[0], y: shown[1], wide: 0, high: 0, look: 'soft', first: 5, inside: true});
+    }
+    if (!DATA.limit) return;
+    const [x, y] = [px(DATA.limit[0]), py(DATA.limit[1])];
+    labels.taken.push([x - 1.9 * scale, y - 2, x + 1.9 * scale, y + 2]);
+    labels.add({text: 'last moment to brake', x, y, wide: 2 * scale, high: 6, look: 'limit', first: 4, sides: true});
   }
 
   return (t) => {
     colour = theme(); fit(t);
     if (!width) return;
-    ground(); buildings(); sights(t); cars(t); messages(t); flashes(t); contact(t); furniture();
+    const labels = new Labels(width, height);
+    ground(); buildings(); limit(); sights(t); traffic(t, labels); marks(t, labels); messages(t); flashes(t); furniture(labels); names(labels);
+    labels.draw(svg);
   };
 }
 
-// -- who perceives it when, the messages, the events: also the scrubber
+const untilContact = (run, t) => run.impact_s === null ? t : Math.min(t, run.impact_s);   // what follows is not known
+const past = (at_s, t) => at_s !== null && t >= at_s - 1e-6;
 
-function timeView(canvas) {
-  const scene = DATA.scene, pen = canvas.getContext('2d');
-  const seers = [...new Set(scene.perceives.map((p) => p.who))].sort((a, b) =>
-    Math.min(...scene.perceives.filter((p) => p.who === a).map((p) => p.from_s)) - Math.min(...scene.perceives.filter((p) => p.who === b).map((p) => p.from_s)));
-  const rows = seers.length + 2, row = 20, left = 82, right = 18, top = 4;   // pixels
-  canvas.style.height = `${rows * row + 26}px`;
-  const x = (t) => left + (t - scene.start_s) / (scene.end_s - scene.start_s) * (canvas.clientWidth - left - right);
-  const draw = (t) => {
-    const colour = theme(), ratio = window.devicePixelRatio || 1, [width, height] = [canvas.clientWidth, canvas.clientHeight];
-    canvas.width = Math.round(width * ratio); canvas.height = Math.round(height * ratio);
-    pen.setTransform(ratio, 0, 0, ratio, 0, 0); pen.clearRect(0, 0, width, height);
-    pen.font = '12px system-ui, sans-serif'; pen.textBaseline = 'middle';
-    const middle = (i) => top + row * i + row / 2;
-    const name = (text, i) => { pen.fillStyle = colour.soft; pen.textAlign = 'right'; pen.fillText(text, left - 8, middle(i), left - 10); };
-    for (let i = 0; i < rows; i += 1) { pen.fillStyle = colour.rule; pen.fillRect(left, middle(i) - 0.5, width - left - right, 1); }
-    seers.forEach((who, i) => {
-      name(`${who} sees ${scene.crossing}`, i);
-      pen.fillStyle = who === scene.ego ? colour.ego : colour.sight;
-      for (const p of scene.perceives) if (p.who === who) { pen.beginPath(); pen.roundRect(x(p.from_s), middle(i) - 4, Math.max(2, x(p.until_s) - x(p.from_s)), 8, 3); pen.fill(); }
-    });
-    name('V2V', seers.length);
-    for (const about of [false, true]) for (const m of scene.messages) {
-      if ((m.object === scene.crossing) !== about) continue;
-      pen.fillStyle = about ? colour.cross : colour.radio; pen.globalAlpha = about ? 1 : 0.5;
-      pen.fillRect(x(m.at_s) - 1, middle(seers.length) - (about ? 8 : 4), about ? 2.5 : 1.5, about ? 16 : 8);
-    }
-    pen.globalAlpha = 1;
-    name('events', rows - 1);
-    for (const event of DATA.events) {
-      pen.fillStyle = colour[event.colour]; pen.beginPath(); pen.arc(x(event.at_s), middle(rows - 1), 5, 0, 7); pen.fill();
-      pen.strokeStyle = colour.card; pen.lineWidth = 1; pen.stroke();
-    }
-    pen.fillStyle = colour.soft; pen.textAlign = 'center'; pen.textBaseline = 'alphabetic';
-    const span = scene.end_s - scene.start_s, every = [0.5, 1, 2, 5, 10, 20, 60, 300].find((s) => (width - left) / span * s > 46) || 600;
-    for (let s = Math.ceil(scene.start_s / every) * every; s <= scene.end_s + 1e-9; s += every) pen.fillText(`${+s.toFixed(1)} s`, x(s), height - 5);
-    pen.strokeStyle = colour.accent; pen.lineWidth = 2; pen.beginPath(); pen.moveTo(x(t), 0); pen.lineTo(x(t), height - 18); pen.stroke();
-    pen.fillStyle = colour.accent; pen.beginPath(); pen.arc(x(t), height - 18, 5, 0, 7); pen.fill();
-  };
-  draw.time = (px) => scene.start_s + (px - left) / (canvas.clientWidth - left - right) * (scene.end_s - scene.start_s);
-  return draw;
+function mark(pen, kind, x, y, size) {
+  pen.beginPath();
+  if (kind === 'knew') { pen.moveTo(x, y - size); pen.lineTo(x + size, y + size * 0.8); pen.lineTo(x - size, y + size * 0.8); }
+  else if (kind === 'contact') for (let i = 0; i < 16; i += 1) {
+    const far = i % 2 ? size * 0.42 : size, turn = i * Math.PI / 8;
+    pen.lineTo(x + far * Math.cos(turn), y + far * Math.sin(turn));
+  } else pen.rect(x - size * 0.8, y - size * 0.8, size * 1.6, size * 1.6);
+  pen.closePath(); pen.fill(); pen.stroke();
 }
-
-// -- the readout and the controls
-
-function leftAt(t) {
-  const line = DATA.left;
-  if (!line) return null;
-  const place = (t - line.from_s) / line.step_s, i = Math.floor(place + 1e-9), j = Math.min(i + 1, line.metres.length - 1);
-  if (i < 0 || i > j) return null;
-  return line.metres[i] + (place - i) * (line.metres[j] - line.metres[i]);
-}
-
-function state(t) {
-  const past = (s) => s !== null && t >= s - 1e-9, {ego, crossing} = DATA.scene;
-  if (past(DATA.impact_s)) return [`contact at ${DATA.impact_kmh} km/h`, 'bad'];
-  if (past(DATA.stopped_s)) return [`${ego} stands`, 'good'];
-  if (past(DATA.begins_s)) return [`${ego} brakes`, 'bad'];
-  if (past(DATA.knew_s)) return [`${ego} is warned, the brake reacts`, 'warn'];
-  const seen = DATA.scene.perceives.filter((p) => p.from_s <= t && t <= p.until_s).map((p) => p.who);
-  if (seen.length) return [`${seen.join(', ')} ${seen.length > 1 ? 'see' : 'sees'} ${crossing}; ${ego} has not been warned`, 'warn'];
-  return [crossing ? `nobody sees ${crossing} yet` : '', 'soft'];
-}
-
-function start() {
-  const by = (id) => document.getElementById(id), view = sceneView(by('scene')), times = timeView(by('times'));
-  const track = by('track'), play = by('play');
-  let drawn = null;
-  const show = () => {
-    const t = Play.t;
-    drawn = null; view(t); times(t);
-    const ego = DATA.scene.vehicles[DATA.scene.ego], where = ego && sampleOf(ego, t, DATA.scene.step_s), left = leftAt(t);
-    by('clock').textContent = `${t.toFixed(2)} s`;
-    by('speed').textContent = where ? `${DATA.scene.ego} ${(where.speed * 3.6).toFixed(0)} km/h` + (left === null ? '' : left < 0 ? `, ${(-left).toFixed(1)} m into ${DATA.scene.crossing}’s way` : `, ${left.toFixed(1)} m left`) : '';
-    const [text, kind] = state(t);
-    by('said').textContent = text; by('said').className = 'said ' + kind;
-    play.textContent = Play.playing ? '❚❚ pause' : '▶ play';
-    track.setAttribute('aria-valuenow', t.toFixed(2)); track.setAttribute('aria-valuetext', `${t.toFixed(2)} seconds, ${text}`);
-    document.querySelectorAll('#chips button').forEach((chip) => chip.classList.toggle('now', Math.abs(+chip.dataset.at - t) < 0.006));
-  };
-  const later = () => { if (drawn === null) drawn = requestAnimationFrame(show); };
-  Play.watchers.push(later);
-  play.addEventListener('click', () => Play.toggle());
-  by('rate').addEventListener('change', (event) => { Play.speed = +event.target.value; });
-  document.querySelectorAll('#chips button').forEach((chip) => chip.addEventListener('click', () => { Play.playing = false; Play.set(+chip.dataset.at); }));
-  const seek = (event) => { Play.playing = false; Play.set(times.time(event.clientX - track.getBoundingClientRect().left)); };
-  track.addEventListener('pointerdown', (event) => { track.setPointerCapture(event.pointerId); seek(event); });
-  track.addEventListener('pointermove', (event) => { if (track.hasPointerCapture(event.pointerId)) seek(event); });
-  by('scene').addEventListener('click', () => Play.toggle());
-  document.addEventListener('keydown', (event) => {
-    if (event.ctrlKey || event.metaKey || event.altKey || /^(SELECT|INPUT|TEXTAREA)$/.test(event.target.tagName)) return;
-    const place = by('scene').getBoundingClientRect();
-    if (place.bottom < 0 || place.top > window.innerHeight) return;   // elsewhere on the page the keys scroll
-    const button = event.target.tagName === 'BUTTON' || event.target.tagName === 'SUMMARY', step = event.shiftKey ? 0.5 : 0.05;
-    if (event.key === ' ' && !button) { event.preventDefault(); Play.toggle(); }
-    else if (event.key === 'ArrowRight' || event.key === 'ArrowLeft') {
-      event.preventDefault(); Play.playing = false; Play.set(Play.t + (event.key === 'ArrowRight' ? step : -step));
-    } else if (event.target === track && event.key === 'Home') { event.preventDefault(); Play.set(DATA.scene.start_s); }
-    else if (event.target === track && event.key === 'End') { event.preventDefault(); Play.set(DATA.scene.end_s); }
-  });
-  new ResizeObserver(later).observe(by('scene'));
-  window.matchMedia('(prefers-color-scheme: dark)').addEventListener('change', later);
-  still.addEventListener('change', later);
-  const asked = /^#t=([0-9.]+)$/.exec(location.hash);   // page.html#t=10.5 opens at that moment
-  if (asked) Play.set(+asked[1]);
-  show();
-}
-start();

@@ -3,8 +3,6 @@
 `make test` looks at one run and at two side by side; `make soak` more closely, and at large ones.
 """
 
-import json
-import shutil
 from collections.abc import Iterator
 from dataclasses import replace
 from pathlib import Path
@@ -17,19 +15,13 @@ from coordinator.report.page.page import page
 from coordinator.report.verdict import verdict
 from infra.bench.report.pairs_query import template
 from infra.bench.report.tiled_run import tiled
+from tests.browser import MOST_BYTES, WIDTHS, complaints, open_page, overflow, scroll_through, started, until
 from tests.coordinator.report.page.report_pages import judged, misses
 from tests.sampling import sample
 
 if TYPE_CHECKING:
     from selenium.webdriver import Chrome
 
-BROWSERS = ("chromium", "chromium-browser", "google-chrome")
-WIDTHS = (390, 1280)
-MOST_BYTES = 1_500_000
-QUIET = (
-    "--headless=new", "--no-sandbox", "--disable-gpu", "--disable-quic", "--no-first-run", "--disable-sync",
-    "--disable-background-networking", "--disable-component-update", "--disable-dev-shm-usage",
-)  # fmt: skip
 DRAWN = "document.querySelectorAll('figure.plot[data-drawn]').length"
 VISIBLE = "[...document.querySelectorAll('figure.plot')].filter(one => one.checkVisibility()).length"
 
@@ -37,68 +29,8 @@ VISIBLE = "[...document.querySelectorAll('figure.plot')].filter(one => one.check
 @pytest.fixture(scope="module")
 def browser(tmp_path_factory: pytest.TempPathFactory) -> "Iterator[Chrome]":
     """Of the system, with its driver; nothing is fetched."""
-    webdriver = pytest.importorskip("selenium.webdriver", reason="selenium is not installed")
-    found, driver = next(filter(None, map(shutil.which, BROWSERS)), None), shutil.which("chromedriver")
-    if found is None or driver is None:
-        pytest.skip("no Chromium with its driver here (Debian: apt-get install chromium chromium-driver)")
-    options = webdriver.ChromeOptions()
-    options.binary_location = found
-    for each in (*QUIET, f"--user-data-dir={tmp_path_factory.mktemp('chromium')}"):
-        options.add_argument(each)
-    options.set_capability("goog:loggingPrefs", {"browser": "ALL", "performance": "ALL"})
-    with pytest.MonkeyPatch.context() as environment:
-        environment.setenv("no_proxy", "localhost,127.0.0.1")  # the driver is here
-        with webdriver.Chrome(options=options, service=webdriver.ChromeService(driver)) as started:
-            started.set_script_timeout(300)  # a hundred thousand elements, without a graphics card
-            yield started
-
-
-def open_page(browser: "Chrome", path: Path, width: int) -> None:
-    """At that width, and scrolled through once, so that all there is has been in sight."""
-    screen = {"width": width, "height": 900, "deviceScaleFactor": 1, "mobile": width < 600}
-    browser.execute_cdp_cmd("Emulation.setDeviceMetricsOverride", screen)
-    browser.get_log("browser")
-    browser.get_log("performance")
-    browser.get(path.as_uri())
-    scroll_through(browser)
-
-
-def scroll_through(browser: "Chrome") -> None:
-    """By steps of less than the height; each is shown before the next."""
-    browser.execute_async_script(
-        """
-        const done = arguments[0];
-        const frame = () => new Promise(then => requestAnimationFrame(() => requestAnimationFrame(then)));
-        (async () => {
-          for (let y = 0; y < document.documentElement.scrollHeight; y += 700) {
-            scrollTo(0, y);
-            await frame();
-          }
-          await frame();
-          done();
-        })();
-        """
-    )
-
-
-def until(browser: "Chrome", condition: str) -> None:
-    """Events come when they come."""
-    from selenium.webdriver.support.ui import WebDriverWait
-
-    WebDriverWait(browser, 60).until(lambda now: now.execute_script(f"return {condition}"))
-
-
-def overflow(browser: "Chrome") -> int:
-    """By how many pixels the page is wider than the window."""
-    return int(browser.execute_script("return document.scrollingElement.scrollWidth - innerWidth"))
-
-
-def complaints(browser: "Chrome") -> list[str]:
-    """Errors on the console, and addresses that were loaded beside the page itself."""
-    asked = [json.loads(each["message"])["message"] for each in browser.get_log("performance")]
-    urls = [each["params"]["request"]["url"] for each in asked if each["method"] == "Network.requestWillBeSent"]
-    loaded = [url for url in urls if not url.startswith(("file:", "data:"))]
-    return [*(each["message"] for each in browser.get_log("browser")), *loaded]
+    with started(tmp_path_factory.mktemp("chromium")) as chromium:
+        yield chromium
 
 
 def look(browser: "Chrome", path: Path, width: int) -> None:
