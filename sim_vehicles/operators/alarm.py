@@ -3,13 +3,14 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from math import cos, erfc, exp, isinf, sin, sqrt
+from math import cos, erfc, exp, hypot, isfinite, isinf, sin, sqrt
 
 from node_agent.sdk import operator
 from protos.vehicle_pb2 import Encounter, Warning
 from sim_vehicles.operators.conflict import ENCOUNTER, stopping_mps2
 from sim_vehicles.operators.models.its_time import since_ms
 from sim_vehicles.operators.models.recent import Recent
+from sim_vehicles.operators.place import SLOW_MPS
 
 SERIOUS_MPS2 = 3.35  # DRAC from which a conflict counts as serious (Archer 2005)
 COLLISION_RISK, CROSSING = 97, 2  # DENM cause and sub-cause (EN 302 637-3)
@@ -20,8 +21,10 @@ MOST_MS = 2**31 - 1  # sint32
 class Risk:
     """O19: risk = p (1 - (1 - severity) (1 - urgency)), a noisy-OR (Pearl 1988) times the probability to meet; 0 to 1.
 
-    - p = Phi(-PET / sigma_t): both in the zone at once, where the difference of their times there is uncertain by
-      `sigma_t_s` [s], a standard deviation. Phi: the normal distribution.
+    - p = share Phi(-PET / sigma_t): the share of their ways that cross (O15), and both in the zone at once there. sigma_t
+      [s] is the standard deviation of the difference of their times: `sigma_t_s` of the ego, and of the object what its
+      track's covariance says, (position_sd^2 + (speed_sd t)^2)^0.5 / v with t its time to the zone. Phi: the normal
+      distribution.
     - severity = 1 - exp(-(dv / dv_ref)^2), dv = |v_ego - v_object| / 2: the change of speed of either of two equal
       masses that stay together [m/s]; `dv_ref_mps`: 0.63. At two times 50 km/h at a right angle dv is 9.8 m/s and
       severity 0.21; at 70 km/h 0.38.
@@ -49,10 +52,15 @@ class Risk:
     def _risk(self, encounter: Encounter) -> float:
         if isinf(encounter.pet_s) and encounter.pet_s > 0.0:
             return 0.0
-        p = normal(-encounter.pet_s / self._sigma_t_s)
+        p = (encounter.zone.share or 1.0) * normal(-encounter.pet_s / self._spread_s(encounter))
         ease = min(1.0, self._object_mps2(encounter) / self._yield_mps2)
         urgency = min(1.0, encounter.drac_mps2 / SERIOUS_MPS2) * ease
         return p * (1.0 - (1.0 - self._severity(encounter)) * (1.0 - urgency))
+
+    def _spread_s(self, encounter: Encounter) -> float:
+        in_s, speed = encounter.passage.object_in_s, max(encounter.object.speed_mps, SLOW_MPS)
+        late = encounter.speed_sd_mps * in_s if isfinite(in_s) else 0.0
+        return hypot(self._sigma_t_s, hypot(encounter.position_sd_m, late) / speed)
 
     def _object_mps2(self, encounter: Encounter) -> float:
         other, way_m = encounter.object, encounter.zone.object_in_m
@@ -78,6 +86,7 @@ class _Alarm:
 
     heard_ms: int  # its newest measurement
     high: int = 0  # measurements in a row at or over the upper threshold
+    high_ms: int = 0  # the first of them
     low_ms: int | None = None  # since when the risk has been below the lower one
     on: bool = False
 
@@ -86,8 +95,9 @@ class _Alarm:
 class Hysteresis:
     """O20: whether the alarm about this track is on -> on.
 
-    On at risk >= `on_risk` in two measurements of the track in a row, or in one with DRAC >= 3.35 m/s2. Off once the
-    risk has been below `off_risk` for `off_s`, in the time of the measurements; in between it stays as it is. A track
+    On at risk >= `on_risk` in two measurements of the track in a row, or in one with DRAC >= 3.35 m/s2. Where the lane of
+    either is not known, the measurements in a row must also span `lasting_s`: where nothing but its heading says
+    which way a vehicle goes, one jump of it is no collision course. Off once the risk has been below `off_risk` for `off_s`, in the time of the measurements; in between it stays as it is. A track
     that O13 has not confirmed never turns on; while it is not confirmed, nothing counts towards it. A repeat (same
     station, object and measured_ms) is the same evidence: it is told how things are, and counts for nothing.
 
@@ -95,10 +105,13 @@ class Hysteresis:
     for 1 s is forgotten, and off.
     """
 
-    def __init__(self, on_risk: float = 0.8, off_risk: float = 0.3, off_s: float = 0.5) -> None:
-        if not 0.0 <= off_risk <= on_risk <= 1.0 or off_s < 0.0:
-            raise ValueError("0 <= off_risk <= on_risk <= 1 and off_s >= 0 must hold")
-        self._on_risk, self._off_risk, self._off_ms = on_risk, off_risk, 1000.0 * off_s
+    def __init__(
+        self, on_risk: float = 0.8, off_risk: float = 0.3, off_s: float = 0.5, lasting_s: float = 0.3
+    ) -> None:
+        if not 0.0 <= off_risk <= on_risk <= 1.0 or min(off_s, lasting_s) < 0.0:
+            raise ValueError("0 <= off_risk <= on_risk <= 1, off_s >= 0 and lasting_s >= 0 must hold")
+        self._on_risk, self._off_risk = on_risk, off_risk
+        self._off_ms, self._lasting_ms = 1000.0 * off_s, 1000.0 * lasting_s
         self._alarms: Recent[tuple[int, ...], _Alarm] = Recent()
         self._counted: Recent[tuple[int, int, int], bool] = Recent()
 
@@ -124,8 +137,10 @@ class Hysteresis:
     def _update(self, alarm: _Alarm, encounter: Encounter) -> None:
         risk, at_ms = encounter.risk, encounter.measured_ms
         high = encounter.confirmed and risk >= self._on_risk
+        if high and not alarm.high:
+            alarm.high_ms = at_ms
         alarm.high = min(alarm.high + 1, 2) if high else 0
-        if high and (alarm.high == 2 or encounter.drac_mps2 >= SERIOUS_MPS2):
+        if high and self._sure(alarm, encounter):
             alarm.on = True
         if risk >= self._off_risk:
             alarm.low_ms = None
@@ -133,6 +148,13 @@ class Hysteresis:
             alarm.low_ms = at_ms
         elif since_ms(at_ms, alarm.low_ms) >= self._off_ms:
             alarm.on = False
+
+
+    def _sure(self, alarm: _Alarm, encounter: Encounter) -> bool:
+        """Whether the collision course has been seen for long enough."""
+        if not (encounter.lane and encounter.ego_lane):
+            return since_ms(encounter.measured_ms, alarm.high_ms) >= self._lasting_ms
+        return alarm.high == 2 or encounter.drac_mps2 >= SERIOUS_MPS2
 
 
 @operator("vehicle.warn", version="1", inputs={"encounter": ENCOUNTER}, output="vehicle.Warning")

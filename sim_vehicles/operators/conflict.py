@@ -15,6 +15,7 @@ from node_agent.sdk import operator
 from protos.vehicle_pb2 import Encounter, Motion, Passage, Path, Zone
 from sim_vehicles.operators.models.corridor import Array, Corridor, corridor, crossing
 from sim_vehicles.operators.models.lanes import LanePath, lanes
+from sim_vehicles.world.crossing_angle import LEAST_DEG
 from sim_vehicles.world.motion import wrap
 
 MOST_STEPS = 200
@@ -132,12 +133,11 @@ class Overlap:
     on its side, would cross: predicted paths leave the bend too soon, on a tangent through the other's lane.
 
     Only crossing counts: where the paths differ by less than `least_angle_deg`, or are opposite within as much,
-    there is no zone (30 degrees: the limit between crossing and following of the surrogate safety assessment model,
-    Gettman et al., FHWA-HRT-08-051, 2008). So queues, parallel and merged traffic and oncoming vehicles have none. A
+    there is no zone (`world.crossing_angle`, as in the truth of recordings). So queues, parallel and merged traffic and oncoming vehicles have none. A
     vehicle that stands has the ground under its box for a corridor.
     """
 
-    def __init__(self, least_angle_deg: float = 30.0) -> None:
+    def __init__(self, least_angle_deg: float = LEAST_DEG) -> None:
         if not 1.0 <= least_angle_deg <= 90.0:
             raise ValueError(f"least_angle_deg is {least_angle_deg:g}; it must be 1 to 90")
         self._least_sine = sin(radians(least_angle_deg))
