@@ -13,6 +13,8 @@ from sim_vehicles.operators.models.recent import Recent
 from sim_vehicles.operators.place import SLOW_MPS
 
 SERIOUS_MPS2 = 3.35  # DRAC from which a conflict counts as serious (Archer 2005)
+HARD_MPS2 = 6.0  # DRAC that leaves no time: a moment later no brake holds it
+TURNS_RPS = 0.1  # 10 m/s on a radius of 100 m
 COLLISION_RISK, CROSSING = 97, 2  # DENM cause and sub-cause (EN 302 637-3)
 MOST_MS = 2**31 - 1  # sint32
 
@@ -106,7 +108,7 @@ class Hysteresis:
     """
 
     def __init__(
-        self, on_risk: float = 0.8, off_risk: float = 0.3, off_s: float = 0.5, lasting_s: float = 0.3
+        self, on_risk: float = 0.8, off_risk: float = 0.3, off_s: float = 0.5, lasting_s: float = 0.2
     ) -> None:
         if not 0.0 <= off_risk <= on_risk <= 1.0 or min(off_s, lasting_s) < 0.0:
             raise ValueError("0 <= off_risk <= on_risk <= 1, off_s >= 0 and lasting_s >= 0 must hold")
@@ -152,9 +154,18 @@ class Hysteresis:
 
     def _sure(self, alarm: _Alarm, encounter: Encounter) -> bool:
         """Whether the collision course has been seen for long enough."""
-        if not (encounter.lane and encounter.ego_lane):
-            return since_ms(encounter.measured_ms, alarm.high_ms) >= self._lasting_ms
-        return alarm.high == 2 or encounter.drac_mps2 >= SERIOUS_MPS2
+        if _way_is_known(encounter):
+            return alarm.high == 2 or encounter.drac_mps2 >= SERIOUS_MPS2
+        lasts = since_ms(encounter.measured_ms, alarm.high_ms) >= self._lasting_ms
+        return lasts or (alarm.high == 2 and encounter.drac_mps2 >= HARD_MPS2)
+
+
+def _way_is_known(encounter: Encounter) -> bool:
+    """Whether each of the two is on a lane or goes straight on."""
+    one, other = encounter.ego_now, encounter.object
+    return bool(encounter.ego_lane or abs(one.yaw_rate_rps) < TURNS_RPS) and bool(
+        encounter.lane or abs(other.yaw_rate_rps) < TURNS_RPS
+    )
 
 
 @operator("vehicle.warn", version="1", inputs={"encounter": ENCOUNTER}, output="vehicle.Warning")
