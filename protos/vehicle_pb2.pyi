@@ -197,7 +197,7 @@ class Passage(_message.Message):
     def __init__(self, ego_in_s: _Optional[float] = ..., ego_out_s: _Optional[float] = ..., object_in_s: _Optional[float] = ..., object_out_s: _Optional[float] = ...) -> None: ...
 
 class Encounter(_message.Message):
-    __slots__ = ("station", "object_id", "measured_ms", "latitude_e7", "longitude_e7", "east_m", "north_m", "vx_mps", "vy_mps", "heading_rad", "length_m", "width_m", "quality", "classification", "range_m", "closing_mps", "ego", "age_s", "ego_age_s", "measured", "object", "ego_now", "lane", "ego_lane", "gated", "entry", "track", "position_sd_m", "hits", "confirmed", "ego_path", "object_path", "zone", "passage", "pet_s", "ttc_s", "drac_mps2", "risk", "on", "acceleration_mps2", "yaw_rate_rps", "speed_sd_mps")
+    __slots__ = ("station", "object_id", "measured_ms", "latitude_e7", "longitude_e7", "east_m", "north_m", "vx_mps", "vy_mps", "heading_rad", "length_m", "width_m", "quality", "classification", "range_m", "closing_mps", "ego", "age_s", "ego_age_s", "measured", "object", "ego_now", "lane", "ego_lane", "gated", "entry", "track", "position_sd_m", "hits", "confirmed", "ego_path", "object_path", "zone", "passage", "pet_s", "ttc_s", "drac_mps2", "risk", "on", "acceleration_mps2", "yaw_rate_rps")
     STATION_FIELD_NUMBER: _ClassVar[int]
     OBJECT_ID_FIELD_NUMBER: _ClassVar[int]
     MEASURED_MS_FIELD_NUMBER: _ClassVar[int]
@@ -239,7 +239,6 @@ class Encounter(_message.Message):
     ON_FIELD_NUMBER: _ClassVar[int]
     ACCELERATION_MPS2_FIELD_NUMBER: _ClassVar[int]
     YAW_RATE_RPS_FIELD_NUMBER: _ClassVar[int]
-    SPEED_SD_MPS_FIELD_NUMBER: _ClassVar[int]
     station: int
     object_id: int
     measured_ms: int
@@ -281,8 +280,7 @@ class Encounter(_message.Message):
     on: bool
     acceleration_mps2: float
     yaw_rate_rps: float
-    speed_sd_mps: float
-    def __init__(self, station: _Optional[int] = ..., object_id: _Optional[int] = ..., measured_ms: _Optional[int] = ..., latitude_e7: _Optional[int] = ..., longitude_e7: _Optional[int] = ..., east_m: _Optional[float] = ..., north_m: _Optional[float] = ..., vx_mps: _Optional[float] = ..., vy_mps: _Optional[float] = ..., heading_rad: _Optional[float] = ..., length_m: _Optional[float] = ..., width_m: _Optional[float] = ..., quality: _Optional[int] = ..., classification: _Optional[int] = ..., range_m: _Optional[float] = ..., closing_mps: _Optional[float] = ..., ego: _Optional[_Union[Ego, _Mapping]] = ..., age_s: _Optional[float] = ..., ego_age_s: _Optional[float] = ..., measured: _Optional[_Union[Motion, _Mapping]] = ..., object: _Optional[_Union[Motion, _Mapping]] = ..., ego_now: _Optional[_Union[Motion, _Mapping]] = ..., lane: _Optional[str] = ..., ego_lane: _Optional[str] = ..., gated: _Optional[_Iterable[_Union[Gated, _Mapping]]] = ..., entry: _Optional[int] = ..., track: _Optional[int] = ..., position_sd_m: _Optional[float] = ..., hits: _Optional[int] = ..., confirmed: _Optional[bool] = ..., ego_path: _Optional[_Union[Path, _Mapping]] = ..., object_path: _Optional[_Union[Path, _Mapping]] = ..., zone: _Optional[_Union[Zone, _Mapping]] = ..., passage: _Optional[_Union[Passage, _Mapping]] = ..., pet_s: _Optional[float] = ..., ttc_s: _Optional[float] = ..., drac_mps2: _Optional[float] = ..., risk: _Optional[float] = ..., on: _Optional[bool] = ..., acceleration_mps2: _Optional[float] = ..., yaw_rate_rps: _Optional[float] = ..., speed_sd_mps: _Optional[float] = ...) -> None: ...
+    def __init__(self, station: _Optional[int] = ..., object_id: _Optional[int] = ..., measured_ms: _Optional[int] = ..., latitude_e7: _Optional[int] = ..., longitude_e7: _Optional[int] = ..., east_m: _Optional[float] = ..., north_m: _Optional[float] = ..., vx_mps: _Optional[float] = ..., vy_mps: _Optional[float] = ..., heading_rad: _Optional[float] = ..., length_m: _Optional[float] = ..., width_m: _Optional[float] = ..., quality: _Optional[int] = ..., classification: _Optional[int] = ..., range_m: _Optional[float] = ..., closing_mps: _Optional[float] = ..., ego: _Optional[_Union[Ego, _Mapping]] = ..., age_s: _Optional[float] = ..., ego_age_s: _Optional[float] = ..., measured: _Optional[_Union[Motion, _Mapping]] = ..., object: _Optional[_Union[Motion, _Mapping]] = ..., ego_now: _Optional[_Union[Motion, _Mapping]] = ..., lane: _Optional[str] = ..., ego_lane: _Optional[str] = ..., gated: _Optional[_Iterable[_Union[Gated, _Mapping]]] = ..., entry: _Optional[int] = ..., track: _Optional[int] = ..., position_sd_m: _Optional[float] = ..., hits: _Optional[int] = ..., confirmed: _Optional[bool] = ..., ego_path: _Optional[_Union[Path, _Mapping]] = ..., object_path: _Optional[_Union[Path, _Mapping]] = ..., zone: _Optional[_Union[Zone, _Mapping]] = ..., passage: _Optional[_Union[Passage, _Mapping]] = ..., pet_s: _Optional[float] = ..., ttc_s: _Optional[float] = ..., drac_mps2: _Optional[float] = ..., risk: _Optional[float] = ..., on: _Optional[bool] = ..., acceleration_mps2: _Optional[float] = ..., yaw_rate_rps: _Optional[float] = ...) -> None: ...
 
 class Warning(_message.Message):
     __slots__ = ("object_id", "station", "measured_ms", "level", "slack_ms", "risk_permille", "distance_cm", "cause", "sub_cause", "track")

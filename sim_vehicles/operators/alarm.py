@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from math import cos, erfc, exp, hypot, isfinite, isinf, sin, sqrt
+from math import cos, erfc, exp, hypot, isinf, sin, sqrt
 
 from node_agent.sdk import operator
 from protos.vehicle_pb2 import Encounter, Warning
@@ -24,9 +24,8 @@ class Risk:
     """O19: risk = p (1 - (1 - severity) (1 - urgency)), a noisy-OR (Pearl 1988) times the probability to meet; 0 to 1.
 
     - p = share Phi(-PET / sigma_t): the share of their ways that cross (O15), and both in the zone at once there. sigma_t
-      [s] is the standard deviation of the difference of their times: `sigma_t_s` of the ego, and of the object what its
-      track's covariance says, (position_sd^2 + (speed_sd t)^2)^0.5 / v with t its time to the zone. Phi: the normal
-      distribution.
+      [s] is the standard deviation of the difference of their times: `sigma_t_s`, and what the covariance of the object's
+      track says of its place, position_sd / v. Phi: the normal distribution.
     - severity = 1 - exp(-(dv / dv_ref)^2), dv = |v_ego - v_object| / 2: the change of speed of either of two equal
       masses that stay together [m/s]; `dv_ref_mps`: 0.63. At two times 50 km/h at a right angle dv is 9.8 m/s and
       severity 0.21; at 70 km/h 0.38.
@@ -54,15 +53,13 @@ class Risk:
     def _risk(self, encounter: Encounter) -> float:
         if isinf(encounter.pet_s) and encounter.pet_s > 0.0:
             return 0.0
-        p = (encounter.zone.share or 1.0) * normal(-encounter.pet_s / self._spread_s(encounter))
+        p = encounter.zone.share * normal(-encounter.pet_s / self._spread_s(encounter))
         ease = min(1.0, self._object_mps2(encounter) / self._yield_mps2)
         urgency = min(1.0, encounter.drac_mps2 / SERIOUS_MPS2) * ease
         return p * (1.0 - (1.0 - self._severity(encounter)) * (1.0 - urgency))
 
     def _spread_s(self, encounter: Encounter) -> float:
-        in_s, speed = encounter.passage.object_in_s, max(encounter.object.speed_mps, SLOW_MPS)
-        late = encounter.speed_sd_mps * in_s if isfinite(in_s) else 0.0
-        return hypot(self._sigma_t_s, hypot(encounter.position_sd_m, late) / speed)
+        return hypot(self._sigma_t_s, encounter.position_sd_m / max(encounter.object.speed_mps, SLOW_MPS))
 
     def _object_mps2(self, encounter: Encounter) -> float:
         other, way_m = encounter.object, encounter.zone.object_in_m
@@ -107,9 +104,7 @@ class Hysteresis:
     for 1 s is forgotten, and off.
     """
 
-    def __init__(
-        self, on_risk: float = 0.8, off_risk: float = 0.3, off_s: float = 0.5, lasting_s: float = 0.2
-    ) -> None:
+    def __init__(self, on_risk: float = 0.8, off_risk: float = 0.3, off_s: float = 0.5, lasting_s: float = 0.3) -> None:
         if not 0.0 <= off_risk <= on_risk <= 1.0 or min(off_s, lasting_s) < 0.0:
             raise ValueError("0 <= off_risk <= on_risk <= 1, off_s >= 0 and lasting_s >= 0 must hold")
         self._on_risk, self._off_risk = on_risk, off_risk
@@ -150,7 +145,6 @@ class Hysteresis:
             alarm.low_ms = at_ms
         elif since_ms(at_ms, alarm.low_ms) >= self._off_ms:
             alarm.on = False
-
 
     def _sure(self, alarm: _Alarm, encounter: Encounter) -> bool:
         """Whether the collision course has been seen for long enough."""

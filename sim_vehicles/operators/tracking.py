@@ -204,7 +204,7 @@ class Track:
 
 @operator("vehicle.filter", inputs={"encounter": "vehicle.Encounter"}, output="vehicle.Encounter")
 class Filter:
-    """O12: an extended Kalman filter on CTRV per track; betters `object`, fills position_sd_m, speed_sd_mps. See `ekf`.
+    """O12: an extended Kalman filter on CTRV per track; betters `object`, fills position_sd_m. See `ekf`.
 
     It takes `measured` (place, heading, speed as they were at measured_ms), so what was extrapolated is never measured
     again. A yaw rate that the message says is measured as well; its acceleration, smoothed with gain 0.5, moves the
@@ -217,8 +217,7 @@ class Filter:
     Simon 2010.) The limit is above what O14 takes for a turn, so what was cut there counts as noise.
 
     `object` is then the track's state at the now of O8 (age_s after the measurement), so it stays the same instant as
-    `ego_now`; where O9 found a lane, with the lane's heading. position_sd_m [m] is the larger axis there, speed_sd_mps
-    [m/s] the deviation of the speed.
+    `ego_now`; where O9 found a lane, with the lane's heading. position_sd_m [m] is the larger axis there.
 
     Standard deviations of a measurement: position_sd_m (at perception quality 15, twice as much at 0), heading_sd_rad,
     speed_sd_mps, gyro_sd_rps; of the vehicle's unforeseen acceleration and yaw acceleration: acceleration_sd_mps2,
@@ -241,7 +240,9 @@ class Filter:
         self._spread = Spread(
             position_sd_m, heading_sd_rad, speed_sd_mps, gyro_sd_rps, acceleration_sd_mps2, yaw_acceleration_sd_rps2
         )
-        self._noise = [self._spread.measurement(deviation_m(position_sd_m, quality)) for quality in range(BEST_QUALITY + 1)]
+        self._noise = [
+            self._spread.measurement(deviation_m(position_sd_m, quality)) for quality in range(BEST_QUALITY + 1)
+        ]
         self._tracks: Recent[int, Track] = Recent()
         self._taken: Recent[int, bool] = Recent()
 
@@ -259,7 +260,6 @@ class Filter:
         result.CopyFrom(encounter)
         result.object.CopyFrom(motion_of((x, y, heading, max(0.0, speed), yaw_rate, acceleration)))
         result.position_sd_m = larger_axis(covariance)
-        result.speed_sd_mps = sqrt(float(covariance[3, 3]))
         return result
 
     def _updated(self, encounter: Encounter) -> Track:
