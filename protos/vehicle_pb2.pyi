@@ -27,7 +27,7 @@ class Sensor(_message.Message):
     def __init__(self, station: _Optional[int] = ..., x_cm: _Optional[int] = ..., y_cm: _Optional[int] = ..., speed_cms: _Optional[int] = ..., heading_ddeg: _Optional[int] = ..., yaw_rate_cdegs: _Optional[int] = ..., acceleration_dms2: _Optional[int] = ..., generation_ms: _Optional[int] = ...) -> None: ...
 
 class PerceivedObject(_message.Message):
-    __slots__ = ("object_id", "measurement_delta_ms", "x_cm", "y_cm", "vx_cms", "vy_cms", "heading_ddeg", "length_dm", "width_dm", "age_ms", "quality", "classification")
+    __slots__ = ("object_id", "measurement_delta_ms", "x_cm", "y_cm", "vx_cms", "vy_cms", "heading_ddeg", "length_dm", "width_dm", "age_ms", "quality", "classification", "acceleration_dms2", "yaw_rate_cdegs")
     OBJECT_ID_FIELD_NUMBER: _ClassVar[int]
     MEASUREMENT_DELTA_MS_FIELD_NUMBER: _ClassVar[int]
     X_CM_FIELD_NUMBER: _ClassVar[int]
@@ -40,6 +40,8 @@ class PerceivedObject(_message.Message):
     AGE_MS_FIELD_NUMBER: _ClassVar[int]
     QUALITY_FIELD_NUMBER: _ClassVar[int]
     CLASSIFICATION_FIELD_NUMBER: _ClassVar[int]
+    ACCELERATION_DMS2_FIELD_NUMBER: _ClassVar[int]
+    YAW_RATE_CDEGS_FIELD_NUMBER: _ClassVar[int]
     object_id: int
     measurement_delta_ms: int
     x_cm: int
@@ -52,7 +54,9 @@ class PerceivedObject(_message.Message):
     age_ms: int
     quality: int
     classification: int
-    def __init__(self, object_id: _Optional[int] = ..., measurement_delta_ms: _Optional[int] = ..., x_cm: _Optional[int] = ..., y_cm: _Optional[int] = ..., vx_cms: _Optional[int] = ..., vy_cms: _Optional[int] = ..., heading_ddeg: _Optional[int] = ..., length_dm: _Optional[int] = ..., width_dm: _Optional[int] = ..., age_ms: _Optional[int] = ..., quality: _Optional[int] = ..., classification: _Optional[int] = ...) -> None: ...
+    acceleration_dms2: int
+    yaw_rate_cdegs: int
+    def __init__(self, object_id: _Optional[int] = ..., measurement_delta_ms: _Optional[int] = ..., x_cm: _Optional[int] = ..., y_cm: _Optional[int] = ..., vx_cms: _Optional[int] = ..., vy_cms: _Optional[int] = ..., heading_ddeg: _Optional[int] = ..., length_dm: _Optional[int] = ..., width_dm: _Optional[int] = ..., age_ms: _Optional[int] = ..., quality: _Optional[int] = ..., classification: _Optional[int] = ..., acceleration_dms2: _Optional[int] = ..., yaw_rate_cdegs: _Optional[int] = ...) -> None: ...
 
 class Cpm(_message.Message):
     __slots__ = ("station", "generation_ms", "latitude_e7", "longitude_e7", "object", "closest_ms", "closest_cm")
@@ -145,12 +149,14 @@ class Ego(_message.Message):
     def __init__(self, station: _Optional[int] = ..., generation_ms: _Optional[int] = ..., motion: _Optional[_Union[Motion, _Mapping]] = ..., length_m: _Optional[float] = ..., width_m: _Optional[float] = ...) -> None: ...
 
 class Gated(_message.Message):
-    __slots__ = ("entry", "distance2")
+    __slots__ = ("entry", "distance2", "log_spread")
     ENTRY_FIELD_NUMBER: _ClassVar[int]
     DISTANCE2_FIELD_NUMBER: _ClassVar[int]
+    LOG_SPREAD_FIELD_NUMBER: _ClassVar[int]
     entry: int
     distance2: float
-    def __init__(self, entry: _Optional[int] = ..., distance2: _Optional[float] = ...) -> None: ...
+    log_spread: float
+    def __init__(self, entry: _Optional[int] = ..., distance2: _Optional[float] = ..., log_spread: _Optional[float] = ...) -> None: ...
 
 class Path(_message.Message):
     __slots__ = ("x_m", "y_m", "heading_rad", "step_s")
@@ -165,16 +171,18 @@ class Path(_message.Message):
     def __init__(self, x_m: _Optional[_Iterable[float]] = ..., y_m: _Optional[_Iterable[float]] = ..., heading_rad: _Optional[_Iterable[float]] = ..., step_s: _Optional[float] = ...) -> None: ...
 
 class Zone(_message.Message):
-    __slots__ = ("ego_in_m", "ego_out_m", "object_in_m", "object_out_m")
+    __slots__ = ("ego_in_m", "ego_out_m", "object_in_m", "object_out_m", "share")
     EGO_IN_M_FIELD_NUMBER: _ClassVar[int]
     EGO_OUT_M_FIELD_NUMBER: _ClassVar[int]
     OBJECT_IN_M_FIELD_NUMBER: _ClassVar[int]
     OBJECT_OUT_M_FIELD_NUMBER: _ClassVar[int]
+    SHARE_FIELD_NUMBER: _ClassVar[int]
     ego_in_m: float
     ego_out_m: float
     object_in_m: float
     object_out_m: float
-    def __init__(self, ego_in_m: _Optional[float] = ..., ego_out_m: _Optional[float] = ..., object_in_m: _Optional[float] = ..., object_out_m: _Optional[float] = ...) -> None: ...
+    share: float
+    def __init__(self, ego_in_m: _Optional[float] = ..., ego_out_m: _Optional[float] = ..., object_in_m: _Optional[float] = ..., object_out_m: _Optional[float] = ..., share: _Optional[float] = ...) -> None: ...
 
 class Passage(_message.Message):
     __slots__ = ("ego_in_s", "ego_out_s", "object_in_s", "object_out_s")
@@ -189,7 +197,7 @@ class Passage(_message.Message):
     def __init__(self, ego_in_s: _Optional[float] = ..., ego_out_s: _Optional[float] = ..., object_in_s: _Optional[float] = ..., object_out_s: _Optional[float] = ...) -> None: ...
 
 class Encounter(_message.Message):
-    __slots__ = ("station", "object_id", "measured_ms", "latitude_e7", "longitude_e7", "east_m", "north_m", "vx_mps", "vy_mps", "heading_rad", "length_m", "width_m", "quality", "classification", "range_m", "closing_mps", "ego", "age_s", "ego_age_s", "measured", "object", "ego_now", "lane", "ego_lane", "gated", "entry", "track", "position_sd_m", "hits", "confirmed", "ego_path", "object_path", "zone", "passage", "pet_s", "ttc_s", "drac_mps2", "risk", "on")
+    __slots__ = ("station", "object_id", "measured_ms", "latitude_e7", "longitude_e7", "east_m", "north_m", "vx_mps", "vy_mps", "heading_rad", "length_m", "width_m", "quality", "classification", "range_m", "closing_mps", "ego", "age_s", "ego_age_s", "measured", "object", "ego_now", "lane", "ego_lane", "gated", "entry", "track", "position_sd_m", "hits", "confirmed", "ego_path", "object_path", "zone", "passage", "pet_s", "ttc_s", "drac_mps2", "risk", "on", "acceleration_mps2", "yaw_rate_rps")
     STATION_FIELD_NUMBER: _ClassVar[int]
     OBJECT_ID_FIELD_NUMBER: _ClassVar[int]
     MEASURED_MS_FIELD_NUMBER: _ClassVar[int]
@@ -229,6 +237,8 @@ class Encounter(_message.Message):
     DRAC_MPS2_FIELD_NUMBER: _ClassVar[int]
     RISK_FIELD_NUMBER: _ClassVar[int]
     ON_FIELD_NUMBER: _ClassVar[int]
+    ACCELERATION_MPS2_FIELD_NUMBER: _ClassVar[int]
+    YAW_RATE_RPS_FIELD_NUMBER: _ClassVar[int]
     station: int
     object_id: int
     measured_ms: int
@@ -268,7 +278,9 @@ class Encounter(_message.Message):
     drac_mps2: float
     risk: float
     on: bool
-    def __init__(self, station: _Optional[int] = ..., object_id: _Optional[int] = ..., measured_ms: _Optional[int] = ..., latitude_e7: _Optional[int] = ..., longitude_e7: _Optional[int] = ..., east_m: _Optional[float] = ..., north_m: _Optional[float] = ..., vx_mps: _Optional[float] = ..., vy_mps: _Optional[float] = ..., heading_rad: _Optional[float] = ..., length_m: _Optional[float] = ..., width_m: _Optional[float] = ..., quality: _Optional[int] = ..., classification: _Optional[int] = ..., range_m: _Optional[float] = ..., closing_mps: _Optional[float] = ..., ego: _Optional[_Union[Ego, _Mapping]] = ..., age_s: _Optional[float] = ..., ego_age_s: _Optional[float] = ..., measured: _Optional[_Union[Motion, _Mapping]] = ..., object: _Optional[_Union[Motion, _Mapping]] = ..., ego_now: _Optional[_Union[Motion, _Mapping]] = ..., lane: _Optional[str] = ..., ego_lane: _Optional[str] = ..., gated: _Optional[_Iterable[_Union[Gated, _Mapping]]] = ..., entry: _Optional[int] = ..., track: _Optional[int] = ..., position_sd_m: _Optional[float] = ..., hits: _Optional[int] = ..., confirmed: _Optional[bool] = ..., ego_path: _Optional[_Union[Path, _Mapping]] = ..., object_path: _Optional[_Union[Path, _Mapping]] = ..., zone: _Optional[_Union[Zone, _Mapping]] = ..., passage: _Optional[_Union[Passage, _Mapping]] = ..., pet_s: _Optional[float] = ..., ttc_s: _Optional[float] = ..., drac_mps2: _Optional[float] = ..., risk: _Optional[float] = ..., on: _Optional[bool] = ...) -> None: ...
+    acceleration_mps2: float
+    yaw_rate_rps: float
+    def __init__(self, station: _Optional[int] = ..., object_id: _Optional[int] = ..., measured_ms: _Optional[int] = ..., latitude_e7: _Optional[int] = ..., longitude_e7: _Optional[int] = ..., east_m: _Optional[float] = ..., north_m: _Optional[float] = ..., vx_mps: _Optional[float] = ..., vy_mps: _Optional[float] = ..., heading_rad: _Optional[float] = ..., length_m: _Optional[float] = ..., width_m: _Optional[float] = ..., quality: _Optional[int] = ..., classification: _Optional[int] = ..., range_m: _Optional[float] = ..., closing_mps: _Optional[float] = ..., ego: _Optional[_Union[Ego, _Mapping]] = ..., age_s: _Optional[float] = ..., ego_age_s: _Optional[float] = ..., measured: _Optional[_Union[Motion, _Mapping]] = ..., object: _Optional[_Union[Motion, _Mapping]] = ..., ego_now: _Optional[_Union[Motion, _Mapping]] = ..., lane: _Optional[str] = ..., ego_lane: _Optional[str] = ..., gated: _Optional[_Iterable[_Union[Gated, _Mapping]]] = ..., entry: _Optional[int] = ..., track: _Optional[int] = ..., position_sd_m: _Optional[float] = ..., hits: _Optional[int] = ..., confirmed: _Optional[bool] = ..., ego_path: _Optional[_Union[Path, _Mapping]] = ..., object_path: _Optional[_Union[Path, _Mapping]] = ..., zone: _Optional[_Union[Zone, _Mapping]] = ..., passage: _Optional[_Union[Passage, _Mapping]] = ..., pet_s: _Optional[float] = ..., ttc_s: _Optional[float] = ..., drac_mps2: _Optional[float] = ..., risk: _Optional[float] = ..., on: _Optional[bool] = ..., acceleration_mps2: _Optional[float] = ..., yaw_rate_rps: _Optional[float] = ...) -> None: ...
 
 class Warning(_message.Message):
     __slots__ = ("object_id", "station", "measured_ms", "level", "slack_ms", "risk_permille", "distance_cm", "cause", "sub_cause", "track")

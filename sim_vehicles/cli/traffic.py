@@ -23,10 +23,11 @@ EXAMPLES = """Run the collision-warning query on recorded traffic, each vehicle 
 Every ego hears the others' CAMs. Printed per recording: warnings and false ones per vehicle-minute, conflicts that
 really happened and whether they were warned of, how many messages O3 hands on, and what a tuple costs here.
 
-A warning is true when a conflict of the two begins within 8 s: ground shared within 1.5 s at more than 30 degrees, or
-braking with 3.35 m/s2 and more that was really needed. It is undecidable ("open") when the recording of either vehicle
-ends before that; such warnings count as false in "at most". Missed: pairs of a crossing conflict of which neither was
-warned in time.
+A warning is true when a conflict of the two begins within 8 s: ground shared within 1.5 s at 30 to 150 degrees, or
+braking with 3.35 m/s2 and more that was really needed. It is undecidable when the recording of either vehicle ends
+before that; such warnings count as false in "at most". Missed: pairs of a crossing conflict of which neither was
+warned in time. Critical: pairs that came within 1.5 s of a collision, of which either was warned 1 s before that; left
+out are those that the recording shows for less than 2 s before.
 
 Examples:
 
@@ -122,13 +123,23 @@ def _print(files: Sequence[FileMeasures], total: TotalMeasures, latency_ns: int,
         padding=(0, 1, 0, 0),
     )
     table.add_column("recording", overflow="fold")
-    for heading in ("minutes", "warned", "true", "false", "open", "false/min", "at most", "missed"):
+    for heading in (
+        "minutes",
+        "warned",
+        "true",
+        "false",
+        "undecidable",
+        "false/min",
+        "at most",
+        "missed",
+        "critical",
+    ):
         table.add_column(heading, justify="right", no_wrap=True)
     rows: list[FileMeasures | TotalMeasures] = [*files, total]
     for one in rows:
         counts = [str(n) for n in (one.onsets, one.true, one.false, one.undecidable)]
         rates = [f"{rate:.3f}" for rate in (one.false_per_minute, one.at_most_false_per_minute)]
-        table.add_row(one.file, f"{one.vehicle_minutes:.2f}", *counts, *rates, str(one.missed["crossing"]))
+        table.add_row(one.file, f"{one.vehicle_minutes:.2f}", *counts, *rates, *_conflicts(one))
     shown.print(table)
     for file in files:
         for conflict in file.conflicts:
@@ -137,6 +148,12 @@ def _print(files: Sequence[FileMeasures], total: TotalMeasures, latency_ns: int,
             if warning.judgement != "true":
                 shown.print(_warning_line(file.file, warning), soft_wrap=True)
     shown.print(_load_line(total), soft_wrap=True)
+
+
+def _conflicts(one: FileMeasures | TotalMeasures) -> tuple[str, str]:
+    """Crossing conflicts that were missed, and the critical ones that were warned of in time."""
+    critical = one.critical
+    return str(one.missed["crossing"]), f"{critical.in_time} of {critical.in_time + critical.late}"
 
 
 def _conflict_line(file: str, one: ConflictMeasures) -> str:

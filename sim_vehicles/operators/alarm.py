@@ -3,15 +3,18 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from math import cos, erfc, exp, isinf, sin, sqrt
+from math import cos, erfc, exp, hypot, isinf, sin, sqrt
 
 from node_agent.sdk import operator
 from protos.vehicle_pb2 import Encounter, Warning
 from sim_vehicles.operators.conflict import ENCOUNTER, stopping_mps2
 from sim_vehicles.operators.models.its_time import since_ms
 from sim_vehicles.operators.models.recent import Recent
+from sim_vehicles.operators.place import SLOW_MPS
 
 SERIOUS_MPS2 = 3.35  # DRAC from which a conflict counts as serious (Archer 2005)
+HARD_MPS2 = 6.0  # DRAC that leaves no time: a moment later no brake holds it
+TURNS_RPS = 0.1  # 10 m/s on a radius of 100 m
 COLLISION_RISK, CROSSING = 97, 2  # DENM cause and sub-cause (EN 302 637-3)
 MOST_MS = 2**31 - 1  # sint32
 
@@ -20,8 +23,9 @@ MOST_MS = 2**31 - 1  # sint32
 class Risk:
     """O19: risk = p (1 - (1 - severity) (1 - urgency)), a noisy-OR (Pearl 1988) times the probability to meet; 0 to 1.
 
-    - p = Phi(-PET / sigma_t): both in the zone at once, where the difference of their times there is uncertain by
-      `sigma_t_s` [s], a standard deviation. Phi: the normal distribution.
+    - p = share Phi(-PET / sigma_t): the share of their ways that cross (O15), and both in the zone at once there. sigma_t
+      [s] is the standard deviation of the difference of their times: `sigma_t_s`, and what the covariance of the object's
+      track says of its place, position_sd / v. Phi: the normal distribution.
     - severity = 1 - exp(-(dv / dv_ref)^2), dv = |v_ego - v_object| / 2: the change of speed of either of two equal
       masses that stay together [m/s]; `dv_ref_mps`: 0.63. At two times 50 km/h at a right angle dv is 9.8 m/s and
       severity 0.21; at 70 km/h 0.38.
@@ -49,10 +53,13 @@ class Risk:
     def _risk(self, encounter: Encounter) -> float:
         if isinf(encounter.pet_s) and encounter.pet_s > 0.0:
             return 0.0
-        p = normal(-encounter.pet_s / self._sigma_t_s)
+        p = encounter.zone.share * normal(-encounter.pet_s / self._spread_s(encounter))
         ease = min(1.0, self._object_mps2(encounter) / self._yield_mps2)
         urgency = min(1.0, encounter.drac_mps2 / SERIOUS_MPS2) * ease
         return p * (1.0 - (1.0 - self._severity(encounter)) * (1.0 - urgency))
+
+    def _spread_s(self, encounter: Encounter) -> float:
+        return hypot(self._sigma_t_s, encounter.position_sd_m / max(encounter.object.speed_mps, SLOW_MPS))
 
     def _object_mps2(self, encounter: Encounter) -> float:
         other, way_m = encounter.object, encounter.zone.object_in_m
@@ -78,6 +85,7 @@ class _Alarm:
 
     heard_ms: int  # its newest measurement
     high: int = 0  # measurements in a row at or over the upper threshold
+    high_ms: int = 0  # the first of them
     low_ms: int | None = None  # since when the risk has been below the lower one
     on: bool = False
 
@@ -86,8 +94,9 @@ class _Alarm:
 class Hysteresis:
     """O20: whether the alarm about this track is on -> on.
 
-    On at risk >= `on_risk` in two measurements of the track in a row, or in one with DRAC >= 3.35 m/s2. Off once the
-    risk has been below `off_risk` for `off_s`, in the time of the measurements; in between it stays as it is. A track
+    On at risk >= `on_risk` in two measurements of the track in a row, or in one with DRAC >= 3.35 m/s2. Where the lane of
+    either is not known, the measurements in a row must also span `lasting_s`: where nothing but its heading says
+    which way a vehicle goes, one jump of it is no collision course. Off once the risk has been below `off_risk` for `off_s`, in the time of the measurements; in between it stays as it is. A track
     that O13 has not confirmed never turns on; while it is not confirmed, nothing counts towards it. A repeat (same
     station, object and measured_ms) is the same evidence: it is told how things are, and counts for nothing.
 
@@ -95,10 +104,11 @@ class Hysteresis:
     for 1 s is forgotten, and off.
     """
 
-    def __init__(self, on_risk: float = 0.8, off_risk: float = 0.3, off_s: float = 0.5) -> None:
-        if not 0.0 <= off_risk <= on_risk <= 1.0 or off_s < 0.0:
-            raise ValueError("0 <= off_risk <= on_risk <= 1 and off_s >= 0 must hold")
-        self._on_risk, self._off_risk, self._off_ms = on_risk, off_risk, 1000.0 * off_s
+    def __init__(self, on_risk: float = 0.8, off_risk: float = 0.3, off_s: float = 0.5, lasting_s: float = 0.3) -> None:
+        if not 0.0 <= off_risk <= on_risk <= 1.0 or min(off_s, lasting_s) < 0.0:
+            raise ValueError("0 <= off_risk <= on_risk <= 1, off_s >= 0 and lasting_s >= 0 must hold")
+        self._on_risk, self._off_risk = on_risk, off_risk
+        self._off_ms, self._lasting_ms = 1000.0 * off_s, 1000.0 * lasting_s
         self._alarms: Recent[tuple[int, ...], _Alarm] = Recent()
         self._counted: Recent[tuple[int, int, int], bool] = Recent()
 
@@ -124,8 +134,10 @@ class Hysteresis:
     def _update(self, alarm: _Alarm, encounter: Encounter) -> None:
         risk, at_ms = encounter.risk, encounter.measured_ms
         high = encounter.confirmed and risk >= self._on_risk
+        if high and not alarm.high:
+            alarm.high_ms = at_ms
         alarm.high = min(alarm.high + 1, 2) if high else 0
-        if high and (alarm.high == 2 or encounter.drac_mps2 >= SERIOUS_MPS2):
+        if high and self._sure(alarm, encounter):
             alarm.on = True
         if risk >= self._off_risk:
             alarm.low_ms = None
@@ -133,6 +145,21 @@ class Hysteresis:
             alarm.low_ms = at_ms
         elif since_ms(at_ms, alarm.low_ms) >= self._off_ms:
             alarm.on = False
+
+    def _sure(self, alarm: _Alarm, encounter: Encounter) -> bool:
+        """Whether the collision course has been seen for long enough."""
+        if _way_is_known(encounter):
+            return alarm.high == 2 or encounter.drac_mps2 >= SERIOUS_MPS2
+        lasts = since_ms(encounter.measured_ms, alarm.high_ms) >= self._lasting_ms
+        return lasts or (alarm.high == 2 and encounter.drac_mps2 >= HARD_MPS2)
+
+
+def _way_is_known(encounter: Encounter) -> bool:
+    """Whether each of the two is on a lane or goes straight on."""
+    one, other = encounter.ego_now, encounter.object
+    return bool(encounter.ego_lane or abs(one.yaw_rate_rps) < TURNS_RPS) and bool(
+        encounter.lane or abs(other.yaw_rate_rps) < TURNS_RPS
+    )
 
 
 @operator("vehicle.warn", version="1", inputs={"encounter": ENCOUNTER}, output="vehicle.Warning")

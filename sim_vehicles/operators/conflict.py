@@ -13,11 +13,13 @@ import numpy as np
 
 from node_agent.sdk import operator
 from protos.vehicle_pb2 import Encounter, Motion, Passage, Path, Zone
-from sim_vehicles.operators.models.corridor import Array, Corridor, corridor, crossing
+from sim_vehicles.operators.models.corridor import Array, Corridor, Crossing, corridor, crossing
 from sim_vehicles.operators.models.lanes import LanePath, lanes
+from sim_vehicles.world.crossing_angle import LEAST_DEG
 from sim_vehicles.world.motion import wrap
 
 MOST_STEPS = 200
+JUNCTION_SHARE = 0.9
 FAR_M = 1000.0  # a lane goes straight on that far past both its ends
 ENCOUNTER = "vehicle.Encounter"
 
@@ -127,20 +129,25 @@ class Overlap:
     the parallelogram of the corridors: way to the crossing of the two middle lines -/+ (other's width / sin w +
     own width / |tan w|) / 2 -/+ half the own length.
 
-    How long a turn goes on is not known, so where no lane says it the corridors must cross both ways: with the turn
-    that fades, and with one that goes on as it began, up to a right angle. Else two vehicles that meet in a bend, each
-    on its side, would cross: predicted paths leave the bend too soon, on a tangent through the other's lane.
+    How long a turn goes on is not known where no lane says it. Two ways to go are weighed: the turns of both fade, or
+    both go on as they began, up to a right angle. `share` [0 to 1] is the weight of those under which the corridors
+    cross. A turn on a radius below `junction_m` is that of a junction, and goes on with weight `JUNCTION_SHARE`; a wider
+    one is as likely a bend of the road, of which either may be the end: half. Two vehicles that meet in a bend, each on
+    its side, would else cross: paths that leave the bend too soon do so on a tangent through the other's lane. The zone
+    is that of the turns that fade, if these cross, else of those that go on.
 
     Only crossing counts: where the paths differ by less than `least_angle_deg`, or are opposite within as much,
-    there is no zone (30 degrees: the limit between crossing and following of the surrogate safety assessment model,
-    Gettman et al., FHWA-HRT-08-051, 2008). So queues, parallel and merged traffic and oncoming vehicles have none. A
+    there is no zone (`world.crossing_angle`, as in the truth of recordings). So queues, parallel and merged traffic and oncoming vehicles have none. A
     vehicle that stands has the ground under its box for a corridor.
     """
 
-    def __init__(self, least_angle_deg: float = 30.0) -> None:
+    def __init__(self, least_angle_deg: float = LEAST_DEG, junction_m: float = 15.0) -> None:
         if not 1.0 <= least_angle_deg <= 90.0:
             raise ValueError(f"least_angle_deg is {least_angle_deg:g}; it must be 1 to 90")
+        if not junction_m >= 0.0:
+            raise ValueError(f"junction_m is {junction_m:g}; it must not be below 0")
         self._least_sine = sin(radians(least_angle_deg))
+        self._junction_m = junction_m
 
     def __call__(self, encounter: Encounter) -> Encounter:
         """The encounter with its zone, if there is one."""
@@ -152,29 +159,45 @@ class Overlap:
         other = _swept(encounter.object_path, encounter.length_m, encounter.width_m, beyond_m)
         if one is None or other is None:
             return out
-        found = crossing(one, other, ego.length_m, encounter.length_m, self._least_sine)
-        if found is not None and self._cross_if_turns_go_on(encounter, one, other, beyond_m):
+        found, share = self._weighed(encounter, one, other, beyond_m)
+        if found is not None:
             out.zone.CopyFrom(
                 Zone(
                     ego_in_m=found.one_in_m,
                     ego_out_m=found.one_out_m,
                     object_in_m=found.other_in_m,
                     object_out_m=found.other_out_m,
+                    share=share,
                 )
             )
         return out
 
-    def _cross_if_turns_go_on(self, encounter: Encounter, one: Corridor, other: Corridor, beyond_m: float) -> bool:
+    def _weighed(
+        self, encounter: Encounter, one: Corridor, other: Corridor, beyond_m: float
+    ) -> tuple[Crossing | None, float]:
+        """Where the corridors cross, and the weight of the ways to go under which they do."""
         ego = encounter.ego
+        found = crossing(one, other, ego.length_m, encounter.length_m, self._least_sine)
         ego_path = None if encounter.ego_lane else _turning_on(encounter.ego_path)
         object_path = None if encounter.lane else _turning_on(encounter.object_path)
         if ego_path is None and object_path is None:
-            return True
+            return found, 1.0
+        tight = (ego_path is not None and self._is_tight(encounter.ego_now)) or (
+            object_path is not None and self._is_tight(encounter.object)
+        )
+        if found is None and not tight:
+            return None, 0.0
         if ego_path is not None:
             one = corridor(*ego_path, ego.length_m, ego.width_m, beyond_m)
         if object_path is not None:
             other = corridor(*object_path, encounter.length_m, encounter.width_m, beyond_m)
-        return crossing(one, other, ego.length_m, encounter.length_m, self._least_sine) is not None
+        turned = crossing(one, other, ego.length_m, encounter.length_m, self._least_sine)
+        goes_on = JUNCTION_SHARE if tight else 0.5
+        share = (0.0 if turned is None else goes_on) + (0.0 if found is None else 1.0 - goes_on)
+        return found or turned, share
+
+    def _is_tight(self, motion: Motion) -> bool:
+        return motion.speed_mps < self._junction_m * abs(motion.yaw_rate_rps)
 
 
 @operator("vehicle.arrival", version="1", inputs={"encounter": ENCOUNTER}, output=ENCOUNTER)

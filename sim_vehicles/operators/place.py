@@ -14,6 +14,7 @@ from sim_vehicles.world.motion import wrap
 EARTH_M = 6_378_137.0  # WGS 84, equatorial
 LATITUDE, LONGITUDE = 35.0, 137.0  # default origin of the plane, degrees
 REVERSING_MPS = 0.5  # below, a speed against the heading is noise
+SLOW_MPS = 1.0  # the limit of a yaw rate at a lower speed is that at this one: a speed near 0 is mostly noise
 
 
 @operator("vehicle.plane", inputs={"encounter": "vehicle.Encounter"}, output="vehicle.Encounter")
@@ -25,12 +26,17 @@ class Plane:
     for stations and ego alike.
 
     Speed [m/s] is the velocity along the object's heading (its part across is the sensor's noise); an object that goes
-    backwards at over 0.5 m/s has the heading it goes. Yaw rate and acceleration are 0: one measurement does not say.
+    backwards at over 0.5 m/s has the heading it goes. Yaw rate and acceleration are those of the message, 0 where it does
+    not say them. A yaw rate with over `most_lateral_mps2` across, which no vehicle drives, is cut to that.
 
     latitude, longitude: of the origin, degrees.
     """
 
-    def __init__(self, latitude: float = LATITUDE, longitude: float = LONGITUDE) -> None:
+    def __init__(
+        self, latitude: float = LATITUDE, longitude: float = LONGITUDE, most_lateral_mps2: float = 4.0
+    ) -> None:
+        if not most_lateral_mps2 > 0.0:
+            raise ValueError(f"most_lateral_mps2 is {most_lateral_mps2}; it must be above 0")
         if not (isfinite(latitude) and isfinite(longitude) and abs(latitude) < 90.0 and abs(longitude) <= 180.0):
             raise ValueError(
                 f"an origin at latitude {latitude}, longitude {longitude}; use degrees, below 90 and to 180"
@@ -38,6 +44,7 @@ class Plane:
         self.latitude = latitude
         self.longitude = longitude
         self._across_m = EARTH_M * cos(radians(latitude))
+        self._most_lateral_mps2 = most_lateral_mps2
 
     def __call__(self, encounter: Encounter) -> Encounter:
         result = Encounter()
@@ -45,9 +52,13 @@ class Plane:
         x, y = self.place(encounter)
         heading = encounter.heading_rad
         speed = encounter.vx_mps * cos(heading) + encounter.vy_mps * sin(heading)
+        acceleration = encounter.acceleration_mps2
         if speed < -REVERSING_MPS:
-            heading, speed = wrap(heading + pi), -speed
-        result.measured.CopyFrom(motion_of((x, y, heading, max(0.0, speed), 0.0, 0.0)))
+            heading, speed, acceleration = wrap(heading + pi), -speed, -acceleration
+        speed = max(0.0, speed)
+        most = self._most_lateral_mps2 / max(speed, SLOW_MPS)
+        yaw_rate = min(max(encounter.yaw_rate_rps, -most), most)
+        result.measured.CopyFrom(motion_of((x, y, heading, speed, yaw_rate, acceleration)))
         return result
 
     def place(self, encounter: Encounter) -> tuple[float, float]:
@@ -61,7 +72,7 @@ class Plane:
 class Extrapolate:
     """O8: object and ego as they are now, by CTRV (Schubert et al. 2008); fills `object` and `ego_now`.
 
-    The object from its measurement (without yaw rate and acceleration, so straight on), the ego from its generation_ms.
+    The object from its measurement, the ego from its generation_ms.
     Time has gone on since O4: age_s and ego_age_s are brought up to this instant, so that from here on they say which
     "now" the two states belong to.
     """

@@ -19,6 +19,8 @@ NO_LENGTHS = (0, 1022, 1023)  # not given, out of range, unavailable
 NO_WIDTHS = (0, 256)
 LENGTH_DM, WIDTH_DM = 1021, 255
 OBJECT_ID, OBJECT_AGE_MS, QUALITY, CLASSIFICATION = 65535, 2047, 15, 255
+ACCELERATION_DMS2, NO_ACCELERATION_DMS2 = 160, 161  # the largest value, and the one that means "unavailable"
+YAW_RATE_CDEGS, NO_YAW_RATE_CDEGS = 32_766, 32_767
 
 
 @operator("vehicle.decode", inputs={"message": "vehicle.Cpm"}, output="vehicle.Encounter")
@@ -31,6 +33,7 @@ class Decode:
 
     Fills heading_rad mathematically (the message counts from north, clockwise); an "unavailable" heading becomes the
     direction of the velocity. A length or width that is not given becomes `length_m`, `width_m` (a passenger car).
+    Acceleration and yaw rate are absent where the message does not have them, or has them as "unavailable".
     """
 
     def __init__(
@@ -72,6 +75,8 @@ class Decode:
             width_m=self.width_m if seen.width_dm in NO_WIDTHS else seen.width_dm / 10.0,
             quality=seen.quality,
             classification=seen.classification,
+            acceleration_mps2=seen.acceleration_dms2 / 10.0 if _says_acceleration(seen) else None,
+            yaw_rate_rps=radians(seen.yaw_rate_cdegs / 100.0) if _says_yaw_rate(seen) else None,
         )
 
 
@@ -188,4 +193,14 @@ def _object_can_be(seen: PerceivedObject) -> bool:
         and seen.age_ms <= OBJECT_AGE_MS
         and seen.quality <= QUALITY
         and seen.classification <= CLASSIFICATION
+        and -ACCELERATION_DMS2 <= seen.acceleration_dms2 <= NO_ACCELERATION_DMS2
+        and abs(seen.yaw_rate_cdegs) <= NO_YAW_RATE_CDEGS
     )
+
+
+def _says_acceleration(seen: PerceivedObject) -> bool:
+    return seen.HasField("acceleration_dms2") and seen.acceleration_dms2 != NO_ACCELERATION_DMS2
+
+
+def _says_yaw_rate(seen: PerceivedObject) -> bool:
+    return seen.HasField("yaw_rate_cdegs") and abs(seen.yaw_rate_cdegs) <= YAW_RATE_CDEGS

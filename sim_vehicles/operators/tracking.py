@@ -11,22 +11,23 @@ Every state is kept for a second of ITS time, at most 256 of a kind (`Recent`). 
 from __future__ import annotations
 
 from collections.abc import Iterable
-from math import cos, pi, sin, sqrt
+from math import cos, log, pi, sin, sqrt
 from typing import NamedTuple
 
 from node_agent.sdk import operator
 from protos.vehicle_pb2 import Encounter, Gated
 from sim_vehicles.operators.models.ctrv import State, advance, motion_of, state_of
-from sim_vehicles.operators.models.ekf import Ekf, Four, Spread, larger_axis
+from sim_vehicles.operators.models.ekf import Array, Ekf, Measured, Spread, larger_axis
 from sim_vehicles.operators.models.its_time import since_ms
 from sim_vehicles.operators.models.recent import KEEP_MS, Recent
-from sim_vehicles.operators.place import REVERSING_MPS
+from sim_vehicles.operators.place import REVERSING_MPS, SLOW_MPS
 from sim_vehicles.world.motion import wrap
 
-SLOW_MPS = 1.0  # the limit of a yaw rate at a lower speed is that at this one: a speed near 0 is mostly noise
+ACCELERATION_GAIN = 0.5  # of a new measurement of the acceleration: a pedal is not held still
 GATE = 9.21  # chi-square, 2 degrees of freedom, 99 %
 MOST_GATED = 16
 MAX_SPEED_MPS = 70.0  # faster ones do not pass O2
+BEST_QUALITY = 15
 NUMBERS = 0xFFFFFFFF
 Key = tuple[int, int, int]  # station, object, measured_ms
 
@@ -35,6 +36,12 @@ class Entry(NamedTuple):
     number: int
     state: State
     measured_ms: int
+    variance_m2: float  # of its position
+
+
+def deviation_m(best_m: float, quality: int) -> float:
+    """Standard deviation of a measured position: `best_m` at perception quality 15, twice as much at 0."""
+    return best_m * (2.0 - min(quality, BEST_QUALITY) / BEST_QUALITY)
 
 
 @operator("vehicle.gate", inputs={"encounter": "vehicle.Encounter"}, output="vehicle.Encounter")
@@ -42,15 +49,17 @@ class Gate:
     """O10: which earlier measurements a new one may continue; fills entry and gated (nearest first, at most 16).
 
     Each measurement of the last second moves by CTRV to the new one's instant (back, where the new one is the older
-    one). Its position there has a variance along and one across its heading [m2]:
+    one), with its yaw rate and acceleration where its station says them. Its position there has a variance along and
+    one across its heading [m2]:
 
-        along:  2 position^2 + (speed_sd dt)^2 + (acceleration_sd dt^2 / 2)^2
-        across: 2 position^2 + (v heading_sd dt)^2 + (lateral_sd dt^2 / 2)^2
+        along:  sd^2 + new sd^2 + (speed_sd dt)^2 + (acceleration_sd dt^2 / 2)^2
+        across: sd^2 + new sd^2 + (v heading_sd dt)^2 + (lateral_sd dt^2 / 2)^2
 
-    (2: both measurements have an error). The new one is inside if the Mahalanobis distance
-    d2 = along^2 / var_along + across^2 / var_across is below 9.21: chi-square, 2 degrees of freedom, 99 % (Blackman,
-    Popoli, "Design and analysis of modern tracking systems", 1999). The object's own name and station play no part.
-    A repeat keeps its first copy's entry and is not gated with itself.
+    sd, new sd: of the two measured positions, `position_sd_m` for one of perception quality 15 and up to twice as much
+    for less. The new one is inside if the Mahalanobis distance d2 = along^2 / var_along + across^2 / var_across is
+    below 9.21: chi-square, 2 degrees of freedom, 99 %. Nearest is the least d2 + log_spread, log_spread being
+    ln(var_along var_across): the likeliest (Blackman, Popoli, "Design and analysis of modern tracking systems", 1999).
+    The object's own name and station play no part. A repeat keeps its first copy's entry and is not gated with itself.
     """
 
     def __init__(
@@ -63,12 +72,13 @@ class Gate:
     ) -> None:
         if position_sd_m <= 0.0:
             raise ValueError(f"position_sd_m is {position_sd_m}; it must be above 0")
-        self._position = 2.0 * position_sd_m**2
+        self._position_sd_m = position_sd_m
         self._speed = speed_sd_mps**2
         self._heading = heading_sd_rad**2
         self._acceleration = acceleration_sd_mps2**2 / 4.0
         self._lateral = lateral_sd_mps2**2 / 4.0
-        self._widest = sqrt(GATE * max(self._variances(MAX_SPEED_MPS, KEEP_MS / 1000.0)))
+        widest = 2.0 * self._variance_m2(0)
+        self._widest = sqrt(GATE * max(self._variances(widest, MAX_SPEED_MPS, KEEP_MS / 1000.0)))
         self._entries: Recent[Key, Entry] = Recent()
         self._given = 0
 
@@ -77,53 +87,63 @@ class Gate:
         self._entries.forget(now_ms)
         key = (encounter.station, encounter.object_id, now_ms)
         known = self._entries.get(key)
-        state = state_of(encounter.measured)
-        inside = sorted(self._inside(state, now_ms, known))[:MOST_GATED]
+        new = Entry(0, state_of(encounter.measured), now_ms, self._variance_m2(encounter.quality))
+        inside = sorted(self._inside(new, known), key=_likelihood)[:MOST_GATED]
         if known is None:
             self._given = self._given % NUMBERS + 1
-            known = Entry(self._given, state, now_ms)
+            known = new._replace(number=self._given)
             self._entries.put(key, now_ms, known)
         result = Encounter()
         result.CopyFrom(encounter)
         result.entry = known.number
         del result.gated[:]
-        result.gated.extend(Gated(entry=number, distance2=d2) for d2, number in inside)
+        result.gated.extend(inside)
         return result
 
-    def _inside(self, state: State, now_ms: int, itself: Entry | None) -> Iterable[tuple[float, int]]:
-        x, y = state[0], state[1]
+    def _inside(self, new: Entry, itself: Entry | None) -> Iterable[Gated]:
+        x, y = new.state[0], new.state[1]
         for _, _, entry in self._entries:
             if entry is itself:
                 continue
-            dt = since_ms(now_ms, entry.measured_ms) / 1000.0
+            dt = since_ms(new.measured_ms, entry.measured_ms) / 1000.0
             dx, dy = x - entry.state[0], y - entry.state[1]
-            reach = entry.state[3] * abs(dt) + self._widest
+            speed, push = entry.state[3], abs(entry.state[5])
+            reach = (speed + push * abs(dt)) * abs(dt) + self._widest
             if dx * dx + dy * dy <= reach * reach:  # else it cannot be inside: spare the rest
-                d2 = self.distance2(entry.state, x, y, dt)
-                if d2 < GATE:
-                    yield d2, entry.number
+                gated = self._gated(entry, x, y, dt, entry.variance_m2 + new.variance_m2)
+                if gated.distance2 < GATE:
+                    yield gated
 
-    def distance2(self, state: State, x: float, y: float, dt: float) -> float:
-        """Mahalanobis distance, squared, of a place from a state `dt` seconds on."""
-        there_x, there_y, heading, _, _, _ = advance(*state, dt)
-        along_var, across_var = self._variances(state[3], dt)
+    def _gated(self, entry: Entry, x: float, y: float, dt: float, variance_m2: float) -> Gated:
+        """Mahalanobis distance, squared, of a place from an entry `dt` seconds on, and the spread there."""
+        there_x, there_y, heading, _, _, _ = advance(*entry.state, dt)
+        along_var, across_var = self._variances(variance_m2, entry.state[3], dt)
         c, s = cos(heading), sin(heading)
         dx, dy = x - there_x, y - there_y
-        return float((c * dx + s * dy) ** 2 / along_var + (c * dy - s * dx) ** 2 / across_var)
+        d2 = (c * dx + s * dy) ** 2 / along_var + (c * dy - s * dx) ** 2 / across_var
+        return Gated(entry=entry.number, distance2=d2, log_spread=log(along_var * across_var))
 
-    def _variances(self, speed: float, dt: float) -> tuple[float, float]:
+    def _variance_m2(self, quality: int) -> float:
+        return deviation_m(self._position_sd_m, quality) ** 2
+
+    def _variances(self, position_m2: float, speed: float, dt: float) -> tuple[float, float]:
         dt2 = dt * dt
-        along = self._position + dt2 * (self._speed + dt2 * self._acceleration)
-        return along, self._position + dt2 * (speed * speed * self._heading + dt2 * self._lateral)
+        along = position_m2 + dt2 * (self._speed + dt2 * self._acceleration)
+        return along, position_m2 + dt2 * (speed * speed * self._heading + dt2 * self._lateral)
+
+
+def _likelihood(one: Gated) -> tuple[float, int]:
+    """Orders by what is likeliest, the least first; of equal ones the older entry."""
+    return one.distance2 + one.log_spread, one.entry
 
 
 @operator("vehicle.associate", inputs={"encounter": "vehicle.Encounter"}, output="vehicle.Encounter")
 class Associate:
     """O11: nearest neighbour: the track of the nearest gated entry, else a new track; fills track.
 
-    Nearest by Mahalanobis distance; entries whose own measurement never came here are passed over. A measurement that
-    comes late still finds its track, since the gate looks both ways in time. A repeat keeps its track. (Blackman,
-    Popoli 1999.)
+    Nearest by the gate's order, distance2 + log_spread; entries whose own measurement never came here are passed over.
+    A measurement that comes late still finds its track, since the gate looks both ways in time. A repeat keeps its
+    track. (Blackman, Popoli 1999.)
     """
 
     def __init__(self) -> None:
@@ -142,7 +162,7 @@ class Associate:
         return result
 
     def _nearest(self, encounter: Encounter) -> int:
-        for gated in sorted(encounter.gated, key=lambda one: (one.distance2, one.entry)):
+        for gated in sorted(encounter.gated, key=_likelihood):
             track = self._track_of.get(gated.entry)
             if track is not None:
                 return track
@@ -151,23 +171,35 @@ class Associate:
 
 
 class Track:
-    """A filter and the ITS time of its state."""
+    """A filter, the ITS time of its state, and the acceleration that the vehicle's messages say, smoothed [m/s2]."""
 
-    def __init__(self, measured: Four, measured_ms: int, spread: Spread) -> None:
-        self.ekf = Ekf(measured, spread)
+    def __init__(self, measured: Measured, noise: Array, measured_ms: int, spread: Spread) -> None:
+        self.ekf = Ekf(measured, noise, spread)
         self.at_ms = measured_ms
+        self.acceleration_mps2 = 0.0
+        self._knows_acceleration = False
 
-    def take(self, measured: Four, measured_ms: int, most_lateral_mps2: float) -> None:
+    def take(self, measured: Measured, noise: Array, measured_ms: int, most_lateral_mps2: float) -> None:
         """A measurement; then the yaw rate is at most what the acceleration across allows at the track's speed."""
         dt = since_ms(measured_ms, self.at_ms) / 1000.0
         if dt < 0.0:
-            self.ekf.correct(*self.ekf.brought_on(measured, -dt))
+            self.ekf.correct(*self.ekf.brought_on(measured, noise, -dt, self.acceleration_mps2))
         else:
-            self.ekf.move(dt)
+            self.ekf.move(dt, self.acceleration_mps2)
             self.at_ms = measured_ms
-            self.ekf.correct(measured)
+            self.ekf.correct(measured, noise)
+        self.limit(most_lateral_mps2)
+
+    def limit(self, most_lateral_mps2: float) -> None:
+        """Cuts the yaw rate to what the acceleration across allows."""
         most = most_lateral_mps2 / max(abs(float(self.ekf.x[3])), SLOW_MPS)
         self.ekf.x[4] = min(max(float(self.ekf.x[4]), -most), most)
+
+    def push(self, acceleration_mps2: float) -> None:
+        """A measured acceleration."""
+        gain = ACCELERATION_GAIN if self._knows_acceleration else 1.0
+        self.acceleration_mps2 += gain * (acceleration_mps2 - self.acceleration_mps2)
+        self._knows_acceleration = True
 
 
 @operator("vehicle.filter", inputs={"encounter": "vehicle.Encounter"}, output="vehicle.Encounter")
@@ -175,9 +207,10 @@ class Filter:
     """O12: an extended Kalman filter on CTRV per track; betters `object`, fills position_sd_m. See `ekf`.
 
     It takes `measured` (place, heading, speed as they were at measured_ms), so what was extrapolated is never measured
-    again. A measurement older than the track's state is first brought on to the state's instant with the track's yaw
-    rate, and its noise grows by the process noise on the way: close to what keeping it in order would give, without a
-    history. A repeat changes nothing.
+    again. A yaw rate that the message says is measured as well; its acceleration, smoothed with gain 0.5, moves the
+    track's speed. A measurement older than the track's state is first brought on to the state's instant with the
+    track's yaw rate, and its noise grows by the process noise on the way: close to what keeping it in order would give,
+    without a history. A repeat changes nothing.
 
     After each measurement the yaw rate is cut to `most_lateral_mps2` over the speed: a heading that jumps is else taken
     for a turn that no vehicle can drive, overshoots, and is carried on to now. (State constraints in Kalman filters:
@@ -186,8 +219,9 @@ class Filter:
     `object` is then the track's state at the now of O8 (age_s after the measurement), so it stays the same instant as
     `ego_now`; where O9 found a lane, with the lane's heading. position_sd_m [m] is the larger axis there.
 
-    Standard deviations of a measurement: position_sd_m, heading_sd_rad, speed_sd_mps; of the vehicle's unforeseen
-    acceleration and yaw acceleration: acceleration_sd_mps2, yaw_acceleration_sd_rps2.
+    Standard deviations of a measurement: position_sd_m (at perception quality 15, twice as much at 0), heading_sd_rad,
+    speed_sd_mps, gyro_sd_rps; of the vehicle's unforeseen acceleration and yaw acceleration: acceleration_sd_mps2,
+    yaw_acceleration_sd_rps2.
     """
 
     def __init__(
@@ -195,6 +229,7 @@ class Filter:
         position_sd_m: float = Spread.position_m,
         heading_sd_rad: float = Spread.heading_rad,
         speed_sd_mps: float = Spread.speed_mps,
+        gyro_sd_rps: float = Spread.gyro_rps,
         acceleration_sd_mps2: float = Spread.acceleration_mps2,
         yaw_acceleration_sd_rps2: float = Spread.yaw_acceleration_rps2,
         most_lateral_mps2: float = 4.0,
@@ -203,23 +238,27 @@ class Filter:
             raise ValueError(f"most_lateral_mps2 is {most_lateral_mps2}; it must be above 0")
         self._most_lateral_mps2 = most_lateral_mps2
         self._spread = Spread(
-            position_sd_m, heading_sd_rad, speed_sd_mps, acceleration_sd_mps2, yaw_acceleration_sd_rps2
+            position_sd_m, heading_sd_rad, speed_sd_mps, gyro_sd_rps, acceleration_sd_mps2, yaw_acceleration_sd_rps2
         )
+        self._noise = [
+            self._spread.measurement(deviation_m(position_sd_m, quality)) for quality in range(BEST_QUALITY + 1)
+        ]
         self._tracks: Recent[int, Track] = Recent()
         self._taken: Recent[int, bool] = Recent()
 
     def __call__(self, encounter: Encounter) -> Encounter:
         track = self._updated(encounter)
         now_s = since_ms(encounter.measured_ms, track.at_ms) / 1000.0 + encounter.age_s
-        state, covariance = track.ekf.predicted(now_s)
+        state, covariance = track.ekf.predicted(now_s, track.acceleration_mps2)
         x, y, heading, speed, yaw_rate = state.tolist()
+        acceleration = track.acceleration_mps2
         if speed < -REVERSING_MPS:
-            heading, speed = wrap(heading + pi), -speed
+            heading, speed, acceleration = wrap(heading + pi), -speed, -acceleration
         if encounter.lane:
             heading = encounter.object.heading_rad
         result = Encounter()
         result.CopyFrom(encounter)
-        result.object.CopyFrom(motion_of((x, y, heading, max(0.0, speed), yaw_rate, 0.0)))
+        result.object.CopyFrom(motion_of((x, y, heading, max(0.0, speed), yaw_rate, acceleration)))
         result.position_sd_m = larger_axis(covariance)
         return result
 
@@ -227,15 +266,23 @@ class Filter:
         at_ms = encounter.measured_ms
         self._tracks.forget(at_ms)
         self._taken.forget(at_ms)
-        x, y, heading, speed, _, _ = state_of(encounter.measured)
+        measured, noise = _measured(encounter), self._noise[min(encounter.quality, BEST_QUALITY)]
         track = self._tracks.get(encounter.track)
         if track is None:
-            track = Track((x, y, heading, speed), at_ms, self._spread)
+            track = Track(measured, noise, at_ms, self._spread)
+            track.limit(self._most_lateral_mps2)
         elif not self._taken.get(encounter.entry):
-            track.take((x, y, heading, speed), at_ms, self._most_lateral_mps2)
+            track.take(measured, noise, at_ms, self._most_lateral_mps2)
+        if encounter.HasField("acceleration_mps2") and not self._taken.get(encounter.entry):
+            track.push(encounter.measured.acceleration_mps2)
         self._tracks.put(encounter.track, track.at_ms, track)
         self._taken.put(encounter.entry, at_ms, True)
         return track
+
+
+def _measured(encounter: Encounter) -> Measured:
+    x, y, heading, speed, yaw_rate, _ = state_of(encounter.measured)
+    return (x, y, heading, speed, yaw_rate) if encounter.HasField("yaw_rate_rps") else (x, y, heading, speed)
 
 
 @operator("vehicle.confirm", inputs={"encounter": "vehicle.Encounter"}, output="vehicle.Encounter")

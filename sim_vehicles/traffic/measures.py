@@ -10,15 +10,18 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
-from math import cos, degrees, pi, sin
+from math import cos, degrees, inf, sin
 
 from sim_vehicles.traffic.ego_runs import EgoRun, FileRun, IssuedWarning
 from sim_vehicles.traffic.truth import Conflict, Judgement, Limits, judged
+from sim_vehicles.world.crossing_angle import LEAST_RAD, MOST_RAD
 from sim_vehicles.world.motion import Motion, State, wrap
 
 KINDS = ("crossing", "closing")
+CRITICAL_S = 1.5  # TTC below which a crossing conflict is critical
+LEAD_S = 1.0  # before its least TTC, the latest at which a warning of it is in time
+SILENT_S = 1.0  # a station may be silent for that long (EN 302 637-2)
 IN_A_ROW = 20  # messages of one burst of the query
-SAME_RAD, OPPOSITE_RAD = pi / 6, 5 * pi / 6
 STANDS_MPS = 1.0
 TURNS_RPS = 0.15  # 12 m/s on a radius of 80 m
 
@@ -44,7 +47,8 @@ class Warned:
 
 @dataclass(frozen=True)
 class ConflictMeasures:
-    """A conflict of one of the egos, rounded. warned_before_s: None where it was not warned in time."""
+    """A conflict of one of the egos, rounded. ttc_s: the least, None where the ego runs into nothing. warned_before_s:
+    None where it was not warned in time."""
 
     ego: str
     other: str
@@ -54,7 +58,18 @@ class ConflictMeasures:
     pet_s: float
     angle_deg: float
     needed_mps2: float
+    ttc_s: float | None
     warned_before_s: float | None
+
+
+@dataclass(frozen=True)
+class Critical:
+    """Pairs with a crossing conflict whose least TTC is below 1.5 s: of how many either was warned at least 1 s before
+    that, of how many not, and how many came into the recording too late for that to be decided."""
+
+    in_time: int
+    late: int
+    undecidable: int
 
 
 @dataclass(frozen=True)
@@ -100,6 +115,7 @@ class FileMeasures:
     at_most_false_per_minute: float
     conflicts: tuple[ConflictMeasures, ...]
     missed: Mapping[str, int]
+    critical: Critical
     o3: Selectivity
     cost: Cost
     warnings: tuple[Onset, ...]
@@ -120,6 +136,7 @@ class TotalMeasures:
     false_per_minute: float
     at_most_false_per_minute: float
     missed: Mapping[str, int]
+    critical: Critical
     o3: Selectivity
     cost: Cost
 
@@ -158,11 +175,11 @@ def situation(motion: Motion, ego: str, told: IssuedWarning) -> str:
     dx, dy = other.x_m - one.x_m, other.y_m - one.y_m
     ahead = dx * cos(one.heading_rad) + dy * sin(one.heading_rad)
     beside = abs(dy * cos(one.heading_rad) - dx * sin(one.heading_rad))
-    if turn < SAME_RAD:
+    if turn < LEAST_RAD:
         in_line = beside < (motion.tracks[ego].width_m + motion.tracks[told.object].width_m) / 2
         name = ("ahead" if ahead > 0 else "behind") if in_line else "beside"
     else:
-        name = "oncoming" if turn > OPPOSITE_RAD else "crossing"
+        name = "oncoming" if turn > MOST_RAD else "crossing"
     if abs(other.speed_mps) < STANDS_MPS:
         name = f"standing {name}"
     turning = [who for who, state in (("ego", one), ("other", other)) if abs(state.yaw_rate_rps) > TURNS_RPS]
@@ -174,6 +191,30 @@ def missed(file: FileRun, limits: Limits, kind: str = "crossing") -> set[frozens
     checked = [one for one in _checked(file, limits) if one.conflict.kind == kind]
     pairs = {frozenset((one.conflict.ego, one.conflict.other)) for one in checked}
     return pairs - {frozenset((one.conflict.ego, one.conflict.other)) for one in checked if one.before_s is not None}
+
+
+def critical(file: FileRun) -> Critical:
+    """How the pairs with a critical conflict were warned."""
+    worst: dict[frozenset[str], Conflict] = {}
+    for one in file.conflicts:
+        pair = frozenset((one.ego, one.other))
+        if one.kind == "crossing" and one.ttc_s < min(CRITICAL_S, worst[pair].ttc_s if pair in worst else inf):
+            worst[pair] = one
+    found = [_in_time(file, one) for one in worst.values()]
+    return Critical(found.count(True), found.count(False), found.count(None))
+
+
+def _in_time(file: FileRun, one: Conflict) -> bool | None:
+    motion, pair = file.motion, {one.ego, one.other}
+    latest_s = one.ttc_at_s - LEAD_S
+    if any(
+        each.level and {run.ego, each.object} == pair and each.at_s <= latest_s
+        for run in file.runs
+        for each in run.warnings
+    ):
+        return True
+    both_s = max(motion.tracks[name].states[0].t_s for name in pair)
+    return False if both_s <= latest_s - SILENT_S else None
 
 
 def measured(file: FileRun, limits: Limits) -> FileMeasures:
@@ -195,6 +236,7 @@ def measured(file: FileRun, limits: Limits) -> FileMeasures:
         at_most_false_per_minute=(false + undecidable) * per,
         conflicts=tuple(_conflict(one) for one in _checked(file, limits)),
         missed={kind: len(missed(file, limits, kind)) for kind in KINDS},
+        critical=critical(file),
         o3=_selectivity([run.relevant for run in file.runs]),
         cost=_cost(file.runs),
         warnings=tuple(found),
@@ -225,6 +267,11 @@ def in_all(files: Sequence[FileMeasures]) -> TotalMeasures:
         false_per_minute=false * per,
         at_most_false_per_minute=(false + undecidable) * per,
         missed={kind: sum(one.missed[kind] for one in files) for kind in KINDS},
+        critical=Critical(
+            in_time=sum(one.critical.in_time for one in files),
+            late=sum(one.critical.late for one in files),
+            undecidable=sum(one.critical.undecidable for one in files),
+        ),
         o3=Selectivity(
             heard=heard,
             relevant=passed,
@@ -256,6 +303,7 @@ def _conflict(one: Warned) -> ConflictMeasures:
         pet_s=round(conflict.pet_s, 3),
         angle_deg=round(degrees(conflict.angle_rad), 1),
         needed_mps2=round(conflict.deceleration_mps2, 2),
+        ttc_s=None if conflict.ttc_s == inf else round(conflict.ttc_s, 3),
         warned_before_s=None if one.before_s is None else round(one.before_s, 3),
     )
 

@@ -15,8 +15,8 @@ it stood at u? (separating axes, instants every `step_s`).
 
 A conflict is one of two things:
 
-- crossing: some ground was shared within `pet_s` at an angle of more than `angle_rad`; 30 degrees separate it from
-  following and merging, as in FHWA's Surrogate Safety Assessment Model (2008). Either one may be the ego;
+- crossing: some ground was shared within `pet_s` at a crossing angle (`world.crossing_angle`: 30 to 150 degrees).
+  Either one may be the ego;
 - closing: the ego needed `deceleration_mps2` or more (3.35, Archer 2005; Cooper and Ferguson 1976) in every instant
   of at least `sustained_s`.
 """
@@ -27,7 +27,7 @@ from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
 from functools import lru_cache
 from itertools import product
-from math import inf, radians
+from math import inf
 from typing import Literal
 
 import numpy as np
@@ -45,6 +45,7 @@ from sim_vehicles.traffic.shared_ground import (
     sampled,
     wrapped,
 )
+from sim_vehicles.world.crossing_angle import LEAST_RAD, MOST_RAD
 from sim_vehicles.world.motion import Motion
 
 Kind = Literal["crossing", "closing"]
@@ -65,7 +66,6 @@ class Limits:
     asked what it would run into; with 3.35 m/s2, 67 m/s come to a stop in that time."""
 
     pet_s: float = 1.5
-    angle_rad: float = radians(30)
     deceleration_mps2: float = 3.35
     sustained_s: float = 0.5
     horizon_s: float = 8.0
@@ -77,10 +77,10 @@ class Limits:
 class Encounter:
     """Two vehicles over the same ground.
 
-    `pet_s`: the least over all of it. `across_s`: the least over what they passed at an angle of more than
-    `Limits.angle_rad` and within `Limits.pet_s`, infinity if there is none. `at_s`: the second enters what gave
-    `across_s` (without: `pet_s`); `first`, `second` are meant there. `angle_rad`: the largest, 0 to pi, over all ground
-    shared within `Limits.pet_s` (without: where the PET is least), each between one's heading and the other's path
+    `pet_s`: the least over all of it. `across_s`: the least over what they passed at a crossing angle and within
+    `Limits.pet_s`, infinity if there is none. `at_s`: the second enters what gave `across_s` (without: `pet_s`);
+    `first`, `second` are meant there. `angle_rad`: the largest, 0 to pi, over all ground that gave `across_s` (without:
+    that is shared within `Limits.pet_s`, or where the PET is least), each between one's heading and the other's path
     beside it.
     """
 
@@ -105,6 +105,7 @@ class Conflict:
     angle_rad: float = 0.0
     deceleration_mps2: float = 0.0  # the largest needed
     ttc_s: float = inf  # the least
+    ttc_at_s: float = inf  # when it is that; infinity where the ego runs into nothing
 
 
 def conflicts(motion: Motion, limits: Limits | None = None, egos: Iterable[str] | None = None) -> list[Conflict]:
@@ -154,10 +155,11 @@ def encounter(one: Course, other: Course, shared: SharedGround, limits: Limits) 
     asked[least] = True
     angle = np.zeros(len(i))
     angle[asked] = np.maximum(_off_path(one, other, i[asked]), _off_path(other, one, j[asked]))
-    across = soon & (angle > limits.angle_rad)
+    across = soon & (angle > LEAST_RAD) & (angle < MOST_RAD)
     met = int(np.lexsort((later, np.where(across, apart, np.iinfo(np.int64).max)))[0]) if across.any() else least
     first, second = (one.id, other.id) if one.first + i[met] <= other.first + j[met] else (other.id, one.id)
-    steepest = float(angle[soon].max()) if soon.any() else float(angle[least])
+    among = across if across.any() else soon
+    steepest = float(angle[among].max()) if among.any() else float(angle[least])
     times = (float(apart[least]), float(apart[met]), float(later[met]))
     pet_s, across_s, at_s = (steps * limits.step_s for steps in times)
     return Encounter(first, second, pet_s, across_s if across.any() else inf, at_s, steepest)
@@ -264,12 +266,19 @@ def _of_pair(one: Course, other: Course, limits: Limits) -> Iterator[Conflict]:
         deceleration, ttc = needed(ego, against, of_ego, limits)
         if met.across_s < inf:
             most, least = float(deceleration.max()), float(ttc.min())
-            at = (met.at_s, met.at_s, met.pet_s, met.angle_rad, most, least)
+            at = (met.at_s, met.at_s, met.pet_s, met.angle_rad, most, least, _when(ego, ttc, 0, limits))
             yield Conflict(ego.id, against.id, "crossing", *at)
         for begin, end in _stretches(deceleration >= limits.deceleration_mps2, limits):
             begin_s, end_s = (ego.first + begin) * limits.step_s, (ego.first + end - 1) * limits.step_s
             most, least = float(deceleration[begin:end].max()), float(ttc[begin:end].min())
-            yield Conflict(ego.id, against.id, "closing", begin_s, end_s, met.pet_s, met.angle_rad, most, least)
+            at = (begin_s, end_s, met.pet_s, met.angle_rad, most, least, _when(ego, ttc[begin:end], begin, limits))
+            yield Conflict(ego.id, against.id, "closing", *at)
+
+
+def _when(ego: Course, ttc: Floats, begin: int, limits: Limits) -> float:
+    """When the TTC is least; `ttc` from the ego's instant `begin` on."""
+    least = int(np.argmin(ttc))
+    return (ego.first + begin + least) * limits.step_s if ttc[least] < inf else inf
 
 
 def _stretches(over: Bools, limits: Limits) -> Iterator[tuple[int, int]]:

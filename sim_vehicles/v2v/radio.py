@@ -38,6 +38,8 @@ def of_itself(cam: Cam) -> Cpm:
             width_dm=cam.width_dm,
             quality=QUALITY,
             classification=cam.classification,
+            acceleration_dms2=cam.acceleration_dms2,
+            yaw_rate_cdegs=cam.yaw_rate_cdegs,
         ),
     )
 

@@ -20,7 +20,7 @@ def conflict(
     return Encounter(
         ego_now=Motion(speed_mps=ego_mps, heading_rad=pi / 2),
         object=Motion(speed_mps=object_mps, heading_rad=pi),
-        zone=Zone(ego_in_m=10, ego_out_m=16, object_in_m=object_in, object_out_m=object_in + 6),
+        zone=Zone(ego_in_m=10, ego_out_m=16, object_in_m=object_in, object_out_m=object_in + 6, share=1.0),
         pet_s=pet,
         drac_mps2=drac,
     )
@@ -52,6 +52,14 @@ def test_risk_by_hand() -> None:
     assert risk(conflict(-0.1, 4.0)) == pytest.approx(normal(2.0))
     assert risk(conflict(-0.1, 4.0), sigma_t_s=0.1) == pytest.approx(normal(1.0))
     assert risk(conflict(-inf, inf, object_in=-1)) == 1.0
+
+
+def test_risk_is_that_of_the_ways_that_cross_and_of_a_track_that_is_not_sure() -> None:
+    of = conflict(-0.1, 4.0)
+    of.zone.share = 0.5
+    assert Risk()(of).risk == pytest.approx(0.5 * normal(2.0))
+    of.zone.share, of.position_sd_m = 1.0, 1.2  # 0.12 s at 10 m/s; with 0.05 s: 0.13 s
+    assert Risk()(of).risk == pytest.approx(normal(0.1 / 0.13))
 
 
 def test_no_zone_and_no_meeting_are_no_risk() -> None:
@@ -107,10 +115,12 @@ class Alarm:
         track: int = 1,
         step_ms: int = 100,
         station: int = 1,
+        turns_rps: float = 0.0,
+        lane: str = "",
     ) -> bool:
         self.at_ms = (self.at_ms + step_ms) % 65536
         given_ = Encounter(station=station, object_id=7, measured_ms=self.at_ms, track=track, confirmed=confirmed)
-        given_.risk, given_.drac_mps2 = risk, drac
+        given_.risk, given_.drac_mps2, given_.object.yaw_rate_rps, given_.lane = risk, drac, turns_rps, lane
         return bool(self.operator(given_).on)
 
 
@@ -123,6 +133,25 @@ def test_on_at_once_where_the_conflict_is_serious() -> None:
     assert Alarm()(0.8, SERIOUS_MPS2)
     assert not Alarm()(0.8, SERIOUS_MPS2 - 0.01)
     assert not Alarm()(0.79, 9.0)
+
+
+def test_a_course_in_a_turn_must_last_for_three_tenths_of_a_second() -> None:
+    alarm = Alarm()
+    assert [alarm(0.9, 5.9, turns_rps=0.3) for _ in range(4)] == [False, False, False, True]
+    broken = Alarm()
+    assert not any(broken(r, 5.9, turns_rps=-0.3) for r in (0.9, 0.9, 0.9, 0.7, 0.9, 0.9, 0.9))
+    seldom = Alarm()
+    assert [seldom(0.9, turns_rps=0.3, step_ms=400) for _ in range(2)] == [False, True]
+
+
+def test_a_course_in_a_turn_that_leaves_no_time_needs_two_looks() -> None:
+    alarm = Alarm()
+    assert [alarm(0.9, drac, turns_rps=0.3) for drac in (inf, 5.9, 6.0)] == [False, False, True]
+
+
+def test_a_turn_along_a_lane_is_as_sure_as_straight_on() -> None:
+    assert Alarm()(0.9, SERIOUS_MPS2, turns_rps=0.3, lane="south-west")
+    assert Alarm()(0.9, SERIOUS_MPS2, turns_rps=0.09)
 
 
 def test_off_after_half_a_second_below() -> None:

@@ -24,7 +24,7 @@ def cpm(**fields: int) -> Cpm:
     seen = {"object_id": 9, "measurement_delta_ms": 50, "x_cm": 3000, "y_cm": 4000, "vx_cms": -1200, "vy_cms": 0}
     seen |= {"heading_ddeg": 2700, "length_dm": 47, "width_dm": 19, "age_ms": 300, "quality": 11, "classification": 5}
     for name, value in fields.items():
-        if name in seen:
+        if name in seen or name in ("acceleration_dms2", "yaw_rate_cdegs"):
             seen[name] = value
         else:
             setattr(message, name, value)
@@ -123,6 +123,28 @@ def _any(message: type[Cpm] | type[PerceivedObject]) -> st.SearchStrategy[dict[s
     return st.fixed_dictionaries(
         {f.name: small[f.type] | kinds[f.type] for f in message.DESCRIPTOR.fields if f.type in kinds}
     )
+
+
+def test_acceleration_and_yaw_rate_are_those_of_the_message() -> None:
+    result = Decode()(cpm(acceleration_dms2=-35, yaw_rate_cdegs=1500), at=at(0))
+    assert result is not None
+    assert result.acceleration_mps2 == pytest.approx(-3.5)
+    assert result.yaw_rate_rps == pytest.approx(pi / 12)
+
+
+@pytest.mark.parametrize("fields", [{}, {"acceleration_dms2": 161, "yaw_rate_cdegs": 32_767}])
+def test_what_the_message_does_not_say_of_its_motion_is_absent(fields: dict[str, int]) -> None:
+    result = Decode()(cpm(**fields), at=at(0))
+    assert result is not None
+    assert not result.HasField("acceleration_mps2")
+    assert not result.HasField("yaw_rate_rps")
+
+
+@pytest.mark.parametrize(
+    "fields", [{"acceleration_dms2": 162}, {"acceleration_dms2": -161}, {"yaw_rate_cdegs": -32_768}]
+)
+def test_a_motion_that_cannot_be_is_dropped(fields: dict[str, int]) -> None:
+    assert Decode()(cpm(**fields), at=at(0)) is None
 
 
 @given(_any(Cpm), _any(PerceivedObject), st.floats(-2000, 2000))

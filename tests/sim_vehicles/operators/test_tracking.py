@@ -1,12 +1,13 @@
-from math import cos, hypot, isfinite, pi, sin
+from math import cos, hypot, isfinite, log, pi, sin
 from random import Random
 
 import numpy as np
 import pytest
-from hypothesis import given
+from hypothesis import assume, given
 from hypothesis import strategies as st
 
 from protos.vehicle_pb2 import Encounter, Gated, Motion
+from sim_vehicles.operators.models.ctrv import advance, motion_of, state_of
 from sim_vehicles.operators.models.ekf import Array, Ekf, Spread, larger_axis, step
 from sim_vehicles.operators.models.recent import KEEP_MS, MOST, Recent
 from sim_vehicles.operators.tracking import Associate, Confirm, Filter, Gate
@@ -24,6 +25,7 @@ def seen(
     **rest: float,
 ) -> Encounter:
     motion = Motion(x_m=x, y_m=y, speed_mps=speed, heading_rad=heading)
+    rest.setdefault("quality", 15)
     return Encounter(station=station, object_id=name, measured_ms=ms % 65536, measured=motion, object=motion, **rest)  # type: ignore[arg-type]
 
 
@@ -65,6 +67,28 @@ def test_gate_ends_at_the_99_percent_ellipse() -> None:
             gate = Gate()
             gate(seen(0.0, 0.0, 1000))
             assert len(gate(seen(x, y, 1000, station=8)).gated) == inside
+
+
+def test_what_is_seen_badly_is_gated_wider() -> None:
+    """Quality 0: 0.6 m. Both variances are 0.09 + 0.36 = 0.45: the gate's radius is sqrt(9.21 * 0.45) = 2.0358 m."""
+    for off, inside in ((2.035, 1), (2.036, 0)):
+        gate = Gate()
+        gate(seen(0.0, 0.0, 1000))
+        found = gate(seen(off, 0.0, 1000, station=8, quality=0)).gated
+        assert len(found) == inside
+        assert all(one.log_spread == pytest.approx(2 * log(0.45)) for one in found)
+
+
+def test_a_turn_that_the_message_says_is_in_the_gate() -> None:
+    """A quarter of a turn in 0.8 s at 5 m/s: 3.18 m ahead and 3.18 m to the left."""
+    gate, straight = Gate(), Gate()
+    turning = seen(0.0, 0.0, 1000, speed=5.0)
+    straight(turning)
+    turning.measured.yaw_rate_rps = pi / 2 / 0.8
+    gate(turning)
+    there = seen(8 / pi, 8 / pi, 1800, speed=5.0, heading=pi / 2)
+    assert gate(there).gated[0].distance2 == pytest.approx(0.0, abs=1e-9)
+    assert len(straight(there).gated) == 0
 
 
 def test_gate_looks_back_for_a_late_measurement() -> None:
@@ -135,6 +159,15 @@ def test_nearest_neighbour() -> None:
     assert one(gated(6, (1, 1.0), (2, 1.0))).track == 1, "equally near: the earlier one"
 
 
+def test_of_two_as_near_the_surer_one_is_likelier() -> None:
+    one = Associate()
+    one(gated(1))
+    one(gated(2))
+    encounter = gated(3, (1, 1.0), (2, 1.5))
+    encounter.gated[0].log_spread = 1.0
+    assert one(encounter).track == 2
+
+
 def test_association_forgets() -> None:
     one = Associate()
     one(gated(1, ms=1000))
@@ -170,12 +203,14 @@ def numeric_jacobian(x: Array, dt: float) -> Array:
 
 
 class Reference:
-    """The same filter in plain matrices: numeric Jacobian, explicit inverse, (I - KH) P."""
+    """The same filter in plain matrices: numeric Jacobian, explicit inverse, (I - KH) P. With a gyroscope z has five."""
 
     def __init__(self, z: Array, s: Spread) -> None:
-        self.r = np.diag([s.position_m**2, s.position_m**2, s.heading_rad**2, s.speed_mps**2])
-        self.x = np.append(z, 0.0)
-        self.p = np.diag([*np.diag(self.r), s.yaw_rate_rps**2])
+        self.n = len(z)
+        deviations = (s.position_m, s.position_m, s.heading_rad, s.speed_mps, s.gyro_rps)
+        self.r = np.diag([one**2 for one in deviations[: self.n]])
+        self.x = np.append(z, np.zeros(5 - self.n))
+        self.p = np.diag([*np.diag(self.r), s.yaw_rate_rps**2][:5])
         self.s = s
 
     def take(self, z: Array, dt: float) -> None:
@@ -184,7 +219,7 @@ class Reference:
         g = np.array([[dt**2 / 2 * cos(heading), 0], [dt**2 / 2 * sin(heading), 0], [0, dt**2 / 2], [dt, 0], [0, dt]])
         q = g @ np.diag([self.s.acceleration_mps2**2, self.s.yaw_acceleration_rps2**2]) @ g.T
         self.x, self.p = reference_step(self.x, dt), f @ self.p @ f.T + q
-        h = np.eye(4, 5)
+        h = np.eye(self.n, 5)
         y = z - h @ self.x
         y[2] = np.arctan2(sin(y[2]), cos(y[2]))
         k = self.p @ h.T @ np.linalg.inv(h @ self.p @ h.T + self.r)
@@ -197,26 +232,27 @@ def drive(seed: int, yaw_rate: float, steps: int, dt: float, spread: Spread) -> 
     x = np.array([3.0, -4.0, draw.uniform(-pi, pi), 12.0, yaw_rate])
     found = []
     for _ in range(steps):
-        sd = (spread.position_m, spread.position_m, spread.heading_rad, spread.speed_mps)
-        found.append((x, np.array([x[i] + draw.gauss(0, sd[i]) for i in range(4)])))
+        sd = (spread.position_m, spread.position_m, spread.heading_rad, spread.speed_mps, spread.gyro_rps)
+        found.append((x, np.array([x[i] + draw.gauss(0, sd[i]) for i in range(5)])))
         a, b = draw.gauss(0, spread.acceleration_mps2), draw.gauss(0, spread.yaw_acceleration_rps2)
         push = np.array([dt * dt / 2 * a * cos(x[2]), dt * dt / 2 * a * sin(x[2]), dt * dt / 2 * b, dt * a, dt * b])
         x = reference_step(x, dt) + push
     return found
 
 
-def four(z: Array) -> tuple[float, float, float, float]:
-    return float(z[0]), float(z[1]), float(z[2]), float(z[3])
+def noise(spread: Spread) -> Array:
+    return spread.measurement(spread.position_m)
 
 
+@pytest.mark.parametrize("measured", [4, 5])
 @pytest.mark.parametrize("yaw_rate", [0.0, 0.3, -0.8])
-def test_filter_agrees_with_plain_matrices(yaw_rate: float) -> None:
+def test_filter_agrees_with_plain_matrices(yaw_rate: float, measured: int) -> None:
     spread = Spread()
-    rows = drive(3, yaw_rate, 40, 0.1, spread)
-    ekf, reference = Ekf(four(rows[0][1]), spread), Reference(rows[0][1], spread)
-    for _, z in rows[1:]:
+    rows = [z[:measured] for _, z in drive(3, yaw_rate, 40, 0.1, spread)]
+    ekf, reference = Ekf(tuple(rows[0].tolist()), noise(spread), spread), Reference(rows[0], spread)
+    for z in rows[1:]:
         ekf.move(0.1)
-        ekf.correct(four(z))
+        ekf.correct(tuple(z.tolist()), noise(spread))
         reference.take(z, 0.1)
         difference = ekf.x - reference.x
         difference[2] = wrap(float(difference[2]))
@@ -224,8 +260,9 @@ def test_filter_agrees_with_plain_matrices(yaw_rate: float) -> None:
         assert np.abs(ekf.p - reference.p).max() < 1e-6
 
 
+@pytest.mark.parametrize("measured", [4, 5])
 @pytest.mark.parametrize("yaw_rate", [0.0, 0.3])
-def test_filter_is_consistent(yaw_rate: float) -> None:
+def test_filter_is_consistent(yaw_rate: float, measured: int) -> None:
     """Mean of the normalised estimation error squared: 5 for five states. 40 runs of 30 steps, the first 10 left out.
 
     The mean over 800 strongly correlated values; over 40 independent runs alone its 95 % interval would be
@@ -234,11 +271,11 @@ def test_filter_is_consistent(yaw_rate: float) -> None:
     spread = Spread(yaw_acceleration_rps2=0.2)
     errors = []
     for seed in range(40):
-        rows = drive(seed, yaw_rate, 30, 0.1, spread)
-        ekf = Ekf(four(rows[0][1]), spread)
+        rows = [(truth, tuple(z[:measured].tolist())) for truth, z in drive(seed, yaw_rate, 30, 0.1, spread)]
+        ekf = Ekf(rows[0][1], noise(spread), spread)
         for i, (truth, z) in enumerate(rows[1:]):
             ekf.move(0.1)
-            ekf.correct(four(z))
+            ekf.correct(z, noise(spread))
             if i >= 10:
                 off = ekf.x - truth
                 off[2] = wrap(float(off[2]))
@@ -248,15 +285,32 @@ def test_filter_is_consistent(yaw_rate: float) -> None:
 
 def test_filter_is_better_than_its_measurements() -> None:
     spread = Spread()
-    rows = drive(11, 0.2, 200, 0.1, spread)
-    ekf = Ekf(four(rows[0][1]), spread)
+    rows = [(truth, tuple(z[:4].tolist())) for truth, z in drive(11, 0.2, 200, 0.1, spread)]
+    ekf = Ekf(rows[0][1], noise(spread), spread)
     raw, filtered = 0.0, 0.0
     for truth, z in rows[1:]:
         ekf.move(0.1)
-        ekf.correct(four(z))
+        ekf.correct(z, noise(spread))
         raw += hypot(z[0] - truth[0], z[1] - truth[1]) ** 2
         filtered += hypot(ekf.x[0] - truth[0], ekf.x[1] - truth[1]) ** 2
     assert filtered < 0.6 * raw
+
+
+@given(st.floats(-pi, pi), st.floats(0, 60), st.floats(-2, 2), st.floats(-12, 8), st.floats(-1, 1))
+def test_an_acceleration_moves_the_filter_as_the_model_does(
+    heading: float, speed: float, yaw_rate: float, acceleration: float, dt: float
+) -> None:
+    assume(speed + acceleration * dt > 1e-3)
+    assume(speed > 1e-3)
+    x, _ = step(np.array([1.0, 2.0, heading, speed, yaw_rate]), dt, acceleration)
+    there = advance(1.0, 2.0, heading, speed, yaw_rate, acceleration, dt)
+    assert x.tolist() == pytest.approx(there[:5], abs=1e-9)
+
+
+def test_braking_stops_and_does_not_reverse() -> None:
+    x, _ = step(np.array([0.0, 0.0, 0.0, 2.0, 0.0]), 1.0, -8.0)
+    assert x[3] == 0.0
+    assert x[0] == pytest.approx(1.0)
 
 
 @given(st.floats(-pi, pi), st.floats(-5, 60), st.floats(-2, 2), st.floats(-1, 1))
@@ -275,6 +329,17 @@ def test_estimate_is_told_for_now() -> None:
     result = one(seen(5.0, 1.0, 1000, age_s=0.2, track=4, entry=1))
     assert (result.object.x_m, result.object.y_m, result.object.speed_mps) == pytest.approx((7.0, 1.0, 10.0))
     assert result.position_sd_m == pytest.approx(0.0972**0.5, abs=1e-6)
+
+
+def test_what_the_message_says_of_its_motion_is_taken() -> None:
+    """A turn of 0.3 rad/s and a braking of 2 m/s2, in the first measurement as later on."""
+    one = Filter()
+    for i in range(4):
+        row = seen(0.0, 0.0, 1000, track=1, entry=1, yaw_rate_rps=0.3, acceleration_mps2=-2.0, age_s=0.5)
+        row.measured.CopyFrom(motion_of(advance(0.0, 0.0, 0.0, 10.0, 0.3, -2.0, 0.3 * i)))
+        row.measured_ms, row.entry = 1000 + 300 * i, i + 1
+        found = one(row).object
+        assert list(state_of(found)) == pytest.approx(advance(0.0, 0.0, 0.0, 10.0, 0.3, -2.0, 0.3 * i + 0.5), abs=1e-6)
 
 
 def test_where_a_lane_was_found_its_heading_stays() -> None:
