@@ -109,3 +109,21 @@ def _scaled(value: int, units: tuple[tuple[str, int], ...], least: str) -> str:
 def counted(number: int, what: str) -> str:
     """`1 node`, `2 nodes`."""
     return f"{number} {what}{'' if number == 1 else 's'}"
+
+
+def exact_bytes(value: int) -> str:
+    """A size as a file has it, to the byte."""
+    return _exact(value, (("GiB", 2**30), ("MiB", 2**20), ("KiB", 2**10), ("B", 1)))
+
+
+def exact_bps(value: int) -> str:
+    """A bandwidth as a file has it, to the bit per second."""
+    return _exact(value, (("Gbit/s", 10**9), ("Mbit/s", 10**6), ("kbit/s", 10**3), ("bit/s", 1)))
+
+
+def _exact(value: int, units: tuple[tuple[str, int], ...]) -> str:
+    """In the largest unit that leaves a number of at least 1 with few digits."""
+    unit, scale = next(
+        (unit, scale) for unit, scale in units if (value >= scale and value * 10_000 % scale == 0) or scale == 1
+    )
+    return f"{(Decimal(value) / scale).normalize():f} {unit}"

@@ -1,4 +1,4 @@
-"""A plan in sentences, from plan.json alone; what would mend it comes from `coordinator.solve.repair`."""
+"""A plan in sentences, from plan.json alone."""
 
 from __future__ import annotations
 
@@ -14,7 +14,6 @@ from coordinator.explain import (
     window_lines,
 )
 from coordinator.plan import deadline_breakdown, freshness_lines, policy_choice
-from coordinator.solve.repair.repair_search import Findings
 from coordinator.spec.sharing.owners import owners
 from coordinator.units import counted, show_ns
 from protos.plan_document import Alternative, PaperAlternative, Plan
@@ -48,30 +47,6 @@ def short(plan: Plan) -> dict[str, list[str]]:
         **several,
         **({FAILS: failover_lines.sentences(plan)} if plan.failover is not None else {}),
     }
-
-
-def mended(found: Findings) -> dict[str, list[str]]:
-    """Sections of sentences: what would make every output hold."""
-    if found.now.holds and not found.now.ageless:
-        return {}
-    lines = [f"{name} admits tuples as old as a whole deadline: that has to change" for name in found.hopeless]
-    for mend in found.repairs:
-        lines.append(mend.text + ("" if mend.settled else " (less may do: not narrowed down in time)"))
-        if options := mend.options():
-            lines.append(f"    coordinator plan ... {options}")
-    lines += [f"not: {sentence}" for sentence in found.useless]
-    if found.untried:
-        lines.append(f"not tried in time, more with --time-limit: {', '.join(found.untried)}")
-    if not found.repairs and not found.untried:
-        lines.append("no single change mends it, nor do faster nodes and longer deadlines together")
-    if found.undecided:
-        lines.append("some attempts found no plan in time and no proof that there is none: less may do")
-    if found.repairs and found.from_admission:
-        names = ", ".join(found.from_admission)
-        lines.append(f"then still from admission on only, until their sources declare a 'max_age': {names}")
-    if not found.repairs:
-        return {"What would mend it: nothing that was tried": lines}
-    return {"What would mend it, the smallest change first; each was planned and holds": lines}
 
 
 def explain(plan: Plan) -> dict[str, list[str]]:

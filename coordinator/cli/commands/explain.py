@@ -60,7 +60,7 @@ def register(app: typer.Typer) -> None:
         not guaranteed, each found by planning again."""
         from coordinator.cli.commands.plan import pair
         from coordinator.errors import InfeasibleError
-        from coordinator.explain import cost_lines, explanation, sharing_lines
+        from coordinator.explain import cost_lines, explanation, repair_lines, sharing_lines
         from coordinator.model.choices import Choices
         from coordinator.plan import deadline_breakdown, plan_file, reopen
         from coordinator.solve import planner
@@ -106,7 +106,7 @@ def register(app: typer.Typer) -> None:
         else:
             sections |= explanation.short(made)
         if time_limit:
-            sections |= explanation.mended(found)
+            sections |= repair_lines.sections(found, case)
         if made is not None and everything:
             sections |= explanation.explain(made)
         if as_json:

@@ -71,9 +71,7 @@ class Master:
 
     def exclude(self, place: Mapping[int, int], proven: bool) -> None:
         """Not this placement again."""
-        free = [i for i in range(len(self.problem.items)) if sum((i, n) in self.model.z for n in place.values()) > 0]
-        terms = [self.model.z[i, place[i]] for i in free]
-        cut = self.model.programme.add_linear_constraint(self.model.total(terms) <= len(terms) - 1)
+        cut = self.model.exclude(place)
         if not proven:
             self.steering.append(cut)
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from dataclasses import dataclass, field
 from typing import Any
 
@@ -45,6 +46,11 @@ class Model:
     def total(self, terms: list[Any]) -> Any:
         """A sum that is built in linear time."""
         return self.mathopt.fast_sum(terms)
+
+    def exclude(self, place: Mapping[int, int]) -> Any:
+        """Not this placement, a node per item, again. The row that says so."""
+        terms = [self.z[index, node] for index, node in place.items()]
+        return self.programme.add_linear_constraint(self.total(terms) <= len(terms) - 1)
 
     def traffic(self) -> Any:
         """Tuples per burst that cross between nodes."""

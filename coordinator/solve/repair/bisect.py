@@ -48,12 +48,12 @@ def _between(one: int, other: int) -> int:
 
 
 def least(holds: Holds, start: int, limits: Sequence[int], near: Callable[[int], int] = lambda _: 1) -> Found | None:
-    """The least value above `start` (known not to hold) that holds, `near` one that does not; None: not even the last
-    of the `limits`, which ascend: a likely one first, so that little is left to search where it holds. Raises OverError
-    where there was no time to try these."""
+    """The value nearest to `start` (known not to hold) that holds, `near` one that does not; None: not even the last of
+    the `limits`, which go away from `start`: a likely one first, so that little is left to search where it holds.
+    Raises OverError where there was no time to try these."""
     bad = start
     for limit in limits:
-        if limit > bad:
+        if abs(limit - start) > abs(bad - start):
             if holds(limit):
                 return first(holds, bad, limit, near)
             bad = limit

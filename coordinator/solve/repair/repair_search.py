@@ -1,33 +1,30 @@
-"""Search for repairs, kind by kind within a time: those found, the kinds that do not help, those not tried."""
+"""Search for repairs within a time: of every candidate alone, and where none does, of two together."""
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
 from functools import partial
+from itertools import combinations
 from typing import Any
 
-from coordinator.solve.repair import relaxation, structure
+from coordinator.solve.repair import ages, remedy
 from coordinator.solve.repair.bisect import OverError
-from coordinator.solve.repair.repair import Repair
+from coordinator.solve.repair.candidates import candidates, deadlines
+from coordinator.solve.repair.remedy import Remedy
+from coordinator.solve.repair.repair import Change, Repair
 from coordinator.solve.repair.what_if_runs import Case, Outcome, WhatIfRuns, outcome
 
-
-@dataclass(frozen=True)
-class Job:
-    """One way: its name, the sentence where it does not help (empty: not worth one), and what looks."""
-
-    name: str
-    useless: str
-    look: Callable[[], Repair | list[Repair] | None]
+MOST_PAIRS = 6  # that are given
 
 
 @dataclass(frozen=True)
 class Findings:
-    """`now`: what is without a change. `repairs`: the smallest first. `useless`: ways that do not help, in sentences;
-    `untried`: what there was no time for; `undecided`: some attempts ended without a plan and without a proof;
-    `hopeless`: sources whose ages on admission take a whole deadline, so that every mend has to change them, too;
-    `from_admission`: outputs that mends guarantee from admission on only, since a source of theirs has no `max_age`."""
+    """`now`: what is without a change. `repairs`: the smallest first. `useless`: candidates that alone do not help,
+    `untried`: those that there was no time for; `untried_pairs`: of how many pairs there was no time for; `undecided`:
+    some attempts ended without a plan and without a proof; `hopeless`: sources whose ages on admission take a whole
+    deadline, so that every repair has to change them, too; `from_admission`: outputs that repairs guarantee from
+    admission on only, since a source of theirs has no `max_age`."""
 
     now: Outcome
     repairs: tuple[Repair, ...] = ()
@@ -37,6 +34,12 @@ class Findings:
     undecided: bool = False
     hopeless: tuple[str, ...] = ()
     from_admission: tuple[str, ...] = ()
+    untried_pairs: int = 0
+
+    @property
+    def exhausted(self) -> bool:
+        """Whether each candidate was tried alone, to a decision."""
+        return not self.untried and not self.undecided
 
     def document(self) -> dict[str, Any]:
         """For --json."""
@@ -44,9 +47,10 @@ class Findings:
             "infeasible": list(map(str, self.now.reasons)),
             "missed": dict(self.now.missed),
             "from_admission_only": list(self.from_admission),
-            "mends": [mend.document() for mend in self.repairs],
-            "useless": list(self.useless),
+            "mends": [repair.document() for repair in self.repairs],
+            "useless": [f"{name} alone does not help" for name in self.useless],
             "untried": list(self.untried),
+            "untried_pairs": self.untried_pairs,
             "too_old": list(self.hopeless),
             "attempts": self.attempts,
         }
@@ -55,102 +59,124 @@ class Findings:
 def find(
     case: Case, seconds: float, tell: Callable[[str], None] = lambda _: None, known: Outcome | None = None
 ) -> Findings:
-    """Mends of a case; none where every output is guaranteed already. `known`: how it is without a change.
+    """Repairs of a case; none where every output is guaranteed already. `known`: how it is without a change.
 
-    Ways that change no number first, then [Q] 4.4's three; each may take an equal part of the time that is left.
+    Each candidate may take an equal part of the time that is left.
     """
     now = known or outcome(case)
     if now.holds and not now.ageless:
         return Findings(now)
-    hopeless = structure.hopeless(case)
-    base = structure.aged(case, dict.fromkeys(hopeless, 0))
+    hopeless = ages.hopeless(case)
+    base = ages.aged(case, dict.fromkeys(hopeless, 0))
     quick = replace(base, choices=replace(base.choices, quick=True))
     trials = WhatIfRuns(quick, seconds, tell)
     start = outcome(trials.limited(quick)) if hopeless else now
-    repairs: list[Repair] = []
-    useless: list[str] = []
-    untried = list(_jobs(trials, start, hopeless))
-    for last_round in (False, True):  # what was cut short goes on where it was with what the others have left
-        jobs, untried = untried, []
-        for position, job in enumerate(jobs):
-            trials.slice(len(jobs) - position)
-            try:
-                found = job.look()
-                several = found if isinstance(found, list) else [found] if found else []
-                several = [_with_ages(trials, mend, [] if start.holds else hopeless) for mend in several]
-            except OverError:
-                untried.append(job)
-                continue
-            if last_round or all(mend.settled for mend in several):
-                repairs += several
-            else:
-                untried.append(job)
-            if not several and job.useless:
-                useless.append(job.useless)
-    if not repairs and not start.holds:
-        repairs += _both(trials, hopeless)
+    if start.holds:
+        search = _Search(trials, ())
+        search.run([("max_age", partial(_declared_ages, trials, start, hopeless))])
+    else:
+        search = _Search(trials, tuple(hopeless))
+        search.alone(start)
     return Findings(
         now,
-        tuple(sorted(repairs, key=lambda mend: mend.size)),
-        tuple(useless),
-        tuple(job.name for job in untried),
+        tuple(sorted(search.repairs, key=lambda repair: repair.size)),
+        tuple(search.useless),
+        tuple(search.untried),
         trials.count,
         trials.undecided,
         tuple(hopeless),
-        () if now.holds else structure.ageless(case),
+        () if now.holds else ages.ageless(case),
+        search.untried_pairs,
     )
 
 
-def _both(trials: WhatIfRuns, hopeless: list[str]) -> list[Repair]:
-    """Where no single change was found: speed and deadlines together."""
-    trials.slice(1)
-    try:
-        found = relaxation.both(trials, [relaxation.host(node) for node in trials.case.cluster.nodes.values()])
-        return [_with_ages(trials, found, hopeless)] if found else []
-    except OverError:
-        return []
+def _declared_ages(trials: WhatIfRuns, start: Outcome, hopeless: Sequence[str]) -> Repair | None:
+    """Of a plan that holds but for ages that are not declared, or those that take a whole deadline."""
+    assert start.plan is not None  # it holds
+    names = hopeless or [source.name for source in trials.case.query.sources if not source.max_age_ns]
+    found = ages.declare_ages(trials, trials.case, start.plan, names)
+    return None if found is None else Repair((found,))
 
 
-def _with_ages(trials: WhatIfRuns, mend: Repair, hopeless: list[str]) -> Repair:
-    """The mend, and the ages on admission that it leaves room for."""
-    if not hopeless:
-        return mend
-    found = trials.outcome(mend.case, f"{mend.text}, any age")
-    assert found.plan is not None  # a mend holds
-    also = structure.declare_ages(trials, mend.case, found.plan, hopeless, mend.text)
-    if also is None:
-        return replace(mend, text=f"{mend.text}, and let no tuple be old on admission")
-    return replace(mend, text=f"{mend.text}; and {also.text}", case=also.case, what_if=(*mend.what_if, *also.what_if))
+Look = Callable[[], Repair | None]
 
 
-def _jobs(trials: WhatIfRuns, now: Outcome, hopeless: list[str]) -> Iterator[Job]:
-    """Each way with its name and the sentence that is told where it does not help."""
-    case = trials.case
-    if now.holds:
-        plan = now.plan
-        assert plan is not None  # it holds
-        names = hopeless or [source.name for source in case.query.sources if not source.max_age_ns]
-        look = partial(structure.declare_ages, trials, case, plan, names)
-        yield Job("max_age", "no declared age helps", look)
-        return
-    yield Job("policy", "", partial(structure.policy, trials))
-    for entry in structure.pinned(case, now.missed):
-        yield Job(f"{entry} free", "", partial(structure.free, trials, entry))
-    hosts = list(dict.fromkeys(relaxation.host(node) for node in case.cluster.nodes.values()))
-    if len(hosts) > 1:
-        yield Job("speed of all nodes", "no speed of all nodes helps", partial(relaxation.speed, trials, hosts))
-    asked = list(now.missed) if now.plan is not None else [output.name for output in case.query.outputs]
-    yield Job("deadlines", "relaxing deadlines does not help", partial(relaxation.deadlines, trials, asked))
-    for host in hosts:
-        yield Job(
-            f"speed of {host}",
-            f"no speed of node {host} alone helps",
-            partial(relaxation.speed, trials, [host]),
+class _Search:
+    """Repairs found so far. `hopeless`: sources whose ages are to be declared with every repair."""
+
+    def __init__(self, trials: WhatIfRuns, hopeless: tuple[str, ...]) -> None:
+        self.trials, self.hopeless = trials, hopeless
+        self.repairs: list[Repair] = []
+        self.useless: list[str] = []
+        self.untried: list[str] = []
+        self.untried_pairs = 0
+
+    def alone(self, start: Outcome) -> None:
+        """Each candidate; then deadlines together, and two of any kind."""
+        found = candidates(self.trials.case, start.missed, start.plan)
+        self.run([(one.name, partial(remedy.least, self.trials, one)) for one in found])
+        asked = deadlines(self.trials.case, start.missed)
+        if len(asked) > 1 and not any(repair.way == "deadline" for repair in self.repairs):
+            self.trials.slice(2)
+            self._look("deadlines together", partial(remedy.together, self.trials, asked))
+        if not self.repairs:
+            self._pairs([one for one in found if not one.alone])
+
+    def run(self, jobs: Sequence[tuple[str, Look]]) -> None:
+        """Twice: what was cut short goes on where it was with what the others have left."""
+        self.untried = [name for name, _ in jobs]
+        looks = dict(jobs)
+        for last_round in (False, True):
+            names, self.untried = self.untried, []
+            for position, name in enumerate(names):
+                self.trials.slice(len(names) - position)
+                found = self._look(name, looks[name], last_round)
+                if found is None:
+                    self.untried.append(name)
+                elif not found:
+                    self.useless.append(name)
+
+    def _look(self, name: str, look: Look, last_round: bool = True) -> bool | None:
+        """Whether it helps. None: not known in time, or not settled in a round that is not the last."""
+        try:
+            found = look()
+            if found is None:
+                return False
+            if not found.settled and not last_round:
+                return None
+            self.repairs.append(self._with_ages(found))
+        except OverError:
+            return None
+        return True
+
+    def _pairs(self, found: Sequence[Remedy]) -> None:
+        """Two together, those first that alone leave least missed."""
+        pairs = sorted(
+            combinations(enumerate(found), 2),
+            key=lambda pair: (sum(self._left(one) for _, one in pair), sum(position for position, _ in pair)),
         )
-    for source in case.query.sources:
-        sentence = f"shedding input of {source.name} alone does not help"
-        yield Job(f"input of {source.name}", sentence, partial(relaxation.shedding, trials, source.name))
-        if source.max_age_ns:
-            yield Job(f"age of {source.name}", "", partial(relaxation.age, trials, source.name))
-    for name, node in structure.moves(case, now.plan):
-        yield Job(f"{name} on {node}", "", partial(structure.move, trials, name, node))
+        for count, ((_, one), (_, other)) in enumerate(pairs):
+            if len(self.repairs) >= MOST_PAIRS:
+                return
+            self.trials.slice(1)
+            if self.trials.left_s <= 0 or self._look("", partial(remedy.together, self.trials, (one, other))) is None:
+                self.untried_pairs = len(pairs) - count
+                return
+
+    def _left(self, one: Remedy) -> int:
+        """How many outputs its utmost leaves missed, as far as is known; without a plan, all and one."""
+        known = self.trials.known(one.change(self.trials.case, one.utmost).exact)
+        every = len(self.trials.case.query.outputs) + 1
+        return every if known is None or known.plan is None else len(known.missed)
+
+    def _with_ages(self, repair: Repair) -> Repair:
+        """The repair, and the ages on admission that it leaves room for."""
+        if not self.hopeless:
+            return repair
+        exact = ", ".join(change.exact for change in repair.changes)
+        plan = self.trials.outcome(repair.case, exact).plan
+        assert plan is not None  # a repair holds
+        also = ages.declare_ages(self.trials, repair.case, plan, self.hopeless, exact)
+        if also is None:
+            also = Change("age", "let no tuple be old on admission", repair.case)
+        return replace(repair, changes=(*repair.changes, also))

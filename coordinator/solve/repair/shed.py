@@ -12,6 +12,7 @@ from fractions import Fraction
 from math import ceil, floor
 
 from coordinator.calculus.curves import Recorded
+from coordinator.solve.repair.repair import Edit
 from coordinator.spec.arrivals import Arrival
 from coordinator.units import exact
 from protos.plan_document import BurstArrival, JcpArrival, RateArrival, TraceArrival
@@ -94,14 +95,16 @@ FIELDS = {
 }
 
 
-def what_if(name: str, before: Arrival, after: Arrival) -> tuple[str, ...]:
-    """The options of `plan --what-if` that declare it; none for a recording."""
+def edits(source: str, before: Arrival, after: Arrival) -> tuple[Edit, ...]:
+    """The keys of the file that declare it; none for a recording."""
     written = after.written
-    changes = []
+    found = []
     for key, field in FIELDS.get(written.kind, {}).items():
         was, now = getattr(before.written, key), getattr(written, key)
         if was != now:
-            changes.append(f"{name}.{field}={exact(now) if key.endswith('_ns') else now}")
-    if written.tolerance_ns and written.kind == "burst" and any(".period=" in one for one in changes):
-        changes.append(f"{name}.tolerance={exact(written.tolerance_ns)}")  # else it would be of the longer period
-    return tuple(changes)
+            found.append(Edit("sources", source, field, exact(now) if key.endswith("_ns") else str(now)))
+    if written.tolerance_ns and written.kind == "burst" and any(edit.field.endswith("period") for edit in found):
+        found.append(
+            Edit("sources", source, "tolerance", exact(written.tolerance_ns))
+        )  # else it would be of the longer period
+    return tuple(found)

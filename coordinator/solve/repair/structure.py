@@ -1,82 +1,157 @@
-"""Repairs that change no number: an operator that may run elsewhere, or is moved; a policy that the test covers; an age
-that is declared."""
+"""Remedies that change no number: where operators may run and streams may go, a link more, a policy that the test
+covers, a wish that is dropped, a window that counts from its end, a fusion that waits no longer, outputs declared."""
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping
 from dataclasses import replace
+from fractions import Fraction
+from itertools import combinations, product
+from math import ceil
 
-from coordinator.guarantee import admission_ages
-from coordinator.guarantee.analysis import analyse
-from coordinator.guarantee.system import read
+from coordinator.calculus.selectivity import Selectivity
 from coordinator.plan import policy_choice
-from coordinator.solve.repair.bisect import first
-from coordinator.solve.repair.relaxation import host
-from coordinator.solve.repair.repair import Repair
-from coordinator.solve.repair.what_if_runs import Case, WhatIfRuns
+from coordinator.solve.repair.case_parts import (
+    ENTRIES,
+    NODES,
+    OPERATORS,
+    OUTPUTS,
+    SOURCES,
+    chained,
+    host,
+)
+from coordinator.solve.repair.remedy import Remedy
+from coordinator.solve.repair.repair import Change, Edit
+from coordinator.solve.repair.what_if_runs import Case
 from coordinator.spec import graph, policy_names
-from coordinator.spec.files.query_file import CHAIN_NAME
-from coordinator.spec.query import Operator
-from coordinator.spec.runtime_charges import RuntimeOverhead
-from coordinator.spec.sharing.compose import SEPARATOR
+from coordinator.spec.cluster import Link
+from coordinator.spec.files.query_file import SelectivityFile
+from coordinator.spec.quality import Qos
+from coordinator.spec.query import Operator, Output
 from coordinator.units import exact, show_ns, step_of
-from protos.plan_document import Plan
+from protos.plan_document import Plan, Sync
+
+FEW_LINKS = 10  # up to which links that are not there are tried together with other changes
+LONGEST_TIMEOUT_NS = 10 * 10**9
+ELSEWHERE = DROPPED = (Fraction(1000),)  # for ordering: what is asked is then another thing
+OF = 10  # inputs in a row, of which results are bounded
 
 
-def pinned(case: Case, missed: Mapping[str, str]) -> list[str]:
-    """Entries of the query whose operators may not run everywhere, those that lead to a missed output first."""
+def _once(name: str, change: Callable[[Case], Change], alone: bool = False) -> Remedy:
+    return Remedy(name, lambda case, _: change(case), alone=alone)
+
+
+def places(case: Case, missed: Mapping[str, str]) -> list[Remedy]:
+    """Without 'nodes:' (or --place) and without 'forbid_nodes:', of what leads to a missed output first."""
     wanted = {output.origin for output in case.query.outputs if output.name in missed or not missed}
     for operator in reversed(graph.order(case.query)):
         if operator.name in wanted:
             wanted |= set(operator.inputs)
-    entries: dict[str, bool] = {}
-    for operator in case.query.operators:
-        if operator.nodes is not None or operator.name in case.choices.place:
-            entry = _entry(case, operator)
-            entries[entry] = entries.get(entry, False) or operator.name in wanted
-    return sorted(entries, key=lambda entry: not entries[entry])
+    first: list[Remedy] = []
+    last: list[Remedy] = []
+    for name, operators in ENTRIES.of(case).items():
+        found = first if any(one.name in wanted for one in operators) else last
+        if any(one.nodes is not None or one.name in case.choices.place for one in operators):
+            found.append(_once(f"'nodes' of {name}", lambda it, name=name: _free(it, name)))  # type: ignore[misc]
+        if any(one.barred for one in operators):
+            found.append(_once(f"'forbid_nodes' of {name}", lambda it, name=name: _unbarred(it, name)))  # type: ignore[misc]
+    return first + last
 
 
-def _entry(case: Case, operator: Operator) -> str:
-    """What `--what-if` knows it by: its name, or a chain's range; of several queries, with the query that it is of. Of
-    both halves of a window operator it is the same."""
-    if not _chained(operator):
-        return operator.said
-    users = case.query.users[operator.name]
-    if len(users) > 1:  # it may stand in several chains
-        return operator.name
-    return f"{users[0]}{SEPARATOR}{operator.entry}" if case.query.members else operator.entry
+def _free(case: Case, name: str) -> Change:
+    operators = ENTRIES.of(case)[name]
+    members = {one.name for one in operators}
+    pinned = any(one.nodes is not None for one in operators)
+    held = [one for one in members if one in case.choices.place]
+    several = any(chained(one) and one.name == name for one in operators)  # of several queries' chains
+    place = {one: node for one, node in case.choices.place.items() if one not in members}
+    changed = ENTRIES.changed(case, name, lambda one: replace(one, nodes=None))
+    changed = replace(changed, choices=replace(case.choices, place=place))
+    what = " and ".join([*(["'nodes:'"] if pinned else []), *(["--place"] if held else [])])
+    edits = (Edit("operators", name, "nodes", ""),) if pinned and not several else ()
+    return Change("free", f"let {name} run anywhere (no {what})", changed, edits)
 
 
-def _chained(operator: Operator) -> bool:
-    return CHAIN_NAME.fullmatch(operator.entry) is not None
+def _unbarred(case: Case, name: str) -> Change:
+    barred = dict.fromkeys(node for one in ENTRIES.of(case)[name] for node in one.barred)
+    text = f"let {name} run on {', '.join(barred)}, too (no 'forbid_nodes:')"
+    changed = ENTRIES.changed(case, name, lambda one: replace(one, barred=()))
+    return Change("free", text, changed, (Edit("operators", name, "forbid_nodes", ""),))
 
 
-def free(trials: WhatIfRuns, entry: str) -> Repair | None:
-    """Without the restriction to nodes of one entry of the query. None: it does not help."""
-    case = trials.case
-    members = [operator.name for operator in case.query.operators if _entry(case, operator) == entry]
-    operators = tuple(
-        replace(operator, nodes=None) if operator.name in members else operator for operator in case.query.operators
-    )
-    place = {name: node for name, node in case.choices.place.items() if name not in members}
-    changed = Case(
-        replace(case.query, operators=operators), case.cluster, case.types, replace(case.choices, place=place)
-    )
-    found = trials.outcome(changed, f"{entry} free")
-    if not found.holds or found.plan is None:
-        return None
-    held = [name for name in members if name in case.choices.place]
-    pinned_ = any(operator.nodes is not None for operator in case.query.operators if operator.name in members)
-    where = ", ".join(dict.fromkeys(found.plan.placement[name] for name in members))
-    what = " and ".join([*(["'nodes:'"] if pinned_ else []), *(["--place"] if held else [])])
-    text = f"let {entry} run anywhere (no {what}): it goes to {where}"
-    several = any(_chained(operator) for operator in case.query.operators if operator.name == entry)  # of chains
-    return Repair("free", text, changed, what_if=(f"operators.{entry}.nodes=null",) if pinned_ and not several else ())
+def streams(case: Case) -> list[Remedy]:
+    """Without 'forbid_streams:'."""
+    found = []
+    for name, sources in SOURCES.of(case).items():
+        if any(one.forbidden for one in sources):
+            found.append(_once(f"'forbid_streams' of {name}", lambda it, name=name: _source_let_go(it, name)))  # type: ignore[misc]
+    for name, operators in ENTRIES.of(case).items():
+        if any(one.forbidden for one in operators):
+            found.append(_once(f"'forbid_streams' of {name}", lambda it, name=name: _operator_let_go(it, name)))  # type: ignore[misc]
+    return found
 
 
-def moves(case: Case, plan: Plan | None) -> Iterator[tuple[str, str]]:
-    """Operators that are free to run elsewhere, and where; nothing without a plan that says where they are. What
+def _source_let_go(case: Case, name: str) -> Change:
+    text = f"let tuples of {name} take every link (no 'forbid_streams:')"
+    changed = SOURCES.changed(case, name, lambda one: replace(one, forbidden=()))
+    return Change("streams", text, changed, (Edit("sources", name, "forbid_streams", ""),))
+
+
+def _operator_let_go(case: Case, name: str) -> Change:
+    text = f"let results of {name} take every link (no 'forbid_streams:')"
+    changed = ENTRIES.changed(case, name, lambda one: replace(one, forbidden=()))
+    return Change("streams", text, changed, (Edit("operators", name, "forbid_streams", ""),))
+
+
+def links(case: Case) -> list[Remedy]:
+    """Each link that is not there, as slow as the slowest that is."""
+    hosts = NODES.of(case)
+    linked = {frozenset(host(case.cluster.nodes[end]) for end in link.between) for link in case.cluster.links}
+    missing = [pair for pair in combinations(hosts, 2) if frozenset(pair) not in linked]
+    across = [link for link in case.cluster.links if len({host(case.cluster.nodes[end]) for end in link.between}) > 1]
+    latency_ns = max((link.latency_ns for link in across), default=0)
+
+    def change(it: Case, pair: tuple[str, str]) -> Change:
+        more = [
+            Link((one.name, other.name), latency_ns, 0) for one, other in product(*(NODES.of(it)[end] for end in pair))
+        ]
+        changed = replace(it, cluster=replace(it.cluster, links=(*it.cluster.links, *more)))
+        slow = f" with a latency of {show_ns(latency_ns)} at most" if latency_ns else ""
+        written = f", latency: {exact(latency_ns)}" if latency_ns else ""
+        edit = Edit("links", "", "", f"{{between: [{pair[0]}, {pair[1]}]{written}}}")
+        return Change("link", f"link {pair[0]} and {pair[1]}{slow}", changed, (edit,))
+
+    alone = len(missing) > FEW_LINKS
+    return [
+        _once(f"a link of {one} and {other}", lambda it, pair=(one, other): change(it, pair), alone)  # type: ignore[misc]
+        for one, other in missing
+    ]
+
+
+def policy(case: Case) -> list[Remedy]:
+    """The policy with bounds on every node that names another; none where all have bounds."""
+    chosen = policy_names.read(case.choices.policy) if case.choices.policy is not None else None
+    named = policy_choice.everywhere(case.cluster, chosen).nodes.values()
+    other = {node.name for node in named if node.policy is not None and not policy_choice.covered(node.policy)}
+    if not other:
+        return []
+    sound = policy_choice.SOUND.name
+    names = list(dict.fromkeys(host(node) for node in case.cluster.nodes.values() if node.name in other))
+
+    def change(it: Case) -> Change:
+        nodes = {
+            name: replace(node, policy=policy_choice.SOUND) if name in other else node
+            for name, node in it.cluster.nodes.items()
+        }
+        changed = replace(it, cluster=replace(it.cluster, nodes=nodes), choices=replace(it.choices, policy=None))
+        text = f"schedule {', '.join(names)} by {sound}: there is a bound for no other policy"
+        return Change("policy", text, changed, tuple(Edit("nodes", name, "policy", sound) for name in names))
+
+    return [_once("'policy'", change)]
+
+
+def moves(case: Case, plan: Plan | None) -> Iterator[Remedy]:
+    """Operators that are free to run elsewhere, held there; nothing without a plan that says where they are. What
     collects windows goes where they are closed."""
     if plan is None:
         return
@@ -85,98 +160,167 @@ def moves(case: Case, plan: Plan | None) -> Iterator[tuple[str, str]]:
             continue
         for node in operator.nodes if operator.nodes is not None else tuple(case.cluster.nodes):
             if node != plan.placement[operator.name] and node not in operator.barred:
-                yield operator.name, node
+                yield _once(
+                    f"{operator.name} on {node}",
+                    lambda it, name=operator.name, node=node: _move(it, name, node),  # type: ignore[misc]
+                    alone=True,
+                )
 
 
-def move(trials: WhatIfRuns, name: str, node: str) -> Repair | None:
-    """One free operator held elsewhere. None: it does not help."""
-    case = trials.case
+def _move(case: Case, name: str, node: str) -> Change:
     place = {**case.choices.place, name: node}
     changed = replace(case, choices=replace(case.choices, place=place))
-    if not trials.holds(changed, f"{name} on {node}"):
-        return None
-    return Repair("move", f"hold {name} to {node}", changed, place={name: node})
+    return Change("move", f"hold {name} to {node}", changed, place={name: node})
 
 
-def policy(trials: WhatIfRuns) -> Repair | None:
-    """The policy with bounds on every node that names another. None: it does not help, or all have bounds."""
-    case = trials.case
-    chosen = policy_names.read(case.choices.policy) if case.choices.policy is not None else None
-    named = policy_choice.everywhere(case.cluster, chosen).nodes.values()
-    other = [node for node in named if node.policy is not None and not policy_choice.covered(node.policy)]
-    if not other:
-        return None
-    nodes = {**case.cluster.nodes, **{node.name: replace(node, policy=policy_choice.SOUND) for node in other}}
-    changed = replace(case, cluster=replace(case.cluster, nodes=nodes), choices=replace(case.choices, policy=None))
-    sound = policy_choice.SOUND.name
-    if not trials.holds(changed, f"policy {sound}"):
-        return None
-    names = list(dict.fromkeys(host(node) for node in other))
-    text = f"schedule {', '.join(names)} by {sound}: there is a bound for no other policy"
-    return Repair("policy", text, changed, what_if=tuple(f"nodes.{name}.policy={sound}" for name in names))
+def deliveries(case: Case) -> Iterator[Remedy]:
+    """Outputs at another node, and sources that clients feed."""
+    for output in case.query.outputs:
+        for name, nodes in NODES.of(case).items():
+            if host(case.cluster.nodes[output.at]) != name:
 
+                def deliver(it: Case, one: str = output.name, to: str = name, at: str = nodes[0].name) -> Change:
+                    changed = OUTPUTS.changed(it, one, lambda each: replace(each, at=at))
+                    return Change(
+                        "place", f"deliver {one} at {to}", changed, (Edit("outputs", one, "at", to),), ELSEWHERE
+                    )
 
-def hopeless(case: Case) -> list[str]:
-    """Sources whose tuples may be as old on admission as an output's whole deadline."""
-    due = {output.name: output.deadline_ns for output in case.query.outputs}
-    found = []
+                yield _once(f"'at' of {output.name}, {name}", deliver, alone=True)
     for source in case.query.sources:
-        least_ns = min((due[name] for name in _outputs(case, source.name)), default=None)
-        if least_ns is not None and source.max_age_ns >= least_ns:
-            found.append(source.name)
+        for name, nodes in NODES.of(case).items():
+            if host(case.cluster.nodes[source.at]) != name:
+
+                def enter(it: Case, one: str = source.name, to: str = name, at: str = nodes[0].name) -> Change:
+                    changed = SOURCES.changed(it, one, lambda each: replace(each, at=at))
+                    return Change(
+                        "place", f"let {one} enter at {to}", changed, (Edit("sources", one, "at", to),), ELSEWHERE
+                    )
+
+                yield _once(f"'at' of {source.name}, {name}", enter, alone=True)
+
+
+def wishes(case: Case) -> list[Remedy]:
+    """Without what an output asks beyond its deadline."""
+    found = []
+    for output in case.query.outputs:
+        qos = output.qos
+        if qos.wait_ns is not None:
+            found.append(_dropped(output.name, ("wait",), lambda one: _asked(one, wait_ns=None)))
+        if qos.throughput is not None:
+            keys = ("throughput", "latency")
+            found.append(_dropped(output.name, keys, lambda one: _asked(one, throughput=None, latency_ns=None)))
+        if qos.queue_bytes is not None:
+            found.append(_dropped(output.name, ("queue",), lambda one: _asked(one, queue_bytes=None)))
+        if output.age is not None:
+            found.append(_dropped(output.name, ("age",), lambda one: replace(one, age=None)))
+        if output.reaction is not None:
+            found.append(_dropped(output.name, ("reaction",), lambda one: replace(one, reaction=None)))
     return found
 
 
-def ageless(case: Case) -> tuple[str, ...]:
-    """Outputs of sources that admit tuples of any age."""
-    fed = {name for source in case.query.sources if not source.max_age_ns for name in _outputs(case, source.name)}
-    return tuple(output.name for output in case.query.outputs if output.name in fed)
+def _asked(output: Output, **changed: None) -> Output:
+    given: dict[str, object] = {
+        "wait_ns": output.qos.wait_ns,
+        "throughput": output.qos.throughput,
+        "latency_ns": output.qos.latency_ns,
+        "queue_bytes": output.qos.queue_bytes,
+    }
+    return replace(output, qos=Qos(**{**given, **changed}))  # type: ignore[arg-type]
 
 
-def aged(case: Case, ages_ns: Mapping[str, int]) -> Case:
-    """With these ages on admission; 0: any."""
-    sources = tuple(
-        replace(source, max_age_ns=ages_ns.get(source.name, source.max_age_ns)) for source in case.query.sources
+def _dropped(name: str, keys: tuple[str, ...], change: Callable[[Output], Output]) -> Remedy:
+    def dropped(case: Case) -> Change:
+        edits = tuple(Edit("outputs", name, key, "") for key in keys)
+        text = f"ask no {keys[0]} of {name}"
+        return Change("quality", text, OUTPUTS.changed(case, name, change), edits, DROPPED)
+
+    return _once(f"no '{keys[0]}' of {name}", dropped)
+
+
+def windows(case: Case) -> list[Remedy]:
+    """Windows whose deadlines count from their end."""
+
+    def change(it: Case, name: str) -> Change:
+        def ended(one: Operator) -> Operator:
+            return replace(one, window=replace(one.window, first=False)) if one.window is not None else one
+
+        text = f"count deadlines of windows of {name} from their end (deadline: end)"
+        return Change(
+            "window", text, OPERATORS.changed(it, name, ended), (Edit("operators", name, "window.deadline", "end"),)
+        )
+
+    return [
+        _once(f"'window.deadline' of {one.said}", lambda it, name=one.said: change(it, name))  # type: ignore[misc]
+        for one in case.query.operators
+        if one.window is not None and one.window.first
+    ]
+
+
+def timeouts(case: Case) -> list[Remedy]:
+    """A timeout of fusions that have none: the longest that holds."""
+    return [
+        _timeout(one.said, one.sync)
+        for one in case.query.operators
+        if one.sync is not None and not one.sync.each and not one.sync.timeout_ns
+    ]
+
+
+def _timeout(name: str, sync: Sync) -> Remedy:
+    def change(case: Case, value: int) -> Change:
+        value = max(1, value // step_of(value) * step_of(value))
+        within = "on: all" if sync.within_ns is None else f"within: {exact(sync.within_ns)}, keep: {sync.keep}"
+        text = f"let {name} wait at most {show_ns(value)} for its other inputs (timeout)"
+        edit = Edit("operators", name, "sync", f"{{{within}, timeout: {exact(value)}}}")
+
+        def timed(one: Operator) -> Operator:
+            return replace(one, sync=replace(sync, timeout_ns=value))
+
+        return Change("fusion", text, OPERATORS.changed(case, name, timed), (edit,))
+
+    limits = (LONGEST_TIMEOUT_NS // 100, LONGEST_TIMEOUT_NS // 10_000, 1)
+    return Remedy(
+        f"a 'sync.timeout' of {name}", change, LONGEST_TIMEOUT_NS, limits, lambda value: max(1, value // 1000)
     )
-    return replace(case, query=replace(case.query, sources=sources))
 
 
-def declare_ages(trials: WhatIfRuns, case: Case, plan: Plan, names: Sequence[str], after: str = "") -> Repair | None:
-    """The largest `max_age` of those sources, which have none in `case`, under which its outputs hold: what `plan`, its
-    plan, has room for, or a share of that. `after`: what was changed before, in words."""
-    room = plan.analysis.ages or admission_ages.proposed(
-        analyse(read(plan), RuntimeOverhead.read(plan.analysis.charges))
-    )
-    left = {name: ns for name, ns in room.max_age_ns.items() if name in names} if room is not None else {}
-    if not left:
-        return None
-    others = {source.name for source in case.query.sources if not source.max_age_ns} - set(names)
-
-    def ages(percent: int) -> dict[str, int]:
-        found = {}
-        for name, room_ns in left.items():
-            share_ns = max(1, room_ns * percent // 100)
-            found[name] = share_ns // step_of(share_ns) * step_of(share_ns)
-        return found
-
-    def holds(percent: int) -> bool:
-        told = ", ".join(f"{name} {show_ns(age_ns)}" for name, age_ns in ages(percent).items())
-        found = trials.outcome(aged(case, ages(percent)), f"{after}{', ' if after else ''}ages of {told}")
-        return found.holds and (bool(others) or not found.ageless)
-
-    if not (holds(100) or holds(1)):
-        return None
-    percent = 100 if holds(100) else first(holds, 100, 1).value
-    told = ", ".join(f"{name} {show_ns(age_ns)}" for name, age_ns in ages(percent).items())
-    changes = tuple(f"sources.{name}.max_age={exact(age_ns)}" for name, age_ns in ages(percent).items())
-    text = f"declare how old tuples may be on admission at most (max_age): {told}"
-    return Repair("age", text, aged(case, ages(percent)), (), changes)
+def outputs_of_operators(case: Case) -> list[Remedy]:
+    """Fewer results of ten inputs in a row, of operators that declare a selectivity: what is beyond it is shed."""
+    return [
+        _at_most(one.said, one.selectivity)
+        for one in case.query.operators
+        if one.selectivity is not None and not one.is_windowed and one.run != "filter"
+    ]
 
 
-def _outputs(case: Case, source: str) -> list[str]:
-    """Outputs that a source leads to."""
-    reached = {source}
-    for operator in graph.order(case.query):
-        if reached & set(operator.inputs):
-            reached.add(operator.name)
-    return [output.name for output in case.query.outputs if output.origin in reached]
+def _at_most(name: str, declared: SelectivityFile) -> Remedy:
+    given = tuple(declared.at_most)
+    pairs = given or ((1, max(1, ceil(declared.mean))),)
+    most = Selectivity(pairs)(OF)
+
+    def change(case: Case, value: int) -> Change:
+        at_most = pairs if value >= most else (*pairs, (OF, value))
+        mean = min(declared.mean, value / OF)
+        changed = SelectivityFile(mean=mean, at_most=list(at_most))
+        written = ", ".join(f"[{inputs}, {results}]" for inputs, results in at_most)
+        text = f"declare that of any {OF} inputs in a row of {name} at most {value} results go on (at_most)"
+        edit = Edit("operators", name, "selectivity", f"{{mean: {mean:g}, at_most: [{written}]}}")
+        written_to = OPERATORS.changed(case, name, lambda one: replace(one, selectivity=changed))
+        return Change("input", text, written_to, (edit,), (Fraction(most, value),) if value < most else ())
+
+    limits = tuple(dict.fromkeys((most, max(1, most // 2), 1)))
+    start = most if given else most + 1
+    return Remedy(f"'selectivity.at_most' of {name}", change, start, limits[1:] if given else limits)
+
+
+__all__ = [
+    "deliveries",
+    "links",
+    "moves",
+    "outputs_of_operators",
+    "places",
+    "policy",
+    "streams",
+    "timeouts",
+    "windows",
+    "wishes",
+]

@@ -82,6 +82,10 @@ class WhatIfRuns:
         self._known[what] = found
         return found
 
+    def known(self, what: str) -> Outcome | None:
+        """What is known of a plan with that change; None: it was not made."""
+        return self._known.get(what)
+
     def limited(self, case: Case, left_s: float = LONGEST_ATTEMPT_S) -> Case:
         """The case with the time of one attempt."""
         limits = case.choices.limits

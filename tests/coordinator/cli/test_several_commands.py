@@ -18,7 +18,7 @@ from coordinator.plan import plan_file
 from coordinator.solve import option_checks, planner, what_if
 from coordinator.solve.audit.audit import audit
 from coordinator.solve.repair import structure
-from coordinator.solve.repair.what_if_runs import Case, WhatIfRuns
+from coordinator.solve.repair.what_if_runs import Case
 from coordinator.spec import input_files
 from protos.plan_document import QueryPart
 from tests.coordinator.wording import facts
@@ -216,14 +216,13 @@ def test_what_frees_an_operator_is_an_option_of_plan(paths: list[Path]) -> None:
     query, cluster, types = input_files.read_files(paths[:2], paths[2])
     assert cluster is not None
     case = Case(query, cluster, types, Choices())
-    entries = structure.pinned(case, {})
-    assert set(entries) == {"look", "first/C1..C3"}
-    for entry in entries:
-        found = structure.free(WhatIfRuns(case, 60.0, lambda _: None), entry)
-        assert found is not None
-        after, _, _ = what_if.load(paths[:2], paths[2], found.what_if)
+    freed = structure.places(case, {})
+    assert {one.name for one in freed} == {"'nodes' of look", "'nodes' of first/C1..C3"}
+    for one in freed:
+        change = one.change(case, one.utmost)
+        after, _, _ = what_if.load(paths[:2], paths[2], [edit.option for edit in change.edits])
         assert {one.name: one.nodes for one in after.operators} == {
-            one.name: one.nodes for one in found.case.query.operators
+            one.name: one.nodes for one in change.case.query.operators
         }
 
 

@@ -110,8 +110,9 @@ def test_the_paper_at_30_is_mended_by_speed_deadline_and_input(files: Callable[[
     ]
     for mend in found.repairs:
         assert outcome(made.applied(mend)).holds, mend.text
-        assert not outcome(made.case(less(mend))).holds, mend.text
-    assert "shedding input of sensor alone does not help" in found.useless
+        if mend.way in ("speed", "deadline", "input"):
+            assert not outcome(made.case(less(mend))).holds, mend.text
+    assert "input of sensor" in found.useless
     assert not found.untried
 
 
@@ -295,13 +296,14 @@ def test_shedding_down_to_whole_bursts_is_the_same_by_options(files: Callable[[s
     assert applied.query.sources == mend.case.query.sources and outcome(applied).holds
 
 
-def test_where_nothing_alone_helps_speed_and_deadlines_do(files: Callable[[str, str], Files]) -> None:
+def test_where_nothing_alone_helps_two_together_do(files: Callable[[str, str], Files]) -> None:
     """A link takes longer than the deadline, and the operators need more than a node: each would still be there."""
     query = PINNED.replace("at: a, deadline: 50 ms}}", "at: b, deadline: 50 ms}}").replace("cost: 3 ms", "cost: 9 ms")
     made = files(query, cluster("ab", "{between: [a, b], latency: 60 ms}"))
     found = find(made.case(), 60)
-    assert [mend.way for mend in found.repairs] == ["both"]
-    assert outcome(made.applied(found.repairs[0])).holds
+    assert {mend.way for mend in found.repairs} == {"both"} and not found.untried
+    for mend in found.repairs:
+        assert len(mend.changes) == 2 and outcome(made.applied(mend)).holds, mend.text
 
 
 SIDED = """

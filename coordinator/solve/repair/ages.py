@@ -1,0 +1,83 @@
+"""Ages on admission: those that leave an output no time at all, and those that may be declared."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import replace
+
+from coordinator.guarantee import admission_ages
+from coordinator.guarantee.analysis import analyse
+from coordinator.guarantee.system import read
+from coordinator.solve.repair.bisect import first
+from coordinator.solve.repair.repair import Change, Edit
+from coordinator.solve.repair.what_if_runs import Case, WhatIfRuns
+from coordinator.spec import graph
+from coordinator.spec.runtime_charges import RuntimeOverhead
+from coordinator.units import exact, show_ns, step_of
+from protos.plan_document import Plan
+
+
+def hopeless(case: Case) -> list[str]:
+    """Sources whose tuples may be as old on admission as an output's whole deadline."""
+    due = {output.name: output.deadline_ns for output in case.query.outputs}
+    found = []
+    for source in case.query.sources:
+        least_ns = min((due[name] for name in _outputs(case, source.name)), default=None)
+        if least_ns is not None and source.max_age_ns >= least_ns:
+            found.append(source.name)
+    return found
+
+
+def ageless(case: Case) -> tuple[str, ...]:
+    """Outputs of sources that admit tuples of any age."""
+    fed = {name for source in case.query.sources if not source.max_age_ns for name in _outputs(case, source.name)}
+    return tuple(output.name for output in case.query.outputs if output.name in fed)
+
+
+def aged(case: Case, ages_ns: Mapping[str, int]) -> Case:
+    """With these ages on admission; 0: any."""
+    sources = tuple(
+        replace(source, max_age_ns=ages_ns.get(source.name, source.max_age_ns)) for source in case.query.sources
+    )
+    return replace(case, query=replace(case.query, sources=sources))
+
+
+def declare_ages(trials: WhatIfRuns, case: Case, plan: Plan, names: Sequence[str], after: str = "") -> Change | None:
+    """The largest `max_age` of those sources, which have none in `case`, under which its outputs hold: what `plan`, its
+    plan, has room for, or a share of that. `after`: what was changed before, in words."""
+    room = plan.analysis.ages or admission_ages.proposed(
+        analyse(read(plan), RuntimeOverhead.read(plan.analysis.charges))
+    )
+    left = {name: ns for name, ns in room.max_age_ns.items() if name in names} if room is not None else {}
+    if not left:
+        return None
+    others = {source.name for source in case.query.sources if not source.max_age_ns} - set(names)
+
+    def ages(percent: int) -> dict[str, int]:
+        found = {}
+        for name, room_ns in left.items():
+            share_ns = max(1, room_ns * percent // 100)
+            found[name] = share_ns // step_of(share_ns) * step_of(share_ns)
+        return found
+
+    def holds(percent: int) -> bool:
+        told = ", ".join(f"{name} {show_ns(age_ns)}" for name, age_ns in ages(percent).items())
+        found = trials.outcome(aged(case, ages(percent)), f"{after}{', ' if after else ''}ages of {told}")
+        return found.holds and (bool(others) or not found.ageless)
+
+    if not (holds(100) or holds(1)):
+        return None
+    percent = 100 if holds(100) else first(holds, 100, 1).value
+    told = ", ".join(f"{name} {show_ns(age_ns)}" for name, age_ns in ages(percent).items())
+    edits = tuple(Edit("sources", name, "max_age", exact(age_ns)) for name, age_ns in ages(percent).items())
+    text = f"declare how old tuples may be on admission at most (max_age): {told}"
+    return Change("age", text, aged(case, ages(percent)), edits)
+
+
+def _outputs(case: Case, source: str) -> list[str]:
+    """Outputs that a source leads to."""
+    reached = {source}
+    for operator in graph.order(case.query):
+        if reached & set(operator.inputs):
+            reached.add(operator.name)
+    return [output.name for output in case.query.outputs if output.origin in reached]

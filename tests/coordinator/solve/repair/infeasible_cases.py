@@ -1,0 +1,185 @@
+"""Cases in which an output is not guaranteed, each by another key of the two files, which a change has to name."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+AGED = "max_age: 1 ms"
+A = 'a: {address: "127.0.0.1:7700"%s}'
+B = 'b: {address: "127.0.0.1:7710"%s}'
+
+
+@dataclass(frozen=True)
+class Written:
+    """Two files, and the key that a change has to name."""
+
+    query: str
+    cluster: str
+    key: str
+
+
+def _cluster(a: str = "", b: str | None = None, links: str = "[]") -> str:
+    nodes = [A % a] + ([] if b is None else [B % b])
+    return "\n".join(["shimekiri: 1", "nodes:", *(f"  {node}" for node in nodes), f"links: {links}"])
+
+
+def _query(operators: str, output: str = "{from: X, at: a, deadline: 50 ms}", source: str = "", more: str = "") -> str:
+    given = source or f"at: a, type: json, arrival: {{burst: 4, period: 100 ms}}, {AGED}"
+    return f"""shimekiri: 1
+query: q
+sources:
+  s: {{{given}}}{more}
+operators:
+{operators}
+outputs:
+  x: {output}
+"""
+
+
+def _two(where: str) -> str:
+    """Two operators, of which one fits on a node."""
+    cost = f"cost: 1 ms{where}"
+    query = _query(
+        f"  X: {{run: pass, in: s, {cost}}}\n  Y: {{run: pass, in: s, {cost}}}",
+        source=f"at: a, type: json, arrival: {{burst: 30, period: 100 ms}}, {AGED}",
+    )
+    return query + "  y: {from: Y, at: a, deadline: 50 ms}\n"
+
+
+LINKED = "[{between: [a, b], latency: 1 ms}]"
+ONE = "  X: {run: pass, in: s, cost: 1 ms}"
+AWAY = "{from: X, at: b, deadline: 50 ms}"
+WINDOW = "  X: {run: aggregate, in: s, with: {n: count}, cost: 100 us, window: {%s}}"
+
+CASES: dict[str, Written] = {
+    "deadline": Written(_query("  X: {run: pass, in: s, cost: 20 ms}"), _cluster(), "outputs.x.deadline"),
+    "speed": Written(_query(ONE.replace("1 ms", "30 ms")), _cluster(), "nodes.a.speed"),
+    "emulate": Written(_query(ONE), _cluster(", emulate: {cost_per_tuple: 15 ms}"), "nodes.a.emulate.cost_per_tuple"),
+    "cap": Written(
+        _query(ONE.replace("1 ms", "2 ms"), "{from: X, at: a, deadline: 90 ms}"), _cluster(", cap: 0.05"), "nodes.a.cap"
+    ),
+    "cost": Written(_query(ONE.replace("1 ms", "30 ms")), _cluster(), "operators.X.cost"),
+    "policy": Written(_query(ONE), _cluster(", policy: fifo"), "nodes.a.policy"),
+    "node memory": Written(
+        _query("  X: {run: pass, in: s, cost: 1 ms, memory: 100 MiB}"), _cluster(", memory: 64 MiB"), "nodes.a.memory"
+    ),
+    "operator memory": Written(
+        _query("  X: {run: pass, in: s, cost: 1 ms, memory: 100 MiB}"),
+        _cluster(", memory: 64 MiB"),
+        "operators.X.memory",
+    ),
+    "bandwidth": Written(
+        _query(ONE.replace("1 ms", "1 ms, nodes: [a]"), AWAY),
+        _cluster("", "", "[{between: [a, b], latency: 1 ms, bandwidth: 10 kbit/s}]"),
+        "links.a-b.bandwidth",
+    ),
+    "sending": Written(
+        _query(ONE.replace("1 ms", "1 ms, nodes: [a]"), AWAY),
+        _cluster("", "", "[{between: [a, b], latency: 1 ms, bandwidth: 300 kbit/s}]"),
+        "links.a-b.bandwidth",
+    ),
+    "latency": Written(_query(ONE, AWAY), _cluster("", "", "[{between: [a, b], latency: 60 ms}]"), "links.a-b.latency"),
+    "no link": Written(_query(ONE, AWAY), _cluster("", ""), "links"),
+    "nodes": Written(_two(", nodes: [a]"), _cluster("", "", LINKED), "operators.X.nodes"),
+    "forbid_nodes": Written(_two(", forbid_nodes: [b]"), _cluster("", "", LINKED), "operators.X.forbid_nodes"),
+    "forbid_streams of a source": Written(
+        _query(
+            "  X: {run: pass, in: s, cost: 1 ms, nodes: [b]}",
+            AWAY,
+            f"at: a, type: json, arrival: {{burst: 4, period: 100 ms}}, {AGED}, forbid_streams: [[a, b]]",
+        ),
+        _cluster("", "", LINKED),
+        "sources.s.forbid_streams",
+    ),
+    "forbid_streams of an operator": Written(
+        _query("  X: {run: pass, in: s, cost: 1 ms, nodes: [a], forbid_streams: [[a, b]]}", AWAY),
+        _cluster("", "", LINKED),
+        "operators.X.forbid_streams",
+    ),
+    "max_age": Written(
+        _query(ONE, source="at: a, type: json, arrival: {burst: 4, period: 100 ms}, max_age: 48 ms"),
+        _cluster(),
+        "sources.s.max_age",
+    ),
+    "no max_age": Written(
+        _query(ONE, source="at: a, type: json, arrival: {burst: 4, period: 100 ms}"), _cluster(), "sources.s.max_age"
+    ),
+    "burst": Written(
+        _query(ONE, source=f"at: a, type: json, arrival: {{burst: 60, period: 100 ms}}, {AGED}"),
+        _cluster(),
+        "sources.s.burst",
+    ),
+    "every": Written(
+        _query(ONE.replace("1 ms", "20 ms"), source=f"at: a, every: 10 ms, {AGED}"), _cluster(), "sources.s.every"
+    ),
+    "size": Written(
+        _query(
+            ONE.replace("1 ms", "1 ms, nodes: [b]"),
+            AWAY,
+            f"at: a, type: json, arrival: {{burst: 1, period: 100 ms}}, max_size: 512 KiB, {AGED}",
+        ),
+        _cluster("", "", "[{between: [a, b], latency: 1 ms, bandwidth: 50 Mbit/s}]"),
+        "sources.s.max_size",
+    ),
+    "output wait": Written(_query(ONE, "{from: X, at: a, deadline: 50 ms, wait: 2 ms}"), _cluster(), "outputs.x.wait"),
+    "throughput": Written(
+        _query(ONE, "{from: X, at: a, deadline: 50 ms, throughput: 500, latency: 0 s}"),
+        _cluster(),
+        "outputs.x.throughput",
+    ),
+    "output queue": Written(
+        _query(ONE, "{from: X, at: a, deadline: 50 ms, queue: 3 KiB}"), _cluster(), "outputs.x.queue"
+    ),
+    "reaction": Written(
+        _query(ONE, "{from: X, at: a, deadline: 50 ms, reaction: 60 ms}"), _cluster(), "outputs.x.reaction"
+    ),
+    "window length": Written(
+        _query(WINDOW % "time: 80 ms, deadline: first", "{from: X, at: a, deadline: 90 ms}"),
+        _cluster(),
+        "operators.X.window",
+    ),
+    "window close": Written(_query(WINDOW % "time: 100 ms, close: 80 ms"), _cluster(), "operators.X.window.close"),
+    "window hop": Written(
+        _query(WINDOW % "time: 100 ms, hop: 10 ms, close: 20 ms", "{from: X, at: a, deadline: 90 ms}"),
+        _cluster(),
+        "operators.X.window.hop",
+    ),
+    "fusion without a timeout": Written(
+        _query(
+            "  X: {run: join, in: [s, k], cost: 1 ms, sync: all}",
+            more=f"\n  k: {{at: a, type: json, arrival: {{rate: 10, burst: 1}}, {AGED}}}",
+        ),
+        _cluster(),
+        "operators.X.sync",
+    ),
+    "fusion timeout": Written(
+        _query(
+            "  X: {run: join, in: [s, k], cost: 1 ms, sync: {on: all, timeout: 60 ms}}",
+            more=f"\n  k: {{at: a, type: json, arrival: {{rate: 10, burst: 1}}, {AGED}}}",
+        ),
+        _cluster(),
+        "operators.X.sync",
+    ),
+    "at_most": Written(
+        _query("  W: {run: pass, in: s, cost: 1 ms, selectivity: {mean: 2}}\n" + ONE.replace("in: s", "in: W")),
+        _cluster(),
+        "operators.W.selectivity",
+    ),
+}
+PAIRS: dict[str, Written] = {
+    "memory and deadline": Written(
+        _query("  X: {run: pass, in: s, cost: 20 ms, memory: 100 MiB}"),
+        _cluster(", memory: 64 MiB"),
+        "outputs.x.deadline",
+    ),
+    "forbid_streams and deadline": Written(
+        _query("  X: {run: pass, in: s, cost: 20 ms, nodes: [a], forbid_streams: [[a, b]]}", AWAY),
+        _cluster("", "", LINKED),
+        "operators.X.forbid_streams",
+    ),
+}
+THREE = Written(
+    _query("  X: {run: pass, in: s, cost: 20 ms, memory: 100 MiB, nodes: [a], forbid_streams: [[a, b]]}", AWAY),
+    _cluster(", memory: 64 MiB", ", memory: 64 MiB", LINKED),
+    "",
+)

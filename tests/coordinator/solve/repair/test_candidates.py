@@ -1,0 +1,118 @@
+"""Every key that may be the cause: its change is found, and each change that is found is applied and holds."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from pathlib import Path
+
+import pytest
+from ruamel.yaml import YAML
+
+from coordinator.explain import repair_lines
+from coordinator.model.choices import Choices
+from coordinator.solve import what_if
+from coordinator.solve.repair.candidates import candidates
+from coordinator.solve.repair.remedy import least
+from coordinator.solve.repair.repair import Repair
+from coordinator.solve.repair.repair_search import Findings, find
+from coordinator.solve.repair.what_if_runs import Case, WhatIfRuns, outcome
+from coordinator.spec.runtime_charges import MEASURED
+from tests.coordinator.solve.repair.infeasible_cases import CASES, PAIRS, THREE, Written
+from tests.sampling import sample
+
+SECONDS = 3600.0  # no test is by the clock
+
+
+def _case(folder: Path, written: Written, options: tuple[str, ...] = ()) -> Case:
+    query, cluster = folder / "query.yaml", folder / "cluster.yaml"
+    query.write_text(written.query)
+    cluster.write_text(written.cluster)
+    return Case(*what_if.load(query, cluster, options), Choices(charges=MEASURED))
+
+
+def _applied(folder: Path, written: Written, repair: Repair) -> Case:
+    """As a user does it: by options, or in the files."""
+    added = [edit for edit in repair.edits if not edit.name]
+    cluster = YAML().load(written.cluster)
+    for edit in added:
+        cluster[edit.section] = [*(cluster.get(edit.section) or []), YAML(typ="safe").load(edit.after)]
+    if added:
+        with (folder / "changed.yaml").open("w") as file:
+            YAML().dump(cluster, file)
+        written = Written(written.query, (folder / "changed.yaml").read_text(), written.key)
+    case = _case(folder, written, tuple(edit.option for edit in repair.edits if edit.name))
+    return Case(case.query, case.cluster, case.types, Choices(charges=MEASURED, place=dict(repair.place)))
+
+
+def _check(folder: Path, written: Written, found: Findings) -> None:
+    assert found.exhausted and found.repairs
+    assert any(written.key in edit.key for repair in found.repairs for edit in repair.edits), written.key
+    for repair in found.repairs:
+        assert outcome(_applied(folder, written, repair)).holds, repair.text
+
+
+@pytest.mark.parametrize("name", CASES)
+def test_the_key_that_is_the_cause_is_a_candidate(name: str, tmp_path: Path) -> None:
+    """Its least change holds where it is applied."""
+    written = CASES[name]
+    case = _case(tmp_path, written)
+    now = outcome(case)
+    assert not now.holds or now.ageless
+    if now.ageless:  # ages are not declared: the plan itself has room for them
+        _check(tmp_path, written, find(case, SECONDS))
+        return
+    trials = WhatIfRuns(replace(case, choices=replace(case.choices, quick=True)), SECONDS)
+    likely = [
+        one
+        for one in candidates(case, now.missed, now.plan)
+        if any(written.key in edit.key for edit in one.change(case, one.utmost).edits)
+    ]
+    found = [repair for one in likely if (repair := least(trials, one)) is not None]
+    assert found
+    for repair in found:
+        assert outcome(_applied(tmp_path, written, repair)).holds, repair.text
+
+
+@pytest.mark.parametrize("name", sample(CASES, 8))
+def test_all_that_is_found_holds_where_it_is_applied(name: str, tmp_path: Path) -> None:
+    found = find(_case(tmp_path, CASES[name]), SECONDS)
+    assert all(len(repair.changes) == 1 for repair in found.repairs)
+    _check(tmp_path, CASES[name], found)
+
+
+@pytest.mark.parametrize("name", PAIRS)
+def test_two_keys_are_changed_where_one_does_not_do(name: str, tmp_path: Path) -> None:
+    case = _case(tmp_path, PAIRS[name])
+    found = find(case, SECONDS)
+    assert all(len(repair.changes) == 2 for repair in found.repairs)
+    _check(tmp_path, PAIRS[name], found)
+    (lines,) = repair_lines.sections(found, case).values()
+    assert lines[0] == "no single change mends it: every key that may be the cause was tried; two together do"
+
+
+def test_where_no_two_do_it_is_said_after_all_were_tried(tmp_path: Path) -> None:
+    case = _case(tmp_path, THREE)
+    found = find(case, SECONDS)
+    assert found.exhausted and not found.repairs and not found.untried_pairs
+    (lines,) = repair_lines.sections(found, case).values()
+    assert lines[0].endswith("every key that may be the cause was tried, nor do any two together")
+
+
+def test_what_there_was_no_time_for_is_named(tmp_path: Path) -> None:
+    """Nothing was tried, so nothing is said to be of no use."""
+    case = _case(tmp_path, CASES["node memory"])
+    found = find(case, 0.0)
+    assert not found.repairs and not found.useless and "more 'memory' of a" in found.untried
+    (lines,) = repair_lines.sections(found, case).values()
+    assert lines[0] == "no single change was found in time that mends it"
+    assert any(line.startswith("not tried in time") and "more 'memory' of a" in line for line in lines)
+
+
+def test_a_change_names_the_line_of_its_file(tmp_path: Path) -> None:
+    case = _case(tmp_path, CASES["node memory"])
+    found = find(case, SECONDS)
+    (lines,) = repair_lines.sections(found, case).values()
+    assert f"    {tmp_path}/cluster.yaml:3: nodes.a.memory: 100 MiB" in lines
+    documents = found.document()["mends"]
+    edit = {"file": "cluster", "key": "nodes.a.memory", "value": "100 MiB", "add": False}
+    assert [edit] in [mend["changes"][0]["edits"] for mend in documents]
