@@ -81,6 +81,10 @@ scale: setup ## the part of bench that measures the planner on growing clusters,
 bench-crossing: setup ## the contest at blind crossings: 500 encounters in dense traffic, six ways, four loads; three hours, goes on where it was broken off; writes runs/bench-crossing.json (ENCOUNTERS=40: less; PUBLISH=1: runs nothing, puts that file where the page of a run finds it)
 	@$(BIN)/python -m infra.contest $(if $(PUBLISH),--publish,--encounters $(or $(ENCOUNTERS),500))
 
+.PHONY: bench-crossing-live
+bench-crossing-live: setup ## 20 of its encounters in real time, beside their virtual twins; on a quiet machine, a quarter of an hour
+	@$(BIN)/python -m infra.contest.live_twins --encounters $(or $(ENCOUNTERS),20)
+
 .PHONY: bench-recordings
 bench-recordings: setup ## the part of bench that reads a million recorded rows, and runs one ego of them (ROWS=100000: less)
 	@$(if $(ROWS),ROWS='$(ROWS)') $(BIN)/python -m infra.bench.recordings

@@ -12,7 +12,19 @@ from pathlib import Path
 from sim_vehicles.contest.contest_results import PUBLISHED
 
 ROOT = Path(__file__).parents[2]
-ROOMS = ("coordinator", "infra/contest", "node_agent", "protos", "sim_vehicles")
+VEHICLES = (
+    "closed_loop",
+    "contest",
+    "encounter",
+    "inputs",
+    "operators",
+    "queries",
+    "readers",
+    "recordings",
+    "v2v",
+    "world",
+)
+ROOMS = ("coordinator", "infra/contest", "node_agent", "protos", *(f"sim_vehicles/{room}" for room in VEHICLES))
 
 
 @dataclass(frozen=True)

@@ -30,14 +30,14 @@ class Way:
     place: str | None = None
 
 
-GUARANTEED = Way("guaranteed", shed="guaranteed")
-OURS = Way("deadline placement, slack, overload shed by value", model="paper", policy="slack", shed="overload")
+OURS = Way("ours, guaranteed", shed="guaranteed")
+SQPR = Way("SQPR + FIFO", allocator="sqpr", policy="fifo")
 WAYS = (
     OURS,
-    GUARANTEED,
-    Way("SQPR + FIFO", allocator="sqpr", policy="fifo"),
+    Way("ours, not guaranteed", model="paper", policy="slack", shed="overload"),
+    SQPR,
     Way("SQPR + FIFO, drop-tail", allocator="sqpr", policy="fifo", drop_tail=True),
-    Way("SQPR + FIFO, overload shed by value", allocator="sqpr", policy="fifo", shed="overload"),
+    Way("SQPR + FIFO, shed by value", allocator="sqpr", policy="fifo", shed="overload"),
     Way("EDF on one node", policy="edf", place="a"),
 )
 
@@ -76,7 +76,7 @@ def most_guaranteed(traffic: Traffic, load: float) -> int:
 
 
 def _guaranteed(traffic: Traffic, load: float, per_span: int) -> bool:
-    plan = _plan(GUARANTEED, traffic, load, per_span)
+    plan = _plan(OURS, traffic, load, per_span)
     return all(claim.guaranteed for claim in plan.guarantee.values())
 
 
@@ -91,4 +91,4 @@ def _plan(way: Way, traffic: Traffic, load: float, per_span: int | None, queued:
         return planner.make_plan(folder / "query.yaml", folder / "cluster.yaml", choices)
 
 
-__all__ = ["OURS", "WAYS", "PlannedWay", "Way", "most_guaranteed", "planned"]
+__all__ = ["OURS", "SQPR", "WAYS", "PlannedWay", "Way", "most_guaranteed", "planned"]

@@ -110,7 +110,7 @@ class LiveReplay:
         self._listening.on_failure = self.stop.set
         laps = self.prepared.options.laps
         try:
-            with self._listening, self._live, _undisturbed():
+            with self._listening, self._live, undisturbed():
                 while not self.stop.is_set() and (laps == 0 or len(self.laps) < laps):
                     if self.laps and self.stop.wait(PAUSE_S):
                         break
@@ -231,7 +231,7 @@ class LiveReplay:
 
 
 @contextmanager
-def _undisturbed() -> Iterator[None]:
+def undisturbed() -> Iterator[None]:
     """While bursts leave: the interpreter's lock changes hands soon, and no collection walks over all of the input."""
     before_s = sys.getswitchinterval()
     sys.setswitchinterval(SWITCH_S)

@@ -82,7 +82,7 @@ class _Listener:
             except OSError:  # no descriptor is left
                 await asyncio.sleep(AGAIN_S)
                 continue
-            if len(self._open) < MOST_CONNECTIONS or self._make_room():
+            if len(self._open) < MOST_CONNECTIONS or await self._make_room():
                 task = asyncio.create_task(self._serve(end))
                 self._open.add(task)
                 self._silent[task] = None
@@ -91,12 +91,13 @@ class _Listener:
                 end.close()
             await asyncio.sleep(0)  # an accept that succeeds at once lets nobody else run
 
-    def _make_room(self) -> bool:
+    async def _make_room(self) -> bool:
         oldest = next(iter(self._silent), None)
         if oldest is None:
             return False
-        self._forget(oldest)
-        return oldest.cancel()
+        oldest.cancel()
+        await asyncio.wait({oldest})  # its descriptor goes before the next connection comes
+        return True
 
     def _forget(self, task: "asyncio.Task[None]") -> None:
         self._open.discard(task)

@@ -10,15 +10,19 @@ import pytest
 
 from infra.contest.contest_query import CHAIN, Traffic
 from infra.contest.encounter_journal import EncounterJournal, Ended
+from infra.contest.live_encounter import as_slow
+from infra.contest.live_twins import Twins, sums
 from infra.contest.outcomes import paired, summed, wilson
-from infra.contest.planned_ways import GUARANTEED, OURS, WAYS, PlannedWay, planned
+from infra.contest.planned_ways import OURS, SQPR, WAYS, PlannedWay, planned
 from sim_vehicles.contest.encounter_run import Outcome, PlayedEncounter
 from sim_vehicles.contest.encounter_scene import encounters
 from sim_vehicles.encounter.brake import AUTO
 from sim_vehicles.operators.installed import operators_of_vehicles
 
 SOME = Traffic(200.0, dict.fromkeys(CHAIN, 0.9) | {"O3": 0.5})
-SQPR, ONE_NODE = (next(way for way in WAYS if way.name == name) for name in ("SQPR + FIFO", "EDF on one node"))
+LIMITED, ONE_NODE = (
+    next(way for way in WAYS if way.name == name) for name in ("ours, not guaranteed", "EDF on one node")
+)
 REGISTRY = operators_of_vehicles()
 
 
@@ -31,14 +35,14 @@ def plan(name: str, load: float) -> PlannedWay:
 @pytest.mark.soak
 def test_every_output_of_the_guaranteed_way_has_a_bound_within_its_deadline() -> None:
     for load in (0.5, 1.2):
-        made = plan(GUARANTEED.name, load)
+        made = plan(OURS.name, load)
         assert all(claim.guaranteed for claim in made.plan.guarantee.values())
         assert made.cost_scale == 1 and made.per_span is not None
 
 
-def test_ours_limits_what_comes_to_what_the_nodes_can_do() -> None:
+def test_the_limit_by_value_lets_in_what_the_nodes_can_do() -> None:
     for load in (0.5, 1.2):
-        per_span = plan(OURS.name, load).per_span
+        per_span = plan(LIMITED.name, load).per_span
         assert per_span is not None
         assert (per_span >= SOME.v2v_per_s / 10) == (load < 0.8)
 
@@ -47,10 +51,26 @@ def test_all_ways_meet_the_same_load() -> None:
     """An operator costs the same as it runs, under each plan."""
     costs = {
         name: round(made.cost_scale * made.plan.graph.operators["O2"].cost_ns / 1e3)
-        for name in (OURS.name, SQPR.name, ONE_NODE.name)
+        for name in (LIMITED.name, SQPR.name, ONE_NODE.name)
         for made in (plan(name, 1.2),)
     }
     assert max(costs.values()) - min(costs.values()) <= 3, costs
+
+
+def test_a_plan_for_slow_nodes_is_the_same_but_for_what_a_tuple_takes() -> None:
+    made = plan(SQPR.name, 1.2).plan
+    slow = as_slow(made, 900_000)
+    assert slow.intact and slow.placement == made.placement
+    assert {(each.emulate_cost_ns, each.cpu) for each in slow.cluster.nodes.values()} == {(900_000, 0), (900_000, 1)}
+    assert {(each.emulate_cost_ns, each.cpu) for each in slow.nodes.values()} == {(900_000, 0), (900_000, 1)}
+    assert not made.nodes["a"].emulate_cost_ns, "the plan itself is as it was"
+
+
+def test_twins_agree_where_both_crash_or_neither() -> None:
+    ended = [(None, None), (10.0, 30.0), (10.0, None)]
+    found = [Twins(n, 1.0, "ours", *each, 14.0, None if n else 13.99) for n, each in enumerate(ended)]
+    assert [each.agree for each in found] == [True, True, False]
+    assert sums(found) == ["ours: 2 of 3 agree, live warnings 10.0 ms later (median; 10.0 to 10.0)"]
 
 
 def test_edf_on_one_node_has_all_operators_there() -> None:
