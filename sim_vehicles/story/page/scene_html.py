@@ -83,8 +83,8 @@ def _contest(contest: ContestResults, figures: dict[str, plots.Figure]) -> str:
         '<section class="contest"><h2>How often it ends in a crash</h2>'
         f"<p><b>{contest.encounters} encounters</b> at blind crossings, drawn by chance. Each runs in virtual time in "
         f"every way, at one of {len(contest.loads)} loads. Lines are 95 % intervals"
-        f" ({'Wilson' if speed is None else 'Wilson, and a bootstrap of speeds'}): where they overlap, so many "
-        f"encounters do not tell two ways apart.{without}</p>"
+        f" ({'Wilson' if speed is None else 'Wilson, and a bootstrap of speeds'}): where they overlap, this "
+        f"number of encounters does not tell two ways apart.{without}</p>"
         f'<div class="plots">{shown}</div>{_legend(contest_plots.keys(contest))}'
         f"<p class=soft>Run on {escape(contest.date)}{where}, seed {contest.seed}. The encounter below shows how a "
         "crash comes about; one alone proves nothing.</p>"
