@@ -81,8 +81,10 @@ def overflow(browser: "Chrome") -> int:
 
 
 def complaints(browser: "Chrome") -> list[str]:
-    """Errors on the console, and addresses that were loaded beside the page itself."""
-    asked = [json.loads(each["message"])["message"] for each in browser.get_log("performance")]
-    urls = [each["params"]["request"]["url"] for each in asked if each["method"] == "Network.requestWillBeSent"]
+    """Errors on the console, and addresses that the page loaded beside itself; the browser's own first page counts for
+    nothing."""
+    told = [json.loads(each["message"])["message"] for each in browser.get_log("performance")]
+    asked = [each["params"] for each in told if each["method"] == "Network.requestWillBeSent"]
+    urls = [each["request"]["url"] for each in asked if not each["documentURL"].startswith("chrome:")]
     loaded = [url for url in urls if not url.startswith(("file:", "data:"))]
     return [*(each["message"] for each in browser.get_log("browser")), *loaded]

@@ -4,10 +4,12 @@ from __future__ import annotations
 
 import json
 from collections.abc import Mapping
+from gzip import decompress
 from html import escape
 from typing import Any
 
 from infra.papers.reproduction import Figure, KeptFigure, Plot, text
+from sim_vehicles.story.page.scene_html import plotly
 
 COLOURS = (
     "#2f7ed8", "#e07b39", "#3aa17e", "#9b6fd0", "#c2528b", "#8a8f3c", "#5b6b7b", "#b3263a", "#1fb3c9", "#d4a017",
@@ -38,8 +40,6 @@ WORDS = {True: "reproduces", False: "does not reproduce", None: "cannot be compa
 
 def page(title: str, figures: Mapping[str, KeptFigure]) -> str:
     """The HTML document."""
-    from plotly.offline import get_plotlyjs
-
     plots: dict[str, Any] = {}
     body = "".join(_section(each.figure, plots) for each in figures.values())
     data = json.dumps(plots, allow_nan=False).replace("<", "\\u003c")
@@ -47,7 +47,7 @@ def page(title: str, figures: Mapping[str, KeptFigure]) -> str:
         '<!doctype html><html lang="en"><head><meta charset="utf-8">'
         '<meta name="viewport" content="width=device-width, initial-scale=1">'
         f"<title>{escape(title)}</title><style>{CSS}</style></head><body><main><h1>{escape(title)}</h1>{body}</main>"
-        f"<script>{get_plotlyjs()}</script><script>const PLOTS = {data};{SCRIPT}</script></body></html>"
+        f"<script>{decompress(plotly()).decode()}</script><script>const PLOTS = {data};{SCRIPT}</script></body></html>"
     )
 
 

@@ -65,7 +65,7 @@ def stages(stories: Sequence[Story], names: Sequence[str]) -> Figure:
 def _row_names(names: Sequence[str]) -> list[dict[str, Any]]:
     """Above each row, at the left."""
     return [
-        {"x": 0, "xref": "paper", "xanchor": "left", "y": escape(name), "yanchor": "bottom", "yshift": 14,
+        {"x": 0, "xref": "paper", "xanchor": "left", "y": escape(name), "yanchor": "bottom", "yshift": 21,
          "showarrow": False, "text": escape(name), "font": {"size": 12}}
         for name in names
         if name

@@ -18,7 +18,6 @@ from sim_vehicles.story.page.run_story import Story, read_story
 from sim_vehicles.story.page.wording import names, outcome
 
 NAME = "scene.html"
-PLOTLY = "plotly-basic.min.js.gz"
 NOTHING_LOADED = "default-src 'none'; script-src 'unsafe-inline'; style-src 'unsafe-inline'; img-src data: blob:"
 
 
@@ -68,7 +67,8 @@ def _page(stories: Sequence[Story], contest: ContestResults) -> str:
         f"<body><main>{body}</main><noscript>The scene and the plots need JavaScript; the tables do not.</noscript>"
         f"<script>{script}</script><script>{_asset('labels.js')}</script><script>{_asset('scene.js')}</script>"
         f"<script>{_asset('player.js')}</script>"
-        f'<script type="text/plain" id="plotly">{_plotly()}</script><script>{_asset("plots.js")}</script></body></html>'
+        f'<script type="text/plain" id="plotly">{b64encode(plotly()).decode()}</script>'
+        f"<script>{_asset('plots.js')}</script></body></html>"
     )
 
 
@@ -83,8 +83,8 @@ def _contest(contest: ContestResults, figures: dict[str, plots.Figure]) -> str:
         '<section class="contest"><h2>How often it ends in a crash</h2>'
         f"<p><b>{contest.encounters} encounters</b> at blind crossings, drawn by chance. Each runs in virtual time in "
         f"every way, at one of {len(contest.loads)} loads. Lines are 95 % intervals"
-        f" ({'Wilson' if speed is None else 'Wilson, and a bootstrap of speeds'}): where they overlap, so many "
-        f"encounters do not tell two ways apart.{without}</p>"
+        f" ({'Wilson' if speed is None else 'Wilson, and a bootstrap of speeds'}): where they overlap, this "
+        f"number of encounters does not tell two ways apart.{without}</p>"
         f'<div class="plots">{shown}</div>{_legend(contest_plots.keys(contest))}'
         f"<p class=soft>Run on {escape(contest.date)}{where}, seed {contest.seed}. The encounter below shows how a "
         "crash comes about; one alone proves nothing.</p>"
@@ -185,9 +185,9 @@ def _legend(keys: Sequence[plots.Key]) -> str:
     return f'<ul class="legend">{items}</ul>'
 
 
-def _plotly() -> str:
-    """Plotly's library, packed: the page unpacks it."""
-    return b64encode(files("sim_vehicles.story.page").joinpath("assets", PLOTLY).read_bytes()).decode()
+def plotly() -> bytes:
+    """Plotly's library (the part for lines, marks and bars), packed by gzip."""
+    return files("sim_vehicles.story.page").joinpath("assets", "plotly-basic.min.js.gz").read_bytes()
 
 
 def _asset(name: str) -> str:
