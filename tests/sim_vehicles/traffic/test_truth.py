@@ -99,7 +99,7 @@ def test_the_angle_decides_between_crossing_and_merging() -> None:
 
 def test_the_least_ttc_is_where_the_ego_is_nearest_to_the_blow() -> None:
     """At 10 m/s each the boxes of 4 m x 2 m touch 3 m before the middle, 0.3 s before 4 s."""
-    found = [one for one in conflicts(track("a", straight(0, 10, 4)), track("b", straight(pi / 2, 10, 4)))]
+    found = conflicts(track("a", straight(0, 10, 4)), track("b", straight(pi / 2, 10, 4)))
     crossing = [one for one in found if one.kind == "crossing" and one.ttc_s < inf]
     assert crossing
     assert all(one.ttc_at_s + one.ttc_s == pytest.approx(3.7, abs=COARSE_S) for one in crossing)
