@@ -23,9 +23,9 @@ MOST_MS = 2**31 - 1  # sint32
 class Risk:
     """O19: risk = p (1 - (1 - severity) (1 - urgency)), a noisy-OR (Pearl 1988) times the probability to meet; 0 to 1.
 
-    - p = share Phi(-PET / sigma_t): the share of their ways that cross (O15), and both in the zone at once there. sigma_t
-      [s] is the standard deviation of the difference of their times: `sigma_t_s`, and what the covariance of the object's
-      track says of its place, position_sd / v. Phi: the normal distribution.
+    - p = share Phi(-PET / sigma_t): the share of their ways that cross (O15), and both in the zone at once there.
+      sigma_t [s] is the standard deviation of the difference of their times: `sigma_t_s`, and what the covariance of
+      the object's track says of its place, position_sd / v. Phi: the normal distribution.
     - severity = 1 - exp(-(dv / dv_ref)^2), dv = |v_ego - v_object| / 2: the change of speed of either of two equal
       masses that stay together [m/s]; `dv_ref_mps`: 0.63. At two times 50 km/h at a right angle dv is 9.8 m/s and
       severity 0.21; at 70 km/h 0.38.
@@ -94,10 +94,12 @@ class _Alarm:
 class Hysteresis:
     """O20: whether the alarm about this track is on -> on.
 
-    On at risk >= `on_risk` in two measurements of the track in a row, or in one with DRAC >= 3.35 m/s2. Where the lane of
-    either is not known, the measurements in a row must also span `lasting_s`: where nothing but its heading says
-    which way a vehicle goes, one jump of it is no collision course. Off once the risk has been below `off_risk` for `off_s`, in the time of the measurements; in between it stays as it is. A track
-    that O13 has not confirmed never turns on; while it is not confirmed, nothing counts towards it. A repeat (same
+    On at risk >= `on_risk` in two measurements of the track in a row, or in one with DRAC >= 3.35 m/s2, where the way
+    of both is known: each is on a lane, or turns by less than 0.1 rad/s. Where one turns and no lane says for how long,
+    a jump of its heading is no collision course yet: the measurements in a row must span `lasting_s`, or be two with
+    DRAC >= 6 m/s2 in the later one, when there is no time to wait. Off once the risk has been below `off_risk` for
+    `off_s`, in the time of the measurements; in between it stays as it is. A track that O13 has not confirmed never
+    turns on; while it is not confirmed, nothing counts towards it. A repeat (same
     station, object and measured_ms) is the same evidence: it is told how things are, and counts for nothing.
 
     A track is known by its number, without one by station and object. At most 256 tracks are kept; one not heard of

@@ -19,7 +19,7 @@ from sim_vehicles.world.crossing_angle import LEAST_DEG
 from sim_vehicles.world.motion import wrap
 
 MOST_STEPS = 200
-JUNCTION_SHARE = 0.9
+JUNCTION_SHARE = 0.9  # of the ways that a turn on a tight radius takes, those on which it goes on
 FAR_M = 1000.0  # a lane goes straight on that far past both its ends
 ENCOUNTER = "vehicle.Encounter"
 
@@ -131,14 +131,14 @@ class Overlap:
 
     How long a turn goes on is not known where no lane says it. Two ways to go are weighed: the turns of both fade, or
     both go on as they began, up to a right angle. `share` [0 to 1] is the weight of those under which the corridors
-    cross. A turn on a radius below `junction_m` is that of a junction, and goes on with weight `JUNCTION_SHARE`; a wider
-    one is as likely a bend of the road, of which either may be the end: half. Two vehicles that meet in a bend, each on
-    its side, would else cross: paths that leave the bend too soon do so on a tangent through the other's lane. The zone
-    is that of the turns that fade, if these cross, else of those that go on.
+    cross. A turn on a radius below `junction_m` is that of a junction, and goes on with weight 0.9. A wider one is as
+    likely a bend of the road, of which either may be the end: 0.5. Two vehicles that meet in a bend, each on its side,
+    would else cross: paths that leave the bend too soon do so on a tangent through the other's lane. The zone is that
+    of the turns that fade, if these cross, else of those that go on.
 
-    Only crossing counts: where the paths differ by less than `least_angle_deg`, or are opposite within as much,
-    there is no zone (`world.crossing_angle`, as in the truth of recordings). So queues, parallel and merged traffic and oncoming vehicles have none. A
-    vehicle that stands has the ground under its box for a corridor.
+    Only crossing counts: where the paths differ by less than `least_angle_deg`, or are opposite within as much, there
+    is no zone (`world.crossing_angle`, as in the truth of recordings). So queues, parallel and merged traffic and
+    oncoming vehicles have none. A vehicle that stands has the ground under its box for a corridor.
     """
 
     def __init__(self, least_angle_deg: float = LEAST_DEG, junction_m: float = 15.0) -> None:

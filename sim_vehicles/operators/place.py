@@ -26,8 +26,8 @@ class Plane:
     for stations and ego alike.
 
     Speed [m/s] is the velocity along the object's heading (its part across is the sensor's noise); an object that goes
-    backwards at over 0.5 m/s has the heading it goes. Yaw rate and acceleration are those of the message, 0 where it does
-    not say them. A yaw rate with over `most_lateral_mps2` across, which no vehicle drives, is cut to that.
+    backwards at over 0.5 m/s has the heading it goes. Yaw rate and acceleration are those of the message, 0 where it
+    does not say them. A yaw rate with over `most_lateral_mps2` across, which no vehicle drives, is cut to that.
 
     latitude, longitude: of the origin, degrees.
     """

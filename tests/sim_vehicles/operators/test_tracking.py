@@ -203,7 +203,7 @@ def numeric_jacobian(x: Array, dt: float) -> Array:
 
 
 class Reference:
-    """The same filter in plain matrices: numeric Jacobian, explicit inverse, (I - KH) P. With a gyroscope z has five."""
+    """The same filter in plain matrices: numeric Jacobian, explicit inverse, (I - KH) P. z: four, or five values."""
 
     def __init__(self, z: Array, s: Spread) -> None:
         self.n = len(z)

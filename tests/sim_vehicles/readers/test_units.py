@@ -17,7 +17,7 @@ from sim_vehicles.recordings import RECORDINGS
 from sim_vehicles.world.motion import Motion, State, Track
 from tests.sentences import Wording
 from tests.sim_vehicles.readers.test_bad_recordings import FORMATS, WRITERS, Record, written
-from tests.sim_vehicles.recorded_data import LANKERSHIM
+from tests.sim_vehicles.recorded_data import LANKERSHIM, recordings
 
 SAID = Wording("readers", "units")
 
@@ -180,7 +180,7 @@ def test_our_recordings_pass(path: Path) -> None:
 
 @pytest.mark.skipif(not LANKERSHIM.is_dir(), reason="the NGSIM recordings are not here")
 def test_recorded_traffic_passes_and_is_refused_in_other_units(tmp_path: Path) -> None:
-    for path in sorted(LANKERSHIM.glob("*.csv")):
+    for path in recordings():
         motion = read_motion(path)
         assert motion.notes == []
         kmh, feet = (

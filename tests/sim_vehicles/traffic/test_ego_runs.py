@@ -5,6 +5,7 @@ from __future__ import annotations
 import gzip
 import json
 from collections.abc import Callable
+from dataclasses import replace
 from math import acos, cos, pi, sin
 from pathlib import Path
 
@@ -13,6 +14,7 @@ from typer.testing import CliRunner
 
 from node_agent.operators.registry import Registry
 from sim_vehicles.cli.app import app
+from sim_vehicles.encounter.meeting import meet
 from sim_vehicles.readers.table import write_motion
 from sim_vehicles.traffic import measures
 from sim_vehicles.traffic.ego_runs import EgoRun, FileRun, IssuedWarning, Options, run_ego, run_file
@@ -94,6 +96,17 @@ def test_a_turning_ego_is_warned_of_oncoming_traffic_that_its_path_meets(seed: i
     assert found["turner"] < 4.75 - 0.9  # boxes touch at 4.75 s
 
 
+@pytest.mark.parametrize("radius_m", [8.0, 10.0, 14.0])
+def test_a_left_turn_into_oncoming_traffic_is_warned_of_a_second_before(radius_m: float) -> None:
+    """A turn on the radius of a junction goes on: begun, it already leads across the oncoming lane."""
+    angle = acos(1 - 3.5 / radius_m)
+    turner = drive("turner", bend(0, 0, 0, radius_m, pi / 2), (radius_m * 1.7) ** 0.5, 5, radius_m * angle)
+    other = drive("oncoming", line(radius_m * sin(angle), 3.5, pi), 14, 5)
+    contact_s = meet(turner, other, 0.0, 8.0).contact_s
+    assert contact_s is not None
+    assert min(first_warnings(turner, other).values()) < contact_s - 1.0
+
+
 @pytest.mark.parametrize("behind_s", [-3.0, 3.0])
 def test_a_turning_ego_is_not_warned_of_oncoming_traffic_that_it_lets_pass(behind_s: float) -> None:
     assert first_warnings(left_turn(5, 4 + max(0.0, behind_s)), oncoming(4 + max(0.0, -behind_s))) == {}
@@ -151,6 +164,24 @@ def test_a_conflict_without_a_warning_in_time_is_missed() -> None:
     found = measures.measured(made([IssuedWarning(9.1, "b", 2)]), LIMITS)
     assert found.missed["crossing"] == 1
     assert found.conflicts[0].warned_before_s is None
+
+
+@pytest.mark.parametrize(
+    ("told_s", "ttc_at_s", "found"),
+    [
+        (7.9, 8.9, measures.Critical(1, 0, 0)),
+        (8.0, 8.9, measures.Critical(0, 1, 0)),
+        (8.0, 1.9, measures.Critical(0, 0, 1)),  # 1.9 s after both came into the recording
+    ],
+)
+def test_a_critical_conflict_is_to_be_warned_of_a_second_before(
+    told_s: float, ttc_at_s: float, found: measures.Critical
+) -> None:
+    file = made([IssuedWarning(told_s, "b", 1)])
+    file.conflicts = [replace(file.conflicts[0], ttc_s=1.4, ttc_at_s=ttc_at_s)]
+    assert measures.critical(file) == found
+    file.conflicts = [replace(file.conflicts[0], ttc_s=1.5)]
+    assert measures.critical(file) == measures.Critical(0, 0, 0)
 
 
 def test_selectivity_and_cost_are_those_of_the_tuples() -> None:

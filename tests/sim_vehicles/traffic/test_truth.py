@@ -87,11 +87,22 @@ def test_boxes_that_touch_have_pet_0() -> None:
 
 
 def test_the_angle_decides_between_crossing_and_merging() -> None:
-    """Paths at 25 degrees share ground within a second, yet that is no crossing conflict; at 35 degrees it is."""
-    flat, steep = (track("b", straight(angle * pi / 180, 10, 5.5)) for angle in (25, 35))
+    """Paths at 25 degrees, or 25 from opposite, share ground within a second, yet that is no crossing conflict; at 35
+    degrees it is."""
     east = track("a", straight(0, 10, 4))
-    assert [one for one in conflicts(east, flat) if one.kind == "crossing"] == []
-    assert [one.ego for one in conflicts(east, steep) if one.kind == "crossing"] == ["a", "b"]
+    for angle_deg, egos in ((25, []), (35, ["a", "b"]), (145, ["a", "b"]), (155, [])):
+        other = track("b", straight(angle_deg * pi / 180, 10, 5.5 if angle_deg < 90 else 4.3))
+        found = conflicts(east, other)
+        assert met(east, other) is not None
+        assert [one.ego for one in found if one.kind == "crossing"] == egos
+
+
+def test_the_least_ttc_is_where_the_ego_is_nearest_to_the_blow() -> None:
+    """At 10 m/s each the boxes of 4 m x 2 m touch 3 m before the middle, 0.3 s before 4 s."""
+    found = conflicts(track("a", straight(0, 10, 4)), track("b", straight(pi / 2, 10, 4)))
+    crossing = [one for one in found if one.kind == "crossing" and one.ttc_s < inf]
+    assert crossing
+    assert all(one.ttc_at_s + one.ttc_s == pytest.approx(3.7, abs=COARSE_S) for one in crossing)
 
 
 def test_following_at_a_steady_distance_is_no_conflict() -> None:
