@@ -140,7 +140,7 @@ CASES: dict[str, Written] = {
     ),
     "window close": Written(_query(WINDOW % "time: 100 ms, close: 80 ms"), _cluster(), "operators.X.window.close"),
     "window hop": Written(
-        _query(WINDOW % "time: 100 ms, hop: 10 ms, close: 20 ms", "{from: X, at: a, deadline: 90 ms}"),
+        _query(WINDOW % "time: 100 ms, hop: 10 ms, close: 20 ms", "{from: X, at: a, deadline: 300 ms}"),
         _cluster(),
         "operators.X.window.hop",
     ),
