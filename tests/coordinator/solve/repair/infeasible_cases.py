@@ -166,6 +166,13 @@ CASES: dict[str, Written] = {
         "operators.W.selectivity",
     ),
 }
+GIVEN_UP = Written(
+    _query(WINDOW % "time: 100 ms, shed: none, wait: 1 ms", "{from: X, at: b, deadline: 300 ms}").replace(
+        "cost: 100 us", "cost: 100 us, nodes: [b]"
+    ),
+    _cluster("", "", "[{between: [a, b], latency: 20 ms}]"),
+    "operators.X.window.wait",
+)
 PAIRS: dict[str, Written] = {
     "memory and deadline": Written(
         _query("  X: {run: pass, in: s, cost: 20 ms, memory: 100 MiB}"),
