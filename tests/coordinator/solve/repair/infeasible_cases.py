@@ -59,6 +59,11 @@ CASES: dict[str, Written] = {
         _query(ONE.replace("1 ms", "2 ms"), "{from: X, at: a, deadline: 90 ms}"), _cluster(", cap: 0.05"), "nodes.a.cap"
     ),
     "cost": Written(_query(ONE.replace("1 ms", "30 ms")), _cluster(), "operators.X.cost"),
+    "charges": Written(
+        _query(ONE, "{from: X, at: a, deadline: 10 ms}"),
+        _cluster(", charges: {decision: 2 ms, drain: 10 us, side: 1 us}"),
+        "nodes.a.charges",
+    ),
     "policy": Written(_query(ONE), _cluster(", policy: fifo"), "nodes.a.policy"),
     "node memory": Written(
         _query("  X: {run: pass, in: s, cost: 1 ms, memory: 100 MiB}"), _cluster(", memory: 64 MiB"), "nodes.a.memory"
