@@ -17,7 +17,7 @@ NOTHING = "What would mend it: nothing that was tried"
 
 def sections(found: Findings, case: Case) -> dict[str, list[str]]:
     """Sections of sentences: what would make every output hold; nothing where all do."""
-    if found.now.holds and not found.now.ageless:
+    if found.now.holds and not found.now.ageless and not found.repairs:
         return {}
     lines = [f"{name} admits tuples as old as a whole deadline: that has to change" for name in found.hopeless]
     if not any(len(repair.changes) == 1 for repair in found.repairs):

@@ -30,6 +30,7 @@ def candidates(case: Case, missed: Mapping[str, str], plan: Plan | None) -> list
         *numbers.side_ages(case),
         *structure.outputs_of_operators(case),
         *(remedy for number in numbers.WORK for remedy in number.remedies(case)),
+        *relaxation.charges(case),
         *structure.wishes(case),
         *structure.moves(case, plan),
         *structure.deliveries(case),

@@ -28,6 +28,7 @@ from coordinator.solve.repair.what_if_runs import Case
 from coordinator.spec.cluster import Link, Node
 from coordinator.spec.quality import Freshness
 from coordinator.spec.query import GUESS_NS, Operator, Output, Source
+from coordinator.spec.windows import WAIT_NS
 from coordinator.units import LARGEST, exact, exact_bps, exact_bytes, show_bps, show_bytes, show_ns, step_of
 from protos.plan_document import BurstArrival, SideRule, Sync, Window
 
@@ -526,6 +527,15 @@ WORK: tuple[Number[Operator], ...] = (
         end=_nothing,
     ),
 )
+WAIT = Number[Operator](  # no deadline hangs on it, but whether each window comes
+    OPERATORS,
+    "window.wait",
+    "window",
+    "let windows of {name} wait {after} for a missing number (wait) instead of {before}, so that none is given up",
+    "more",
+    _window(lambda window: window.wait_ns or WAIT_NS),
+    _with_window(lambda window, value: replace(window, wait_ns=value)),
+)
 NUMBERS = (DEADLINE, *WISHES, *CAPACITY, *ARRIVING, *WORK)
 
 
@@ -562,4 +572,4 @@ def _side(name: str, port: str, stream: str, rule: SideRule, direction: str) -> 
     return Remedy(named, change, before + (direction == "less"), limits, lambda value: max(1, value // MOST))
 
 
-__all__ = ["DEADLINE", "NUMBERS", "WISHES", "Number", "side_ages"]
+__all__ = ["DEADLINE", "NUMBERS", "WAIT", "WISHES", "Number", "side_ages"]

@@ -14,7 +14,7 @@ from coordinator.solve.repair.what_if_runs import Case
 from coordinator.spec.cluster import Node
 from coordinator.spec.query import Source
 from coordinator.units import exact, show_ns
-from protos.plan_document import BurstArrival
+from protos.plan_document import BurstArrival, NodeCharges
 
 FASTEST = 100  # times as fast, at most
 HUNDRED = 100
@@ -74,6 +74,25 @@ def _speed_edits(name: str, after: Node) -> list[Edit]:
     return edits
 
 
+def charges(case: Case) -> list[Remedy]:
+    """A share of what the runtime was measured to cost on a node, in percent."""
+    return [_charged(name, nodes[0].charges) for name, nodes in NODES.of(case).items() if nodes[0].charges is not None]
+
+
+def _charged(name: str, before: NodeCharges) -> Remedy:
+    def change(case: Case, percent: int) -> Change:
+        decision_ns, drain_ns, side_ns = (
+            max(1, ns * percent // HUNDRED) for ns in (before.decision_ns, before.drain_ns, before.side_ns)
+        )
+        after = NodeCharges(decision_ns=decision_ns, drain_ns=drain_ns, side_ns=side_ns)
+        written = f"{{decision: {exact(decision_ns)}, drain: {exact(drain_ns)}, side: {exact(side_ns)}}}"
+        text = f"make the runtime on node {name} cost {percent} % of what it does (charges)"
+        changed = NODES.changed(case, name, lambda one: replace(one, charges=after))
+        return Change("cost", text, changed, (Edit("nodes", name, "charges", written),), (Fraction(HUNDRED, percent),))
+
+    return Remedy(f"less 'charges' of {name}", change, HUNDRED, (HUNDRED // 2, 1))
+
+
 def inputs(case: Case) -> list[Remedy]:
     """The largest share of the input of each source that is not made at ticks, whose period is a number of its own."""
     return [_input(source) for source in case.query.sources if source.pull is None or not source.pull.every_ns]
@@ -108,4 +127,4 @@ def _nth(number: int) -> str:
     return f"{number}{ending}"
 
 
-__all__ = ["inputs", "speeds"]
+__all__ = ["charges", "inputs", "speeds"]

@@ -2,15 +2,17 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import suppress
 from dataclasses import dataclass, replace
 from functools import partial
 from itertools import combinations
 from typing import Any
 
-from coordinator.solve.repair import ages, remedy
+from coordinator.solve.repair import ages, bisect, remedy
 from coordinator.solve.repair.bisect import OverError
 from coordinator.solve.repair.candidates import candidates, deadlines
+from coordinator.solve.repair.numbers import WAIT
 from coordinator.solve.repair.remedy import Remedy
 from coordinator.solve.repair.repair import Change, Repair
 from coordinator.solve.repair.what_if_runs import Case, Outcome, WhatIfRuns, outcome
@@ -65,7 +67,7 @@ def find(
     """
     now = known or outcome(case)
     if now.holds and not now.ageless:
-        return Findings(now)
+        return Findings(now, tuple(_waits(case, now, seconds, tell)) if now.lossy else ())
     hopeless = ages.hopeless(case)
     base = ages.aged(case, dict.fromkeys(hopeless, 0))
     quick = replace(base, choices=replace(base.choices, quick=True))
@@ -88,6 +90,20 @@ def find(
         () if now.holds else ages.ageless(case),
         search.untried_pairs,
     )
+
+
+def _waits(case: Case, now: Outcome, seconds: float, tell: Callable[[str], None]) -> Iterator[Repair]:
+    """Of a plan that holds: for how long windows have to wait so that none is given up while nothing is lost."""
+    trials = WhatIfRuns(replace(case, choices=replace(case.choices, quick=True)), seconds, tell)
+    for one in WAIT.remedies(case):
+
+        def sure(value: int, it: Remedy = one) -> bool:
+            found = remedy.outcome(trials, [(it, value)])
+            return found.holds and found.lossy < now.lossy
+
+        with suppress(OverError):
+            if found := bisect.least(sure, one.start, one.limits, one.near):
+                yield Repair((one.change(case, found.value),), found.settled)
 
 
 def _declared_ages(trials: WhatIfRuns, start: Outcome, hopeless: Sequence[str]) -> Repair | None:

@@ -32,13 +32,14 @@ class Case:
 class Outcome:
     """`plan` None: infeasible, for these `reasons`, or none was found in time (`undecided`). `missed`: outputs that are
     not guaranteed, and why; `ageless`: those that are from admission on only, since a source admits tuples of any
-    age."""
+    age; `lossy`: for how many reasons results may be left out, over all outputs."""
 
     plan: Plan | None
     reasons: tuple[Mistake, ...] = ()
     missed: Mapping[str, str] = field(default_factory=dict)
     ageless: tuple[str, ...] = ()
     undecided: bool = False
+    lossy: int = 0
 
     @property
     def holds(self) -> bool:
@@ -119,4 +120,5 @@ def promised_outcome(plan: Plan) -> Outcome:
             ageless.append(name)
         else:
             missed[name] = claim.why
-    return Outcome(plan, missed=missed, ageless=tuple(ageless))
+    lossy = sum(len(claim.missing) for claim in plan.guarantee.values())
+    return Outcome(plan, missed=missed, ageless=tuple(ageless), lossy=lossy)

@@ -145,7 +145,7 @@ def test_explain_mends_a_query_without_a_plan(files: Callable[[str, str], tuple[
     assert (done.returncode, hint) == (3, said)
     command = [sys.executable, "-m", *hint.split(": ")[1].split(), "--json"]
     found = json.loads(subprocess.run(command, cwd=ROOT, capture_output=True, text=True, check=True).stdout)
-    assert {mend["way"] for mend in found["mends"]["mends"]} == {"speed", "deadline", "input"}
+    assert {mend["way"] for mend in found["mends"]["mends"]} == {"speed", "deadline", "input", "cost"}
     assert "Query one is infeasible" in found["sections"]
     mend = next(mend for mend in found["mends"]["mends"] if mend["way"] == "deadline")
     options = [part for change in mend["what_if"] for part in ("--what-if", change)]

@@ -59,6 +59,11 @@ CASES: dict[str, Written] = {
         _query(ONE.replace("1 ms", "2 ms"), "{from: X, at: a, deadline: 90 ms}"), _cluster(", cap: 0.05"), "nodes.a.cap"
     ),
     "cost": Written(_query(ONE.replace("1 ms", "30 ms")), _cluster(), "operators.X.cost"),
+    "charges": Written(
+        _query(ONE, "{from: X, at: a, deadline: 10 ms}"),
+        _cluster(", charges: {decision: 2 ms, drain: 10 us, side: 1 us}"),
+        "nodes.a.charges",
+    ),
     "policy": Written(_query(ONE), _cluster(", policy: fifo"), "nodes.a.policy"),
     "node memory": Written(
         _query("  X: {run: pass, in: s, cost: 1 ms, memory: 100 MiB}"), _cluster(", memory: 64 MiB"), "nodes.a.memory"
@@ -140,7 +145,7 @@ CASES: dict[str, Written] = {
     ),
     "window close": Written(_query(WINDOW % "time: 100 ms, close: 80 ms"), _cluster(), "operators.X.window.close"),
     "window hop": Written(
-        _query(WINDOW % "time: 100 ms, hop: 10 ms, close: 20 ms", "{from: X, at: a, deadline: 90 ms}"),
+        _query(WINDOW % "time: 100 ms, hop: 10 ms, close: 20 ms", "{from: X, at: a, deadline: 300 ms}"),
         _cluster(),
         "operators.X.window.hop",
     ),
@@ -166,6 +171,13 @@ CASES: dict[str, Written] = {
         "operators.W.selectivity",
     ),
 }
+GIVEN_UP = Written(
+    _query(WINDOW % "time: 100 ms, shed: none, wait: 1 ms", "{from: X, at: b, deadline: 300 ms}").replace(
+        "cost: 100 us", "cost: 100 us, nodes: [b]"
+    ),
+    _cluster("", "", "[{between: [a, b], latency: 20 ms}]"),
+    "operators.X.window.wait",
+)
 PAIRS: dict[str, Written] = {
     "memory and deadline": Written(
         _query("  X: {run: pass, in: s, cost: 20 ms, memory: 100 MiB}"),

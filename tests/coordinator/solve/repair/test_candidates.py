@@ -17,9 +17,11 @@ from coordinator.solve.repair.repair import Repair
 from coordinator.solve.repair.repair_search import Findings, find
 from coordinator.solve.repair.what_if_runs import Case, WhatIfRuns, outcome
 from coordinator.spec.runtime_charges import MEASURED
-from tests.coordinator.solve.repair.infeasible_cases import CASES, PAIRS, THREE, Written
+from coordinator.units import step_of
+from tests.coordinator.solve.repair.infeasible_cases import CASES, GIVEN_UP, PAIRS, THREE, Written
 from tests.sampling import sample
 
+MS = 10**6
 SECONDS = 3600.0  # no test is by the clock
 
 
@@ -80,7 +82,20 @@ def test_all_that_is_found_holds_where_it_is_applied(name: str, tmp_path: Path) 
     _check(tmp_path, CASES[name], found)
 
 
-@pytest.mark.parametrize("name", PAIRS)
+def test_windows_wait_for_as_long_as_tuples_may_take(tmp_path: Path) -> None:
+    """The deadline holds, but windows may be given up: with the wait that is found none is."""
+    case = _case(tmp_path, GIVEN_UP)
+    assert outcome(case).holds and outcome(case).lossy == 1
+    (repair,) = find(case, SECONDS).repairs
+    assert [edit.key for edit in repair.edits] == [GIVEN_UP.key]
+    after = outcome(_applied(tmp_path, GIVEN_UP, repair))
+    assert after.holds and not after.lossy
+    window = next(one.window for one in repair.case.query.operators if one.window is not None)
+    short = f"{GIVEN_UP.key}={window.wait_ns - step_of(MS)} ns"
+    assert outcome(_case(tmp_path, GIVEN_UP, (short,))).lossy == 1
+
+
+@pytest.mark.parametrize("name", sample(PAIRS, 2))
 def test_two_keys_are_changed_where_one_does_not_do(name: str, tmp_path: Path) -> None:
     case = _case(tmp_path, PAIRS[name])
     found = find(case, SECONDS)

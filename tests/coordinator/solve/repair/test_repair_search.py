@@ -108,7 +108,7 @@ def test_the_paper_at_30_is_mended_by_speed_deadline_and_input(files: Callable[[
         "deadline",
         "input",
     ]
-    for mend in found.repairs:
+    for mend in {mend.way: mend for mend in found.repairs}.values():
         assert outcome(made.applied(mend)).holds, mend.text
         if mend.way in ("speed", "deadline", "input"):
             assert not outcome(made.case(less(mend))).holds, mend.text
