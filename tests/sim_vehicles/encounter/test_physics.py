@@ -1,6 +1,7 @@
 """The law of braking: its closed form against the formulas, small steps added up, and the braked track."""
 
 from dataclasses import replace
+from itertools import pairwise
 from math import pi, sqrt
 
 import pytest
@@ -85,15 +86,16 @@ def test_the_way_is_that_of_the_formula(v: float, latency_s: float, brake: Brake
 @given(v=speeds, brake=brakes, share=st.floats(0, 1))
 def test_the_motion_is_what_adding_up_small_steps_comes_to(v: float, brake: Brake, share: float) -> None:
     """The deceleration min(u / t_b, 1) a, summed in steps; another algorithm, exact to the square of the step."""
-    until_s = share * stands_after_s(v, brake)
-    count = 4000
-    step_s = until_s / count
+    until_s, count = share * stands_after_s(v, brake), 4000
+    risen_s = min(brake.build_up_s, until_s)  # no step has the kink within
+    rising = [risen_s * i / count for i in range(count)]
+    ends = rising + [risen_s + (until_s - risen_s) * i / count for i in range(count + 1)]
     speed, way = v, 0.0
-    for i in range(count):
-        u = (i + 0.5) * step_s
+    for from_s, to_s in pairwise(ends):
+        u = (from_s + to_s) / 2
         risen = min(u / brake.build_up_s, 1.0) if brake.build_up_s else 1.0
-        after = speed - risen * brake.held_mps2 * step_s
-        way, speed = way + (speed + after) / 2 * step_s, after
+        after = speed - risen * brake.held_mps2 * (to_s - from_s)
+        way, speed = way + (speed + after) / 2 * (to_s - from_s), after
     now = moved(v, brake, until_s)
     assert now.way_m == pytest.approx(way, abs=1e-3)
     assert now.speed_mps == pytest.approx(speed, abs=1e-3)
