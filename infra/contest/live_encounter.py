@@ -12,7 +12,6 @@ import sys
 from collections.abc import Iterator
 from contextlib import contextmanager
 from dataclasses import replace
-from functools import partial
 from pathlib import Path
 from threading import Event
 
@@ -67,9 +66,9 @@ def _commanded_ns(played: PlayedEncounter, plan: Plan, addresses: dict[str, str]
     """When the ego is told to brake, as an instant of the encounter; None: never."""
     commanded_ns: list[int] = []
     stop = Event()
-    live = Live(FEEDS, addresses, partial(source, tls=None), stop=stop)
+    live = Live(FEEDS, addresses, source, stop=stop)
     warnings = [output for output in outputs(plan) if output.name == "warning"]
-    listening = Listening(warnings, addresses, partial(sink, tls=None))
+    listening = Listening(warnings, addresses, sink)
 
     def hear(at_ns: int, result: Result) -> None:
         if result.value.level >= ON and result.value.object_id == played.crossing_number and not stop.is_set():
