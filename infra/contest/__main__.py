@@ -1,8 +1,8 @@
 """`make bench-crossing`: encounters at blind crossings in dense traffic, under each way and load, in virtual time.
 
-Encounter n runs at load n modulo the number of loads, under every way, and without any latency. A run that was broken
-off goes on; the sums go into runs/bench-crossing.json. `--publish` runs nothing: it puts that file where the page about
-a run finds it.
+Encounter n runs at load n modulo the number of loads, under every way, and without any latency. Two ways that explain
+what comes of the others run in a fifth of the encounters. A run that was broken off goes on. The sums go into
+runs/bench-crossing.json. `--publish` runs nothing: it puts that file where the page about a run finds it.
 """
 
 from __future__ import annotations
@@ -12,6 +12,7 @@ import os
 import subprocess
 from collections.abc import Iterator, Sequence
 from concurrent.futures import ProcessPoolExecutor, as_completed
+from dataclasses import dataclass
 from datetime import UTC, datetime
 from functools import cache
 from itertools import islice
@@ -23,7 +24,7 @@ from rich.table import Table
 
 from infra.contest.encounter_journal import EncounterJournal, Ended
 from infra.contest.outcomes import paired, summed
-from infra.contest.planned_ways import OURS, WAYS, PlannedWay, planned
+from infra.contest.planned_ways import OURS, WAYS, PlannedWay, Way, planned
 from infra.contest.street_load import SAMPLES, measured, played
 from node_agent.operators.registry import Registry
 from sim_vehicles.contest.contest_results import (
@@ -58,16 +59,34 @@ def plans(stations: int, folder: Path) -> dict[float, Plans]:
     return {load: tuple(planned(way, traffic, load) for way in WAYS) for load in LOADS}
 
 
-def run(encounter: Encounter, load: float, made: Plans, folder: Path) -> Ended:
-    """One encounter under every way."""
-    one = played(encounter, folder)
+@dataclass(frozen=True)
+class Turn:
+    """An encounter and its place in the contest, from 0."""
+
+    place: int
+    encounter: Encounter
+
+    @property
+    def load(self) -> float:
+        """What both nodes have to do, as a share of what they can."""
+        return LOADS[self.place % len(LOADS)]
+
+    def has(self, way: Way) -> bool:
+        """Whether it is run that way."""
+        return self.place // len(LOADS) % way.every == 0
+
+
+def run(turn: Turn, made: Plans, folder: Path) -> Ended:
+    """One encounter under every way that it has."""
+    one = played(turn.encounter, folder)
     outcomes = {AT_ONCE: one.at_once(registry())}
-    for each in made:
+    for each in (each for each in made if turn.has(each.way)):
         outcomes[each.way.name] = one.under(each.plan, registry(), each.cost_scale)
         if failures := outcomes[each.way.name].failures:
-            raise RuntimeError(f"encounter {encounter.number}, {each.way.name}: {failures[0]}")
+            raise RuntimeError(f"encounter {turn.encounter.number}, {each.way.name}: {failures[0]}")
     impacts = {way: outcome.impact_kmh if outcome.crashed else None for way, outcome in outcomes.items()}
-    return Ended(encounter.number, load, impacts, {way: outcome.commanded_s for way, outcome in outcomes.items()})
+    commanded_s = {way: outcome.commanded_s for way, outcome in outcomes.items()}
+    return Ended(turn.encounter.number, turn.load, impacts, commanded_s)
 
 
 def main() -> None:
@@ -87,7 +106,7 @@ def main() -> None:
     chosen = list(islice(encounters(SEED), given.encounters))
     journal = EncounterJournal(folder)
     ended = {each.number: each for each in journal.read()}
-    left = [(one, LOADS[place % len(LOADS)]) for place, one in enumerate(chosen) if one.number not in ended]
+    left = [Turn(place, one) for place, one in enumerate(chosen) if one.number not in ended]
     with Progress(console=Console(stderr=True)) as progress, ProcessPoolExecutor(given.jobs) as pool:
         try:
             for each in _run(pool, progress, left, folder):
@@ -102,18 +121,16 @@ def main() -> None:
     Console().print(_table(found))
 
 
-def _run(
-    pool: ProcessPoolExecutor, progress: Progress, left: list[tuple[Encounter, float]], folder: Path
-) -> Iterator[Ended]:
+def _run(pool: ProcessPoolExecutor, progress: Progress, left: list[Turn], folder: Path) -> Iterator[Ended]:
     """Each of the encounters, at its load, as it is done."""
-    stations = sorted({one.stations for one, _ in left})
+    stations = sorted({one.encounter.stations for one in left})
     planning = progress.add_task("plans", total=len(stations))
     made: dict[int, dict[float, Plans]] = {}
     for n, found in zip(stations, pool.map(plans, stations, [folder] * len(stations)), strict=True):
         made[n] = found
         progress.advance(planning)
     running = progress.add_task("encounters", total=len(left))
-    waiting = [pool.submit(run, one, load, made[one.stations][load], folder) for one, load in left]
+    waiting = [pool.submit(run, one, made[one.encounter.stations][one.load], folder) for one in left]
     for done in as_completed(waiting):
         progress.advance(running)
         yield done.result()
@@ -127,7 +144,8 @@ def results(ended: Sequence[Ended]) -> ContestResults:
 
 
 def _row(ended: Sequence[Ended], load: float, way: str) -> WayAtLoad:
-    ours, its = ([each.impacts_kmh[one] for each in ended if each.load == load] for one in (OURS.name, way))
+    with_it = [each.impacts_kmh for each in ended if each.load == load and way in each.impacts_kmh]
+    ours, its = ([each[one] for each in with_it] for one in (OURS.name, way))
     return WayAtLoad(load, way, summed(its), None if way == OURS.name else paired(ours, its))
 
 

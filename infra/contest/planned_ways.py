@@ -19,7 +19,7 @@ MOST_LOAD = 0.8  # of both nodes, of what is planned without shedding
 class Way:
     """How the query is planned and run. shed: which V2V tuples go, by their value, before anything is worked on: those
     beyond what is guaranteed, or beyond `MOST_LOAD`; drop_tail: what comes while queues are full; place: of all
-    operators."""
+    operators. every: of so many encounters of a load the first is run this way."""
 
     name: str
     allocator: Allocator = "deadline"
@@ -28,16 +28,17 @@ class Way:
     shed: Literal["", "guaranteed", "overload"] = ""
     drop_tail: bool = False
     place: str | None = None
+    every: int = 1
 
 
 OURS = Way("ours, guaranteed", shed="guaranteed")
 SQPR = Way("SQPR + FIFO", allocator="sqpr", policy="fifo")
 WAYS = (
     OURS,
-    Way("ours, not guaranteed", model="paper", policy="slack", shed="overload"),
+    Way("ours, not guaranteed", model="paper", policy="slack", shed="overload", every=5),
     SQPR,
     Way("SQPR + FIFO, drop-tail", allocator="sqpr", policy="fifo", drop_tail=True),
-    Way("SQPR + FIFO, shed by value", allocator="sqpr", policy="fifo", shed="overload"),
+    Way("SQPR + FIFO, shed by value", allocator="sqpr", policy="fifo", shed="overload", every=5),
     Way("EDF on one node", policy="edf", place="a"),
 )
 

@@ -88,12 +88,10 @@ class Predict:
         else:
             turn = yaw_rate * self._fade_s * -np.expm1(way / (-speed * self._fade_s))
         heading = motion.heading_rad + turn
-        half = np.diff(turn) / 2
-        chord = np.diff(way) * np.sinc(half / np.pi)
+        half = (turn[1:] - turn[:-1]) / 2
+        chord = (way[1:] - way[:-1]) * np.sinc(half / np.pi)
         middle = heading[:-1] + half
-        x = motion.x_m + np.concatenate(([0.0], np.cumsum(chord * np.cos(middle))))
-        y = motion.y_m + np.concatenate(([0.0], np.cumsum(chord * np.sin(middle))))
-        return x, y, heading
+        return motion.x_m + _summed(chord * np.cos(middle)), motion.y_m + _summed(chord * np.sin(middle)), heading
 
 
 class _Lane:
@@ -309,18 +307,22 @@ def _turning_on(path: Path) -> tuple[Array, Array, float] | None:
     if n < 3:
         return None
     x, y, heading = path.x_m[0], path.y_m[0], path.heading_rad[0]
-    steps = np.hypot(np.diff(_array(path.x_m, n)), np.diff(_array(path.y_m, n)))
+    along, across = _array(path.x_m, n), _array(path.y_m, n)
+    steps = np.hypot(along[1:] - along[:-1], across[1:] - across[:-1])
     first, second = (wrap(path.heading_rad[k + 1] - path.heading_rad[k]) for k in (0, 1))
     if first == 0.0 or min(steps[0], steps[1]) <= 0.0:
         return None
     bend = 1.5 * first / steps[0] - 0.5 * second / steps[1]
-    way = np.concatenate(([0.0], np.cumsum(steps)))
-    middle = heading + np.clip(bend * (way[:-1] + way[1:]) / 2, -pi / 2, pi / 2)
-    return (
-        x + np.concatenate(([0.0], np.cumsum(steps * np.cos(middle)))),
-        y + np.concatenate(([0.0], np.cumsum(steps * np.sin(middle)))),
-        heading,
-    )
+    way = _summed(steps)
+    middle = heading + np.minimum(np.maximum(bend * (way[:-1] + way[1:]) / 2, -pi / 2), pi / 2)
+    return x + _summed(steps * np.cos(middle)), y + _summed(steps * np.sin(middle)), heading
+
+
+def _summed(steps: Array) -> Array:
+    """0, and the sum up to each step."""
+    out = np.zeros(len(steps) + 1)
+    steps.cumsum(out=out[1:])
+    return out
 
 
 def _array(values: Iterable[float], n: int) -> Array:

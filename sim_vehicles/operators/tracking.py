@@ -101,15 +101,13 @@ class Gate:
         return result
 
     def _inside(self, new: Entry, itself: Entry | None) -> Iterable[Gated]:
-        x, y = new.state[0], new.state[1]
-        for _, _, entry in self._entries:
-            if entry is itself:
-                continue
-            dt = since_ms(new.measured_ms, entry.measured_ms) / 1000.0
-            dx, dy = x - entry.state[0], y - entry.state[1]
-            speed, push = entry.state[3], abs(entry.state[5])
-            reach = (speed + push * abs(dt)) * abs(dt) + self._widest
-            if dx * dx + dy * dy <= reach * reach:  # else it cannot be inside: spare the rest
+        x, y, widest = new.state[0], new.state[1], self._widest
+        for age_ms, entry in self._entries.aged():
+            there_x, there_y, _, speed, _, push = entry.state
+            dt = age_ms / 1000.0
+            dx, dy, time = x - there_x, y - there_y, abs(dt)
+            reach = (speed + abs(push) * time) * time + widest
+            if dx * dx + dy * dy <= reach * reach and entry is not itself:  # else it cannot be inside: spare the rest
                 gated = self._gated(entry, x, y, dt, entry.variance_m2 + new.variance_m2)
                 if gated.distance2 < GATE:
                     yield gated
@@ -310,7 +308,7 @@ class Confirm:
         self._confirmed.forget(at_ms)
         if self._counted.get(encounter.entry) is None:
             self._counted.put(encounter.entry, at_ms, track)
-        hits = self._hits(track, at_ms)
+        hits = self._hits(track)
         confirmed = self._confirmed.get(track) or hits >= self._m or encounter.quality >= self._quality
         if confirmed:
             self._confirmed.put(track, at_ms, True)
@@ -320,7 +318,7 @@ class Confirm:
         result.confirmed = confirmed
         return result
 
-    def _hits(self, track: int, at_ms: int) -> int:
-        ages = [since_ms(at_ms, measured_ms) for _, measured_ms, of in self._counted if of == track]
+    def _hits(self, track: int) -> int:
+        ages = [age_ms for age_ms, of in self._counted.aged() if of == track]
         newest = min(ages, default=0)
         return sum(age - newest < self._window_ms for age in ages)

@@ -53,7 +53,7 @@ def corridor(x_m: Array, y_m: Array, heading_rad: float, length_m: float, width_
     direction are one piece, so a straight path is a single, exact rectangle. At a bend the pieces leave a wedge open on
     the outside: at most half the width times half the turn, 6 cm for a step of 1.4 m on a radius of 10 m.
     """
-    dx, dy = np.diff(x_m), np.diff(y_m)
+    dx, dy = x_m[1:] - x_m[:-1], y_m[1:] - y_m[:-1]
     step = np.hypot(dx, dy)
     moves = step > STANDS_M
     half = length_m / 2
@@ -89,7 +89,7 @@ def crossing(one: Corridor, other: Corridor, one_m: float, other_m: float, least
     other conflicts than crossing. Ways are least and greatest over all such common ground, so that corridors which
     cross twice give the way from the first entry to the last exit. Nothing outside either path's reach is entered.
     """
-    sine = np.outer(one.ux, other.uy) - np.outer(one.uy, other.ux)
+    sine = one.ux[:, None] * other.uy - one.uy[:, None] * other.ux
     near = _near(one, other) & (np.abs(sine) >= least_sine)
     if not near.any():
         return None
@@ -112,8 +112,8 @@ def _near(one: Corridor, other: Corridor) -> NDArray[np.bool_]:
         half = each.long_m / 2
         far.append((each.x_m + half * each.ux, each.y_m + half * each.uy, np.hypot(half, each.half_m)))
     (x, y, r), (x2, y2, r2) = far
-    distance2 = np.subtract.outer(x, x2) ** 2 + np.subtract.outer(y, y2) ** 2
-    near: NDArray[np.bool_] = distance2 < np.add.outer(r, r2) ** 2
+    dx, dy, reach = x[:, None] - x2, y[:, None] - y2, r[:, None] + r2
+    near: NDArray[np.bool_] = dx * dx + dy * dy < reach * reach
     return near
 
 

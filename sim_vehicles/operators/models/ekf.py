@@ -130,7 +130,7 @@ def process_noise(heading: float, dt: float, spread: Spread) -> Array:
     half = dt * dt / 2
     push = np.array([half * cos(heading), half * sin(heading), 0.0, dt, 0.0]) * spread.acceleration_mps2
     turn = np.array([0.0, 0.0, half, 0.0, dt]) * spread.yaw_acceleration_rps2
-    return np.outer(push, push) + np.outer(turn, turn)
+    return push[:, None] * push + turn[:, None] * turn
 
 
 def larger_axis(p: Array) -> float:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Hashable, Iterator
+from collections.abc import Hashable
 from heapq import heappop, heappush
 from itertools import count
 from typing import Generic, TypeVar
@@ -77,6 +77,7 @@ class Recent(Generic[Key, Value]):
         self._noted = sorted((at, next(self._numbers), key) for key, (_, at, _) in self._held.items())
         self._latest = self._noted[-1][0] if self._noted else self._now
 
-    def __iter__(self) -> Iterator[tuple[Key, int, Value]]:
-        """Key, its ITS time, value."""
-        return ((key, at_ms, value) for key, (at_ms, _, value) in self._held.items())
+    def aged(self) -> list[tuple[int, Value]]:
+        """How long before the present each one's time is [ms; below 0: after it], and the value."""
+        now = self._now
+        return [(now - at, value) for _, at, value in self._held.values()]

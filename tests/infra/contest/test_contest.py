@@ -8,6 +8,7 @@ from pathlib import Path
 
 import pytest
 
+from infra.contest.__main__ import Turn
 from infra.contest.contest_query import CHAIN, Traffic
 from infra.contest.encounter_journal import EncounterJournal, Ended
 from infra.contest.live_encounter import as_slow
@@ -71,6 +72,11 @@ def test_twins_agree_where_both_crash_or_neither() -> None:
     found = [Twins(n, 1.0, "ours", *each, 14.0, None if n else 13.99) for n, each in enumerate(ended)]
     assert [each.agree for each in found] == [True, True, False]
     assert sums(found) == ["ours: 2 of 3 agree, live warnings 10.0 ms later (median; 10.0 to 10.0)"]
+
+
+def test_of_each_load_a_fifth_is_run_every_way_and_the_rest_but_two() -> None:
+    few = [sum(Turn(place, one).has(way) for way in WAYS) for place, one in zip(range(40), encounters(5), strict=False)]
+    assert few == ([len(WAYS)] * 4 + [len(WAYS) - 2] * 16) * 2
 
 
 def test_edf_on_one_node_has_all_operators_there() -> None:
