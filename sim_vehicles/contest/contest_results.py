@@ -32,14 +32,13 @@ class Interval:
 @dataclass(frozen=True, slots=True)
 class Crashes:
     """Of one way at one load. share: of encounters with a crash; impact_kmh: the median of those that crashed, None
-    without any; speed_kmh: the mean over all encounters, 0 for those that ended well. Both are None where only crashes
-    were published."""
+    without any; speed_kmh: the mean over all encounters, 0 for those that ended well."""
 
     encounters: int
     crashes: int
     share: Interval
     impact_kmh: Interval | None
-    speed_kmh: Interval | None
+    speed_kmh: Interval
 
 
 @dataclass(frozen=True, slots=True)
@@ -56,7 +55,7 @@ class Pair:
 @dataclass(frozen=True, slots=True)
 class WayAtLoad:
     """A way's crashes at a load. pair: with the way that all are compared with, which is the first of the two; None
-    where it was not published."""
+    for that way itself."""
 
     load: float
     way: str

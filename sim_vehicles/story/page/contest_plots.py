@@ -20,12 +20,9 @@ def crash_probability(results: ContestResults) -> Figure:
     return _figure(results, lambda crashes: crashes.share, axis, "%{y:.0%}")
 
 
-def impact_speed(results: ContestResults) -> Figure | None:
-    """Mean over all encounters, 0 where there was no crash. None where no speeds were published."""
-    speeds = [row.crashes.speed_kmh for row in results.rows if row.crashes.speed_kmh is not None]
-    if not speeds:
-        return None
-    most = max(each.high for each in speeds) * 1.05 or 1.0
+def impact_speed(results: ContestResults) -> Figure:
+    """Mean over all encounters, 0 where there was no crash."""
+    most = max(row.crashes.speed_kmh.high for row in results.rows) * 1.05 or 1.0
     axis = {"title": {"text": "impact speed, mean of all [km/h]"}, "range": [0, most], "fixedrange": True}
     return _figure(results, lambda crashes: crashes.speed_kmh, axis, "%{y:.1f} km/h")
 
@@ -38,38 +35,34 @@ def keys(results: ContestResults) -> list[Key]:
 
 def contest_table(results: ContestResults) -> str:
     """All that the plots show, in figures."""
-    head = ["load", "way", "crashed", "95 %", "median impact of crashes [km/h]", "mean of all [km/h]"]
-    pairs = any(each.pair for each in results.rows)
-    more = [f"crashed alone: it, {results.compared_with}", "by chance"] if pairs else []
-    rows = [row(_cells(each, pairs)) for each in results.rows]
-    return table([*head, *more], rows).replace("<table>", '<table class="second">', 1)
+    head = [
+        "load", "way", "crashed", "95 %", "median impact of crashes [km/h]", "mean of all [km/h]",
+        f"crashed alone: it, {results.compared_with}", "by chance",
+    ]  # fmt: skip
+    return table(head, [row(_cells(each)) for each in results.rows]).replace("<table>", '<table class="second">', 1)
 
 
-def _cells(each: WayAtLoad, pairs: bool) -> list[str]:
+def _cells(each: WayAtLoad) -> list[str]:
     crashes, pair = each.crashes, each.pair
     share = crashes.share
-    cells = [
+    return [
         f"{each.load:g}", escape(each.way), f"{crashes.crashes} of {crashes.encounters}",
         f"{share.low:.0%} to {share.high:.0%}", _speed(crashes.impact_kmh), _speed(crashes.speed_kmh),
+        *([DASH, DASH] if pair is None else [f"{pair.only_second}, {pair.only_first}", f"{pair.by_chance:.2g}"]),
     ]  # fmt: skip
-    if pairs:
-        cells += [DASH, DASH] if pair is None else [f"{pair.only_second}, {pair.only_first}", f"{pair.by_chance:.2g}"]
-    return cells
 
 
 def _speed(of: Interval | None) -> str:
     return DASH if of is None else f"{of.value:.1f}, {of.low:.1f} to {of.high:.1f}"
 
 
-def _figure(
-    results: ContestResults, pick: Callable[[Crashes], Interval | None], axis: dict[str, Any], value: str
-) -> Figure:
+def _figure(results: ContestResults, pick: Callable[[Crashes], Interval], axis: dict[str, Any], value: str) -> Figure:
     loads, ways = results.loads, results.ways
     data = []
     for number, way in enumerate(ways):
         look, shift = way_look(number), SPREAD * ((number + 0.5) / len(ways) - 0.5)
-        found = [(each, pick(each.crashes)) for each in results.rows if each.way == way]
-        shown = [(loads.index(each.load) + shift, each, of) for each, of in found if of is not None]
+        rows = [each for each in results.rows if each.way == way]
+        shown = [(loads.index(each.load) + shift, each, pick(each.crashes)) for each in rows]
         data.append({
             "type": "scatter", "mode": "markers", "name": escape(way), "cliponaxis": False,
             "x": [round(x, 4) for x, _, _ in shown], "y": [round(of.value, 4) for _, _, of in shown],

@@ -74,22 +74,25 @@ def _page(stories: Sequence[Story], contest: ContestResults) -> str:
 
 def _contest(contest: ContestResults, figures: dict[str, plots.Figure]) -> str:
     probability, speed = contest_plots.crash_probability(contest), contest_plots.impact_speed(contest)
-    shown = _plot(figures, probability, "crash probability by load") + (
-        "" if speed is None else _plot(figures, speed, "impact speed by load")
-    )
+    shown = _plot(figures, probability, "crash probability by load") + _plot(figures, speed, "impact speed by load")
     where = f", revision {escape(contest.revision)}" if contest.revision else ""
-    without = "" if speed is not None else " Impact speeds are not published yet."
     return (
         '<section class="contest"><h2>How often it ends in a crash</h2>'
-        f"<p><b>{contest.encounters} encounters</b> at blind crossings, drawn by chance. Each runs in virtual time in "
-        f"every way, at one of {len(contest.loads)} loads. Lines are 95 % intervals"
-        f" ({'Wilson' if speed is None else 'Wilson, and a bootstrap of speeds'}): where they overlap, this "
-        f"number of encounters does not tell two ways apart.{without}</p>"
+        f"<p><b>{contest.encounters} encounters</b> at blind crossings, drawn by chance. Each runs in virtual time at "
+        f"one of {len(contest.loads)} loads, in every way{_fewer(contest)}. Lines are 95 % intervals (Wilson, and a "
+        "bootstrap of speeds): where they overlap, this number of encounters does not tell two ways apart.</p>"
         f'<div class="plots">{shown}</div>{_legend(contest_plots.keys(contest))}'
         f"<p class=soft>Run on {escape(contest.date)}{where}, seed {contest.seed}. The encounter below shows how a "
         "crash comes about; one alone proves nothing.</p>"
         f"{tables.folded('the same in figures', contest_plots.contest_table(contest))}</section>"
     )
+
+
+def _fewer(contest: ContestResults) -> str:
+    """Which ways did not run in all encounters of their load."""
+    most = {load: max(each.crashes.encounters for each in contest.rows if each.load == load) for load in contest.loads}
+    found = dict.fromkeys(each.way for each in contest.rows if each.crashes.encounters < most[each.load])
+    return f" ({escape(', '.join(found))}: in a part of them)" if found else ""
 
 
 def _distance(stories: Sequence[Story], called: Sequence[str], figures: dict[str, plots.Figure]) -> str:
