@@ -78,7 +78,7 @@ scale: setup ## the part of bench that measures the planner on growing clusters,
 	@$(BIN)/python -m infra.bench.placement
 
 .PHONY: bench-crossing
-bench-crossing: setup ## the contest at blind crossings: 500 encounters in dense traffic, six ways, four loads; three hours, goes on where it was broken off; writes runs/bench-crossing.json (ENCOUNTERS=40: less; PUBLISH=1: runs nothing, puts that file where the page of a run finds it)
+bench-crossing: setup ## the contest at blind crossings: 500 encounters in dense traffic, six ways, four loads; three hours, goes on where it was broken off; writes runs/bench-crossing.json (ENCOUNTERS=40: less; PUBLISH=1: runs nothing, publishes them)
 	@$(BIN)/python -m infra.contest $(if $(PUBLISH),--publish,--encounters $(or $(ENCOUNTERS),500))
 
 .PHONY: bench-crossing-live

@@ -2,7 +2,8 @@
 
 Encounter n runs at load n modulo the number of loads, under every way, and without any latency. Two ways that explain
 what comes of the others run in a fifth of the encounters. A run that was broken off goes on. The sums go into
-runs/bench-crossing.json. `--publish` runs nothing: it puts that file where the page about a run finds it.
+runs/bench-crossing.json, the encounters into runs/bench-crossing.jsonl. `--publish` runs nothing: it puts the sums
+where the page about a run finds them, and the encounters beside this module.
 """
 
 from __future__ import annotations
@@ -22,7 +23,7 @@ from rich.console import Console
 from rich.progress import Progress
 from rich.table import Table
 
-from infra.contest.encounter_journal import EncounterJournal, Ended
+from infra.contest.encounter_journal import ENCOUNTERS, EncounterJournal, Ended, read_encounters, write_encounters
 from infra.contest.outcomes import paired, summed
 from infra.contest.planned_ways import OURS, WAYS, PlannedWay, Way, planned
 from infra.contest.street_load import SAMPLES, measured, played
@@ -98,6 +99,7 @@ def main() -> None:
     given = parser.parse_args()
     if given.publish:
         write_results(read_results(RESULTS), PUBLISHED)
+        write_encounters(read_encounters(RESULTS.with_suffix(".jsonl")), ENCOUNTERS)
         return
     if given.encounters < 1 or given.jobs < 1:
         parser.error("--encounters and --jobs: at least 1")
@@ -118,6 +120,7 @@ def main() -> None:
     counted = [ended[one.number] for one in chosen]
     found = results(counted)
     write_results(found, RESULTS)
+    write_encounters(counted, RESULTS.with_suffix(".jsonl"))
     Console().print(_table(found))
 
 

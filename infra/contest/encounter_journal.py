@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from contextlib import suppress
 from dataclasses import asdict, dataclass
 from hashlib import sha256
@@ -12,6 +12,7 @@ from pathlib import Path
 from sim_vehicles.contest.contest_results import PUBLISHED
 
 ROOT = Path(__file__).parents[2]
+ENCOUNTERS = Path(__file__).with_name("encounters.jsonl")  # of which the published results are the sums
 VEHICLES = (
     "closed_loop",
     "contest",
@@ -38,6 +39,19 @@ class Ended:
     commanded_s: Mapping[str, float | None]
 
 
+def read_encounters(path: Path) -> Iterator[Ended]:
+    """All that is there; a line that was not written to its end is none."""
+    if path.exists():
+        for text in path.read_text(encoding="utf-8").splitlines():
+            with suppress(json.JSONDecodeError):
+                yield Ended(**json.loads(text))
+
+
+def write_encounters(ended: Iterable[Ended], path: Path) -> None:
+    """A line each, as `read_encounters` reads them."""
+    path.write_text("".join(json.dumps(asdict(each)) + "\n" for each in ended), encoding="utf-8")
+
+
 class EncounterJournal:
     """Of the code as it is: what other code has run is another contest."""
 
@@ -45,11 +59,8 @@ class EncounterJournal:
         self._path = folder / f"encounters-{code()}.jsonl"
 
     def read(self) -> Iterator[Ended]:
-        """All that is there; a line that was not written to its end is none."""
-        if self._path.exists():
-            for text in self._path.read_text(encoding="utf-8").splitlines():
-                with suppress(json.JSONDecodeError):
-                    yield Ended(**json.loads(text))
+        """All that is there."""
+        return read_encounters(self._path)
 
     def add(self, ended: Ended) -> None:
         """One more. What was broken off before stays a line of its own."""
@@ -75,4 +86,4 @@ def _ends_whole(path: Path) -> bool:
         return file.read(1) == b"\n"
 
 
-__all__ = ["EncounterJournal", "Ended", "code"]
+__all__ = ["ENCOUNTERS", "EncounterJournal", "Ended", "code", "read_encounters", "write_encounters"]
