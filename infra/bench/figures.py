@@ -41,9 +41,22 @@ def percentile(values: list[int], share: float) -> int:
 
 def write(figures: list[Figure], path: Path) -> None:
     """bench.json: {name: {value, unit, goal, ok, how}}."""
-    path.parent.mkdir(parents=True, exist_ok=True)
-    content = {
+    _write(_content(figures), path)
+
+
+def merge(figures: list[Figure], path: Path) -> None:
+    """As `write`, beside what the file has of other figures."""
+    before = json.loads(path.read_text()) if path.exists() else {}
+    _write(before | _content(figures), path)
+
+
+def _content(figures: list[Figure]) -> dict[str, dict[str, object]]:
+    return {
         each.name: {key: value for key, value in asdict(each).items() if key != "name"} | {"ok": each.ok}
         for each in figures
     }
+
+
+def _write(content: dict[str, dict[str, object]], path: Path) -> None:
+    path.parent.mkdir(parents=True, exist_ok=True)
     path.write_text(json.dumps(content, indent=2) + "\n")

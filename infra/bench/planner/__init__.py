@@ -1,0 +1,1 @@
+"""`make bench-planner`: what the planner finds, proves and bounds."""
