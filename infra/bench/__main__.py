@@ -9,7 +9,7 @@ from statistics import median
 from rich.console import Console
 from rich.table import Table
 
-from infra.bench import change, collision_warning, figures, placement, policies, recordings, shed_cost
+from infra.bench import change, collision_warning, figures, policies, recordings, shed_cost
 from infra.bench.agent.bare_socket import bare_hops_ns, fifo_class
 from infra.bench.agent.process import agent, deploy_hop, hops, send_paced
 from infra.bench.cores import core_hop
@@ -115,7 +115,6 @@ def main() -> int:
         ("operators", collision_warning.costs), ("shedding", shed_cost.shed_cost),
         ("crashes by speed and latency", collision_warning.crashes),
         ("false warnings", collision_warning.false_warnings), ("recordings", recordings.recordings),
-        ("placement of growing queries, a quarter of an hour", placement.placement),
     )  # fmt: skip
     for title, measure in measures:
         with console.status(f"measuring: {title}"):
