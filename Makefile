@@ -75,7 +75,7 @@ spark-plan: setup ## how Spark carries a report out, as explain prints it; write
 
 .PHONY: bench-planner
 bench-planner: setup ## what the planner finds, proves and bounds, up to 1000 operators; an hour; writes runs/bench-planner.json (PART=reference: that alone)
-	@$(BIN)/python -m infra.bench.planner $(PART)
+	@$(BIN)/python -m infra.planning $(PART)
 
 .PHONY: bench-crossing
 bench-crossing: setup ## the contest at blind crossings: 500 encounters in dense traffic, six ways, four loads; three hours, goes on where it was broken off; writes runs/bench-crossing.json (ENCOUNTERS=40: less; PUBLISH=1: runs nothing, publishes them)

@@ -16,7 +16,6 @@ OPERATORS = Path(__file__).parents[2] / "sim_vehicles" / "queries" / "operators.
 NODES = 2
 SPAN_MS = 100
 AGE_MS = 160  # of a measurement when it comes in: 100 ms as it is sent, 45 ms in the radio, and what is between
-TUPLE_BYTES = 100  # of a queue
 DEADLINE_S = 0.3  # of a warning
 URGENCY = "if(closest_ms > 0, 1e9 / (1000 + closest_ms) / (90000 + closest_cm * closest_cm), 0)"  # soon, and close
 VALUE = f"{URGENCY} * min(since(object.object_id), 1)"  # and not known already
@@ -53,11 +52,12 @@ OUTPUTS = """outputs:
 
 @dataclass(frozen=True)
 class Traffic:
-    """What the stations make of the query: V2V tuples per second, and of each operator of the chain the tuples per
-    tuple of its input that leave it."""
+    """What the stations make of the query: V2V tuples per second, of each operator of the chain the tuples per tuple of
+    its input that leave it, and the bytes that a V2V tuple takes of a queue, in the mean."""
 
     v2v_per_s: float
     passed: Mapping[str, float]
+    queued_bytes: float
 
 
 def cost_us(traffic: Traffic, load: float) -> float:
@@ -92,9 +92,9 @@ def query(
     return "\n".join(lines) + "\n"
 
 
-def tuples_within_deadline(traffic: Traffic, load: float) -> float:
-    """How many tuples of V2V both nodes work on within the deadline of a warning."""
-    return DEADLINE_S * traffic.v2v_per_s / load
+def bytes_within_deadline(traffic: Traffic, load: float) -> float:
+    """What the V2V tuples that both nodes work on within the deadline of a warning take of a queue."""
+    return DEADLINE_S * traffic.v2v_per_s / load * traffic.queued_bytes
 
 
 def _operators(cost: float, passed: Mapping[str, float]) -> Iterator[str]:
@@ -106,9 +106,9 @@ def _operators(cost: float, passed: Mapping[str, float]) -> Iterator[str]:
         yield f"  {name}: {{in: {stream}, run: {run}, cost: {cost:.0f} us}}"
 
 
-def cluster(most_tuples: float | None = None) -> str:
-    """cluster.yaml: two equal nodes in the ego. most_tuples: that a node's queues hold; None: as many as come."""
-    memory = "256 MiB" if most_tuples is None else f"{max(1, round(most_tuples * TUPLE_BYTES / 1024))} KiB"
+def cluster(queue_bytes: float | None = None) -> str:
+    """cluster.yaml: two equal nodes in the ego. queue_bytes: of a node's queues; None: as many as tuples come."""
+    memory = "256 MiB" if queue_bytes is None else f"{max(1, round(queue_bytes / 1024))} KiB"
     nodes = [
         f'  {name}: {{address: "127.0.0.1:{port}", memory: {memory}}}' for name, port in (("a", 7700), ("b", 7710))
     ]
@@ -117,4 +117,4 @@ def cluster(most_tuples: float | None = None) -> str:
     return "\n".join(["shimekiri: 1", "nodes:", *nodes, *last]) + "\n"
 
 
-__all__ = ["CHAIN", "OTHERS", "SPAN_MS", "Traffic", "cluster", "cost_us", "query", "tuples_within_deadline"]
+__all__ = ["CHAIN", "OTHERS", "SPAN_MS", "Traffic", "bytes_within_deadline", "cluster", "cost_us", "query"]

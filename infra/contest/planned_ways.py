@@ -9,7 +9,7 @@ from typing import Literal
 
 from coordinator.model.choices import Allocator, Choices, Model
 from coordinator.solve import planner
-from infra.contest.contest_query import CHAIN, OTHERS, SPAN_MS, Traffic, cluster, query, tuples_within_deadline
+from infra.contest.contest_query import CHAIN, OTHERS, SPAN_MS, Traffic, bytes_within_deadline, cluster, query
 from protos.plan_document import Plan
 
 MOST_LOAD = 0.8  # of both nodes, of what is planned without shedding
@@ -64,7 +64,7 @@ def planned(way: Way, traffic: Traffic, load: float) -> PlannedWay:
     kept = None
     if way.shed == "overload":
         kept = max(1, int(traffic.v2v_per_s * SPAN_MS / 1000 * MOST_LOAD / load))
-    queued = tuples_within_deadline(traffic, load) if way.drop_tail else None
+    queued = bytes_within_deadline(traffic, load) if way.drop_tail else None
     return PlannedWay(way, _plan(way, traffic, most, kept, queued), load / most, kept)
 
 
@@ -81,12 +81,12 @@ def _guaranteed(traffic: Traffic, load: float, per_span: int) -> bool:
     return all(claim.guaranteed for claim in plan.guarantee.values())
 
 
-def _plan(way: Way, traffic: Traffic, load: float, per_span: int | None, queued: float | None = None) -> Plan:
+def _plan(way: Way, traffic: Traffic, load: float, per_span: int | None, queue_bytes: float | None = None) -> Plan:
     with TemporaryDirectory() as name:
         folder = Path(name)
         text = query(traffic, load, per_span, way.shed == "guaranteed", way.drop_tail)
         (folder / "query.yaml").write_text(text, encoding="utf-8")
-        (folder / "cluster.yaml").write_text(cluster(queued), encoding="utf-8")
+        (folder / "cluster.yaml").write_text(cluster(queue_bytes), encoding="utf-8")
         place = {} if way.place is None else dict.fromkeys((*CHAIN, *OTHERS), way.place)
         choices = Choices(way.allocator, way.model, policy=way.policy, place=place, best_effort=True, quick=True)
         return planner.make_plan(folder / "query.yaml", folder / "cluster.yaml", choices)

@@ -7,8 +7,10 @@ from dataclasses import dataclass
 from functools import cache
 from itertools import pairwise
 from pathlib import Path
+from statistics import fmean
 
 from infra.contest.contest_query import CHAIN, Traffic
+from node_agent.core.shedding.memory_limit import JOB_BYTES, size_estimate
 from node_agent.operators.registry import Registry
 from sim_vehicles.contest.drawn_encounter import Encounter
 from sim_vehicles.contest.encounter_run import UNTIL_NS, WITHOUT_MAP, PlayedEncounter
@@ -57,18 +59,21 @@ def played(encounter: Encounter, folder: Path) -> PlayedEncounter:
 
 
 def measured(samples: list[PlayedEncounter], registry: Registry) -> Traffic:
-    """V2V tuples per second, and what the operators let through, in the mean of some encounters."""
+    """V2V tuples per second and their size, and what the operators let through, in the mean of some encounters."""
     calls: Counter[str] = Counter()
+    queued: list[int] = []
     for one in samples:
         chain = Chain(WARNING_QUERY, registry, WITHOUT_MAP, lambda: 0)
         for burst in one.bursts:
+            if burst.source == "v2v":
+                queued += (JOB_BYTES + size_estimate(value) for value in burst.values)
             for value in burst.values:
                 chain.admit(burst.source, value, burst.at_ns, burst.at_ns - burst.age_ns)
         calls.update(chain.calls)
     first, *_, last = CHAIN
     passed = {a: calls[b] / max(1, calls[a]) for a, b in pairwise(CHAIN)}
     span_s = sum(one.until_ns - one.begin_ns for one in samples) / 1e9
-    return Traffic(calls[first] / span_s, {**passed, last: 1.0})
+    return Traffic(calls[first] / span_s, {**passed, last: 1.0}, fmean(queued))
 
 
 __all__ = ["SAMPLES", "Streets", "measured", "played", "streets"]

@@ -7,13 +7,14 @@ each is there. A vehicle that brakes keeps its path and comes later, or never.
 from __future__ import annotations
 
 from collections.abc import Iterable
-from math import inf, isinf, pi, radians, sin, sqrt
+from math import hypot, inf, isinf, pi, radians, sin, sqrt
+from typing import NamedTuple
 
 import numpy as np
 
 from node_agent.sdk import operator
 from protos.vehicle_pb2 import Encounter, Motion, Passage, Path, Zone
-from sim_vehicles.operators.models.corridor import Array, Corridor, Crossing, corridor, crossing
+from sim_vehicles.operators.models.corridor import Array, Crossing, corridor, crossing
 from sim_vehicles.operators.models.lanes import LanePath, lanes
 from sim_vehicles.world.crossing_angle import LEAST_DEG
 from sim_vehicles.world.motion import wrap
@@ -153,9 +154,9 @@ class Overlap:
         out.CopyFrom(encounter)
         ego = encounter.ego
         beyond_m = (ego.width_m + encounter.width_m) / self._least_sine
-        one = _swept(encounter.ego_path, ego.length_m, ego.width_m, beyond_m)
-        other = _swept(encounter.object_path, encounter.length_m, encounter.width_m, beyond_m)
-        if one is None or other is None:
+        one, other = _way(encounter.ego_path), _way(encounter.object_path)
+        margins_m = 2 * beyond_m + (ego.length_m + encounter.length_m + ego.width_m + encounter.width_m) / 2
+        if one is None or other is None or one.out_of_reach(other, margins_m):
             return out
         found, share = self._weighed(encounter, one, other, beyond_m)
         if found is not None:
@@ -171,13 +172,17 @@ class Overlap:
         return out
 
     def _weighed(
-        self, encounter: Encounter, one: Corridor, other: Corridor, beyond_m: float
+        self, encounter: Encounter, ego_way: _Way, object_way: _Way, beyond_m: float
     ) -> tuple[Crossing | None, float]:
         """Where the corridors cross, and the weight of the ways to go under which they do."""
         ego = encounter.ego
+        one = corridor(ego_way.x_m, ego_way.y_m, ego_way.heading_rad, ego.length_m, ego.width_m, beyond_m)
+        other = corridor(
+            object_way.x_m, object_way.y_m, object_way.heading_rad, encounter.length_m, encounter.width_m, beyond_m
+        )
         found = crossing(one, other, ego.length_m, encounter.length_m, self._least_sine)
-        ego_path = None if encounter.ego_lane else _turning_on(encounter.ego_path)
-        object_path = None if encounter.lane else _turning_on(encounter.object_path)
+        ego_path = None if encounter.ego_lane else ego_way.turning_on(encounter.ego_path)
+        object_path = None if encounter.lane else object_way.turning_on(encounter.object_path)
         if ego_path is None and object_path is None:
             return found, 1.0
         tight = (ego_path is not None and self._is_tight(encounter.ego_now)) or (
@@ -292,30 +297,43 @@ def stopping_mps2(speed_mps: float, way_m: float, t_act_s: float) -> float:
     return speed_mps * speed_mps / (2.0 * left_m) if left_m > 0.0 else inf
 
 
-def _swept(path: Path, length_m: float, width_m: float, beyond_m: float) -> Corridor | None:
-    """The corridor along a predicted path; None for a path without points."""
+class _Way(NamedTuple):
+    """A predicted path of n points: where its centres are, and how long its steps are, shape (n - 1,)."""
+
+    x_m: Array
+    y_m: Array
+    heading_rad: float
+    steps_m: Array
+
+    def out_of_reach(self, other: _Way, margins_m: float) -> bool:
+        """Whether the two never come as near as that, in whichever directions their steps go."""
+        apart_m = hypot(self.x_m[0] - other.x_m[0], self.y_m[0] - other.y_m[0])
+        return apart_m > float(self.steps_m.sum()) + float(other.steps_m.sum()) + margins_m
+
+    def turning_on(self, path: Path) -> tuple[Array, Array, float] | None:
+        """x, y, heading now of a path of the same steps that keeps its present curvature, up to a right angle in all;
+        None for a path that begins straight, or does not begin. The present curvature is continued from those of two
+        steps."""
+        if len(self.x_m) < 3:
+            return None
+        heading, steps = self.heading_rad, self.steps_m
+        first, second = (wrap(path.heading_rad[k + 1] - path.heading_rad[k]) for k in (0, 1))
+        if first == 0.0 or min(steps[0], steps[1]) <= 0.0:
+            return None
+        bend = 1.5 * first / steps[0] - 0.5 * second / steps[1]
+        way = _summed(steps)
+        middle = heading + np.minimum(np.maximum(bend * (way[:-1] + way[1:]) / 2, -pi / 2), pi / 2)
+        x, y = self.x_m[0] + _summed(steps * np.cos(middle)), self.y_m[0] + _summed(steps * np.sin(middle))
+        return x, y, heading
+
+
+def _way(path: Path) -> _Way | None:
+    """None for a path without points."""
     n = len(path.x_m)
     if n == 0:
         return None
-    return corridor(_array(path.x_m, n), _array(path.y_m, n), path.heading_rad[0], length_m, width_m, beyond_m)
-
-
-def _turning_on(path: Path) -> tuple[Array, Array, float] | None:
-    """x, y, heading now of a path of the same steps that keeps its present curvature, up to a right angle in all; None
-    for a path that begins straight, or does not begin. The present curvature is continued from those of two steps."""
-    n = len(path.x_m)
-    if n < 3:
-        return None
-    x, y, heading = path.x_m[0], path.y_m[0], path.heading_rad[0]
-    along, across = _array(path.x_m, n), _array(path.y_m, n)
-    steps = np.hypot(along[1:] - along[:-1], across[1:] - across[:-1])
-    first, second = (wrap(path.heading_rad[k + 1] - path.heading_rad[k]) for k in (0, 1))
-    if first == 0.0 or min(steps[0], steps[1]) <= 0.0:
-        return None
-    bend = 1.5 * first / steps[0] - 0.5 * second / steps[1]
-    way = _summed(steps)
-    middle = heading + np.minimum(np.maximum(bend * (way[:-1] + way[1:]) / 2, -pi / 2), pi / 2)
-    return x + _summed(steps * np.cos(middle)), y + _summed(steps * np.sin(middle)), heading
+    x, y = _array(path.x_m, n), _array(path.y_m, n)
+    return _Way(x, y, path.heading_rad[0], np.hypot(x[1:] - x[:-1], y[1:] - y[:-1]))
 
 
 def _summed(steps: Array) -> Array:

@@ -33,10 +33,14 @@ Key = tuple[int, int, int]  # station, object, measured_ms
 
 
 class Entry(NamedTuple):
+    """A measurement. reach_m: what it may continue lies no farther from it, along either axis; variance_m2: of its
+    position."""
+
     number: int
     state: State
-    measured_ms: int
-    variance_m2: float  # of its position
+    variance_m2: float
+    x_m: float
+    reach_m: float
 
 
 def deviation_m(best_m: float, quality: int) -> float:
@@ -87,7 +91,7 @@ class Gate:
         self._entries.forget(now_ms)
         key = (encounter.station, encounter.object_id, now_ms)
         known = self._entries.get(key)
-        new = Entry(0, state_of(encounter.measured), now_ms, self._variance_m2(encounter.quality))
+        new = self._entry(encounter)
         inside = sorted(self._inside(new, known), key=_likelihood)[:MOST_GATED]
         if known is None:
             self._given = self._given % NUMBERS + 1
@@ -101,13 +105,12 @@ class Gate:
         return result
 
     def _inside(self, new: Entry, itself: Entry | None) -> Iterable[Gated]:
-        x, y, widest = new.state[0], new.state[1], self._widest
-        for age_ms, entry in self._entries.aged():
-            there_x, there_y, _, speed, _, push = entry.state
-            dt = age_ms / 1000.0
-            dx, dy, time = x - there_x, y - there_y, abs(dt)
-            reach = (speed + abs(push) * time) * time + widest
-            if dx * dx + dy * dy <= reach * reach and entry is not itself:  # else it cannot be inside: spare the rest
+        x, y, now = new.x_m, new.state[1], self._entries.now
+        for at, entry in self._entries.instants():
+            reach_m = entry.reach_m
+            # Most cannot be inside: spare the rest.
+            if -reach_m <= x - entry.x_m <= reach_m and abs(y - entry.state[1]) <= reach_m and entry is not itself:
+                dt = (now - at) / 1000.0
                 gated = self._gated(entry, x, y, dt, entry.variance_m2 + new.variance_m2)
                 if gated.distance2 < GATE:
                     yield gated
@@ -120,6 +123,12 @@ class Gate:
         dx, dy = x - there_x, y - there_y
         d2 = (c * dx + s * dy) ** 2 / along_var + (c * dy - s * dx) ** 2 / across_var
         return Gated(entry=entry.number, distance2=d2, log_spread=log(along_var * across_var))
+
+    def _entry(self, encounter: Encounter) -> Entry:
+        state = state_of(encounter.measured)
+        most_s = KEEP_MS / 1000.0
+        reach_m = (state[3] + abs(state[5]) * most_s) * most_s + self._widest
+        return Entry(0, state, self._variance_m2(encounter.quality), state[0], reach_m)
 
     def _variance_m2(self, quality: int) -> float:
         return deviation_m(self._position_sd_m, quality) ** 2
@@ -319,6 +328,6 @@ class Confirm:
         return result
 
     def _hits(self, track: int) -> int:
-        ages = [age_ms for age_ms, of in self._counted.aged() if of == track]
-        newest = min(ages, default=0)
-        return sum(age - newest < self._window_ms for age in ages)
+        counted = [at for at, of in self._counted.instants() if of == track]
+        newest = max(counted, default=0)
+        return sum(newest - at < self._window_ms for at in counted)

@@ -82,3 +82,12 @@ def integrals(h: float) -> tuple[float, float, float, float]:
         )
     c, s = cos(h), sin(h)
     return s / h, (1.0 - c) / h, s / h - (1.0 - c) / h2, (s - h * c) / h2
+
+
+def second_integrals(h: float) -> tuple[float, float]:
+    """The integrals of u^2 cos(h u) and u^2 sin(h u) over u in [0, 1]: dQ/dh and -dP/dh."""
+    h2 = h * h
+    if h2 < SERIES_BELOW * SERIES_BELOW:
+        return 1.0 / 3.0 - h2 / 10.0 + h2 * h2 / 168.0, h * (0.25 - h2 / 36.0 + h2 * h2 / 960.0)
+    c, s = cos(h), sin(h)
+    return (s + 2.0 * (c - s / h) / h) / h, (2.0 * (s - (1.0 - c) / h) / h - c) / h

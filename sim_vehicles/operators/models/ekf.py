@@ -15,7 +15,7 @@ from math import cos, pi, sin, sqrt
 import numpy as np
 from numpy.typing import NDArray
 
-from sim_vehicles.operators.models.ctrv import integrals
+from sim_vehicles.operators.models.ctrv import integrals, second_integrals
 from sim_vehicles.world.motion import wrap
 
 Array = NDArray[np.float64]
@@ -120,6 +120,10 @@ def step(x: Array, dt: float, acceleration: float = 0.0) -> tuple[Array, Array]:
     jacobian[0, 3], jacobian[1, 3] = ux, uy
     bend = speed * dt * dt
     jacobian[0, 4], jacobian[1, 4] = -bend * (c * four + s * three), bend * (c * three - s * four)
+    if pushed:
+        five, six = second_integrals(yaw_rate * dt)
+        jacobian[0, 4] -= pushed * dt * (c * six + s * five)
+        jacobian[1, 4] += pushed * dt * (c * five - s * six)
     jacobian[2, 4] = dt
     turned = wrap(heading + yaw_rate * dt)
     return np.array([px + dx, py + dy, turned, speed + acceleration * dt, yaw_rate]), jacobian

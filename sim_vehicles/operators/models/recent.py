@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Hashable
+from collections.abc import Hashable, Iterable
 from heapq import heappop, heappush
 from itertools import count
 from typing import Generic, TypeVar
@@ -28,10 +28,10 @@ class Recent(Generic[Key, Value]):
     """
 
     def __init__(self) -> None:
-        self._held: dict[Key, tuple[int, int, Value]] = {}  # ITS time, instant, value
+        self._held: dict[Key, tuple[int, Value]] = {}  # instant, value
         self._noted: list[tuple[int, int, Key]] = []  # a heap of instants, also of what has gone since
         self._numbers = count()
-        self._now = 0  # an instant; modulo what ITS time wraps at it is ITS time
+        self.now = 0  # an instant; modulo what ITS time wraps at it is ITS time
         self._latest = 0  # of all instants noted
 
     def __len__(self) -> int:
@@ -39,14 +39,14 @@ class Recent(Generic[Key, Value]):
 
     def get(self, key: Key) -> Value | None:
         held = self._held.get(key)
-        return None if held is None else held[2]
+        return None if held is None else held[1]
 
     def put(self, key: Key, at_ms: int, value: Value) -> None:
         self._held.pop(key, None)
         if len(self._held) >= MOST:
             del self._held[next(iter(self._held))]
         at = self._instant(at_ms)
-        self._held[key] = (at_ms, at, value)
+        self._held[key] = (at, value)
         if len(self._noted) >= _MOST_NOTED:
             self._note_anew()
         else:
@@ -54,30 +54,26 @@ class Recent(Generic[Key, Value]):
         self._latest = max(self._latest, at)
 
     def forget(self, now_ms: int) -> None:
-        self._now = now = self._instant(now_ms)
+        self.now = now = self._instant(now_ms)
         noted = self._noted
         if self._latest - now > KEEP_MS or (noted and now - noted[0][0] >= MODULUS - KEEP_MS):
-            self._held = {
-                key: (at_ms, self._instant(at_ms), value)
-                for key, (at_ms, _, value) in self._held.items()
-                if abs(since_ms(now_ms, at_ms)) <= KEEP_MS
-            }
+            anew = {key: (self._instant(at % MODULUS), value) for key, (at, value) in self._held.items()}
+            self._held = {key: held for key, held in anew.items() if abs(now - held[0]) <= KEEP_MS}
             self._note_anew()
             return
         while noted and now - noted[0][0] > KEEP_MS:
             at, _, key = heappop(noted)
-            if key in self._held and self._held[key][1] == at:
+            if key in self._held and self._held[key][0] == at:
                 del self._held[key]
 
     def _instant(self, at_ms: int) -> int:
-        return self._now + since_ms(at_ms, self._now)
+        return self.now + since_ms(at_ms, self.now)
 
     def _note_anew(self) -> None:
         """Of what is there alone."""
-        self._noted = sorted((at, next(self._numbers), key) for key, (_, at, _) in self._held.items())
-        self._latest = self._noted[-1][0] if self._noted else self._now
+        self._noted = sorted((at, next(self._numbers), key) for key, (at, _) in self._held.items())
+        self._latest = self._noted[-1][0] if self._noted else self.now
 
-    def aged(self) -> list[tuple[int, Value]]:
-        """How long before the present each one's time is [ms; below 0: after it], and the value."""
-        now = self._now
-        return [(now - at, value) for _, at, value in self._held.values()]
+    def instants(self) -> Iterable[tuple[int, Value]]:
+        """Each one's instant [ms], to be compared with `now`, and its value."""
+        return self._held.values()

@@ -15,12 +15,14 @@ from infra.contest.live_encounter import as_slow
 from infra.contest.live_twins import Twins, sums
 from infra.contest.outcomes import paired, summed, wilson
 from infra.contest.planned_ways import OURS, SQPR, WAYS, PlannedWay, planned
+from node_agent.core.shedding.memory_limit import JOB_BYTES, size_estimate
+from protos.vehicle_pb2 import Cpm
 from sim_vehicles.contest.encounter_run import Outcome, PlayedEncounter
 from sim_vehicles.contest.encounter_scene import encounters
 from sim_vehicles.encounter.brake import AUTO
 from sim_vehicles.operators.installed import operators_of_vehicles
 
-SOME = Traffic(200.0, dict.fromkeys(CHAIN, 0.9) | {"O3": 0.5})
+SOME = Traffic(200.0, dict.fromkeys(CHAIN, 0.9) | {"O3": 0.5}, JOB_BYTES + size_estimate(Cpm(station=1)))
 LIMITED, ONE_NODE = (
     next(way for way in WAYS if way.name == name) for name in ("ours, not guaranteed", "EDF on one node")
 )
@@ -77,6 +79,12 @@ def test_twins_agree_where_both_crash_or_neither() -> None:
 def test_of_each_load_a_fifth_is_run_every_way_and_the_rest_but_two() -> None:
     few = [sum(Turn(place, one).has(way) for way in WAYS) for place, one in zip(range(40), encounters(5), strict=False)]
     assert few == ([len(WAYS)] * 4 + [len(WAYS) - 2] * 16) * 2
+
+
+def test_full_queues_of_drop_tail_hold_what_both_nodes_work_on_within_the_deadline() -> None:
+    """0.3 s of what comes at a load of 1: 60 tuples."""
+    memory_bytes = plan("SQPR + FIFO, drop-tail", 1.0).plan.nodes["a"].memory_bytes
+    assert 59 <= memory_bytes / SOME.queued_bytes <= 61
 
 
 def test_edf_on_one_node_has_all_operators_there() -> None:

@@ -28,9 +28,7 @@ def test_it_holds_what_lies_within_a_second_modulo_its_time(at_ms: int, events: 
             recent.put(key, at_ms, number)
             held.pop(key, None)
             held[key] = at_ms, number
-        assert [(age_ms % MODULUS, value) for age_ms, value in recent.aged()] == [
-            ((recent._now - each_ms) % MODULUS, value) for each_ms, value in held.values()
-        ]
+        assert [(at % MODULUS, value) for at, value in recent.instants()] == list(held.values())
         assert {each: recent.get(each) for each in held} == {each: value for each, (_, value) in held.items()}
 
 
@@ -39,4 +37,4 @@ def test_the_oldest_insertion_goes_first_and_notes_are_bounded() -> None:
     for number in range(20 * MOST):
         recent.put(number % (2 * MOST), 0, number)
         assert len(recent._noted) <= 4 * MOST
-    assert [value for _, value in recent.aged()] == list(range(19 * MOST, 20 * MOST))
+    assert [value for _, value in recent.instants()] == list(range(19 * MOST, 20 * MOST))

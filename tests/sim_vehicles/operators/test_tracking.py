@@ -322,6 +322,19 @@ def test_jacobian(heading: float, speed: float, yaw_rate: float, dt: float) -> N
         assert np.abs(step(x, dt)[0][:2] - reference_step(x, dt)[:2]).max() < 1e-6
 
 
+@given(st.floats(-pi, pi), st.floats(10, 60), st.floats(-2, 2), st.floats(-0.9, 0.9), st.floats(-8, 8))
+def test_jacobian_with_an_acceleration(heading: float, speed: float, yaw_rate: float, dt: float, push: float) -> None:
+    """As differences of the step itself; the vehicle does not come to stand."""
+    x = np.array([1.0, 2.0, heading, speed, yaw_rate])
+    for column in range(5):
+        tiny = np.zeros(5)
+        tiny[column] = 1e-5
+        ahead, behind = step(x + tiny, dt, push)[0], step(x - tiny, dt, push)[0]
+        slope = (ahead - behind) / 2e-5
+        slope[2] = wrap(ahead[2] - behind[2]) / 2e-5
+        assert np.abs(slope - step(x, dt, push)[1][:, column]).max() < 1e-4
+
+
 def test_estimate_is_told_for_now() -> None:
     one = Filter()
     # one measurement, 0.2 s old: 10 m/s * 0.2 s further. Variance along 0.09 + 0.2^2 * 0.3^2 + (2 * 0.02)^2 = 0.0952;
@@ -493,7 +506,7 @@ def test_recent() -> None:
     held.put("a", 65000, 1)
     held.put("b", 500, 2)
     held.forget(65000 + KEEP_MS)
-    assert held.aged() == [(KEEP_MS, 1), (-36, 2)]
+    assert [(held.now - at, value) for at, value in held.instants()] == [(KEEP_MS, 1), (-36, 2)]
     held.forget(65000 + KEEP_MS + 1)
     assert [held.get("a"), held.get("b")] == [None, 2]
 

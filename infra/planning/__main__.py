@@ -1,6 +1,6 @@
 """`make bench-planner`: what the planner finds, proves and bounds; printed, and written to runs/bench-planner.json.
 
-`python -m infra.bench.planner [PART...]` runs these parts alone, and keeps what the file has of the others.
+`python -m infra.planning [PART...]` runs these parts alone, and keeps what the file has of the others.
 """
 
 from __future__ import annotations
@@ -16,9 +16,9 @@ from rich.table import Table
 from infra.bench import figures
 from infra.bench.figures import Figure
 from infra.bench.placement import placement
-from infra.bench.planner.reference_plans import reference_plans
+from infra.planning.reference_plans import reference_plans
 
-OUT = Path(__file__).resolve().parents[3] / "runs" / "bench-planner.json"
+OUT = Path(__file__).resolve().parents[2] / "runs" / "bench-planner.json"
 PARTS: Mapping[str, Callable[[], list[Figure]]] = {
     "gaps": placement,
     "reference": reference_plans,
@@ -27,7 +27,7 @@ PARTS: Mapping[str, Callable[[], list[Figure]]] = {
 
 def main(arguments: Sequence[str] | None = None) -> int:
     """Exit code 0 for any figures."""
-    parser = argparse.ArgumentParser(prog="python -m infra.bench.planner", description=__doc__)
+    parser = argparse.ArgumentParser(prog="python -m infra.planning", description=__doc__)
     parser.add_argument("parts", nargs="*", metavar="PART", help=f"of {', '.join(PARTS)}; all without one")
     chosen = parser.parse_args(arguments).parts or list(PARTS)
     if unknown := [each for each in chosen if each not in PARTS]:
