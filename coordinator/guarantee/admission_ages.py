@@ -44,7 +44,7 @@ def with_ages(analysis: Analysis, ages_ns: Mapping[str, int]) -> Analysis:
         name: replace(source, max_age_ns=ages_ns.get(name, source.max_age_ns))
         for name, source in analysis.system.sources.items()
     }
-    return analyse(replace(analysis.system, sources=sources), analysis.charges)
+    return analyse(replace(analysis.system, sources=sources), analysis.charges, reuse=analysis.delays.reuse)
 
 
 def holds(analysis: Analysis, ages: ProposedAges) -> bool:

@@ -17,6 +17,7 @@ from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field, replace
 from fractions import Fraction
 
+from coordinator.guarantee.reuse import Reuse
 from coordinator.solve.guaranteed.candidate import Candidate
 from coordinator.solve.guaranteed.objective_rank import ObjectiveRank, Rank, objective_rank
 from coordinator.solve.guaranteed.unit_paths import UnitPath, fitted, unit_paths
@@ -60,6 +61,7 @@ class Search:
     best: ObjectiveRank | None = None
     unit_paths: list[UnitPath] = field(init=False)
     seen: set[tuple[int, ...]] = field(default_factory=set)
+    reuse: Reuse = field(default_factory=Reuse)
 
     def __post_init__(self) -> None:
         self.unit_paths = [
@@ -141,7 +143,7 @@ class Search:
             return None
         self.effort.take()
         self.seen.add(key)
-        found = objective_rank(self.candidate.with_deadlines(due), self.charges, self.spared)
+        found = objective_rank(self.candidate.with_deadlines(due), self.charges, self.spared, self.reuse)
         if self.best is None or self._rank(found) < self._rank(self.best):
             self.best = found
         return found
