@@ -25,6 +25,7 @@ from coordinator.solve.guaranteed.impossible import impossible
 from coordinator.solve.guaranteed.master import Master, Offer, nearest
 from coordinator.solve.guaranteed.necessary_conditions import NecessaryConditions
 from coordinator.solve.guaranteed.objective_rank import ObjectiveRank
+from coordinator.solve.guaranteed.relief import Relief, Step
 from coordinator.solve.guaranteed.sub_deadlines import RELAXED, Effort, Search
 from coordinator.solve.heuristics import scale
 from coordinator.solve.milp import capacity_rows, least_violation, milp
@@ -37,7 +38,8 @@ MOST_PLACEMENTS = 300  # tried where there are more
 MOST_TIES = 6  # placements of the same traffic, for the sake of slack
 MOST_TIGHTENED = 16  # placements for --tighten
 ANALYSES = 80  # per placement, until it holds
-LARGE_ANALYSES = 6  # per placement of a large problem
+LARGE_ANALYSES = 6  # for the first placement of a large problem
+STEP_ANALYSES = 3  # for each step from there
 MOST_REASONS = 6
 POLISH = 150  # analyses to improve the one chosen
 
@@ -163,15 +165,45 @@ class Finder:
         )
         place = large.start(worst, self.limits, self.watch)
         best = self._try(Offer(place, routes.direct(self.problem, place), 0.0), LARGE_ANALYSES)
-        steps = large.Steps(worst)
-        for _ in range(large.MOST_MOVES):
-            after = steps.after(best.offer.place, best.objective)
-            if best.objective.holds or after is None or time.monotonic() >= self.until:
+        seen = {Step(place, frozenset()).key}
+        while not best.objective.holds and time.monotonic() < self.until:
+            better = self._relieved(best, worst, seen)
+            if better is None:
                 break
-            tried = self._try(Offer(after, routes.direct(self.problem, after), 0.0), LARGE_ANALYSES)
-            if self._key(tried) < self._key(best):
-                best = tried
+            best = better
         return best
+
+    def _relieved(self, best: _Tried, worst: Problem, seen: set[tuple[object, ...]]) -> _Tried | None:
+        """The first step from the best that is better. `seen`: steps that were tried."""
+        due_ns = best.search.candidate.per_operator(best.objective.due_ns)
+        relief = Relief(worst, Step(best.offer.place, best.offer.unit_cuts), best.objective)
+        for step in relief.steps():
+            if time.monotonic() >= self.until:
+                return None
+            if step.key in seen:
+                continue
+            seen.add(step.key)
+            offer = Offer(step.place, routes.direct(self.problem, step.place), 0.0, step.cuts)
+            tried = self._step(offer, due_ns)
+            if self._key(tried) < self._key(best):
+                return tried
+        return None
+
+    def _step(self, offer: Offer, due_ns: Mapping[str, int]) -> _Tried:
+        """A placement near to another whose sub-deadlines, by operator, are these."""
+        laid = candidate(self.setting, self._names(offer.place), offer.hops, offer.unit_cuts)
+        search = Search(
+            laid, self.charges, self._effort(STEP_ANALYSES), self.tighten, self.spared, first_ns=due_ns
+        )
+        objective = search.feasible()
+        assert objective is not None  # the first analysis is always made
+        self.analyses += search.effort.analyses
+        tried = _Tried(offer, search, objective)
+        self.seen += 1
+        if self.best is None or self._key(tried) < self._key(self.best):
+            self.best = tried
+        self._tell()
+        return tried
 
     def _guaranteed(self, master: Master) -> Iterator[_Tried]:
         """Guaranteed placements by their traffic: all of the least, or for `tighten` the first few."""
@@ -231,7 +263,7 @@ class Finder:
         return tried
 
     def _routed(self, offer: Offer, analyses: int) -> _Tried:
-        laid = candidate(self.setting, self._names(offer.place), offer.hops)
+        laid = candidate(self.setting, self._names(offer.place), offer.hops, offer.unit_cuts)
         late = lower_bounds.late(laid.system, self.charges, self.spared)
         search = Search(laid, self.charges, self._effort(1 if late else analyses), self.tighten, self.spared)
         objective = search.feasible()

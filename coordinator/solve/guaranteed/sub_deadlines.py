@@ -51,7 +51,8 @@ class Effort:
 
 @dataclass
 class Search:
-    """The search for one placement. `best`: the best objective so far."""
+    """The search for one placement. `best`: the best objective so far; `first_ns`: sub-deadlines by operator to begin
+    with."""
 
     candidate: Candidate
     charges: RuntimeOverhead
@@ -62,6 +63,7 @@ class Search:
     unit_paths: list[UnitPath] = field(init=False)
     seen: set[tuple[int, ...]] = field(default_factory=set)
     reuse: Reuse = field(default_factory=Reuse)
+    first_ns: Mapping[str, int] = field(default_factory=dict)
 
     def __post_init__(self) -> None:
         self.unit_paths = [
@@ -90,10 +92,13 @@ class Search:
             pass
         return self.best
 
-    def starts(self) -> Iterator[dict[int, Fraction]]:
-        """In proportion to work, in proportion to the work with equal slack for all, and by what is left of the
-        deadline."""
+    def starts(self) -> Iterator[Mapping[int, int | Fraction]]:
+        """Those given, in proportion to the work with equal slack for all, and by what is left of the deadline."""
         units = self.candidate.system.units
+        if self.first_ns:
+            yield {
+                number: sum(self.first_ns[stage.operator] for stage in unit.stages) for number, unit in units.items()
+            }
         work = self._work()
         whole = {way.output: max(Fraction(1), way.length(work)) for way in self.unit_paths}
         most = max(way.deadline_ns for way in self.unit_paths)
