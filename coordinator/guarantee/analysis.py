@@ -13,7 +13,7 @@ holds, and larger ones (a query of [P]: its whole deadline of 300 ms where this 
 
 from __future__ import annotations
 
-from collections.abc import Hashable, Mapping, Sequence
+from collections.abc import Callable, Hashable, Mapping, Sequence
 from dataclasses import dataclass
 from functools import partial
 
@@ -41,6 +41,15 @@ CHUNKS_PER_DRAIN = 3  # of one stream of large payloads: 64 KiB are read of a co
 COVERED = frozenset({"edf"})  # policies, each with its largest batch
 
 
+class _StoppedError(Exception):
+    """In the midst of a pass."""
+
+
+def never() -> bool:
+    """No analysis is stopped."""
+    return False
+
+
 @dataclass(frozen=True)
 class Analysis:
     """The fixed point: `delays` and the `streams` that follow; per node its load and the test of its sub-deadlines, or
@@ -55,15 +64,24 @@ class Analysis:
 
 
 def analyse(
-    system: System, charges: RuntimeOverhead, worth_having: int = WORTH_HAVING, reuse: Reuse | None = None
+    system: System,
+    charges: RuntimeOverhead,
+    worth_having: int = WORTH_HAVING,
+    reuse: Reuse | None = None,
+    stop: Callable[[], bool] = never,
 ) -> Analysis:
     """Repeats passes until nothing grows, or a delay grows beyond `worth_having` times the longest deadline. `reuse`:
     of earlier analyses of this system with the same charges, other sub-deadlines or ages; the result does not depend
-    on it."""
+    on it. `stop`: asked before every node; where it says so there is no bound at all."""
     delays = Delays(broken=_uncovered(system), reuse=reuse or Reuse())
     for _ in range(MOST_PASSES):
         streams = propagate(system, delays, charges)
-        if not _grow(system, delays, charges, streams, worth_having):
+        try:
+            if not _grow(system, delays, charges, streams, worth_having, stop):
+                break
+        except _StoppedError:
+            _give_up(system, delays, "the analysis was stopped")
+            streams = propagate(system, delays, charges)
             break
     else:
         _give_up(system, delays, f"delays still grow after {MOST_PASSES} passes")
@@ -90,7 +108,14 @@ def _uncovered(system: System) -> dict[str, str]:
     return found
 
 
-def _grow(system: System, delays: Delays, charges: RuntimeOverhead, streams: Streams, worth_having: int) -> bool:
+def _grow(
+    system: System,
+    delays: Delays,
+    charges: RuntimeOverhead,
+    streams: Streams,
+    worth_having: int,
+    stop: Callable[[], bool],
+) -> bool:
     """Every link and node once, with the streams of the last pass. Whether anything has changed."""
     changed = False
     for pair, flows in streams.sent.items():
@@ -98,6 +123,8 @@ def _grow(system: System, delays: Delays, charges: RuntimeOverhead, streams: Str
             changed |= _grow_link(system, delays, charges, pair, streams)
     for node in system.nodes.values():
         if node.name not in delays.broken:
+            if stop():
+                raise _StoppedError
             try:
                 changed |= _grow_node(system, delays, charges, streams, node)
             except UnboundedError as error:

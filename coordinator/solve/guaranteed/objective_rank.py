@@ -6,11 +6,11 @@ are planned for from admission on.
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from functools import cached_property
 
-from coordinator.guarantee.analysis import Analysis, analyse
+from coordinator.guarantee.analysis import Analysis, analyse, never
 from coordinator.guarantee.propagate import age
 from coordinator.guarantee.quality_checks import checks
 from coordinator.guarantee.reuse import Reuse
@@ -102,12 +102,16 @@ class ObjectiveRank:
 
 
 def objective_rank(
-    system: System, charges: RuntimeOverhead, spared: frozenset[str] = frozenset(), reuse: Reuse | None = None
+    system: System,
+    charges: RuntimeOverhead,
+    spared: frozenset[str] = frozenset(),
+    reuse: Reuse | None = None,
+    stop: Callable[[], bool] = never,
 ) -> ObjectiveRank:
-    """Analyses a system with the sub-deadlines that it has; `spared`: outputs that need not hold; `reuse`: of earlier
-    analyses of this system."""
+    """Analyses a system with the sub-deadlines that it has; `spared`: outputs that need not hold; `reuse`, `stop`: as
+    of `analyse`."""
     due_ns = {number: unit.sub_deadline_ns for number, unit in system.units.items()}
-    return ObjectiveRank(due_ns, analyse(system, charges, WORTH_HAVING, reuse), spared)
+    return ObjectiveRank(due_ns, analyse(system, charges, WORTH_HAVING, reuse, stop), spared)
 
 
 def _bound_ns(analysis: Analysis, name: str) -> int | None:

@@ -8,12 +8,13 @@ even with every unit before all others some output is late: then it is.
 from __future__ import annotations
 
 import time
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from fractions import Fraction
 from math import prod
 
 from coordinator.errors import InfeasibleError, Mistake, no_placement_in_time
+from coordinator.guarantee.analysis import never
 from coordinator.model import incumbent, problem, routes
 from coordinator.model.limits import Limits
 from coordinator.model.problem import Problem
@@ -192,9 +193,8 @@ class Finder:
     def _step(self, offer: Offer, due_ns: Mapping[str, int]) -> _Tried:
         """A placement near to another whose sub-deadlines, by operator, are these."""
         laid = candidate(self.setting, self._names(offer.place), offer.hops, offer.unit_cuts)
-        search = Search(
-            laid, self.charges, self._effort(STEP_ANALYSES), self.tighten, self.spared, first_ns=due_ns
-        )
+        effort = self._effort(STEP_ANALYSES)
+        search = Search(laid, self.charges, effort, self.tighten, self.spared, first_ns=due_ns, stop=self._stop())
         objective = search.feasible()
         assert objective is not None  # the first analysis is always made
         self.analyses += search.effort.analyses
@@ -265,11 +265,16 @@ class Finder:
     def _routed(self, offer: Offer, analyses: int) -> _Tried:
         laid = candidate(self.setting, self._names(offer.place), offer.hops, offer.unit_cuts)
         late = lower_bounds.late(laid.system, self.charges, self.spared)
-        search = Search(laid, self.charges, self._effort(1 if late else analyses), self.tighten, self.spared)
+        effort = self._effort(1 if late else analyses)
+        search = Search(laid, self.charges, effort, self.tighten, self.spared, stop=self._stop())
         objective = search.feasible()
         assert objective is not None  # the first analysis is always made
         self.analyses += search.effort.analyses
         return _Tried(offer, search, objective, late)
+
+    def _stop(self) -> Callable[[], bool]:
+        """What ends an analysis early: time, once there is a result."""
+        return never if self.best is None else lambda: time.monotonic() >= self.until
 
     def _names(self, place: Mapping[int, int]) -> dict[str, str]:
         """The node of every operator."""
@@ -298,7 +303,7 @@ class Finder:
 
     def _polished(self, tried: _Tried) -> _Tried:
         search = tried.search
-        search.effort = self._effort(POLISH)
+        search.effort, search.stop = self._effort(POLISH), self._stop()
         tried.objective = search.improve() or tried.objective
         self.analyses += search.effort.analyses
         return tried

@@ -13,10 +13,11 @@ not the time that they take, so that the same input gives the same plan.
 from __future__ import annotations
 
 import time
-from collections.abc import Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass, field, replace
 from fractions import Fraction
 
+from coordinator.guarantee.analysis import never
 from coordinator.guarantee.reuse import Reuse
 from coordinator.solve.guaranteed.candidate import Candidate
 from coordinator.solve.guaranteed.objective_rank import ObjectiveRank, Rank, objective_rank
@@ -52,7 +53,7 @@ class Effort:
 @dataclass
 class Search:
     """The search for one placement. `best`: the best objective so far; `first_ns`: sub-deadlines by operator to begin
-    with."""
+    with; `stop`: whether an analysis is to end without a result."""
 
     candidate: Candidate
     charges: RuntimeOverhead
@@ -64,6 +65,7 @@ class Search:
     seen: set[tuple[int, ...]] = field(default_factory=set)
     reuse: Reuse = field(default_factory=Reuse)
     first_ns: Mapping[str, int] = field(default_factory=dict)
+    stop: Callable[[], bool] = never
 
     def __post_init__(self) -> None:
         self.unit_paths = [
@@ -148,7 +150,7 @@ class Search:
             return None
         self.effort.take()
         self.seen.add(key)
-        found = objective_rank(self.candidate.with_deadlines(due), self.charges, self.spared, self.reuse)
+        found = objective_rank(self.candidate.with_deadlines(due), self.charges, self.spared, self.reuse, self.stop)
         if self.best is None or self._rank(found) < self._rank(self.best):
             self.best = found
         return found
