@@ -41,8 +41,8 @@ CHUNKS_PER_DRAIN = 3  # of one stream of large payloads: 64 KiB are read of a co
 COVERED = frozenset({"edf"})  # policies, each with its largest batch
 
 
-class _StoppedError(Exception):
-    """In the midst of a pass."""
+class _HopelessError(Exception):
+    """Why no bound is found."""
 
 
 def never() -> bool:
@@ -79,8 +79,8 @@ def analyse(
         try:
             if not _grow(system, delays, charges, streams, worth_having, stop):
                 break
-        except _StoppedError:
-            _give_up(system, delays, "the analysis was stopped")
+        except _HopelessError as error:
+            _give_up(system, delays, str(error))
             streams = propagate(system, delays, charges)
             break
     else:
@@ -118,13 +118,14 @@ def _grow(
 ) -> bool:
     """Every link and node once, with the streams of the last pass. Whether anything has changed."""
     changed = False
+    most_ns = worth_having * max(output.deadline_ns for output in system.outputs.values())
     for pair, flows in streams.sent.items():
         if flows and pair not in delays.cut:
             changed |= _grow_link(system, delays, charges, pair, streams)
     for node in system.nodes.values():
         if node.name not in delays.broken:
             if stop():
-                raise _StoppedError
+                raise _HopelessError("the analysis was stopped")
             try:
                 changed |= _grow_node(system, delays, charges, streams, node)
             except UnboundedError as error:
@@ -136,13 +137,10 @@ def _grow(
         *delays.large_links.values(),
         0,
     )
-    longest = max(output.deadline_ns for output in system.outputs.values())
-    if largest > worth_having * longest:
-        _give_up(system, delays, f"delays grow beyond {worth_having} times the longest deadline")
-        return True
+    if largest > most_ns:
+        raise _HopelessError(f"delays grow beyond {worth_having} times the longest deadline")
     if changed and delays.looks > MOST_LOOKS:
-        _give_up(system, delays, f"delays still grow after {delays.looks} looks")
-        return True
+        raise _HopelessError(f"delays still grow after {delays.looks} looks")
     return changed
 
 

@@ -79,9 +79,7 @@ class Candidate:
         return shares
 
 
-def candidate(
-    setting: Setting, place: Mapping[str, str], hops: Hops, cuts: frozenset[str] = frozenset()
-) -> Candidate:
+def candidate(setting: Setting, place: Mapping[str, str], hops: Hops, cuts: frozenset[str] = frozenset()) -> Candidate:
     """The candidate of a placement with its routes; `cuts`: operators that begin a unit wherever they are."""
     every = dict.fromkeys(place, 1)
     query, cluster = setting.query, setting.assumed

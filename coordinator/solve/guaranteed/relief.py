@@ -14,6 +14,7 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from fractions import Fraction
+from functools import cached_property
 
 from coordinator.calculus.response import ahead
 from coordinator.guarantee.streams import Part
@@ -163,20 +164,22 @@ class Relief:
                 found |= {part.node for part in self._parts(other)}
         return frozenset(node.index for node in self.problem.nodes if node.name in found)
 
-    @property
+    @cached_property
     def _units(self) -> list[Unit]:
         return list(self.objective.analysis.system.units.values())
 
-    @property
+    @cached_property
     def _item(self) -> dict[str, int]:
         return self.problem.item_of()
 
-    @property
+    @cached_property
     def _neighbours(self) -> dict[int, list[int]]:
         """Items that an item reads from or is read by."""
         found: dict[int, list[int]] = {i: [] for i in range(len(self.problem.items))}
         for stream in self.problem.streams:
-            for reader in stream.readers if stream.item is not None else ():
+            if stream.item is None:
+                continue
+            for reader in stream.readers:
                 found[stream.item].append(reader)
                 found[reader].append(stream.item)
         return found

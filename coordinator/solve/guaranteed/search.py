@@ -43,6 +43,8 @@ LARGE_ANALYSES = 6  # for the first placement of a large problem
 STEP_ANALYSES = 3  # for each step from there
 MOST_REASONS = 6
 POLISH = 150  # analyses to improve the one chosen
+ANALYSES_LEFT = 4  # time for so many is left for what comes after the search: claims, ages, the audit
+MOST_LEFT = 0.25  # of the time limit
 
 
 @dataclass(frozen=True)
@@ -114,7 +116,8 @@ class Finder:
 
     def __post_init__(self) -> None:
         self.began = time.monotonic()
-        self.until = self.began + self.limits.seconds
+        self.ended = self.began + self.limits.seconds
+        self.longest_s = 0.0  # that an analysis took: what is left to do after the search takes a few of them
         query, cluster = self.setting.query, self.setting.cluster
         hops = self.setting.incumbent.hops
         self.problem = problem.build(query, cluster, self.held, conflicts=self.conflicts, incumbent_hops=hops)
@@ -124,6 +127,12 @@ class Finder:
         self.least: float | None = None  # proven: no guaranteed plan has less traffic
         self.best: _Tried | None = None
         self.seen = 0
+
+    @property
+    def until(self) -> float:
+        """When the search ends (time.monotonic), so that all is done within the limit."""
+        left_s = min(self.limits.seconds * MOST_LEFT, ANALYSES_LEFT * self.longest_s)
+        return min(self.ended, self.began + self.limits.seconds - left_s)
 
     def run(self, best_effort: bool, quick: bool = False) -> Sound:
         """The plan; `quick`: without reasons, and without more slack than it takes.
@@ -147,7 +156,7 @@ class Finder:
         except KeyboardInterrupt:  # the best so far is the result
             if self.best is None:
                 raise
-            self.until = time.monotonic()
+            self.ended = time.monotonic()
             return self._result(min(found, key=self._key) if found else self.best, ())
         if not found and not master.steering and master.infeasible:
             return self._give_up(
@@ -155,8 +164,15 @@ class Finder:
             )
         if self.best is None:
             raise no_placement_in_time(self.limits.seconds)
+        if not found and self._plain:
+            found = [self._relieved(self.best, large.worst(self.conditions, self.charges))]
         chosen = min(found, key=self._key) if found else self.best
         return self._result(chosen if quick and not self.tighten else self._polished(chosen), ())
+
+    @property
+    def _plain(self) -> bool:
+        """Whether steps know all that a placement has to keep to."""
+        return self.problem.meshed and not self.problem.stores and not self.problem.conflicts
 
     def _large(self) -> _Tried:
         """A first placement, and steps from the best one until it holds."""
@@ -165,16 +181,19 @@ class Finder:
             self.conditions, self.limits, self.began + self.limits.seconds / large.BOUND_SHARE
         )
         place = large.start(worst, self.limits, self.watch)
-        best = self._try(Offer(place, routes.direct(self.problem, place), 0.0), LARGE_ANALYSES)
-        seen = {Step(place, frozenset()).key}
+        return self._relieved(self._try(Offer(place, routes.direct(self.problem, place), 0.0), LARGE_ANALYSES), worst)
+
+    def _relieved(self, best: _Tried, worst: Problem) -> _Tried:
+        """The end of the steps from a placement: it holds, none is better, or time is up."""
+        seen = {Step(best.offer.place, best.offer.unit_cuts).key}
         while not best.objective.holds and time.monotonic() < self.until:
-            better = self._relieved(best, worst, seen)
+            better = self._better(best, worst, seen)
             if better is None:
                 break
             best = better
         return best
 
-    def _relieved(self, best: _Tried, worst: Problem, seen: set[tuple[object, ...]]) -> _Tried | None:
+    def _better(self, best: _Tried, worst: Problem, seen: set[tuple[object, ...]]) -> _Tried | None:
         """The first step from the best that is better. `seen`: steps that were tried."""
         due_ns = best.search.candidate.per_operator(best.objective.due_ns)
         relief = Relief(worst, Step(best.offer.place, best.offer.unit_cuts), best.objective)
@@ -195,15 +214,7 @@ class Finder:
         laid = candidate(self.setting, self._names(offer.place), offer.hops, offer.unit_cuts)
         effort = self._effort(STEP_ANALYSES)
         search = Search(laid, self.charges, effort, self.tighten, self.spared, first_ns=due_ns, stop=self._stop())
-        objective = search.feasible()
-        assert objective is not None  # the first analysis is always made
-        self.analyses += search.effort.analyses
-        tried = _Tried(offer, search, objective)
-        self.seen += 1
-        if self.best is None or self._key(tried) < self._key(self.best):
-            self.best = tried
-        self._tell()
-        return tried
+        return self._seen(self._searched(offer, search))
 
     def _guaranteed(self, master: Master) -> Iterator[_Tried]:
         """Guaranteed placements by their traffic: all of the least, or for `tighten` the first few."""
@@ -256,6 +267,10 @@ class Finder:
                 late = tried.late and other.late
                 tried = min(tried, other, key=self._key)
                 tried.late = late
+        return self._seen(tried)
+
+    def _seen(self, tried: _Tried) -> _Tried:
+        """Counted; the best is kept."""
         self.seen += 1
         if self.best is None or self._key(tried) < self._key(self.best):
             self.best = tried
@@ -264,12 +279,18 @@ class Finder:
 
     def _routed(self, offer: Offer, analyses: int) -> _Tried:
         laid = candidate(self.setting, self._names(offer.place), offer.hops, offer.unit_cuts)
-        late = lower_bounds.late(laid.system, self.charges, self.spared)
-        effort = self._effort(1 if late else analyses)
+        hopeless = lower_bounds.late(laid.system, self.charges, self.spared, cut=False)
+        late = lower_bounds.late(laid.system, self.charges, self.spared) if hopeless else None
+        effort = self._effort(1 if hopeless else analyses)
         search = Search(laid, self.charges, effort, self.tighten, self.spared, stop=self._stop())
+        return self._searched(offer, search, late)
+
+    def _searched(self, offer: Offer, search: Search, late: str | None = None) -> _Tried:
+        began = time.monotonic()
         objective = search.feasible()
         assert objective is not None  # the first analysis is always made
         self.analyses += search.effort.analyses
+        self.longest_s = max(self.longest_s, (time.monotonic() - began) / search.effort.analyses)
         return _Tried(offer, search, objective, late)
 
     def _stop(self) -> Callable[[], bool]:
