@@ -20,7 +20,7 @@ from __future__ import annotations
 
 from bisect import bisect_right
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from fractions import Fraction
 from functools import cached_property
 
@@ -117,13 +117,18 @@ class Steps:
         return self.counts[bisect_right(self.times, t) - 1] if t >= 0 else 0
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, eq=False)
 class Load:
     """A node's tasks, written out up to the longest busy period."""
 
     steps: tuple[Steps, ...]
     busy: Time
     utilisation: Fraction
+
+    def of_tasks(self, tasks: Sequence[Task]) -> Load:
+        """Of the same tasks with other deadlines: these change no step."""
+        steps = (replace(each, task=one) for each, one in zip(self.steps, tasks, strict=True))
+        return Load(tuple(steps), self.busy, self.utilisation)
 
 
 def load(tasks: Sequence[Task]) -> Load:

@@ -170,18 +170,21 @@ class Known:
     own curve for more than it was asked: margins would multiply along the streams. `asked`: the longest window so far.
     """
 
-    __slots__ = ("asked", "beyond", "curve", "stairs")
+    __slots__ = ("asked", "beyond", "curve", "in_the_long_run", "stairs")
 
     def __init__(self, curve: Curve) -> None:
         self.curve = curve
         self.asked: Time = 0
         self.stairs = Staircase((0,), (curve.count(0),), 0)
         self.beyond: dict[Time, int] = {}
+        self.in_the_long_run: Fraction | None = None
 
     @property
     def rate(self) -> Fraction:
         """Unchanged."""
-        return self.curve.rate
+        if self.in_the_long_run is None:
+            self.in_the_long_run = self.curve.rate
+        return self.in_the_long_run
 
     def count(self, t: Time) -> int:
         """Unchanged."""

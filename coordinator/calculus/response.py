@@ -19,6 +19,7 @@ theory 3.
 
 from __future__ import annotations
 
+from bisect import bisect_right
 from collections.abc import Sequence
 from dataclasses import dataclass
 from itertools import chain
@@ -76,6 +77,7 @@ def load_responses(loaded: Load) -> dict[str, Response]:
 def _response(own: Steps, loaded: Load) -> Response:
     unit = own.task
     others = [each for each in loaded.steps if each is not own]
+    rivals = _Rivals.of(others)
     prefixes = [unit.work(unit.batch, count) for count in range(1, len(unit.stages) + 1)]
     worst: list[Time] = [0] * len(prefixes)
     moments = [Moment()] * len(prefixes)
@@ -83,18 +85,20 @@ def _response(own: Steps, loaded: Load) -> Response:
     blocked_before: Time | None = None
     start: Time = 0
     for a in looks:
+        if loaded.busy - a <= worst[0]:
+            break  # all ends with the busy period, so no later look finds more, of any stage
         due = a + unit.deadline
-        blocked = _blocked(due, others)
+        blocked = rivals.blocking(due)
         jobs = own.count(a)
         before = unit.work(jobs - 1)
         if blocked != blocked_before:
             start, blocked_before = 0, blocked
-        start = _start(start, blocked + before, due, others)
+        start = rivals.start(start, blocked + before, due)
         if start < a:
             continue  # nothing due by then would still be waiting at a
         last = unit.work(min(jobs + unit.batch - 1, max(jobs, own.count(start)))) - before
         for stage, prefix in enumerate(prefixes):
-            response = _end(start, min(prefix, last), others) - a
+            response = rivals.end(start, min(prefix, last)) - a
             if response > worst[stage]:
                 passes = unit.work(1, stage + 1)
                 moved = max(0, min(passes - last, before, start - a))
@@ -129,36 +133,77 @@ def _looks(own: Steps, others: Sequence[Steps], busy: Time) -> list[Time]:
     return found
 
 
-def _blocked(due: Time, others: Sequence[Steps]) -> Time:
-    return max((each.task.longest for each in others if each.task.deadline > due and each.counts[-1]), default=0)
+@dataclass(frozen=True)
+class _Rivals:
+    """What else a node does, as the looks need it. `blockers`: deadlines and longest runs of those that are ever
+    released, the longest first; `single`: units in batches of one."""
 
+    blockers: tuple[tuple[Time, Time], ...]
+    single: tuple[Steps, ...]
+    batches: tuple[Steps, ...]
+    chores: tuple[Steps, ...]
 
-def _start(start: Time, fixed: Time, due: Time, others: Sequence[Steps]) -> Time:
-    """The least solution for s, searched from a value that is not above it."""
-    for _ in range(MOST_ROUNDS):
-        grown = fixed + sum(each.at(_by(each, due, start), start) for each in others)
-        if grown <= start:
-            return start
-        start = grown
-    raise TooLongError(f"no start found in {MOST_ROUNDS} rounds")
+    @classmethod
+    def of(cls, others: Sequence[Steps]) -> _Rivals:
+        """Of all but the unit itself."""
+        released = ((each.task.deadline, each.task.longest) for each in others if each.counts[-1])
+        units = [each for each in others if not each.task.chore]
+        return cls(
+            tuple(sorted(released, key=lambda one: -one[1])),
+            tuple(each for each in units if each.task.batch == 1),
+            tuple(each for each in units if each.task.batch > 1),
+            tuple(each for each in others if each.task.chore),
+        )
+
+    def blocking(self, due: Time) -> Time:
+        """The longest run of what is due later."""
+        return next((longest for deadline, longest in self.blockers if deadline > due), 0)
+
+    def start(self, start: Time, fixed: Time, due: Time) -> Time:
+        """The least solution for s, searched from a value that is not above it."""
+        growing = [each for each in self.chores if each.task.batch == 1]
+        others = [*self.batches, *(each for each in self.chores if each.task.batch > 1)]
+        later = []
+        for each in self.single:
+            by = due - each.task.deadline
+            if by < 0:
+                continue
+            last = bisect_right(each.times, by)
+            if last == 1 or each.times[last - 1] <= start:
+                fixed += each.works[last - 1]  # all that goes first has come by then
+            else:
+                later.append((each.times, each.works, last))
+        for _ in range(MOST_ROUNDS):
+            grown = fixed
+            for each in growing:
+                grown += each.works[bisect_right(each.times, start) - 1]
+            for times, works, last in later:
+                grown += works[bisect_right(times, start, 0, last) - 1]
+            for each in others:
+                grown += each.at(_by(each, due, start), start)
+            if grown <= start:
+                return start
+            start = grown
+        raise TooLongError(f"no start found in {MOST_ROUNDS} rounds")
+
+    def end(self, start: Time, runs: Time) -> Time:
+        """When that much has run since `start`: sockets may be drained between its operators."""
+        end = start + runs
+        if not self.chores:
+            return end
+        done = end - sum(each.at(start, start) for each in self.chores)
+        for _ in range(MOST_ROUNDS):
+            grown = done + sum(each.at(end, end) for each in self.chores)
+            if grown == end:
+                return end
+            end = grown
+        raise TooLongError(f"no end found in {MOST_ROUNDS} rounds")
 
 
 def _by(each: Steps, due: Time, start: Time) -> Time:
     """Until when what is released runs before a job that is due then and starts at `start`: chores always do, also
     where the job is late."""
     return start if each.task.chore else min(due - each.task.deadline, start)
-
-
-def _end(start: Time, runs: Time, others: Sequence[Steps]) -> Time:
-    """When that much has run since `start`: sockets may be drained between its operators."""
-    chores = [each for each in others if each.task.chore]
-    end = start + runs
-    for _ in range(MOST_ROUNDS):
-        grown = start + runs + sum(each.at(end, end) - each.at(start, start) for each in chores)
-        if grown == end:
-            return end
-        end = grown
-    raise TooLongError(f"no end found in {MOST_ROUNDS} rounds")
 
 
 __all__ = ["Moment", "Response", "Task", "ahead", "load_responses", "responses"]

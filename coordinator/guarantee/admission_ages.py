@@ -14,7 +14,7 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, replace
 
-from coordinator.guarantee.analysis import Analysis, analyse
+from coordinator.guarantee.analysis import Analysis, analyse, never
 from coordinator.guarantee.bounds import claims
 from coordinator.guarantee.losses import behind
 from coordinator.units import step_of
@@ -23,28 +23,30 @@ from protos.plan_document import ProposedAges
 MOST_LOOKS = 8  # until the waits for a look at the sockets grow no more
 
 
-def proposed(analysis: Analysis) -> ProposedAges | None:
-    """None: no output gains by any age of a source that declares none."""
+def proposed(analysis: Analysis, stop: Callable[[], bool] = never) -> ProposedAges | None:
+    """None: no output gains by any age of a source that declares none. `stop`: where it says so, the ages that were
+    found until then, which hold as well."""
     before = _guaranteed(analysis)
     names = _ageless(analysis, set(analysis.system.outputs) - before)
-    if not names or (least := _least(analysis, names)) is None:
+    if not names or (least := _least(analysis, names, stop)) is None:
         return None
     gained = _guaranteed(least) - before
     names = [name for name in names if name in _ageless(analysis, gained)]
-    if not gained or (least := _least(analysis, names)) is None or not gained <= _guaranteed(least):
+    if not gained or (least := _least(analysis, names, stop)) is None or not gained <= _guaranteed(least):
         return None
-    search = _Search(least, names, gained | before)
+    search = _Search(least, names, gained | before, stop)
     ages_ns = search.largest()
     return ProposedAges(max_age_ns=ages_ns, outputs=tuple(name for name in least.system.outputs if name in gained))
 
 
-def with_ages(analysis: Analysis, ages_ns: Mapping[str, int]) -> Analysis:
-    """Made again with these ages."""
+def with_ages(analysis: Analysis, ages_ns: Mapping[str, int], stop: Callable[[], bool] = never) -> Analysis:
+    """Made again with these ages; `stop` as of `analyse`."""
     sources = {
         name: replace(source, max_age_ns=ages_ns.get(name, source.max_age_ns))
         for name, source in analysis.system.sources.items()
     }
-    return analyse(replace(analysis.system, sources=sources), analysis.charges)
+    system = replace(analysis.system, sources=sources)
+    return analyse(system, analysis.charges, reuse=analysis.delays.reuse, stop=stop)
 
 
 def holds(analysis: Analysis, ages: ProposedAges) -> bool:
@@ -68,12 +70,14 @@ def _ageless(analysis: Analysis, outputs: set[str]) -> list[str]:
     ]
 
 
-def _least(analysis: Analysis, names: list[str]) -> Analysis | None:
-    """With the least ages at which no fresh tuple is refused. None: these grow with themselves."""
+def _least(analysis: Analysis, names: list[str], stop: Callable[[], bool]) -> Analysis | None:
+    """With the least ages at which no fresh tuple is refused. None: these grow with themselves, or it was stopped."""
     found = analysis
     for _ in range(MOST_LOOKS):
         ages_ns = {name: found.delays.drains.get(found.system.sources[name].node, 0) + 1 for name in names}
-        found = with_ages(found, ages_ns)
+        found = with_ages(found, ages_ns, stop)
+        if stop():
+            return None
         if _readable(found, ages_ns):
             return found
     return None
@@ -87,11 +91,12 @@ def _readable(analysis: Analysis, ages_ns: Mapping[str, int]) -> bool:
 
 @dataclass(frozen=True)
 class _Search:
-    """From `least`, with which all `goals` hold."""
+    """From `least`, with which all `goals` hold. What is stopped does not hold."""
 
     least: Analysis
     names: list[str]
     goals: set[str]
+    stop: Callable[[], bool] = never
 
     def largest(self) -> dict[str, int]:
         """By source."""
@@ -121,7 +126,9 @@ class _Search:
         return min(left, default=analysis.system.sources[name].max_age_ns)
 
     def _hold(self, ages_ns: Mapping[str, int]) -> bool:
-        found = with_ages(self.least, ages_ns)
+        if self.stop():
+            return False
+        found = with_ages(self.least, ages_ns, self.stop)
         return self.goals <= _guaranteed(found) and _readable(found, ages_ns)
 
 

@@ -13,17 +13,19 @@ holds, and larger ones (a query of [P]: its whole deadline of 300 ms where this 
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Hashable, Mapping, Sequence
 from dataclasses import dataclass
+from functools import partial
 
 from coordinator.calculus import demand
 from coordinator.calculus.curves import Bursts
 from coordinator.calculus.demand import DemandTestResult, Load, Task, UnboundedError
 from coordinator.calculus.flow import jittered, total
-from coordinator.calculus.response import load_responses
+from coordinator.calculus.response import Response, load_responses
 from coordinator.calculus.selectivity import ONE, Selectivity
 from coordinator.guarantee import link_delay
 from coordinator.guarantee.propagate import Delays, Streams, propagate
+from coordinator.guarantee.reuse import Reuse
 from coordinator.guarantee.system import Node, System, Unit
 from coordinator.spec.runtime_charges import RuntimeOverhead, chunks
 from protos.plan_document import NodeCharges
@@ -39,6 +41,15 @@ CHUNKS_PER_DRAIN = 3  # of one stream of large payloads: 64 KiB are read of a co
 COVERED = frozenset({"edf"})  # policies, each with its largest batch
 
 
+class _HopelessError(Exception):
+    """Why no bound is found."""
+
+
+def never() -> bool:
+    """No analysis is stopped."""
+    return False
+
+
 @dataclass(frozen=True)
 class Analysis:
     """The fixed point: `delays` and the `streams` that follow; per node its load and the test of its sub-deadlines, or
@@ -52,12 +63,25 @@ class Analysis:
     loads: dict[str, Load]
 
 
-def analyse(system: System, charges: RuntimeOverhead, worth_having: int = WORTH_HAVING) -> Analysis:
-    """Repeats passes until nothing grows, or a delay grows beyond `worth_having` times the longest deadline."""
-    delays = Delays(broken=_uncovered(system))
+def analyse(
+    system: System,
+    charges: RuntimeOverhead,
+    worth_having: int = WORTH_HAVING,
+    reuse: Reuse | None = None,
+    stop: Callable[[], bool] = never,
+) -> Analysis:
+    """Repeats passes until nothing grows, or a delay grows beyond `worth_having` times the longest deadline. `reuse`:
+    of earlier analyses of this system with the same charges, other sub-deadlines or ages; the result does not depend
+    on it. `stop`: asked before every node; where it says so there is no bound at all."""
+    delays = Delays(broken=_uncovered(system), reuse=reuse or Reuse())
     for _ in range(MOST_PASSES):
         streams = propagate(system, delays, charges)
-        if not _grow(system, delays, charges, streams, worth_having):
+        try:
+            if not _grow(system, delays, charges, streams, worth_having, stop):
+                break
+        except _HopelessError as error:
+            _give_up(system, delays, str(error))
+            streams = propagate(system, delays, charges)
             break
     else:
         _give_up(system, delays, f"delays still grow after {MOST_PASSES} passes")
@@ -65,8 +89,10 @@ def analyse(system: System, charges: RuntimeOverhead, worth_having: int = WORTH_
     verdicts, loads = {}, {}
     for node in system.nodes.values():
         if node.name not in delays.broken:
-            loads[node.name] = demand.load(_tasks(system, delays, charges, streams, node))
-            verdicts[node.name] = demand.test_load(loads[node.name])
+            loads[node.name] = _loaded(system, delays, charges, streams, node)
+            verdicts[node.name] = delays.reuse.of(
+                ("test", loads[node.name]), partial(demand.test_load, loads[node.name])
+            )
     return Analysis(system, charges, delays, streams, verdicts, loads)
 
 
@@ -82,14 +108,24 @@ def _uncovered(system: System) -> dict[str, str]:
     return found
 
 
-def _grow(system: System, delays: Delays, charges: RuntimeOverhead, streams: Streams, worth_having: int) -> bool:
+def _grow(
+    system: System,
+    delays: Delays,
+    charges: RuntimeOverhead,
+    streams: Streams,
+    worth_having: int,
+    stop: Callable[[], bool],
+) -> bool:
     """Every link and node once, with the streams of the last pass. Whether anything has changed."""
     changed = False
+    most_ns = worth_having * max(output.deadline_ns for output in system.outputs.values())
     for pair, flows in streams.sent.items():
         if flows and pair not in delays.cut:
             changed |= _grow_link(system, delays, charges, pair, streams)
     for node in system.nodes.values():
         if node.name not in delays.broken:
+            if stop():
+                raise _HopelessError("the analysis was stopped")
             try:
                 changed |= _grow_node(system, delays, charges, streams, node)
             except UnboundedError as error:
@@ -101,13 +137,10 @@ def _grow(system: System, delays: Delays, charges: RuntimeOverhead, streams: Str
         *delays.large_links.values(),
         0,
     )
-    longest = max(output.deadline_ns for output in system.outputs.values())
-    if largest > worth_having * longest:
-        _give_up(system, delays, f"delays grow beyond {worth_having} times the longest deadline")
-        return True
+    if largest > most_ns:
+        raise _HopelessError(f"delays grow beyond {worth_having} times the longest deadline")
     if changed and delays.looks > MOST_LOOKS:
-        _give_up(system, delays, f"delays still grow after {delays.looks} looks")
-        return True
+        raise _HopelessError(f"delays still grow after {delays.looks} looks")
     return changed
 
 
@@ -121,9 +154,14 @@ def _grow_link(
         if why and link.bandwidth_bps:
             raise UnboundedError("unbounded", f"what else it carries: {why}")
         flows = [flow for other in together for flow in streams.sent[other]]
-        found = link_delay.delay_ns(link, flows, charges, delays.drains.get(pair[1], 0))
-        pause_ns = delays.drains.get(pair[0], 0) + delays.drains.get(pair[1], 0)
-        large = link_delay.large_delay_ns(link, flows, charges, pause_ns)
+        read_ns = delays.drains.get(pair[1], 0)
+        pause_ns = delays.drains.get(pair[0], 0) + read_ns
+        found = delays.reuse.of(
+            ("link", pair, read_ns, *flows), partial(link_delay.delay_ns, link, flows, charges, read_ns)
+        )
+        large = delays.reuse.of(
+            ("large", pair, pause_ns, *flows), partial(link_delay.large_delay_ns, link, flows, charges, pause_ns)
+        )
     except UnboundedError as error:
         delays.cut[pair] = f"the link from {pair[0]} to {pair[1]} has no bound: {error}"
         return True
@@ -134,27 +172,75 @@ def _grow_link(
     return found > before or large > earlier
 
 
+@dataclass(frozen=True)
+class _NodeResponses:
+    """Of a node with its streams as they are. `error`: why there are none."""
+
+    load: Load
+    drain_ns: int
+    responses: Mapping[str, Response]
+    error: UnboundedError | None = None
+
+
 def _grow_node(system: System, delays: Delays, charges: RuntimeOverhead, streams: Streams, node: Node) -> bool:
-    tasks = _tasks(system, delays, charges, streams, node)
-    if not tasks:
-        return charges.drained and _grow_drain(
-            delays, charges, node, demand.load(_chores(system, delays, charges, streams, node))
-        )
-    loaded = demand.load(tasks)
-    delays.looks += len(tasks) * sum(len(each.times) for each in loaded.steps)
-    changed = False
-    if charges.drained:
-        changed = _grow_drain(delays, charges, node, loaded)
-    found = load_responses(loaded)
-    for unit in _units(system, node):
+    units = _units(system, node)
+    if not units:
+        return charges.drained and _grow_drain(delays, node, _idle_drain_ns(system, delays, charges, streams, node))
+    due_ns = tuple(unit.sub_deadline_ns for unit in units)
+    key = ("node", *_given(system, delays, streams, node), due_ns)
+    found = delays.reuse.of(key, partial(_node_responses, system, delays, charges, streams, node))
+    delays.looks += len(found.load.steps) * sum(len(each.times) for each in found.load.steps)
+    changed = charges.drained and _grow_drain(delays, node, found.drain_ns)
+    if found.error is not None:
+        raise found.error
+    for unit in units:
         before = delays.units.get(unit.id)
-        delays.units[unit.id] = found[unit.name]
-        changed |= before is None or found[unit.name].stages != before.stages
+        delays.units[unit.id] = found.responses[unit.name]
+        changed |= before is None or found.responses[unit.name].stages != before.stages
     return changed
 
 
-def _grow_drain(delays: Delays, charges: RuntimeOverhead, node: Node, loaded: Load) -> bool:
-    before, drain_ns = delays.drains.get(node.name, 0), _drain_ns(loaded, charges)
+def _given(system: System, delays: Delays, streams: Streams, node: Node) -> tuple[Hashable, ...]:
+    """All that a node's load depends on and that differs between passes."""
+    return (
+        node.name,
+        delays.drains.get(node.name, 0),
+        streams.unread.get(node.name),
+        *streams.arriving[node.name],
+        *(streams.unreleased.get(unit.id) or streams.triggers[unit.id] for unit in _units(system, node)),
+        *((streams.flows.get((side, node.name)), streams.why.get((side, node.name))) for side in node.sides),
+    )
+
+
+def _loaded(system: System, delays: Delays, charges: RuntimeOverhead, streams: Streams, node: Node) -> Load:
+    """Written out; sub-deadlines do not change the steps. Raises UnboundedError."""
+    tasks = _tasks(system, delays, charges, streams, node)
+    key = ("load", *_given(system, delays, streams, node))
+    written = delays.reuse.of(key, partial(demand.load, tasks))
+    return delays.reuse.of((written, *(each.deadline for each in tasks)), partial(written.of_tasks, tasks))
+
+
+def _node_responses(
+    system: System, delays: Delays, charges: RuntimeOverhead, streams: Streams, node: Node
+) -> _NodeResponses:
+    loaded = _loaded(system, delays, charges, streams, node)
+    drain_ns = _drain_ns(loaded, charges)
+    try:
+        return _NodeResponses(loaded, drain_ns, load_responses(loaded))
+    except UnboundedError as error:
+        return _NodeResponses(loaded, drain_ns, {}, error)
+
+
+def _idle_drain_ns(system: System, delays: Delays, charges: RuntimeOverhead, streams: Streams, node: Node) -> int:
+    """Of a node without units."""
+    key = ("idle", *_given(system, delays, streams, node))
+    return delays.reuse.of(
+        key, lambda: _drain_ns(demand.load(_chores(system, delays, charges, streams, node)), charges)
+    )
+
+
+def _grow_drain(delays: Delays, node: Node, drain_ns: int) -> bool:
+    before = delays.drains.get(node.name, 0)
     delays.drains[node.name] = max(before, drain_ns)
     return drain_ns > before
 

@@ -10,7 +10,8 @@ e; the least of all is taken.
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import replace
+from dataclasses import dataclass, replace
+from functools import partial
 
 from coordinator.calculus.curves import Curve, Time
 from coordinator.calculus.flow import Spaced, jittered, least, selected, total
@@ -51,15 +52,34 @@ def _enter(
     if why := _stuck(delays, charges, source.node):
         streams.why[at] = why  # how long its tuples wait to be read
         return
-    late = {source.name: Late(0, 0, ())}
     drain_ns = delays.drains.get(source.node, 0)  # its stamp, and so its admission, may wait for a drain
     if source.timer:
         streams.ticks_ns[source.name] = drain_ns
+    entered = delays.reuse.of(
+        ("entered", source.name, drain_ns), partial(_entered, delays, charges, source, marked, max_bytes)
+    )
+    streams.arriving[source.node] += entered.read
+    streams.flows[at] = entered.admitted
+
+
+@dataclass(frozen=True)
+class _Entered:
+    """What a source brings to the sockets of its node, and what goes on."""
+
+    read: tuple[Flow, ...]
+    admitted: Flow
+
+
+def _entered(delays: Delays, charges: RuntimeOverhead, source: Source, marked: bool, max_bytes: int) -> _Entered:
+    """Nothing but the wait of its node for a drain differs between passes."""
+    drain_ns = delays.drains.get(source.node, 0)
+    late = {source.name: Late(0, 0, ())}
     stamped: list[Curve] = [] if source.limit is None else [source.limit]
     punctuation: list[Curve] = []
+    read: list[Flow] = []
     if source.curve is not None:
         early = jittered(source.curve, source.tolerance_ns if charges.drained else 0)
-        streams.arriving[source.node].append(Flow.of(early, early, late, max_bytes))
+        read.append(Flow.of(early, early, late, max_bytes))
         declared = jittered(early, drain_ns)
         if source.limit is not None:  # what is shed leaves punctuation, which waits for the next heartbeat at most
             punctuation.append(jittered(declared, source.beat_ns + charges.tick_ns + drain_ns if source.beat_ns else 0))
@@ -67,9 +87,10 @@ def _enter(
     curve = least(stamped)
     beats = window_closing.heartbeats(source, delays, charges)
     if beats is not None:
-        streams.arriving[source.node].append(Flow.of(beats, beats, {}))  # saying one costs about what reading one does
+        read.append(Flow.of(beats, beats, {}))  # saying one costs about what reading one does
         punctuation.append(beats)
-    streams.flows[at] = Flow.of(curve, total([curve, *punctuation]) if punctuation and marked else curve, late)
+    events = total([curve, *punctuation]) if punctuation and marked else curve
+    return _Entered(tuple(read), Flow.of(curve, events, late))
 
 
 def _travel(system: System, delays: Delays, charges: RuntimeOverhead, stream: str, streams: Streams) -> None:
@@ -83,10 +104,7 @@ def _travel(system: System, delays: Delays, charges: RuntimeOverhead, stream: st
         if why:  # so nothing bounds how densely it comes either
             streams.why[stream, end] = streams.unknown[pair] = streams.unread[end] = why
             continue
-        leaving = streams.flows[stream, start].delayed(
-            Part("socket", f"{start} writes its sockets", delays.drains.get(start, 0), start)
-        )
-        leaving = replace(leaving, max_bytes=system.max_bytes.get(stream, 0))
+        leaving = _written(system, delays, stream, start, streams.flows[stream, start])
         streams.sent[pair].append(leaving)
         large = chunks(leaving.max_bytes)
         if large:  # writing a chunk costs about what reading one does
@@ -94,13 +112,24 @@ def _travel(system: System, delays: Delays, charges: RuntimeOverhead, stream: st
         link_ns = (delays.large_links if large else delays.links).get(pair, 0)
         own_ns = sending_ns(system.links[pair], charges, leaving.max_bytes)
         alone_ns = min(link_ns, system.links[pair].latency_ns + own_ns)
-        there = leaving.delayed(Part("link", f"link {start} to {end}", link_ns, start, alone_ns))
+        there = _delayed(delays, leaving, Part("link", f"link {start} to {end}", link_ns, start, alone_ns))
         streams.arriving[end].append(there)
         if why := _stuck(delays, charges, end):
             streams.why[stream, end] = why
             continue
         read = Part("socket", f"{end} reads its sockets", delays.drains.get(end, 0), end)
-        streams.flows[stream, end] = there.delayed(read)
+        streams.flows[stream, end] = _delayed(delays, there, read)
+
+
+def _written(system: System, delays: Delays, stream: str, start: str, flow: Flow) -> Flow:
+    """As it is on the link, after the sender's sockets are written."""
+    part = Part("socket", f"{start} writes its sockets", delays.drains.get(start, 0), start)
+    max_bytes = system.max_bytes.get(stream, 0)
+    return delays.reuse.of(("sent", flow, part, max_bytes), lambda: replace(flow.delayed(part), max_bytes=max_bytes))
+
+
+def _delayed(delays: Delays, flow: Flow, part: Part) -> Flow:
+    return delays.reuse.of(("delayed", flow, part), lambda: flow.delayed(part))
 
 
 def _stuck(delays: Delays, charges: RuntimeOverhead, node: str) -> str:
@@ -121,8 +150,9 @@ def _run(system: System, delays: Delays, charges: RuntimeOverhead, unit: Unit, s
             found = fusion_waits.fused(system, delays, charges, unit, present)
             streams.triggers[unit.id], endless = found.trigger, found.why
         else:
-            one = unit.join and unit.sync is None
-            streams.triggers[unit.id] = joined(present) if one else united(present)
+            gather = joined if unit.join and unit.sync is None else united
+            key = (gather.__name__, *present)
+            streams.triggers[unit.id] = delays.reuse.of(key, lambda: gather(present))
     why = unit.unsound or delays.broken.get(unit.node) or streams.unreleased.get(unit.id) or endless
     batch = system.nodes[unit.node].batch
     for stream, stage in unit.exits.items():
@@ -134,8 +164,10 @@ def _run(system: System, delays: Delays, charges: RuntimeOverhead, unit: Unit, s
                 own = _part(unit, stage, *_took_ns(unit, stage, response), response)
                 window_closing.close(system, delays, charges, system.windows[stream], trigger, own, streams)
             else:
-                marked = stream in system.marked
-                streams.flows[stream, unit.node] = _leave(unit, stage, batch, trigger, response, marked)
+                key = ("left", unit.id, stream, trigger, response)
+                streams.flows[stream, unit.node] = delays.reuse.of(
+                    key, partial(_leave, unit, stage, batch, trigger, response, stream in system.marked)
+                )
 
 
 def united(inputs: Sequence[Flow]) -> Flow:

@@ -9,6 +9,7 @@ from typing import Literal
 from coordinator.calculus.curves import Curve
 from coordinator.calculus.flow import Known, jittered
 from coordinator.calculus.response import Response
+from coordinator.guarantee.reuse import Reuse
 
 Trail = tuple[tuple[str, int], ...]
 Kind = Literal["age", "unit", "socket", "link", "beat", "window", "partner", "gap"]
@@ -69,10 +70,10 @@ class Closing:
     spread_ns: int | None = None
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, eq=False)
 class Flow:
     """A stream at a place. `events`: with absence punctuation; `late`: by source of the lineage; `max_bytes`: of a
-    payload where it is sent or read, 0: not declared."""
+    payload where it is sent or read, 0: not declared. Two are the same if they are one object."""
 
     curve: Curve
     events: Curve
@@ -96,7 +97,8 @@ class Flow:
 @dataclass
 class Delays:
     """What is known so far: it only grows. `links`, `large_links`: of what is small, and of what goes in chunks;
-    `broken`: nodes without a bound, `cut`: links without one, and why; `looks`: what it has cost to find."""
+    `broken`: nodes without a bound, `cut`: links without one, and why; `looks`: what it has cost to find; `reuse`: what
+    was made on the way, of this system."""
 
     units: dict[int, Response] = field(default_factory=dict)
     links: dict[tuple[str, str], int] = field(default_factory=dict)
@@ -105,6 +107,7 @@ class Delays:
     broken: dict[str, str] = field(default_factory=dict)
     looks: int = 0
     cut: dict[tuple[str, str], str] = field(default_factory=dict)
+    reuse: Reuse = field(default_factory=Reuse)
 
 
 @dataclass

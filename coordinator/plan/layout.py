@@ -22,7 +22,8 @@ from protos.policies import Chosen
 @dataclass(frozen=True)
 class Layout:
     """A checked query on a cluster with every choice made; gives ids and units. `policy`: of the nodes that name
-    none."""
+    none; `incumbent_units`: units that run already, which stay whole and which nothing joins; `cuts`: operators that
+    begin a unit wherever they are."""
 
     query: Query
     cluster: Cluster
@@ -32,7 +33,8 @@ class Layout:
     hops: Hops
     policy: Chosen
     grouping: task_units.Units
-    incumbent_units: tuple[tuple[str, ...], ...] = ()  # units that run already: they stay whole, and nothing joins them
+    incumbent_units: tuple[tuple[str, ...], ...] = ()
+    cuts: frozenset[str] = frozenset()
 
     @cached_property
     def stream_id(self) -> dict[str, int]:
@@ -194,6 +196,7 @@ class Layout:
                 kind = graph.kind(operator, self.cluster.catalog)
                 here = self.place[operator.name] == self.place[name]
                 alone = len(operator.inputs) == 1 and kind == "map" and operator.queue is None
+                alone = alone and operator.name not in self.cuts
                 uses.append(task_units.Use(operator.name, self.deadline_ns[operator.name], here and alone))
         delivered = [output.deadline_ns for output in self.query.outputs if output.origin == name]
         return uses + [task_units.Use(None, deadline_ns, False) for deadline_ns in delivered]

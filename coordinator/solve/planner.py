@@ -82,7 +82,8 @@ def _sound(query: Query, cluster: Cluster, types: Mapping[str, str], choices: Ch
     other = outcome.others(finder, found) if not choices.quick else outcome.Others({}, None)
     shares = found.candidate.per_operator(found.objective.due_ns)
     place, hops, stay = found.candidate.place, found.candidate.hops, choices.incumbent.units
-    layout = Layout(query, cluster, types, place, shares, hops, policy_choice.SOUND, choices.units, stay)
+    cuts = found.candidate.cuts
+    layout = Layout(query, cluster, types, place, shares, hops, policy_choice.SOUND, choices.units, stay, cuts)
     solver = Solver(
         name=choices.limits.solver,
         seed=choices.limits.seed,

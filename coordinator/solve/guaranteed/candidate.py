@@ -40,12 +40,13 @@ class Setting:
 @dataclass(frozen=True)
 class Candidate:
     """`place`: the node of every operator; `system`: units with sub-deadlines still to be chosen, but for those of
-    operators in `held_ns`."""
+    operators in `held_ns`; `cuts`: operators that begin a unit wherever they are."""
 
     place: Mapping[str, str]
     hops: Hops
     system: System
     held_ns: Mapping[str, int] = field(default_factory=dict)
+    cuts: frozenset[str] = frozenset()
 
     @cached_property
     def fixed_ns(self) -> dict[int, int]:
@@ -78,12 +79,12 @@ class Candidate:
         return shares
 
 
-def candidate(setting: Setting, place: Mapping[str, str], hops: Hops) -> Candidate:
-    """The candidate of a placement with its routes."""
+def candidate(setting: Setting, place: Mapping[str, str], hops: Hops, cuts: frozenset[str] = frozenset()) -> Candidate:
+    """The candidate of a placement with its routes; `cuts`: operators that begin a unit wherever they are."""
     every = dict.fromkeys(place, 1)
     query, cluster = setting.query, setting.assumed
     incumbent = setting.incumbent
     layout = Layout(
-        query, cluster, setting.types, place, every, hops, policy_choice.SOUND, setting.grouping, incumbent.units
+        query, cluster, setting.types, place, every, hops, policy_choice.SOUND, setting.grouping, incumbent.units, cuts
     )
-    return Candidate(place, hops, read(laid(layout)), incumbent.due_ns)
+    return Candidate(place, hops, read(laid(layout)), incumbent.due_ns, cuts)

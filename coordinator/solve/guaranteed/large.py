@@ -1,5 +1,5 @@
 """Placements of large problems for the `sound` model: the `paper` model's search gives the first one, since it spreads
-demand and keeps streams short; then operators move away from where the analysis says that outputs wait.
+demand and keeps streams short; `relief` has the steps from there.
 
 Nothing is proven here but the traffic that any plan needs within the nodes' utilisation, so a plan is seldom called
 optimal.
@@ -8,17 +8,15 @@ optimal.
 from __future__ import annotations
 
 import time
-from collections.abc import Callable, Iterator, Mapping
-from dataclasses import dataclass, field, replace
+from collections.abc import Callable
+from dataclasses import replace
 from fractions import Fraction
 
 from coordinator.errors import InfeasibleError, OutOfTimeError
-from coordinator.guarantee.propagate import Part
 from coordinator.model.limits import Limits
 from coordinator.model.problem import Problem
 from coordinator.model.progress import Watch
 from coordinator.solve.guaranteed.necessary_conditions import NecessaryConditions
-from coordinator.solve.guaranteed.objective_rank import ObjectiveRank
 from coordinator.solve.heuristics import bound, greedy, scale
 from coordinator.solve.heuristics.search_state import SearchState
 from coordinator.solve.milp import milp
@@ -28,9 +26,6 @@ from coordinator.spec.runtime_charges import RuntimeOverhead
 START_SHARE = 4  # part of the time for the first placement
 BOUND_SHARE = 6  # part of the time for the traffic bound
 FOREVER_NS = 10**15
-MOST_MOVES = 200
-MOST_OUTPUTS = 8  # late outputs that are looked at for one step
-MOST_AWAY = 4  # nodes tried for an item
 
 
 def worst(conditions: NecessaryConditions, charges: RuntimeOverhead) -> Problem:
@@ -77,59 +72,3 @@ def start(problem: Problem, limits: Limits, watch: Watch | None) -> dict[int, in
         until = time.monotonic() + seconds
         greedy.start(state, lambda: time.monotonic() >= until)
         return dict(enumerate(state.place))
-
-
-@dataclass
-class Steps:
-    """Placements to try after one that does not hold. `problem`: with worst-case utilisations."""
-
-    problem: Problem
-    used: set[tuple[int, int]] = field(default_factory=set)  # item and node it was moved to: not again
-
-    def after(self, place: Mapping[int, int], objective: ObjectiveRank) -> dict[int, int] | None:
-        """The next one: for some late outputs at once, an item of the place where they wait longest goes elsewhere.
-        None: everything was tried."""
-        load = self._loads(place)
-        moved = dict(place)
-        touched: set[int] = set()
-        names = sorted(objective.excess, key=lambda name: (-objective.excess[name], name))
-        for name in names[:MOST_OUTPUTS]:
-            step = next((one for one in self._moves(name, place, objective, load) if one not in self.used), None)
-            if step is None or {place[step[0]], step[1]} & touched:
-                continue
-            self.used.add(step)
-            touched |= {place[step[0]], step[1]}
-            moved[step[0]] = step[1]
-        return moved if touched else None
-
-    def _moves(
-        self, name: str, place: Mapping[int, int], objective: ObjectiveRank, load: Mapping[int, float]
-    ) -> Iterator[tuple[int, int]]:
-        """(item, node): items of nodes on the way, the longest wait first, to the least loaded nodes."""
-        problem, nodes = self.problem, {node.name: node.index for node in self.problem.nodes}
-        for part in sorted(_waiting_parts(objective, name), key=lambda one: -one.ns):
-            here = nodes[part.node]
-            items = [i for i, at in place.items() if at == here and i not in problem.held]
-            for item in sorted(items, key=lambda i: (-problem.items[i].cost_ns[here], i)):
-                away = sorted((n for n in problem.items[item].nodes if n != here), key=lambda n: (load[n], n))
-                for node in away[:MOST_AWAY]:
-                    cost = float(problem.items[item].load[node])
-                    if load[node] + cost <= float(problem.nodes[node].cap):
-                        yield item, node
-
-    def _loads(self, place: Mapping[int, int]) -> dict[int, float]:
-        load = {node.index: 0.0 for node in self.problem.nodes}
-        for item, node in place.items():
-            load[node] += float(self.problem.items[item].load[node])
-        return load
-
-
-def _waiting_parts(objective: ObjectiveRank, name: str) -> list[Part]:
-    """Where the longest way to an output waits; of an output without a bound, on every node that has none."""
-    analysis = objective.analysis
-    output = analysis.system.outputs[name]
-    flow = analysis.streams.flows.get((output.stream, output.node))
-    if flow is None or not flow.late:
-        return [Part("unit", why, 1, node) for node, why in analysis.delays.broken.items()]
-    late = max(flow.late.values(), key=lambda each: each.most_ns)
-    return [part for part in late.parts if part.kind == "unit"]

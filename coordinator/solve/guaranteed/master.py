@@ -31,11 +31,13 @@ TOLERANCE = 1e-6  # ms and relative: what a solver may leave open is not taken f
 
 @dataclass(frozen=True)
 class Offer:
-    """A placement to look at. `traffic_bound`: what the traffic is at least under the rows and cuts as they stood."""
+    """A placement to look at. `traffic_bound`: what the traffic is at least under the rows and cuts as they stood;
+    `unit_cuts`: operators that begin a unit wherever they are."""
 
     place: Mapping[int, int]
     hops: Hops
     traffic_bound: float
+    unit_cuts: frozenset[str] = frozenset()
 
 
 @dataclass

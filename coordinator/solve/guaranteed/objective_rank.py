@@ -6,13 +6,14 @@ are planned for from admission on.
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from functools import cached_property
 
-from coordinator.guarantee.analysis import Analysis, analyse
+from coordinator.guarantee.analysis import Analysis, analyse, never
 from coordinator.guarantee.propagate import age
 from coordinator.guarantee.quality_checks import checks
+from coordinator.guarantee.reuse import Reuse
 from coordinator.guarantee.system import System
 from coordinator.spec.runtime_charges import RuntimeOverhead
 
@@ -100,10 +101,17 @@ class ObjectiveRank:
         return min(self.late or self.slack, key=lambda name: (self.slack[name], name))
 
 
-def objective_rank(system: System, charges: RuntimeOverhead, spared: frozenset[str] = frozenset()) -> ObjectiveRank:
-    """Analyses a system with the sub-deadlines that it has; `spared`: outputs that need not hold."""
+def objective_rank(
+    system: System,
+    charges: RuntimeOverhead,
+    spared: frozenset[str] = frozenset(),
+    reuse: Reuse | None = None,
+    stop: Callable[[], bool] = never,
+) -> ObjectiveRank:
+    """Analyses a system with the sub-deadlines that it has; `spared`: outputs that need not hold; `reuse`, `stop`: as
+    of `analyse`."""
     due_ns = {number: unit.sub_deadline_ns for number, unit in system.units.items()}
-    return ObjectiveRank(due_ns, analyse(system, charges, WORTH_HAVING), spared)
+    return ObjectiveRank(due_ns, analyse(system, charges, WORTH_HAVING, reuse, stop), spared)
 
 
 def _bound_ns(analysis: Analysis, name: str) -> int | None:

@@ -8,12 +8,13 @@ even with every unit before all others some output is late: then it is.
 from __future__ import annotations
 
 import time
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from fractions import Fraction
 from math import prod
 
 from coordinator.errors import InfeasibleError, Mistake, no_placement_in_time
+from coordinator.guarantee.analysis import never
 from coordinator.model import incumbent, problem, routes
 from coordinator.model.limits import Limits
 from coordinator.model.problem import Problem
@@ -25,6 +26,7 @@ from coordinator.solve.guaranteed.impossible import impossible
 from coordinator.solve.guaranteed.master import Master, Offer, nearest
 from coordinator.solve.guaranteed.necessary_conditions import NecessaryConditions
 from coordinator.solve.guaranteed.objective_rank import ObjectiveRank
+from coordinator.solve.guaranteed.relief import Relief, Step
 from coordinator.solve.guaranteed.sub_deadlines import RELAXED, Effort, Search
 from coordinator.solve.heuristics import scale
 from coordinator.solve.milp import capacity_rows, least_violation, milp
@@ -37,9 +39,12 @@ MOST_PLACEMENTS = 300  # tried where there are more
 MOST_TIES = 6  # placements of the same traffic, for the sake of slack
 MOST_TIGHTENED = 16  # placements for --tighten
 ANALYSES = 80  # per placement, until it holds
-LARGE_ANALYSES = 6  # per placement of a large problem
+LARGE_ANALYSES = 6  # for the first placement of a large problem
+STEP_ANALYSES = 3  # for each step from there
 MOST_REASONS = 6
 POLISH = 150  # analyses to improve the one chosen
+ANALYSES_LEFT = 4  # time for so many is left for what comes after the search: claims, ages, the audit
+MOST_LEFT = 0.25  # of the time limit
 
 
 @dataclass(frozen=True)
@@ -111,7 +116,8 @@ class Finder:
 
     def __post_init__(self) -> None:
         self.began = time.monotonic()
-        self.until = self.began + self.limits.seconds
+        self.ended = self.began + self.limits.seconds
+        self.longest_s = 0.0  # that an analysis took: what is left to do after the search takes a few of them
         query, cluster = self.setting.query, self.setting.cluster
         hops = self.setting.incumbent.hops
         self.problem = problem.build(query, cluster, self.held, conflicts=self.conflicts, incumbent_hops=hops)
@@ -121,6 +127,12 @@ class Finder:
         self.least: float | None = None  # proven: no guaranteed plan has less traffic
         self.best: _Tried | None = None
         self.seen = 0
+
+    @property
+    def until(self) -> float:
+        """When the search ends (time.monotonic), so that all is done within the limit."""
+        left_s = min(self.limits.seconds * MOST_LEFT, ANALYSES_LEFT * self.longest_s)
+        return min(self.ended, self.began + self.limits.seconds - left_s)
 
     def run(self, best_effort: bool, quick: bool = False) -> Sound:
         """The plan; `quick`: without reasons, and without more slack than it takes.
@@ -144,7 +156,7 @@ class Finder:
         except KeyboardInterrupt:  # the best so far is the result
             if self.best is None:
                 raise
-            self.until = time.monotonic()
+            self.ended = time.monotonic()
             return self._result(min(found, key=self._key) if found else self.best, ())
         if not found and not master.steering and master.infeasible:
             return self._give_up(
@@ -152,8 +164,15 @@ class Finder:
             )
         if self.best is None:
             raise no_placement_in_time(self.limits.seconds)
+        if not found and self._plain:
+            found = [self._relieved(self.best, large.worst(self.conditions, self.charges))]
         chosen = min(found, key=self._key) if found else self.best
         return self._result(chosen if quick and not self.tighten else self._polished(chosen), ())
+
+    @property
+    def _plain(self) -> bool:
+        """Whether steps know all that a placement has to keep to."""
+        return self.problem.meshed and not self.problem.stores and not self.problem.conflicts
 
     def _large(self) -> _Tried:
         """A first placement, and steps from the best one until it holds."""
@@ -162,16 +181,40 @@ class Finder:
             self.conditions, self.limits, self.began + self.limits.seconds / large.BOUND_SHARE
         )
         place = large.start(worst, self.limits, self.watch)
-        best = self._try(Offer(place, routes.direct(self.problem, place), 0.0), LARGE_ANALYSES)
-        steps = large.Steps(worst)
-        for _ in range(large.MOST_MOVES):
-            after = steps.after(best.offer.place, best.objective)
-            if best.objective.holds or after is None or time.monotonic() >= self.until:
+        return self._relieved(self._try(Offer(place, routes.direct(self.problem, place), 0.0), LARGE_ANALYSES), worst)
+
+    def _relieved(self, best: _Tried, worst: Problem) -> _Tried:
+        """The end of the steps from a placement: it holds, none is better, or time is up."""
+        seen = {Step(best.offer.place, best.offer.unit_cuts).key}
+        while not best.objective.holds and time.monotonic() < self.until:
+            better = self._better(best, worst, seen)
+            if better is None:
                 break
-            tried = self._try(Offer(after, routes.direct(self.problem, after), 0.0), LARGE_ANALYSES)
-            if self._key(tried) < self._key(best):
-                best = tried
+            best = better
         return best
+
+    def _better(self, best: _Tried, worst: Problem, seen: set[tuple[object, ...]]) -> _Tried | None:
+        """The first step from the best that is better. `seen`: steps that were tried."""
+        due_ns = best.search.candidate.per_operator(best.objective.due_ns)
+        relief = Relief(worst, Step(best.offer.place, best.offer.unit_cuts), best.objective)
+        for step in relief.steps():
+            if time.monotonic() >= self.until:
+                return None
+            if step.key in seen:
+                continue
+            seen.add(step.key)
+            offer = Offer(step.place, routes.direct(self.problem, step.place), 0.0, step.cuts)
+            tried = self._step(offer, due_ns)
+            if self._key(tried) < self._key(best):
+                return tried
+        return None
+
+    def _step(self, offer: Offer, due_ns: Mapping[str, int]) -> _Tried:
+        """A placement near to another whose sub-deadlines, by operator, are these."""
+        laid = candidate(self.setting, self._names(offer.place), offer.hops, offer.unit_cuts)
+        effort = self._effort(STEP_ANALYSES)
+        search = Search(laid, self.charges, effort, self.tighten, self.spared, first_ns=due_ns, stop=self._stop())
+        return self._seen(self._searched(offer, search))
 
     def _guaranteed(self, master: Master) -> Iterator[_Tried]:
         """Guaranteed placements by their traffic: all of the least, or for `tighten` the first few."""
@@ -224,6 +267,10 @@ class Finder:
                 late = tried.late and other.late
                 tried = min(tried, other, key=self._key)
                 tried.late = late
+        return self._seen(tried)
+
+    def _seen(self, tried: _Tried) -> _Tried:
+        """Counted; the best is kept."""
         self.seen += 1
         if self.best is None or self._key(tried) < self._key(self.best):
             self.best = tried
@@ -231,13 +278,24 @@ class Finder:
         return tried
 
     def _routed(self, offer: Offer, analyses: int) -> _Tried:
-        laid = candidate(self.setting, self._names(offer.place), offer.hops)
-        late = lower_bounds.late(laid.system, self.charges, self.spared)
-        search = Search(laid, self.charges, self._effort(1 if late else analyses), self.tighten, self.spared)
+        laid = candidate(self.setting, self._names(offer.place), offer.hops, offer.unit_cuts)
+        hopeless = lower_bounds.late(laid.system, self.charges, self.spared, cut=False)
+        late = lower_bounds.late(laid.system, self.charges, self.spared) if hopeless else None
+        effort = self._effort(1 if hopeless else analyses)
+        search = Search(laid, self.charges, effort, self.tighten, self.spared, stop=self._stop())
+        return self._searched(offer, search, late)
+
+    def _searched(self, offer: Offer, search: Search, late: str | None = None) -> _Tried:
+        began = time.monotonic()
         objective = search.feasible()
         assert objective is not None  # the first analysis is always made
         self.analyses += search.effort.analyses
+        self.longest_s = max(self.longest_s, (time.monotonic() - began) / search.effort.analyses)
         return _Tried(offer, search, objective, late)
+
+    def _stop(self) -> Callable[[], bool]:
+        """What ends an analysis early: time, once there is a result."""
+        return never if self.best is None else lambda: time.monotonic() >= self.until
 
     def _names(self, place: Mapping[int, int]) -> dict[str, str]:
         """The node of every operator."""
@@ -266,7 +324,7 @@ class Finder:
 
     def _polished(self, tried: _Tried) -> _Tried:
         search = tried.search
-        search.effort = self._effort(POLISH)
+        search.effort, search.stop = self._effort(POLISH), self._stop()
         tried.objective = search.improve() or tried.objective
         self.analyses += search.effort.analyses
         return tried

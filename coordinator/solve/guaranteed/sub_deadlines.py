@@ -13,10 +13,12 @@ not the time that they take, so that the same input gives the same plan.
 from __future__ import annotations
 
 import time
-from collections.abc import Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass, field, replace
 from fractions import Fraction
 
+from coordinator.guarantee.analysis import never
+from coordinator.guarantee.reuse import Reuse
 from coordinator.solve.guaranteed.candidate import Candidate
 from coordinator.solve.guaranteed.objective_rank import ObjectiveRank, Rank, objective_rank
 from coordinator.solve.guaranteed.unit_paths import UnitPath, fitted, unit_paths
@@ -50,7 +52,8 @@ class Effort:
 
 @dataclass
 class Search:
-    """The search for one placement. `best`: the best objective so far."""
+    """The search for one placement. `best`: the best objective so far; `first_ns`: sub-deadlines by operator to begin
+    with; `stop`: whether an analysis is to end without a result."""
 
     candidate: Candidate
     charges: RuntimeOverhead
@@ -60,6 +63,9 @@ class Search:
     best: ObjectiveRank | None = None
     unit_paths: list[UnitPath] = field(init=False)
     seen: set[tuple[int, ...]] = field(default_factory=set)
+    reuse: Reuse = field(default_factory=Reuse)
+    first_ns: Mapping[str, int] = field(default_factory=dict)
+    stop: Callable[[], bool] = never
 
     def __post_init__(self) -> None:
         self.unit_paths = [
@@ -88,10 +94,13 @@ class Search:
             pass
         return self.best
 
-    def starts(self) -> Iterator[dict[int, Fraction]]:
-        """In proportion to work, in proportion to the work with equal slack for all, and by what is left of the
-        deadline."""
+    def starts(self) -> Iterator[Mapping[int, int | Fraction]]:
+        """Those given, in proportion to the work with equal slack for all, and by what is left of the deadline."""
         units = self.candidate.system.units
+        if self.first_ns:
+            yield {
+                number: sum(self.first_ns[stage.operator] for stage in unit.stages) for number, unit in units.items()
+            }
         work = self._work()
         whole = {way.output: max(Fraction(1), way.length(work)) for way in self.unit_paths}
         most = max(way.deadline_ns for way in self.unit_paths)
@@ -141,7 +150,7 @@ class Search:
             return None
         self.effort.take()
         self.seen.add(key)
-        found = objective_rank(self.candidate.with_deadlines(due), self.charges, self.spared)
+        found = objective_rank(self.candidate.with_deadlines(due), self.charges, self.spared, self.reuse, self.stop)
         if self.best is None or self._rank(found) < self._rank(self.best):
             self.best = found
         return found
