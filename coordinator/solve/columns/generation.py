@@ -1,8 +1,8 @@
 """Column generation: bounds of NLR that rise while schedules are added, and placements by diving.
 
 Multipliers begin by steps along the subgradient, which need no programme. Those of the master are blended
-with the best so far (Wentges, 1997), since alone they jump. A node's programme has few labels at first, and more
-when it finds no schedule any more.
+with the best of them so far (Wentges, 1997), since alone they jump. A node's programme has few labels at first, and
+more when it finds no schedule any more.
 """
 
 from __future__ import annotations
@@ -13,16 +13,20 @@ from math import isfinite
 
 from coordinator.model.problem import Problem
 from coordinator.solve.columns.lagrangian import Lagrangian, Multipliers
-from coordinator.solve.columns.master import Master
+from coordinator.solve.columns.master import Master, Relaxed
 from coordinator.solve.columns.pricing import Schedule, schedule
 
-LABELS = (400, 2000)  # of a node's programme, as the generation goes on
-STEPS = 40  # along the subgradient
+LABELS = (300, 1200, 4800)  # of a node's programme, as the generation goes on
+STEPS = 30  # along the subgradient
 STALLED = 5  # steps without a better bound, after which they are shorter
 SHORTER = 0.6
-BLEND = 0.8  # of the best multipliers so far, at most; less while they do not get better
+RISING = 1.003  # of a bound from one round to the next; below it there are more labels
+UNCOVERED = 1e-6  # items, of a master that has the columns it needs
+BLEND = 0.6  # of the best multipliers of the master so far
+WANTED = 3  # schedules of a node at a time
 CLOSED = 1e-4  # between the bound and the master's optimum, relative
-DIVES = (0.4, 0.15, 0.05, CLOSED)  # gaps between both at which there is a dive
+DIVES = (1.0, 0.3, 0.1, 0.03, CLOSED)  # gaps between both at which there is a dive
+ROUNDS = 8  # of new schedules between two that a dive takes
 SURE = 0.8  # part of a schedule from which on a dive takes it
 
 
@@ -41,40 +45,40 @@ class Generation:
     def __post_init__(self) -> None:
         self.lagrangian = Lagrangian(self.problem)
         self.master = Master(self.problem)
-        self.best = Multipliers((0.0,) * len(self.problem.items))
-        self.part = BLEND
+        self.centre: tuple[float, Multipliers] | None = None
         self.master.add(_schedules(self.problem, self.known))
 
     def run(self, target: float) -> None:
         """Until the bound is the relaxation's, or it is to stop. `target`: an NLR to aim at."""
         self._steps(target)
-        level, dives = 0, list(DIVES)
+        level, dives, stalled = 0, list(DIVES), 0
         while not self.stop() and isfinite(self.bound):
             relaxed = self.master.solve()
             if relaxed is None:
                 return
-            rows = self.master.tighten(relaxed)
+            rows, before = self.master.tighten(relaxed), self.bound
             columns = self._priced(relaxed.multipliers, LABELS[level])
+            stalled = 0 if self.bound > before * RISING or relaxed.uncovered > UNCOVERED else stalled + 1
             gap = 1 - self.bound / relaxed.nlr if relaxed.nlr > 0 else 0.0
-            if dives and not relaxed.uncovered and gap <= dives[0]:
+            if dives and relaxed.uncovered <= UNCOVERED and gap <= dives[0]:
                 dives = [each for each in dives if each < gap]
-                self._dive(LABELS[0])
-            if rows or (columns and gap > CLOSED):
+                self._dive()
+            if rows or (columns and gap > CLOSED and (stalled < STALLED or level + 1 == len(LABELS))):
                 continue
             if level + 1 == len(LABELS) or gap <= CLOSED:
                 return
-            level += 1
+            level, stalled = level + 1, 0
 
     def _steps(self, target: float) -> None:
         """Along the subgradient of the covers alone."""
-        at, length, stalled = self.best, 1.0, 0
+        at, length, stalled = Multipliers((0.0,) * len(self.problem.items)), 1.0, 0
         for _ in range(STEPS):
             if self.stop():
                 return
             found = self.lagrangian.at(at, LABELS[0])
             self.master.add(found.schedules)
             stalled += 1
-            if self._raise(found.bound, at):
+            if self._raise(found.bound):
                 stalled = 0
             if stalled == STALLED:
                 length, stalled = length * SHORTER, 0
@@ -92,34 +96,33 @@ class Generation:
 
     def _priced(self, own: Multipliers, labels: int) -> int:
         """Schedules at the blended multipliers, else at the master's own; returns how many are new."""
-        for at in (self.best.blended(own, self.part), own) if self.part > 0 else (own,):
-            found = self.lagrangian.at(at, labels, 2)
-            change = BLEND / 4 if self._raise(found.bound, at) else -BLEND / 4
-            self.part = min(BLEND, max(0.0, self.part + change))
+        blended = own if self.centre is None else self.centre[1].blended(own, BLEND)
+        for at in (blended, own):
+            found = self.lagrangian.at(at, labels, WANTED)
+            self._raise(found.bound)
+            if self.centre is None or found.bound > self.centre[0]:
+                self.centre = found.bound, at
             added = self.master.add(found.schedules)
             if added:
                 return added
         return 0
 
-    def _raise(self, bound: float, at: Multipliers) -> bool:
+    def _raise(self, bound: float) -> bool:
         if bound <= self.bound:
             return False
-        self.bound, self.best = bound, at
+        self.bound = bound
         self.raised(bound)
         return True
 
-    def _dive(self, labels: int) -> None:
+    def _dive(self) -> None:
         """Takes schedules one after the other for good, the surest first, with new ones between, until every node has
-        one; items that none covers go where most of them is."""
+        one; items that none covers go anywhere."""
         held: list[Schedule] = []
-        while len(held) < len(self.problem.nodes) and not self.stop():
+        while len(held) < len(self.problem.nodes):
             self.master.hold(held)
-            relaxed = self.master.solve()
+            relaxed = self._regenerated({each.node for each in held})
             if relaxed is None:
                 break
-            self.master.tighten(relaxed)
-            self.master.add(self.lagrangian.at(relaxed.multipliers, labels).schedules)
-            relaxed = self.master.solve() or relaxed
             nodes = {each.node for each in held}
             free = sorted((-part, each.node, each) for each, part in relaxed.parts.items() if each.node not in nodes)
             if not free:
@@ -127,7 +130,21 @@ class Generation:
             sure = [each for part, _, each in free if -part >= SURE]
             held += sure or [free[0][2]]
         self.master.hold([])
-        self.dived(self._placed(held))
+        if not self.stop():
+            self.dived(self._placed(held))
+
+    def _regenerated(self, held: set[int]) -> Relaxed | None:
+        """The master's optimum with new schedules for the nodes that are not held; None where there is none in time."""
+        free = [node for node in range(len(self.problem.nodes)) if node not in held]
+        for _ in range(ROUNDS):
+            relaxed = None if self.stop() else self.master.solve()
+            if relaxed is None:
+                return None
+            rows = self.master.tighten(relaxed)
+            fresh = self.master.add(self.lagrangian.schedules(relaxed.multipliers, free, LABELS[0], WANTED))
+            if not rows and not fresh:
+                return relaxed
+        return self.master.solve()
 
     def _placed(self, held: list[Schedule]) -> dict[int, int]:
         place: dict[int, int] = {}

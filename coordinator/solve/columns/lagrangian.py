@@ -61,40 +61,47 @@ class Lagrangian:
 
     def at(self, multipliers: Multipliers, labels: int, wanted: int = 1) -> Value:
         """The bound, with at most so many labels in each node's programme."""
-        on_path: dict[tuple[int, int], float] = {}
-        given = sum(multipliers.cover)
-        size = given
+        on_path = _on_path(multipliers)
+        total = size = sum(multipliers.cover)
         for path, weight in multipliers.path.items():
             terminal = self.problem.terminals[path.terminal]
             room = float(terminal.deadline_ns - sum(terminal.share(self.problem.items[one]) for one in path.items))
-            given -= weight * room
+            total -= weight * room
             size += weight * terminal.deadline_ns
-            for index in path.items:
-                on_path[path.terminal, index] = on_path.get((path.terminal, index), 0.0) + weight
-        prices = []
+        prices = self._prices(multipliers, on_path)
         for index, own in enumerate(self.shares):
-            prices.append(self._price(multipliers, on_path, index))
             for share in own:
                 key = share.terminal, index
-                given += min(0.0, share.per_ns - on_path.get(key, 0.0) + multipliers.slack.get(key, 0.0)) * share.due_ns
-            size += sum((each.late + each.slack) * (self.latest[index] + each.due_ns) for each in prices[-1].pieces)
-        return self._priced(prices, given, size, labels, wanted)
-
-    def _price(self, multipliers: Multipliers, on_path: dict[tuple[int, int], float], index: int) -> Price:
-        pieces = tuple(
-            Piece(
-                each.due_ns,
-                each.per_ns + on_path.get((each.terminal, index), 0.0),
-                multipliers.slack.get((each.terminal, index), 0.0),
-            )
-            for each in self.shares[index]
-        )
-        return Price(multipliers.cover[index], pieces)
-
-    def _priced(self, prices: Sequence[Price], given: float, size: float, labels: int, wanted: int) -> Value:
-        total, schedules = given, []
+                total += min(0.0, share.per_ns - on_path.get(key, 0.0) + multipliers.slack.get(key, 0.0)) * share.due_ns
+            size += sum((one.late + one.slack) * (self.latest[index] + one.due_ns) for one in prices[index].pieces)
+        schedules = []
         for node in self.nodes:
             found = node.price(prices, labels, wanted)
             total += found.value
             schedules += found.schedules
         return Value(total - ROUNDING * size * len(self.nodes), schedules)
+
+    def schedules(self, multipliers: Multipliers, nodes: Sequence[int], labels: int, wanted: int) -> list[Schedule]:
+        """Good schedules of some nodes."""
+        prices = self._prices(multipliers, _on_path(multipliers))
+        return [each for node in nodes for each in self.nodes[node].price(prices, labels, wanted).schedules]
+
+    def _prices(self, multipliers: Multipliers, on_path: dict[tuple[int, int], float]) -> list[Price]:
+        found = []
+        for index, own in enumerate(self.shares):
+            keys = [(each.terminal, index) for each in own]
+            pieces = tuple(
+                Piece(each.due_ns, each.per_ns + on_path.get(key, 0.0), multipliers.slack.get(key, 0.0))
+                for each, key in zip(own, keys, strict=True)
+            )
+            found.append(Price(multipliers.cover[index], pieces))
+        return found
+
+
+def _on_path(multipliers: Multipliers) -> dict[tuple[int, int], float]:
+    """Per (output, item), what the paths through it weigh."""
+    found: dict[tuple[int, int], float] = {}
+    for path, weight in multipliers.path.items():
+        for index in path.items:
+            found[path.terminal, index] = found.get((path.terminal, index), 0.0) + weight
+    return found

@@ -17,12 +17,14 @@ from coordinator.solve.columns.shares import Path, longest_path, shares
 from coordinator.solve.milp.programme import Model
 
 PENALTY = 60.0  # NLR of an item that no schedule covers
+EXCESS = 1000.0  # NLR of a path that is too long by its deadline
 VIOLATED = 1e-6  # of a row, relative to a deadline
 
 
 @dataclass(frozen=True)
 class Relaxed:
-    """A solution: NLR, the part of each schedule that is taken, and of items what is not covered."""
+    """A solution: NLR, the part of each schedule that is taken, of items what is not covered, of deadlines what paths
+    are too long by."""
 
     nlr: float
     parts: dict[Schedule, float]
@@ -50,6 +52,7 @@ class Master:
         self.below: dict[tuple[int, int], Any] = {}
         self.slack: dict[tuple[int, int], Any] = {}
         self.path: dict[Path, Any] = {}
+        self.over: list[Any] = []
         self.solver = self.mathopt.IncrementalSolver(self.programme, self.mathopt.SolverType.GLOP)
 
     def add(self, schedules: Iterable[Schedule]) -> int:
@@ -72,7 +75,7 @@ class Master:
     def solve(self) -> Relaxed | None:
         """The optimum; None where the solver gave none."""
         result = self._solved()
-        if result is None or result.termination.reason != self.mathopt.TerminationReason.OPTIMAL:
+        if result is None:
             return None
         duals, values = result.dual_values(), result.variable_values()
         multipliers = Multipliers(
@@ -82,7 +85,7 @@ class Master:
         )
         parts = {each: values[variable] for each, variable in self.taken.items() if values[variable] > VIOLATED}
         self.values = values
-        uncovered = sum(values[variable] for variable in self.missing)
+        uncovered = sum(values[variable] for variable in (*self.missing, *self.over))
         return Relaxed(result.objective_value(), parts, uncovered, multipliers)
 
     def tighten(self, found: Relaxed) -> int:
@@ -111,10 +114,12 @@ class Master:
         return added
 
     def hold(self, schedules: Iterable[Schedule]) -> None:
-        """Holds schedules to be taken, and no others: for a dive."""
+        """Holds these schedules to be taken, and no others: for a dive."""
         held = set(schedules)
         for each, variable in self.taken.items():
-            variable.lower_bound = 1.0 if each in held else 0.0
+            bound = 1.0 if each in held else 0.0
+            if variable.lower_bound != bound:
+                variable.lower_bound = bound
 
     def _add_slack(self, key: tuple[int, int]) -> None:
         row = self.slack[key] = self.programme.add_linear_constraint(lb=0.0)
@@ -126,6 +131,10 @@ class Master:
         deadline_ns = self._deadline_ns(path)
         due_ns = sum(self.due[path.terminal, index].due_ns for index in path.items)
         row = self.path[path] = self.programme.add_linear_constraint(ub=1 - due_ns / deadline_ns)
+        over = self.programme.add_variable(lb=0.0)
+        row.set_coefficient(over, -1.0)
+        self._costs(over, EXCESS)
+        self.over.append(over)
         for index in path.items:
             key = path.terminal, index
             if key not in self.below:
@@ -154,15 +163,18 @@ class Master:
         return self.problem.terminals[path.terminal].deadline_ns
 
     def _solved(self) -> Any:
-        """GLOP from the basis before; where it loses its footing, afresh and then HiGHS. None where each fails."""
-        try:
-            return self.solver.solve()
-        except Exception:
+        """An optimum: by GLOP from the basis before; where it loses its footing, by HiGHS afresh. None where both
+        fail."""
+        highs = self.mathopt.SolverType.HIGHS
+        for solve in (self.solver.solve, lambda: self.mathopt.solve(self.programme, highs)):
+            try:
+                result = solve()
+            except Exception:  # "ABNORMAL": MathOpt raises what its own wrapper cannot name
+                result = None
+            if result is not None and result.termination.reason == self.mathopt.TerminationReason.OPTIMAL:
+                return result
             self.solver = self.mathopt.IncrementalSolver(self.programme, self.mathopt.SolverType.GLOP)
-        try:
-            return self.mathopt.solve(self.programme, self.mathopt.SolverType.HIGHS)
-        except Exception:
-            return None
+        return None
 
     def _costs(self, variable: Any, nlr: float) -> None:
         self.programme.objective.set_linear_coefficient(variable, nlr)

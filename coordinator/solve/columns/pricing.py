@@ -20,7 +20,7 @@ from coordinator.model.problem import Problem
 Floats = npt.NDArray[np.float64]
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, order=True)
 class Schedule:
     """A column: items of one node in the order of (6), and the demand bound of each in ns."""
 
@@ -122,15 +122,20 @@ class NodePricing:
             chosen = order[kept[last]]
             steps.append(_Step(job, parents[chosen], taken[chosen]))
         best = range(len(values) - 1, max(-1, len(values) - 1 - wanted), -1)  # values fall as sums grow
-        return Priced(float(values[-1]), [self._traced(steps, label) for label in best])
+        traced = [self._traced(steps, label) for label in best]
+        return Priced(float(values[-1]), [each for each in traced if each])
 
-    def _traced(self, steps: Sequence[_Step], label: int) -> Schedule:
+    def _traced(self, steps: Sequence[_Step], label: int) -> Schedule | None:
+        """None where a merged label hid that an item would be too late."""
         jobs: list[_Job] = []
         for step in reversed(steps):
             if step.taken[label]:
                 jobs.append(step.job)
             label = int(step.parents[label])
-        return schedule(self.node, [(job.index, job.cost_ns) for job in reversed(jobs)])
+        jobs.reverse()
+        found = schedule(self.node, [(job.index, job.cost_ns) for job in jobs])
+        held = all(end_ns <= job.latest_ns for job, end_ns in zip(jobs, found.ends_ns, strict=True))
+        return found if held else None
 
 
 def schedule(node: int, costs_ns: Sequence[tuple[int, int]]) -> Schedule:
