@@ -25,9 +25,10 @@ UNCOVERED = 1e-6  # items, of a master that has the columns it needs
 BLEND = 0.6  # of the best multipliers of the master so far
 WANTED = 3  # schedules of a node at a time
 CLOSED = 1e-4  # between the bound and the master's optimum, relative
-DIVES = (1.0, 0.3, 0.1, 0.03, CLOSED)  # gaps between both at which there is a dive
-ROUNDS = 8  # of new schedules between two that a dive takes
-SURE = 0.8  # part of a schedule from which on a dive takes it
+DIVES = (0.12, 0.02)  # gaps between both at which there is a dive
+ROUNDS = 5  # of new schedules before a dive holds more
+SURE = 0.85  # part of an item on a node from which on a dive holds it there
+STEP = 6  # of the items that are not held, one in so many is at least, each time
 
 
 @dataclass
@@ -115,46 +116,41 @@ class Generation:
         return True
 
     def _dive(self) -> None:
-        """Takes schedules one after the other for good, the surest first, with new ones between, until every node has
-        one; items that none covers go anywhere."""
-        held: list[Schedule] = []
-        while len(held) < len(self.problem.nodes):
-            self.master.hold(held)
-            relaxed = self._regenerated({each.node for each in held})
+        """Holds items to nodes for good, the surest first, with new schedules between, until each has one."""
+        held = dict(self.problem.held)
+        while len(held) < len(self.problem.items):
+            relaxed = self._regenerated(held)
             if relaxed is None:
                 break
-            nodes = {each.node for each in held}
-            free = sorted((-part, each.node, each) for each, part in relaxed.parts.items() if each.node not in nodes)
-            if not free:
+            parts: dict[tuple[int, int], float] = {}
+            for each, part in relaxed.parts.items():
+                for index in each.items:
+                    if index not in held:
+                        parts[index, each.node] = parts.get((index, each.node), 0.0) + part
+            if not parts:
                 break
-            sure = [each for part, _, each in free if -part >= SURE]
-            held += sure or [free[0][2]]
-        self.master.hold([])
-        if not self.stop():
-            self.dived(self._placed(held))
+            ordered = sorted(parts, key=lambda key: (-parts[key], key))
+            least = max(1, (len(self.problem.items) - len(held)) // STEP)
+            for at, (index, node) in enumerate(ordered):
+                if at < least or parts[index, node] >= SURE:
+                    held.setdefault(index, node)
+        self.master.hold({})
+        if len(held) == len(self.problem.items):
+            self.dived(held)
 
-    def _regenerated(self, held: set[int]) -> Relaxed | None:
-        """The master's optimum with new schedules for the nodes that are not held; None where there is none in time."""
-        free = [node for node in range(len(self.problem.nodes)) if node not in held]
+    def _regenerated(self, held: Mapping[int, int]) -> Relaxed | None:
+        """The master's optimum with new schedules while items are held; None where there is none in time."""
+        self.master.hold(held)
         for _ in range(ROUNDS):
             relaxed = None if self.stop() else self.master.solve()
             if relaxed is None:
                 return None
             rows = self.master.tighten(relaxed)
-            fresh = self.master.add(self.lagrangian.schedules(relaxed.multipliers, free, LABELS[0], WANTED))
-            if not rows and not fresh:
+            found = self.lagrangian.at(relaxed.multipliers, LABELS[0], WANTED, held)
+            if not self.master.add(found.schedules) and not rows:
                 return relaxed
+            self.master.hold(held)
         return self.master.solve()
-
-    def _placed(self, held: list[Schedule]) -> dict[int, int]:
-        place: dict[int, int] = {}
-        for each in held:
-            for index in each.items:
-                place.setdefault(index, each.node)
-        for index, item in enumerate(self.problem.items):
-            if index not in place:
-                place[index] = self.problem.held.get(index, item.nodes[index % len(item.nodes)])
-        return place
 
 
 def _schedules(problem: Problem, place: Mapping[int, int]) -> list[Schedule]:

@@ -8,7 +8,7 @@ bound does not rest on them. Geoffrion, "Lagrangean relaxation for integer progr
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping
 from dataclasses import dataclass, field
 
 from coordinator.model.problem import Problem
@@ -59,8 +59,11 @@ class Lagrangian:
         self.latest = latest_ns(problem)
         self.nodes = [NodePricing(problem, node, self.latest) for node in range(len(problem.nodes))]
 
-    def at(self, multipliers: Multipliers, labels: int, wanted: int = 1) -> Value:
-        """The bound, with at most so many labels in each node's programme."""
+    def at(
+        self, multipliers: Multipliers, labels: int, wanted: int = 1, held: Mapping[int, int] | None = None
+    ) -> Value:
+        """The bound, with at most so many labels in each node's programme. `held`: of placements with these items on
+        these nodes."""
         on_path = _on_path(multipliers)
         total = size = sum(multipliers.cover)
         for path, weight in multipliers.path.items():
@@ -76,15 +79,10 @@ class Lagrangian:
             size += sum((one.late + one.slack) * (self.latest[index] + one.due_ns) for one in prices[index].pieces)
         schedules = []
         for node in self.nodes:
-            found = node.price(prices, labels, wanted)
+            found = node.price(prices, labels, wanted, held or {})
             total += found.value
             schedules += found.schedules
         return Value(total - ROUNDING * size * len(self.nodes), schedules)
-
-    def schedules(self, multipliers: Multipliers, nodes: Sequence[int], labels: int, wanted: int) -> list[Schedule]:
-        """Good schedules of some nodes."""
-        prices = self._prices(multipliers, _on_path(multipliers))
-        return [each for node in nodes for each in self.nodes[node].price(prices, labels, wanted).schedules]
 
     def _prices(self, multipliers: Multipliers, on_path: dict[tuple[int, int], float]) -> list[Price]:
         found = []

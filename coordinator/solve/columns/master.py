@@ -6,7 +6,7 @@ violated. It supplies multipliers and guides the search. No bound rests on its t
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 from typing import Any
 
@@ -113,13 +113,18 @@ class Master:
                 added += 1
         return added
 
-    def hold(self, schedules: Iterable[Schedule]) -> None:
-        """Holds these schedules to be taken, and no others: for a dive."""
-        held = set(schedules)
+    def hold(self, held: Mapping[int, int]) -> None:
+        """Leaves out the schedules that do not have these items on these nodes: for a dive."""
+        on_node: dict[int, set[int]] = {}
+        for index, node in held.items():
+            on_node.setdefault(node, set()).add(index)
         for each, variable in self.taken.items():
-            bound = 1.0 if each in held else 0.0
-            if variable.lower_bound != bound:
-                variable.lower_bound = bound
+            fits = on_node.get(each.node, set()).issubset(each.items) and all(
+                held.get(index, each.node) == each.node for index in each.items
+            )
+            bound = float("inf") if fits else 0.0
+            if variable.upper_bound != bound:
+                variable.upper_bound = bound
 
     def _add_slack(self, key: tuple[int, int]) -> None:
         row = self.slack[key] = self.programme.add_linear_constraint(lb=0.0)

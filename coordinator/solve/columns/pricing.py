@@ -94,20 +94,24 @@ class NodePricing:
             if node in nodes:
                 self.jobs.append(_Job(index, item.cost_ns[node], latest_ns[index], len(nodes) == 1))
 
-    def price(self, prices: Sequence[Price], labels: int, wanted: int) -> Priced:
-        """The least value of a schedule, and the `wanted` best that were found; at most `labels` labels at a time."""
+    def price(self, prices: Sequence[Price], labels: int, wanted: int, held: Mapping[int, int] | None = None) -> Priced:
+        """The least value of a schedule, and the `wanted` best that were found; at most `labels` labels at a time.
+        `held`: items on these nodes, as if they were pinned there."""
         ends, values = np.zeros(1), np.zeros(1)
         steps: list[_Step] = []
         for job in self.jobs:
-            price = prices[job.index]
-            if not job.pinned and (job.cost_ns > job.latest_ns or price.at(np.array([float(job.cost_ns)]))[0] >= 0):
+            price, at = prices[job.index], (held or {}).get(job.index, self.node)
+            if at != self.node:
+                continue
+            pinned = job.pinned or job.index in (held or {})
+            if not pinned and (job.cost_ns > job.latest_ns or price.at(np.array([float(job.cost_ns)]))[0] >= 0):
                 continue  # it pays at no place of the order
             later = ends + job.cost_ns
             later = later[: int(np.searchsorted(later, job.latest_ns, side="right"))]
             worth = values[: len(later)] + price.at(later)
             parents = np.arange(len(later))
             taken = np.ones(len(later), dtype=np.bool_)
-            if not job.pinned:
+            if not pinned:
                 later, worth = np.concatenate((ends, later)), np.concatenate((values, worth))
                 parents = np.concatenate((np.arange(len(ends)), parents))
                 taken = np.concatenate((np.zeros(len(ends), dtype=np.bool_), taken))
