@@ -28,10 +28,11 @@ from coordinator.solve.milp import milp
 
 PROVER = "prover"  # a thread; HiGHS heeds no interrupter, so it may go on until the search's time is over
 SMALLEST = 400  # choices (nodes beyond the first, summed over items not held) from which on this road is taken
-LARGEST_WHOLE = 5000  # items times nodes up to which the whole model is tried as well
+LARGEST_WHOLE = 5000  # items times nodes up to which the whole model is tried as well, and columns go before moves
 CLOSE = 1e-6
 DESCENT_SECONDS = 3.0  # what it does not find, the neighbourhoods find sooner
-FIRST, PARTS, LAXITY = 1 / 6, 0.6, 0.7  # of the time left: whole items at once, part by part, NLR by columns
+FIRST, PARTS, LAXITY = 1 / 6, 0.6, 0.9  # of the time left: whole items at once, part by part, NLR by columns
+REST = 4  # turns of the search, as long as columns are generated
 LATE = 14  # items placed anew together for NLR
 SIZES = ((8, 4), (12, 8), (24, 6), (6, 20))  # items of a ball, and items that have to give way
 
@@ -67,6 +68,7 @@ class _Proof:
     nlr: float = 0.0
     guides: list[dict[int, bound.Label]] = field(default_factory=list)
     placements: list[dict[int, int]] = field(default_factory=list)
+    generating: bool = False
     error: Exception | None = None
 
 
@@ -92,6 +94,7 @@ class _Search:
         self._descend()
         turn = 0
         while not stop():
+            began = time.monotonic()
             if self.proof.guides:
                 self._follow(self.proof.guides.pop(0))
             if self.proof.placements:
@@ -105,6 +108,12 @@ class _Search:
                 self._neighbourhood(turn)
             self._keep()
             turn += 1
+            self._rest(time.monotonic() - began)
+
+    def _rest(self, turn_s: float) -> None:
+        """Leaves the processor to column generation until it gives a placement: Python runs one thread at a time."""
+        if self.proof.generating:
+            time.sleep(min(REST * turn_s, max(0.0, self.until - time.monotonic())))
 
     def _neighbourhood(self, turn: int) -> None:
         size, others = SIZES[turn % len(SIZES)]
@@ -213,8 +222,11 @@ class _Search:
         self.proof.guides.append(parts.guide)
         parts.cut(even)
         self._even(even, True, self.until)
-        if len(self.state.place) * len(self.state.here) <= LARGEST_WHOLE:
+        if self._small():
             self._whole()
+
+    def _small(self) -> bool:
+        return len(self.state.place) * len(self.state.here) <= LARGEST_WHOLE
 
     def _share(self, part: float) -> float:
         """The instant at which a part of the time that is left is over."""
@@ -258,10 +270,17 @@ class _Search:
         def stop() -> bool:
             return self._idle() or time.monotonic() >= until
 
+        def dived(found: dict[int, int]) -> None:
+            self.proof.placements.append(found)
+            self.proof.generating = False
+
         assert self.best is not None  # the search keeps its start before the proof begins
         score, place = self.best
         target = score.nlr if score.over == 0 else len(self.problem.items)
-        generation.Generation(self.problem, place, stop, raised, self.proof.placements.append).run(target)
+        columns = generation.Generation(self.problem, place, stop, raised, dived)
+        self.proof.generating = self._small()
+        columns.run(target)
+        self.proof.generating = False
 
     def _idle(self) -> bool:
         """Whether there is nothing left to prove of plans with NLR above 0."""
