@@ -12,7 +12,7 @@ import threading
 import time
 from dataclasses import dataclass, field, replace
 from fractions import Fraction
-from math import isfinite
+from math import floor, gcd, isfinite, lcm
 
 from coordinator.errors import InfeasibleError, Mistake, no_placement_in_time
 from coordinator.model import routes
@@ -29,7 +29,7 @@ from coordinator.solve.milp import milp
 PROVER = "prover"  # a thread; HiGHS heeds no interrupter, so it may go on until the search's time is over
 SMALLEST = 400  # choices (nodes beyond the first, summed over items not held) from which on this road is taken
 LARGEST_WHOLE = 5000  # items times nodes up to which the whole model is tried as well, and columns go before moves
-CLOSE = 1e-6
+CLOSE = 1e-6  # to a bound, relative, where the search ends
 DESCENT_SECONDS = 3.0  # what it does not find, the neighbourhoods find sooner
 FIRST, PARTS, LAXITY = 1 / 6, 0.6, 0.9  # of the time left: whole items at once, part by part, NLR by columns
 REST = 4  # turns of the search, as long as columns are generated
@@ -57,6 +57,12 @@ def allocate(problem: Problem, limits: Limits, watch: Watch | None = None, patie
     return search.result()
 
 
+def _unit(problem: Problem) -> Fraction:
+    """What the traffic of every placement is a multiple of."""
+    denominator = lcm(*(stream.tuples.denominator for stream in problem.streams))
+    return Fraction(gcd(*(int(stream.tuples * denominator) for stream in problem.streams)), denominator)
+
+
 @dataclass
 class _Proof:
     """Filled by the proving thread. `even`: of plans with NLR 0; `any`: of all plans; None: not known yet."""
@@ -82,6 +88,7 @@ class _Search:
         self.state = SearchState(problem, self.even_ns)
         self.dice = random.Random(limits.seed)  # noqa: S311 - a search, no secret
         self.proof = _Proof()
+        self.unit = _unit(problem)
         self.best: tuple[Score, dict[int, int]] | None = None
 
     def run(self) -> None:
@@ -147,9 +154,10 @@ class _Search:
         hops = routes.direct(self.problem, place)
         nlr = round(score.nlr, 6)
         nlr_bound, traffic_bound = self._bounds(score)
-        proven = self._closed(score)
-        found = Allocation(self.problem, place, d_ns, hops, nlr, min(nlr, round(nlr_bound, 6)), proven, "model")
-        return replace(found, traffic_bound=min(float(found.traffic), traffic_bound or 0.0))
+        least = min(nlr, floor(nlr_bound * 1e6) / 1e6)
+        found = Allocation(self.problem, place, d_ns, hops, nlr, least, False, "model")
+        proven = self._closed(score) and Fraction(traffic_bound or 0.0) > found.traffic - self.unit
+        return replace(found, proven=proven, traffic_bound=min(float(found.traffic), traffic_bound or 0.0))
 
     def _stop(self) -> bool:
         if time.monotonic() >= self.until or self.proof.impossible or self.proof.error:
@@ -163,10 +171,12 @@ class _Search:
         return self.proof.nlr, self.proof.even if score.nlr == 0 else self.proof.any
 
     def _closed(self, score: Score) -> bool:
+        """Whether there is no use in searching on. It is a proof where no other traffic lies between."""
         nlr_bound, traffic_bound = self._bounds(score)
         if score.over > 0 or traffic_bound is None or score.nlr > nlr_bound * (1 + CLOSE) + CLOSE:
             return False
-        return score.traffic <= traffic_bound * (1 + 2 * CLOSE) + CLOSE
+        near = max(traffic_bound * 2 * CLOSE + CLOSE, float(self.unit) * (1 - CLOSE))
+        return score.traffic < traffic_bound + near
 
     def _keep(self) -> None:
         """Remembers the state's placement where it is the best, else goes back to that; tells who watches."""
