@@ -9,7 +9,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
-from math import isfinite
+from math import inf, isfinite
 
 from coordinator.model.problem import Problem
 from coordinator.solve.columns.lagrangian import Lagrangian, Multipliers
@@ -26,6 +26,7 @@ BLEND = 0.6  # of the best multipliers of the master so far
 WANTED = 3  # schedules of a node at a time
 CLOSED = 1e-4  # between the bound and the master's optimum, relative
 DIVES = (0.12, 0.02)  # gaps between both at which there is a dive
+FALLING = 0.995  # of the master's optimum from one round to the next; above it a dive goes on
 ROUNDS = 5  # of new schedules before a dive holds more
 SURE = 0.85  # part of an item on a node from which on a dive holds it there
 STEP = 6  # of the items that are not held, one in so many is at least, each time
@@ -141,14 +142,17 @@ class Generation:
     def _regenerated(self, held: Mapping[int, int]) -> Relaxed | None:
         """The master's optimum with new schedules while items are held; None where there is none in time."""
         self.master.hold(held)
+        before = inf
         for _ in range(ROUNDS):
             relaxed = None if self.stop() else self.master.solve()
             if relaxed is None:
                 return None
             rows = self.master.tighten(relaxed)
             found = self.lagrangian.at(relaxed.multipliers, LABELS[0], WANTED, held)
-            if not self.master.add(found.schedules) and not rows:
+            fresh = self.master.add(found.schedules)
+            if not rows and (not fresh or relaxed.nlr > before * FALLING):
                 return relaxed
+            before = relaxed.nlr
             self.master.hold(held)
         return self.master.solve()
 

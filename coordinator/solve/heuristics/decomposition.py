@@ -159,10 +159,13 @@ class Master:
 
 
 class Decomposition:
-    """Bounds of one model. `bound`: tuples per burst at least; `values`: what each part costs at `prices`, at least."""
+    """Bounds of one model. `bound`: tuples per burst at least; `values`: what each part costs at `prices`, at least.
+    `raised` is called with each better bound; `guide` is the master's best placement of each part."""
 
-    def __init__(self, whole: TrafficModel, limits: Limits) -> None:
-        self.whole, self.limits = whole, limits
+    def __init__(
+        self, whole: TrafficModel, limits: Limits, raised: Callable[[float], None] = lambda bound: None
+    ) -> None:
+        self.whole, self.limits, self.raised = whole, limits, raised
         groups: dict[int, list[int]] = {}
         for index, part in enumerate(components(whole.problem)):
             groups.setdefault(part, []).append(index)
@@ -183,6 +186,7 @@ class Decomposition:
             total = sum(each.value for each in found) - self._held(at)
             if total > self.bound or not self.values:
                 self.bound, self.prices, self.values = max(total, self.bound), at, [each.value for each in found]
+                self.raised(self.bound)
                 blend = BLEND
             else:
                 blend = max(0.0, blend - LESS)

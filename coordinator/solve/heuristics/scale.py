@@ -223,13 +223,13 @@ class _Search:
             self._prove_any()
         if self.proof.even_impossible or self._even(even, True, self._share(FIRST)).closed:
             return
-        parts = decomposition.Decomposition(even, self.limits)
+        parts = decomposition.Decomposition(even, self.limits, self._raise_even)
         parts.run(even.prices(relaxed), self._share(PARTS), self._stop)
         self.proof.even_impossible = self.proof.even_impossible or parts.infeasible
         if self.proof.even_impossible:
             return
-        self.proof.even = max(self.proof.even or 0.0, parts.bound)
-        self.proof.guides.append(parts.guide)
+        if parts.guide:
+            self.proof.guides.append(parts.guide)
         parts.cut(even)
         self._even(even, True, self.until)
         if self._small():
@@ -251,10 +251,16 @@ class _Search:
         found = model.bound(self.limits, until, whole)
         self.proof.even_impossible = found.infeasible
         if not found.infeasible:
-            self.proof.even = max(self.proof.even or 0.0, found.value)
+            self._raise_even(found.value)
         if whole and found.values:
             self.proof.guides.append(model.guide(found))
         return found
+
+    def _raise_even(self, least: float) -> None:
+        self.proof.even = max(self.proof.even or 0.0, least)
+
+    def _raise_any(self, least: float) -> None:
+        self.proof.any = max(self.proof.any or 0.0, least)
 
     def _prove_any(self) -> None:
         """Of plans with NLR above 0: stops as soon as one with NLR 0 is found."""
@@ -263,13 +269,12 @@ class _Search:
         self.proof.impossible = self.proof.impossible or relaxed.infeasible
         if relaxed.infeasible:
             return
-        self.proof.any = max(self.proof.any or 0.0, relaxed.value)
+        self._raise_any(relaxed.value)
         self._prove_laxity(self._share(LAXITY))
         if self._idle():
             return
-        parts = decomposition.Decomposition(traffic, self.limits)
+        parts = decomposition.Decomposition(traffic, self.limits, self._raise_any)
         parts.run(traffic.prices(relaxed), self._share(PARTS), self._idle)
-        self.proof.any = max(self.proof.any or 0.0, parts.bound)
         self.proof.impossible = self.proof.impossible or parts.infeasible
 
     def _prove_laxity(self, until: float) -> None:
@@ -304,4 +309,4 @@ class _Search:
         if found.values:
             values = found.values
             self.proof.guides.append({i: ("node", n) for (i, n), one in model.z.items() if values[one] > 0.5})
-        self.proof.even = max(self.proof.even or 0.0, found.value * (1 - bound.SAFETY))
+        self._raise_even(found.value * (1 - bound.SAFETY))
