@@ -21,22 +21,29 @@ from infra.bench.instances import Recipe, write
 
 PAPER = Path(__file__).resolve().parents[2] / "sim_vehicles" / "queries"
 LIMIT = "SHIMEKIRI_PLACEMENT_SECONDS"  # time limit of each problem, 60 without it
+SEEDS = "SHIMEKIRI_PLACEMENT_SEEDS"  # of the generated problems, as "0 1 2"; 0 without it, which the goals are of
 NEVER = 1e9  # where no plan was found
 TIGHT, MIDDLE, EASY = 0.8, 1.5, 3.0
 
 
 @dataclass(frozen=True)
 class Size:
-    """A row of the table; goals in seconds, and the gap in percent."""
+    """A row of the table; goals in seconds, and of gaps in percent; `tight`: of NLR on the tight problem."""
 
     nodes: int
     operators: int
     proven_s: float | None = None
     plan_s: float | None = None
     gap: float | None = None
+    tight: float | None = None
 
 
-SIZES = (Size(10, 100, proven_s=5), Size(20, 200, gap=1), Size(50, 500, plan_s=2, gap=10), Size(100, 1000, None, 2, 10))
+SIZES = (
+    Size(10, 100, proven_s=5, tight=30),
+    Size(20, 200, gap=1, tight=1),
+    Size(50, 500, plan_s=2, gap=10, tight=10),
+    Size(100, 1000, plan_s=2, gap=10, tight=10),
+)
 
 
 def placement() -> list[Figure]:
@@ -45,7 +52,8 @@ def placement() -> list[Figure]:
     made = [_paper()]
     for size in SIZES:
         for name, slack in (("easy", EASY), ("middle", MIDDLE), ("tight", TIGHT)):
-            made += _solved(size, name, slack, seconds)
+            for seed in map(int, os.environ.get(SEEDS, "0").split()):
+                made += _solved(size, name, Recipe(size.nodes, size.operators, slack=slack, seed=seed), seconds)
     return made
 
 
@@ -66,9 +74,9 @@ def _paper() -> Figure:
     return Figure("place_2_21_s", spent, "s", 0.2, "two nodes, the paper's 21 operators: until the optimum is proven")
 
 
-def _solved(size: Size, name: str, slack: float, seconds: float) -> list[Figure]:
+def _solved(size: Size, name: str, recipe: Recipe, seconds: float) -> list[Figure]:
     with tempfile.TemporaryDirectory() as directory:
-        built = _built(*write(Recipe(size.nodes, size.operators, slack=slack), Path(directory)))
+        built = _built(*write(recipe, Path(directory)))
     first = NEVER
 
     def watch(now: Progress) -> None:
@@ -87,13 +95,18 @@ def _solved(size: Size, name: str, slack: float, seconds: float) -> list[Figure]
         traffic = float(found.traffic)
         said = f"NLR {found.nlr:g} of at least {found.bound:g}, traffic {traffic:g} of {found.traffic_bound or 0:g}"
     spent = time.perf_counter() - began
-    key = f"place_{size.nodes}_{size.operators}_{name}"
-    how = f"{said}; {seconds:g} s at most, one seeded problem, deadlines {slack:g} times the least divisible"
-    gap = 100.0 if found is None else 100 * max(_gaps(found))
+    key = f"place_{size.nodes}_{size.operators}_{name}" + (f"_seed{recipe.seed}" if recipe.seed else "")
+    how = f"{said}; {seconds:g} s at most, seed {recipe.seed}, deadlines {recipe.slack:g} times the least divisible"
+    nlr, traffic = (100.0, 100.0) if found is None else _gaps(found)
     figures = [
         Figure(f"{key}_plan_s", first, "s", size.plan_s, f"until the first plan; {how}"),
+        Figure(f"{key}_nlr_gap", nlr, "%", size.tight if name == "tight" else size.gap, f"of NLR to its bound; {how}"),
         Figure(
-            f"{key}_gap", gap, "%", size.gap, f"to a bound of the unpruned model, the worse of NLR and traffic; {how}"
+            f"{key}_traffic_gap",
+            traffic,
+            "%",
+            size.gap,
+            f"of traffic to its bound, of plans with NLR 0 where this one has it; {how}",
         ),
     ]
     if size.proven_s is not None:
@@ -103,7 +116,9 @@ def _solved(size: Size, name: str, slack: float, seconds: float) -> list[Figure]
 
 
 def _gaps(found: Allocation) -> tuple[float, float]:
-    return relative_gap(found.nlr, found.bound), relative_gap(float(found.traffic), found.traffic_bound or 0.0)
+    """Of NLR and of traffic, in percent."""
+    traffic = 0.0 if found.proven else relative_gap(float(found.traffic), found.traffic_bound or 0.0)
+    return 100 * relative_gap(found.nlr, found.bound), 100 * traffic
 
 
 if __name__ == "__main__":

@@ -11,7 +11,7 @@ equal nodes, which makes the whole model's own search slow, is gone.
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import replace
+from dataclasses import dataclass, replace
 from typing import Any
 
 from coordinator.model.limits import Limits
@@ -22,6 +22,23 @@ from coordinator.solve.milp.programme import Model
 
 SAFETY = 1e-6  # of the value: a solver's own tolerance
 Label = tuple[str, int]
+
+
+@dataclass(frozen=True)
+class Row:
+    """A row of (6): what is due by `due_ns` on a node or on the nodes of a kind; None: their utilisation."""
+
+    group: Label
+    due_ns: int | None
+
+
+@dataclass(frozen=True)
+class Use:
+    """What an item takes of a group's rows: utilisation, and cost in ms."""
+
+    group: Label
+    load: float
+    cost_ms: float
 
 
 def kinds(problem: Problem) -> list[int]:
@@ -47,56 +64,53 @@ def components(problem: Problem) -> list[int]:
     return [find(index) for index in range(len(root))]
 
 
-def latest_ns(problem: Problem) -> dict[int, int]:
-    """The latest sub-deadline an item can have in any plan: what the rest of each path needs at least is taken off."""
-    fastest = {index: min(item.cost_ns.values()) for index, item in enumerate(problem.items)}
-    found: dict[int, int] = {}
-    for terminal in problem.terminals:
-        head: dict[int, int] = {}
-        tail: dict[int, int] = {}
-        inside = sorted(terminal.items)  # the built order is topological
-        for index in inside:
-            head[index] = max((head[one] for one in problem.items[index].before), default=0) + fastest[index]
-        for index in reversed(inside):
-            tail.setdefault(index, 0)
-            for one in problem.items[index].before:
-                tail[one] = max(tail.get(one, 0), tail[index] + fastest[index])
-        for index in inside:
-            room = terminal.deadline_ns - head[index] - tail[index] + fastest[index]
-            found[index] = min(found.get(index, room), room)
-    return found
-
-
 class TrafficModel:
-    """The model. `due_ns`: no item's demand is due later; at (1) the bound is of plans with NLR 0, at `latest_ns` of
-    all."""
+    """The model. `due_ns`: no item's demand is due later; at (1) the bound is of plans with NLR 0, at
+    `shares.latest_ns` of all. `items`: of one part alone, else all."""
 
-    def __init__(self, problem: Problem, due_ns: Mapping[int, int]) -> None:
+    def __init__(self, problem: Problem, due_ns: Mapping[int, int], items: Sequence[int] | None = None) -> None:
         self.problem, self.due = problem, due_ns
+        self.items = tuple(range(len(problem.items)) if items is None else items)
         self.model = Model(problem, False)
         self.kind = kinds(problem)
         self.own = self._own()
         self.z: dict[tuple[int, Label], Any] = {}
-        for index in range(len(problem.items)):
+        self.room: dict[Row, Any] = {}  # what of a row is used, a variable with the row's limit
+        self.uses: dict[tuple[int, Label], list[Use]] = {}
+        for index in self.items:
             self._item(index)
-        self.shipped = [term for stream in problem.streams for term in self._copies(stream)]
+        self.ships = {stream.name: self._copies(stream) for stream in self.streams()}
+        self.shipped = [term for terms in self.ships.values() for term in terms]
         for node in range(len(problem.nodes)):
-            self._demand({("node", node)}, 1, {node})
+            self._demand(("node", node), {("node", node)}, 1, {node})
         for kind in set(self.kind):
             nodes = {node for node, one in enumerate(self.kind) if one == kind}
-            self._demand({("kind", kind)} | {("node", node) for node in nodes}, len(nodes), nodes)
+            self._demand(("kind", kind), {("kind", kind)} | {("node", node) for node in nodes}, len(nodes), nodes)
 
-    def bound(self, limits: Limits, until: float, whole: bool) -> milp.Bound:
-        """Tuples per burst. `whole`: with whole items, by branch and bound; else the linear relaxation."""
+    def bound(
+        self, limits: Limits, until: float, whole: bool, prices: Sequence[Any] = (), gap: float = milp.GAP
+    ) -> milp.Bound:
+        """Tuples per burst. `whole`: with whole items, by branch and bound; else the linear relaxation. `prices`: terms
+        that are added, none below 0."""
         for variable in self.z.values():
             variable.integer = whole
-        found = milp.bound(self.model, self.model.total(self.shipped), limits, until)
+        found = milp.bound(self.model, self.model.total([*self.shipped, *prices]), limits, until, gap)
         return replace(found, value=max(0.0, found.value - SAFETY * abs(found.value)))
+
+    def prices(self, found: milp.Bound) -> dict[Row, float]:
+        """What a unit more of each row would save of a linear relaxation, where that is anything."""
+        reduced = found.reduced or {}
+        return {row: -reduced[one] for row, one in self.room.items() if reduced.get(one, 0.0) < 0}
 
     def guide(self, found: milp.Bound) -> dict[int, Label]:
         """The places of a solution with whole items: a node, or the kind of a node that nothing of the part needs."""
         values = found.values or {}
         return {index: label for (index, label), one in self.z.items() if values.get(one, 0.0) > 0.5}
+
+    def streams(self) -> list[Stream]:
+        """Streams that some of its items make or read."""
+        inside = set(self.items)
+        return [one for one in self.problem.streams if one.item in inside or inside.intersection(one.readers)]
 
     def _own(self) -> list[set[int]]:
         """Per item, the nodes told apart: where something of its part is pinned or restricted, enters or leaves."""
@@ -131,8 +145,6 @@ class TrafficModel:
 
     def _copies(self, stream: Stream) -> list[Any]:
         """t >= z[consumer] - z[producer] at every place where a reader may be."""
-        if stream.item is None and not stream.readers:
-            return []
         programme, terms = self.model.programme, []
         reads: dict[Label, list[Any]] = {("node", node): [1.0] for node in stream.sinks}
         for reader in stream.readers:
@@ -158,22 +170,25 @@ class TrafficModel:
         every: list[Label] = [*own, *(("kind", kind) for kind in sorted(set(self.kind)))]
         return [label for label in every if (index, label) in self.z]
 
-    def _demand(self, labels: set[Label], count: int, nodes: set[int]) -> None:
+    def _demand(self, group: Label, labels: set[Label], count: int, nodes: set[int]) -> None:
         """(6) and utilisation of one node, or of all nodes of a kind together."""
         programme, cap = self.model.programme, float(self.problem.nodes[min(nodes)].cap)
-        used = [(index, one) for (index, label), one in self.z.items() if label in labels]
+        used = [(index, label, one) for (index, label), one in self.z.items() if label in labels]
         if not used:
             return
         load, cost = self._costs(nodes)
+        for index, label, _ in used:
+            self.uses.setdefault((index, label), []).append(Use(group, load[index], cost[index] / MS))
+        self.room[Row(group, None)] = programme.add_variable(lb=0, ub=count * cap * (1 + 1e-9))
         programme.add_linear_constraint(
-            self.model.total([load[index] * one for index, one in used]) <= count * cap * (1 + 1e-9)
+            self.room[Row(group, None)] == self.model.total([load[index] * one for index, _, one in used])
         )
         by_due: dict[int, list[Any]] = {}
-        for index, one in used:
+        for index, _, one in used:
             by_due.setdefault(self.due[index], []).append(cost[index] / MS * one)
         before: Any = 0.0
         for due_ns in sorted(by_due):
-            demand = programme.add_variable(lb=0, ub=count * due_ns / MS)
+            demand = self.room[Row(group, due_ns)] = programme.add_variable(lb=0, ub=count * due_ns / MS)
             programme.add_linear_constraint(demand == before + self.model.total(by_due[due_ns]))
             before = demand
 

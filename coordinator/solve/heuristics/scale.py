@@ -12,6 +12,7 @@ import threading
 import time
 from dataclasses import dataclass, field, replace
 from fractions import Fraction
+from math import floor, gcd, isfinite, lcm
 
 from coordinator.errors import InfeasibleError, Mistake, no_placement_in_time
 from coordinator.model import routes
@@ -20,15 +21,18 @@ from coordinator.model.limits import Limits
 from coordinator.model.problem import Problem
 from coordinator.model.progress import Progress, Watch
 from coordinator.solve import sub_deadline_allocation
-from coordinator.solve.heuristics import bound, bound_laxity, greedy, neighbourhood
+from coordinator.solve.columns import generation, shares
+from coordinator.solve.heuristics import bound, decomposition, greedy, neighbourhood
 from coordinator.solve.heuristics.search_state import Score, SearchState
 from coordinator.solve.milp import milp
 
 PROVER = "prover"  # a thread; HiGHS heeds no interrupter, so it may go on until the search's time is over
 SMALLEST = 400  # choices (nodes beyond the first, summed over items not held) from which on this road is taken
-LARGEST_WHOLE = 5000  # items times nodes up to which the whole model is tried as well
-CLOSE = 1e-6
+LARGEST_WHOLE = 5000  # items times nodes up to which the whole model is tried as well, and columns go before moves
+CLOSE = 1e-6  # to a bound, relative, where the search ends
 DESCENT_SECONDS = 3.0  # what it does not find, the neighbourhoods find sooner
+FIRST, PARTS, LAXITY = 1 / 6, 0.6, 0.9  # of the time left: whole items at once, part by part, NLR by columns
+REST = 4  # turns of the search, as long as columns are generated
 LATE = 14  # items placed anew together for NLR
 SIZES = ((8, 4), (12, 8), (24, 6), (6, 20))  # items of a ball, and items that have to give way
 
@@ -53,6 +57,12 @@ def allocate(problem: Problem, limits: Limits, watch: Watch | None = None, patie
     return search.result()
 
 
+def _unit(problem: Problem) -> Fraction:
+    """What the traffic of every placement is a multiple of."""
+    denominator = lcm(*(stream.tuples.denominator for stream in problem.streams))
+    return Fraction(gcd(*(int(stream.tuples * denominator) for stream in problem.streams)), denominator)
+
+
 @dataclass
 class _Proof:
     """Filled by the proving thread. `even`: of plans with NLR 0; `any`: of all plans; None: not known yet."""
@@ -63,6 +73,8 @@ class _Proof:
     impossible: bool = False
     nlr: float = 0.0
     guides: list[dict[int, bound.Label]] = field(default_factory=list)
+    placements: list[dict[int, int]] = field(default_factory=list)
+    generating: bool = False
     error: Exception | None = None
 
 
@@ -76,6 +88,7 @@ class _Search:
         self.state = SearchState(problem, self.even_ns)
         self.dice = random.Random(limits.seed)  # noqa: S311 - a search, no secret
         self.proof = _Proof()
+        self.unit = _unit(problem)
         self.best: tuple[Score, dict[int, int]] | None = None
 
     def run(self) -> None:
@@ -88,8 +101,12 @@ class _Search:
         self._descend()
         turn = 0
         while not stop():
+            began = time.monotonic()
             if self.proof.guides:
                 self._follow(self.proof.guides.pop(0))
+            if self.proof.placements:
+                self.state.load_placement(self.proof.placements.pop(0))
+                self._descend()
             score = self.state.score()
             late = greedy.late(self.state, self.dice, LATE) if turn % 4 or score.over > 0 else []
             if late and (score.over > 0 or score.nlr > self.proof.nlr * (1 + CLOSE)):
@@ -98,6 +115,12 @@ class _Search:
                 self._neighbourhood(turn)
             self._keep()
             turn += 1
+            self._rest(time.monotonic() - began)
+
+    def _rest(self, turn_s: float) -> None:
+        """Leaves the processor to column generation until it gives a placement: Python runs one thread at a time."""
+        if self.proof.generating:
+            time.sleep(min(REST * turn_s, max(0.0, self.until - time.monotonic())))
 
     def _neighbourhood(self, turn: int) -> None:
         size, others = SIZES[turn % len(SIZES)]
@@ -131,9 +154,10 @@ class _Search:
         hops = routes.direct(self.problem, place)
         nlr = round(score.nlr, 6)
         nlr_bound, traffic_bound = self._bounds(score)
-        proven = self._closed(score)
-        found = Allocation(self.problem, place, d_ns, hops, nlr, min(nlr, round(nlr_bound, 6)), proven, "model")
-        return replace(found, traffic_bound=min(float(found.traffic), traffic_bound or 0.0))
+        least = min(nlr, floor(nlr_bound * 1e6) / 1e6)
+        found = Allocation(self.problem, place, d_ns, hops, nlr, least, False, "model")
+        proven = self._closed(score) and Fraction(traffic_bound or 0.0) > found.traffic - self.unit
+        return replace(found, proven=proven, traffic_bound=min(float(found.traffic), traffic_bound or 0.0))
 
     def _stop(self) -> bool:
         if time.monotonic() >= self.until or self.proof.impossible or self.proof.error:
@@ -147,10 +171,12 @@ class _Search:
         return self.proof.nlr, self.proof.even if score.nlr == 0 else self.proof.any
 
     def _closed(self, score: Score) -> bool:
+        """Whether there is no use in searching on. It is a proof where no other traffic lies between."""
         nlr_bound, traffic_bound = self._bounds(score)
         if score.over > 0 or traffic_bound is None or score.nlr > nlr_bound * (1 + CLOSE) + CLOSE:
             return False
-        return score.traffic <= traffic_bound * (1 + 2 * CLOSE) + CLOSE
+        near = max(traffic_bound * 2 * CLOSE + CLOSE, float(self.unit) * (1 - CLOSE))
+        return score.traffic < traffic_bound + near
 
     def _keep(self) -> None:
         """Remembers the state's placement where it is the best, else goes back to that; tells who watches."""
@@ -183,8 +209,8 @@ class _Search:
         self._keep()
 
     def _prove(self) -> None:
-        """Linear relaxations first, for a bound at once; then whole items; then, where that leaves a gap, the whole
-        model itself, if it is small enough to hope."""
+        """A linear relaxation first, for a bound at once. Then whole items, part by part, and all together with what
+        is proven of the parts; then, where that leaves a gap, the whole model itself, if it is small enough to hope."""
         try:
             self._prove_all()
         except Exception as error:  # raised again where the search ends: no plan with half its proof
@@ -192,43 +218,88 @@ class _Search:
 
     def _prove_all(self) -> None:
         even = bound.TrafficModel(self.problem, self.even_ns)
-        self._even(even, False, self.until)
-        if self.best and self.best[0].nlr > 0:
+        relaxed = self._even(even, False, self.until)
+        if self._uneven():
             self._prove_any()
-        if not self.proof.even_impossible:
-            first = time.monotonic() + (self.until - time.monotonic()) / 4
-            if not self._even(even, True, first):  # its solution guides the search early; a second try proves more
-                self._even(even, True, self.until)
-            if len(self.state.place) * len(self.state.here) <= LARGEST_WHOLE:
-                self._whole()
+        if self.proof.even_impossible or self._even(even, True, self._share(FIRST)).closed:
+            return
+        parts = decomposition.Decomposition(even, self.limits, self._raise_even)
+        parts.run(even.prices(relaxed), self._share(PARTS), self._stop)
+        self.proof.even_impossible = self.proof.even_impossible or parts.infeasible
+        if self.proof.even_impossible:
+            return
+        if parts.guide:
+            self.proof.guides.append(parts.guide)
+        parts.cut(even)
+        self._even(even, True, self.until)
+        if self._small():
+            self._whole()
 
-    def _even(self, model: bound.TrafficModel, whole: bool, until: float) -> bool:
-        """Whether the model is solved."""
+    def _small(self) -> bool:
+        return len(self.state.place) * len(self.state.here) <= LARGEST_WHOLE
+
+    def _share(self, part: float) -> float:
+        """The instant at which a part of the time that is left is over."""
+        now = time.monotonic()
+        return now + max(0.0, self.until - now) * part
+
+    def _uneven(self) -> bool:
+        """Whether no plan with NLR 0 is known."""
+        return self.best is None or self.best[0].nlr > 0 or self.best[0].over > 0
+
+    def _even(self, model: bound.TrafficModel, whole: bool, until: float) -> milp.Bound:
         found = model.bound(self.limits, until, whole)
         self.proof.even_impossible = found.infeasible
         if not found.infeasible:
-            self.proof.even = max(self.proof.even or 0.0, found.value)
+            self._raise_even(found.value)
         if whole and found.values:
             self.proof.guides.append(model.guide(found))
-        return found.closed or found.infeasible
+        return found
+
+    def _raise_even(self, least: float) -> None:
+        self.proof.even = max(self.proof.even or 0.0, least)
+
+    def _raise_any(self, least: float) -> None:
+        self.proof.any = max(self.proof.any or 0.0, least)
 
     def _prove_any(self) -> None:
         """Of plans with NLR above 0: stops as soon as one with NLR 0 is found."""
-        laxity = bound_laxity.LaxityModel(self.problem)
-        traffic = bound.TrafficModel(self.problem, bound.latest_ns(self.problem))
-        for whole in (False, True):
-            for model in (laxity, traffic):
-                if self.best is None or (self.best[0].nlr == 0 and self.best[0].over == 0):
-                    return
-                until = self.until if not whole else time.monotonic() + (self.until - time.monotonic()) / 2
-                found = model.bound(self.limits, until, whole)
-                self.proof.impossible = self.proof.impossible or found.infeasible
-                if found.infeasible:
-                    return
-                if model is laxity:
-                    self.proof.nlr = max(self.proof.nlr, found.value)
-                else:
-                    self.proof.any = max(self.proof.any or 0.0, found.value)
+        traffic = bound.TrafficModel(self.problem, shares.latest_ns(self.problem))
+        relaxed = traffic.bound(self.limits, self.until, False)
+        self.proof.impossible = self.proof.impossible or relaxed.infeasible
+        if relaxed.infeasible:
+            return
+        self._raise_any(relaxed.value)
+        self._prove_laxity(self._share(LAXITY))
+        if self._idle():
+            return
+        parts = decomposition.Decomposition(traffic, self.limits, self._raise_any)
+        parts.run(traffic.prices(relaxed), self._share(PARTS), self._idle)
+        self.proof.impossible = self.proof.impossible or parts.infeasible
+
+    def _prove_laxity(self, until: float) -> None:
+        def raised(least: float) -> None:
+            self.proof.impossible = self.proof.impossible or not isfinite(least)
+            self.proof.nlr = max(self.proof.nlr, least if isfinite(least) else 0.0)
+
+        def stop() -> bool:
+            return self._idle() or time.monotonic() >= until
+
+        def dived(found: dict[int, int]) -> None:
+            self.proof.placements.append(found)
+            self.proof.generating = False
+
+        assert self.best is not None  # the search keeps its start before the proof begins
+        score, place = self.best
+        target = score.nlr if score.over == 0 else len(self.problem.items)
+        columns = generation.Generation(self.problem, place, stop, raised, dived)
+        self.proof.generating = self._small()
+        columns.run(target)
+        self.proof.generating = False
+
+    def _idle(self) -> bool:
+        """Whether there is nothing left to prove of plans with NLR above 0."""
+        return self._stop() or not self._uneven()
 
     def _whole(self) -> None:
         """The unpruned model with all sub-deadlines at (1)."""
@@ -238,4 +309,4 @@ class _Search:
         if found.values:
             values = found.values
             self.proof.guides.append({i: ("node", n) for (i, n), one in model.z.items() if values[one] > 0.5})
-        self.proof.even = max(self.proof.even or 0.0, found.value * (1 - bound.SAFETY))
+        self._raise_even(found.value * (1 - bound.SAFETY))

@@ -21,6 +21,7 @@ from coordinator.solve.milp import capacity_rows
 from coordinator.solve.milp.programme import Model
 
 MS = 10**6
+GAP = 1e-9  # relative, between a solution and its bound, at which a solver ends
 
 
 @dataclass(frozen=True)
@@ -47,12 +48,13 @@ class Answer:
 @dataclass(frozen=True)
 class Bound:
     """What a solver proved: the objective is at least `value`; `closed`: that is its optimum; `infeasible`: nothing
-    holds the rows. `values`: of the best solution found, by variable."""
+    holds the rows. `values`: of the best solution found, by variable; `reduced`: reduced costs of a linear one."""
 
     value: float
     closed: bool
     infeasible: bool
     values: Mapping[Any, float] | None = field(default=None, repr=False)
+    reduced: Mapping[Any, float] | None = field(default=None, repr=False)
 
 
 def base(
@@ -204,18 +206,20 @@ def _demand(model: Model, node: int) -> None:
         programme.add_linear_constraint(demand <= model.d[index] + most * (1 - placed))
 
 
-def bound(model: Model, objective: Any, limits: Limits, until: float) -> Bound:
-    """A proven lower bound of a model's objective; 0 where none was found in time."""
-    result = _run(model, objective, limits, until)
+def bound(model: Model, objective: Any, limits: Limits, until: float, gap: float = GAP) -> Bound:
+    """A proven lower bound of a model's objective; 0 where none was found in time. `gap`: relative, at which it may
+    end."""
+    result = _run(model, objective, limits, until, gap)
     why = model.mathopt.TerminationReason
     value = result.termination.objective_bounds.dual_bound
     infeasible = result.termination.reason in (why.INFEASIBLE, why.INFEASIBLE_OR_UNBOUNDED)
     values = result.variable_values() if result.has_primal_feasible_solution() else None
     closed = result.termination.reason == why.OPTIMAL
-    return Bound(value if isfinite(value) else 0.0, closed, infeasible, values)
+    reduced = result.reduced_costs() if result.has_dual_feasible_solution() else None
+    return Bound(value if isfinite(value) else 0.0, closed, infeasible, values, reduced)
 
 
-def _run(model: Model, objective: Any, limits: Limits, until: float) -> Any:
+def _run(model: Model, objective: Any, limits: Limits, until: float, gap: float = GAP) -> Any:
     """MathOpt's result."""
     mathopt = model.mathopt
     model.programme.minimize(objective)
@@ -223,7 +227,7 @@ def _run(model: Model, objective: Any, limits: Limits, until: float) -> Any:
     parameters = mathopt.SolveParameters(
         time_limit=datetime.timedelta(seconds=left),
         random_seed=limits.seed,
-        relative_gap_tolerance=1e-9,
+        relative_gap_tolerance=gap,
         absolute_gap_tolerance=1e-7,
     )
     kind = {"highs": mathopt.SolverType.HIGHS, "gscip": mathopt.SolverType.GSCIP}[limits.solver]
