@@ -64,7 +64,7 @@ class QueryPart:
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Solver:
     """How placement and sub-deadlines were found. outcome to cuts: of model `sound`. over_caps: what is used on average
-    of nodes beyond their caps."""
+    of nodes beyond their caps. served: the share of each output that gives way which can at most be served."""
 
     name: Literal["highs", "gscip"]
     seed: int
@@ -76,6 +76,7 @@ class Solver:
     analyses: int | None = omitted()
     cuts: int | None = omitted()
     over_caps: Mapping[str, float] | None = omitted()
+    served: Mapping[str, float] | None = omitted()
     gap: float = 0.0
     sub_deadlines: SubDeadlines = "model"
 

@@ -257,7 +257,7 @@ def _at_least(objective: Objective) -> str:
 
 def _outcome(plan: Plan) -> list[str]:
     """What the search of model sound ended with."""
-    from coordinator.plan.deadline_breakdown import ADMITTED, beyond_caps, guarantee_status
+    from coordinator.plan.deadline_breakdown import ADMITTED, beyond_caps, giving_way, guarantee_status
     from coordinator.plan.policy_choice import covered, of_node
     from coordinator.units import counted
 
@@ -276,7 +276,7 @@ def _outcome(plan: Plan) -> list[str]:
     ]
     over = beyond_caps(plan)
     within = "within the caps " if over else ""
-    return lines + [f"  {within}not possible: {why}" for why in solver.why or ()] + over
+    return lines + [f"  {within}not possible: {why}" for why in solver.why or ()] + over + giving_way(plan)
 
 
 def _show(plan: Plan, path: Path) -> None:
