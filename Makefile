@@ -77,6 +77,10 @@ spark-plan: setup ## how Spark carries a report out, as explain prints it; write
 scale: setup ## the part of bench that measures the planner on growing clusters, a minute each
 	@$(BIN)/python -m infra.bench.placement
 
+.PHONY: bench-planner
+bench-planner: setup ## what `plan --best-effort` misses of the urgent class at 1.2 times the load, beside a bare EDF loop; some minutes
+	@$(BIN)/python -m infra.bench.best_effort
+
 .PHONY: bench-crossing
 bench-crossing: setup ## the contest at blind crossings: 500 encounters in dense traffic, six ways, four loads; three hours, goes on where it was broken off; writes runs/bench-crossing.json (ENCOUNTERS=40: less; PUBLISH=1: runs nothing, puts that file where the page of a run finds it)
 	@$(BIN)/python -m infra.contest $(if $(PUBLISH),--publish,--encounters $(or $(ENCOUNTERS),500))

@@ -760,7 +760,7 @@ def _local_plans_json(plans: Mapping[str, plan_pb2.LocalPlan]) -> dict[str, Any]
 class Plan:
     """A whole plan. units: path or operator; placement: operator -> node; nodes: what runs on each; held: operators
     that were held to a node; alternatives: what other nodes would
-    bring, None: no plan."""
+    bring, None: no plan; apart_why: why what queries have in common does not run once."""
 
     shimekiri: int
     query: str
@@ -786,6 +786,7 @@ class Plan:
     guarantee: Mapping[str, Claim]
     analysis: Analysis
     policy_why: str = omitted("")
+    apart_why: str = omitted("")
     hash: str
     failover: Mapping[str, Survivor] | None = omitted()
 
