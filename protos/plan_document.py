@@ -64,7 +64,7 @@ class QueryPart:
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Solver:
     """How placement and sub-deadlines were found. outcome to cuts: of model `sound`. over_caps: what is used on average
-    of nodes beyond their caps."""
+    of nodes beyond their caps. served: the share of each output that gives way which can at most be served."""
 
     name: Literal["highs", "gscip"]
     seed: int
@@ -76,6 +76,7 @@ class Solver:
     analyses: int | None = omitted()
     cuts: int | None = omitted()
     over_caps: Mapping[str, float] | None = omitted()
+    served: Mapping[str, float] | None = omitted()
     gap: float = 0.0
     sub_deadlines: SubDeadlines = "model"
 
@@ -759,7 +760,7 @@ def _local_plans_json(plans: Mapping[str, plan_pb2.LocalPlan]) -> dict[str, Any]
 class Plan:
     """A whole plan. units: path or operator; placement: operator -> node; nodes: what runs on each; held: operators
     that were held to a node; alternatives: what other nodes would
-    bring, None: no plan."""
+    bring, None: no plan; apart_why: why what queries have in common does not run once."""
 
     shimekiri: int
     query: str
@@ -785,6 +786,7 @@ class Plan:
     guarantee: Mapping[str, Claim]
     analysis: Analysis
     policy_why: str = omitted("")
+    apart_why: str = omitted("")
     hash: str
     failover: Mapping[str, Survivor] | None = omitted()
 

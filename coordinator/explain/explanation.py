@@ -34,6 +34,7 @@ def short(plan: Plan) -> dict[str, list[str]]:
     said = [
         *plan_summary.lines(plan),
         *deadline_breakdown.beyond_caps(plan),
+        *deadline_breakdown.giving_way(plan),
         *cost_lines.lines(plan),
         *source_lines.lines(plan),
         *age_lines.lines(plan),

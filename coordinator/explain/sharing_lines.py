@@ -24,7 +24,8 @@ def sentences(plan: Plan) -> list[str]:
         return []
     file = yaml_source.Source(Path("plan.json"), b"", {})
     query = reopen.query(plan, file)
-    return planned_sentences(query, reopen.cluster(plan, file))
+    told = [plan.apart_why] if plan.apart_why else []
+    return told + planned_sentences(query, reopen.cluster(plan, file))
 
 
 def planned_sentences(query: Query, cluster: Cluster) -> list[str]:

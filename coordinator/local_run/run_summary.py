@@ -12,7 +12,7 @@ from coordinator.explain import cost_lines, source_lines
 from coordinator.local_run import run_outcome
 from coordinator.local_run.listening import first
 from coordinator.local_run.stages import Ran
-from coordinator.plan.deadline_breakdown import beyond_caps, guarantee_status, left_out
+from coordinator.plan.deadline_breakdown import beyond_caps, giving_way, guarantee_status, left_out
 from coordinator.report import missed_share
 from coordinator.report.page import bound_violation
 from coordinator.report.page.terminal import incomplete
@@ -109,6 +109,7 @@ def sentences(plan: Plan, ran: Ran) -> Iterator[str]:
     yield from bound_violation.sentences(report)
     yield from run_outcome.sentences(plan, ran)
     yield from beyond_caps(plan)
+    yield from giving_way(plan)
     yield from cost_lines.lines(plan)
     yield from source_lines.lines(plan)
     yield _balance(report.conservation)

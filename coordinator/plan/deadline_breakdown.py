@@ -30,6 +30,7 @@ SAID = {
     "link": "links",
     "slack": "slack",
 }
+SHED_NOTHING = frozenset({"edf", "fifo"})  # policies under which everything runs that no operator drops
 SELDOM = frozenset({"window", "beat", "partner"})  # of windows and fusions
 
 
@@ -204,6 +205,46 @@ def beyond_caps(plan: Plan) -> list[str]:
         f"{nodes[node].cap:.1%}; what is guaranteed there holds only if nothing else needs what the cap leaves"
         for node, used in over.items()
     ]
+
+
+def giving_way(plan: Plan) -> list[str]:
+    """What share of which output can at most be served where a plan is for more than its nodes have time for, and what
+    comes first; a sentence each."""
+    shares = plan.solver.served or {}
+    alike: dict[str, list[str]] = {}
+    for name, share in shares.items():
+        alike.setdefault(f"{share:.1%}", []).append(name)
+    first = [name for name in plan.graph.outputs if name not in shares]
+    told = []
+    if shares and first:
+        told.append(f"{', '.join(first)}: placed and ordered before what gives way, nothing of it has to be shed")
+    told += [
+        f"{', '.join(names)}: at most {share} of the results can be served, there is no time for more once what is "
+        "more urgent is served"
+        for share, names in alike.items()
+    ]
+    return told + [
+        f"node {node} runs {facts.policy}, which sheds nothing: what gives way there comes late, nearly all of it, "
+        f"unless its operators say 'on_late: drop' ({', '.join(names[:4])}{' and more' if len(names) > 4 else ''})"
+        for node, facts in plan.cluster.nodes.items()
+        if facts.policy in SHED_NOTHING and (names := _undropped(plan, node))
+    ]
+
+
+def _undropped(plan: Plan, node: str) -> list[str]:
+    """First operators of a node's units that lead to nothing but what gives way, and do not drop what is late."""
+    shares, operators = plan.solver.served or {}, plan.graph.operators
+    full = {one.origin for name, one in plan.graph.outputs.items() if name not in shares}
+    needed, waiting = set[str](), list(full)
+    while waiting:
+        name = waiting.pop()
+        if name in operators and name not in needed:
+            needed.add(name)
+            waiting += [*operators[name].inputs, *operators[name].side.values()]
+    firsts = (
+        [task.operators[0] for task in plan.tasks.get(node, ()) if task.operators[0] not in needed] if shares else []
+    )
+    return [name for name in firsts if operators[name].on_late is None]
 
 
 def _stretch(part: Step) -> str:

@@ -25,6 +25,7 @@ from coordinator.solve.guaranteed.search import Finder
 from coordinator.solve.heuristics import scale
 from coordinator.solve.milp import deadline, sqpr
 from coordinator.solve.milp.infeasible import explain
+from coordinator.solve.overload.overloaded import overloaded
 from coordinator.spec import input_files, policy_names
 from coordinator.spec.cluster import Cluster
 from coordinator.spec.query import Query
@@ -79,6 +80,10 @@ def _sound(query: Query, cluster: Cluster, types: Mapping[str, str], choices: Ch
     held, conflicts, spared = choices.held(cluster), choices.conflicts, choices.incumbent.spared
     finder = Finder(setting, charged, choices.limits, held, choices.tighten, watch, conflicts, spared)
     found = finder.run(choices.best_effort, choices.quick)
+    served: Mapping[str, float] = {}
+    if choices.best_effort and outcome.over_caps(found, cluster) and not choices.incumbent.place:
+        better = overloaded(finder, found)
+        found, served = (better.found, better.served) if better is not None else (found, served)
     other = outcome.others(finder, found) if not choices.quick else outcome.Others({}, None)
     shares = found.candidate.per_operator(found.objective.due_ns)
     place, hops, stay = found.candidate.place, found.candidate.hops, choices.incumbent.units
@@ -95,6 +100,7 @@ def _sound(query: Query, cluster: Cluster, types: Mapping[str, str], choices: Ch
         analyses=found.analyses,
         cuts=found.cuts,
         over_caps=outcome.over_caps(found, cluster) or None,
+        served=served or None,
     )
     return assemble.build(
         layout,

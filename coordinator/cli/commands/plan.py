@@ -123,7 +123,7 @@ def register(app: typer.Typer) -> None:
         from coordinator.model.choices import Choices
         from coordinator.model.limits import Limits
         from coordinator.plan import plan_file
-        from coordinator.solve import planner
+        from coordinator.solve import sharing_choice
         from coordinator.spec import runtime_charges
 
         queries, cluster = query_files.split(files)
@@ -156,8 +156,14 @@ def register(app: typer.Typer) -> None:
             *(["--no-sharing"] if no_sharing else []),
             *query_files.costs_options(costs, costs_of, margin),
         ]
+
+        def apart() -> sharing_choice.Asked:
+            query, there, every = query_files.load(queries, cluster, False, measured, installed)
+            assert there is not None  # a path was given
+            return sharing_choice.Asked(query, there, every)
+
         with search_progress(as_json) as watch, hinting([*files, *also], choices, loaded):
-            made = planner.plan(loaded, known, types, choices, watch)
+            made = sharing_choice.planned(sharing_choice.Asked(loaded, known, types), apart, choices, watch)
         kept = previous_plan.keep(output, made.hash)
         plan_file.write(made, output)
         if as_json:
@@ -257,7 +263,7 @@ def _at_least(objective: Objective) -> str:
 
 def _outcome(plan: Plan) -> list[str]:
     """What the search of model sound ended with."""
-    from coordinator.plan.deadline_breakdown import ADMITTED, beyond_caps, guarantee_status
+    from coordinator.plan.deadline_breakdown import ADMITTED, beyond_caps, giving_way, guarantee_status
     from coordinator.plan.policy_choice import covered, of_node
     from coordinator.units import counted
 
@@ -276,7 +282,7 @@ def _outcome(plan: Plan) -> list[str]:
     ]
     over = beyond_caps(plan)
     within = "within the caps " if over else ""
-    return lines + [f"  {within}not possible: {why}" for why in solver.why or ()] + over
+    return lines + [f"  {within}not possible: {why}" for why in solver.why or ()] + over + giving_way(plan)
 
 
 def _show(plan: Plan, path: Path) -> None:

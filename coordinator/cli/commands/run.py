@@ -191,17 +191,22 @@ def _made(
 ) -> Plan:
     from coordinator.cli.planning import hinting
     from coordinator.model.choices import Choices
-    from coordinator.solve import planner
+    from coordinator.solve.sharing_choice import Asked, planned
     from coordinator.spec import input_files
 
     costs, best_effort = how
     measured = query_files.costs(costs, query_files.WORST, query_files.MARGIN)
     choices = Choices(best_effort=best_effort)
-    loaded, known, types = input_files.read_files(queries, cluster, (None, edit), measured=measured)
-    assert known is not None  # a path was given
+
+    def asked(share: bool) -> Asked:
+        query, known, types = input_files.read_files(queries, cluster, (None, edit), share, measured)
+        assert known is not None  # a path was given
+        return Asked(query, known, types)
+
+    shared = asked(True)
     also = query_files.costs_options(costs, query_files.WORST, query_files.MARGIN)
-    with hinting([*queries, cluster, *also], choices, loaded):
-        return planner.plan(loaded, known, types, choices, lambda now: tell.now(now.sentence()))
+    with hinting([*queries, cluster, *also], choices, shared.query):
+        return planned(shared, lambda: asked(False), choices, lambda now: tell.now(now.sentence()))
 
 
 def _promised(made: Plan) -> str:

@@ -19,6 +19,7 @@ from coordinator.solve.audit.audit_failover import failover
 from coordinator.solve.audit.audit_local import local_plans, sends
 from coordinator.solve.audit.audit_overload import apart
 from coordinator.solve.audit.audit_queries import queries
+from coordinator.solve.audit.audit_served import served
 from protos.plan_document import (
     Arrival,
     BurstArrival,
@@ -49,6 +50,7 @@ def audit(plan: Plan) -> list[str]:
     violations += _utilisation(plan, flow)
     violations += _routes(plan, flow)
     violations += room(plan, flow)
+    violations += served(plan, {name: flow[f"({name})"][1] * _tuple_cost_ns(plan, name) for name in order})
     violations += _units(plan)
     violations += _guarantees(plan)
     violations += queries(plan)
@@ -154,8 +156,10 @@ def _tuple_cost_ns(plan: Plan, name: str) -> int:
 
 def _paths(plan: Plan, order: list[str]) -> list[str]:
     """(5): along every path to an output the sub-deadlines add up to at most its deadline; not where those that were
-    kept from an earlier plan leave no room for the others, even at 1 ns each, nor for outputs that need not hold."""
+    kept from an earlier plan leave no room for the others, even at 1 ns each, nor for outputs that need not hold or
+    give way."""
     kept, spared = (plan.kept.operators, plan.kept.spared) if plan.kept else ((), ())
+    spared = (*spared, *(plan.solver.served or ()))
     ends: dict[str, int] = {}
     least: dict[str, int] = {}
     for name in order:

@@ -278,7 +278,7 @@ def _units(plan: Plan, node: str, local: plan_pb2.LocalPlan) -> list[str]:
                 leaving.append(name)
         if [names.get(one) for one in unit.exits] != leaving:
             found.append(f"unit {unit.id} has other exits than the streams that leave it")
-        curves = bool(asking) and not asking.isdisjoint(_downstream(plan, members[0]))
+        curves = bool(asking) and not asking.isdisjoint(downstream(plan, members[0]))
         if bool(unit.service) != curves:
             found.append(f"unit {unit.id} has service curves that nothing asks for, or none of what is asked")
         if len(unit.exits) > LARGEST_EXITS:
@@ -291,7 +291,7 @@ def _units(plan: Plan, node: str, local: plan_pb2.LocalPlan) -> list[str]:
 def _least_and_last(plan: Plan, name: str) -> tuple[int, int]:
     """The least deadline of the outputs that a stream leads to through trigger inputs, 0: none; and the greatest one,
     0: the same. A window of time is as much longer of use to what it holds as it is long."""
-    reached = _downstream(plan, name)
+    reached = downstream(plan, name)
     due = [o.deadline_ns for o in plan.graph.outputs.values() if o.origin in reached]
     least, last = min(due, default=0), _last(plan, name, {})
     return least, last if last != least else 0
@@ -309,7 +309,7 @@ def _last(plan: Plan, name: str, known: dict[str, int]) -> int:
     return known[name]
 
 
-def _downstream(plan: Plan, name: str) -> set[str]:
+def downstream(plan: Plan, name: str) -> set[str]:
     """The operators that a stream leads to through trigger inputs; an operator's own among them."""
     operators = plan.graph.operators
     reached, waiting = {name} & set(operators), [name]

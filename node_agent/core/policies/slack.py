@@ -1,13 +1,16 @@
-"""The earliest end-to-end deadline first, among equals what has come furthest; what cannot be met is shed. For nodes
-that promise nothing: there is no bound for it.
+"""The earliest end-to-end deadline first, short ones before long ones, among equals what has come furthest; what cannot
+be met is shed. For nodes that promise nothing: there is no bound for it.
 
-Four things differ from `edf`. Sub-deadlines make work urgent that has time: a unit's 30 ms of a deadline of 300 ms
-compete with a deadline of 30 ms; here the tuple's own deadline counts. Of tuples with one deadline those with the
-fewest units left on this node come first: where not all of a burst can be met, some are met, instead of all being late
-together. Before a join the older tuple comes first, and on every node the same one: a result needs all its branches,
-and the fewest units left would take the short branch of many tuples before the long one of any. And what cannot be met
-makes room, judged by the work that is left up to an output, of all outputs that a unit leads to by the one with most
-room.
+Five things differ from `edf`. Sub-deadlines make work urgent that has time: a unit's 30 ms of a deadline of 300 ms
+compete with a deadline of 30 ms; here the tuple's own deadline counts. A quarter of it is added (`WAITS`): in lasting
+overload all that waits is on the brink, so a new tuple of a short deadline would wait behind all that has a long one
+and is due before it, and come to the brink as well. With the quarter nothing that can still be met goes before what
+has at most a fifth of its deadline; among deadlines alike the order is as before. Of tuples with one deadline those
+with the fewest units left on this node come first: where not all of a burst can be met, some are met, instead of all
+being late together. Before a join the older tuple comes first, and on every node the same one: a result needs all its
+branches, and the fewest units left would take the short branch of many tuples before the long one of any. And what
+cannot be met makes room, judged by the work that is left up to an output, of all outputs that a unit leads to by the
+one with most room.
 """
 
 from collections.abc import Iterator
@@ -17,6 +20,7 @@ from node_agent.core.model import ALWAYS_NS, CompiledPlan, Job, Route, Step, Uni
 from node_agent.core.policies.edf import sub_deadline
 from node_agent.core.policies.policy_parts import Policy
 
+WAITS = 4  # a tuple stands in the order this part of its deadline after that
 EVERY = 256  # ranks after which the work that is left is added up anew, at least
 STEP_BITS = 16  # of a rank: units on the way to an output
 NUMBER_BITS = 40  # of a rank: the tuple's number at its source
@@ -24,8 +28,8 @@ NUMBERS = (1 << NUMBER_BITS) - 1
 
 
 class EndToEnd:
-    """Ranks by the instant when the first of a unit's outputs is due; then, where a join follows, by the tuple's
-    number; then by how many units are left to an output.
+    """Ranks by the instant when the first of a unit's outputs is due and a part of its deadline; then, where a join
+    follows, by the tuple's number; then by how many units are left to an output.
 
     It also keeps the meters' `slack_ns`: how long after its origin a tuple may start in a unit and still meet an
     output, by measured costs, with what runs in an operator's place where that is cheaper. Units on other nodes are
@@ -40,7 +44,7 @@ class EndToEnd:
         self._steps: dict[int, int] = {}  # by the unit's number: units up to the last output, itself included
 
     def rank(self, head: Job) -> int:
-        """Deadline, number and steps in one number."""
+        """Place by deadline, number and steps in one number."""
         unit, lineage, meter = head.unit, head.lineage, head.unit.meter
         assert meter is not None  # the policy measures
         if self._changes != self._meter.changes:
@@ -51,9 +55,9 @@ class EndToEnd:
         if not self._left:
             self._add_up()
         self._left -= 1
-        due_ns = lineage[4] + unit.deadline_ns
+        place_ns = lineage[4] + unit.deadline_ns + unit.deadline_ns // WAITS
         number = 1 + lineage[2] % NUMBERS if unit.punctuated_exits else 0
-        return (due_ns << NUMBER_BITS | number) << STEP_BITS | self._steps[meter.number]
+        return (place_ns << NUMBER_BITS | number) << STEP_BITS | self._steps[meter.number]
 
     def chosen(self, rank: int) -> None:
         """Nothing follows from it."""
