@@ -1,10 +1,11 @@
 """Steps from a placement whose outputs are not all in time: what makes a late output wait goes elsewhere, or is cut.
 
 A unit is never interrupted, and a node looks at its sockets between instances only. So an urgent stream waits for the
-longest unit of a node each time that it leaves the node, or comes to it, or runs there. Three kinds of steps follow
-from where the longest way of a late output waits: long units of such a node are cut, or leave it; units that go first
-leave it; operators of the way itself go to where it comes from or goes on to. A unit is cut only where it is in the
-way: every cut costs decisions, and a queue more through which jitter grows.
+longest unit of a node, and for all that is read there, each time that it leaves the node, or comes to it, or runs
+there. Four kinds of steps follow from where the longest way of a late output waits: long units of such a node are cut,
+or leave it; what sends it many tuples comes to it; units that go first leave it; operators of the way itself go to
+where it comes from or goes on to. A unit is cut only where it is in the way: every cut costs decisions, and a queue
+more through which jitter grows.
 
 Nothing here has to be right: every step is analysed before it is taken.
 """
@@ -24,6 +25,7 @@ from coordinator.solve.guaranteed.objective_rank import ObjectiveRank
 
 MOST_AWAY = 3  # nodes tried for what leaves one
 MOST_AHEAD = 3  # units that go first, tried one by one
+MOST_COMING = 4  # units that come to where their streams go, together
 SHARES = (Fraction(9, 10), Fraction(1, 2), Fraction(1, 4))  # of the longest unit: what may stay, or is cut down to
 NEAR = 2  # times the deadline of a late output: an output with less is as urgent
 
@@ -58,6 +60,8 @@ class Relief:
                 waits[part.node] = waits.get(part.node, 0) + part.ns - part.work_ns
             for node in sorted(waits, key=lambda one: (-waits[one], one)):
                 yield from self._shorter(node, urgent=self._urgent(name, parts))
+            for node in sorted(waits, key=lambda one: (-waits[one], one)):
+                yield from self._fewer(node)
             for part in parts:
                 yield from self._after(part)
             yield from self._along(parts)
@@ -77,8 +81,8 @@ class Relief:
     def _within(
         self, here: list[Unit], room_ns: int, cutting: bool, choice: int, urgent: frozenset[int]
     ) -> Step | None:
-        """Units of a node that are longer than that, cut, or moved to the choice-th best node. None: some can be
-        neither."""
+        """Units of a node that are longer than that, cut, or moved to the choice-th best node, as far as they can be.
+        None: none can."""
         place, cuts = dict(self.step.place), set(self.step.cuts)
         for unit in here:
             if longest(unit.stages) <= room_ns:
@@ -86,9 +90,38 @@ class Relief:
             pieces = cut(unit.stages, room_ns) if cutting else None
             if pieces is not None:
                 cuts |= pieces
-            elif not self._leave(unit, place, choice, urgent):
-                return None
-        return Step(place, frozenset(cuts))
+            else:
+                self._leave(unit, place, choice, urgent)
+        step = Step(place, frozenset(cuts))
+        return None if step.key == self.step.key else step
+
+    def _fewer(self, node: str) -> Iterator[Step]:
+        """Less to read at a node: what makes the streams that come there most densely comes itself, the densest alone,
+        or several together, cut so that no piece is longer than what is there."""
+        analysis = self.objective.analysis
+        nodes = {one.name: one.index for one in self.problem.nodes}
+        made = {stage.operator: unit for unit in self._units for stage in unit.stages}
+        dense: dict[int, int] = {}
+        for stream, hops in analysis.system.hops.items():
+            flow = analysis.streams.flows.get((stream, node))
+            if stream in made and flow is not None and any(end == node for _, end in hops):
+                number = made[stream].id
+                dense[number] = dense.get(number, 0) + flow.curve.count(0)
+        room_ns = max((longest(unit.stages) for unit in self._units if unit.node == node), default=0)
+        place, cuts = dict(self.step.place), set(self.step.cuts)
+        for number in sorted(dense, key=lambda one: (-dense[one], one))[:MOST_COMING]:
+            unit = analysis.system.units[number]
+            items = {self._item[stage.operator] for stage in unit.stages} - set(self.problem.held)
+            items = {i for i in items if nodes[node] in self.problem.items[i].nodes}
+            begins = cut(unit.stages, room_ns)
+            if not items or begins is None:
+                continue
+            alone = Step({**self.step.place, **dict.fromkeys(items, nodes[node])}, self.step.cuts | begins)
+            place.update(dict.fromkeys(items, nodes[node]))
+            cuts |= begins
+            for step in (alone, Step(dict(place), frozenset(cuts))):
+                if self._loads(step.place)[nodes[node]] <= float(self.problem.nodes[nodes[node]].cap):
+                    yield step
 
     def _leave(self, unit: Unit, place: dict[int, int], choice: int, urgent: frozenset[int]) -> bool:
         """Moves what is free of a unit, all to one node; whether anything is, and finds room."""

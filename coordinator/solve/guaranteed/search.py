@@ -39,11 +39,14 @@ MOST_PLACEMENTS = 300  # tried where there are more
 MOST_TIES = 6  # placements of the same traffic, for the sake of slack
 MOST_TIGHTENED = 16  # placements for --tighten
 ANALYSES = 80  # per placement, until it holds
+FEWER_ANALYSES = 24  # where there are more placements than can be looked at
+SHARE = 3  # part of the time for the placements by traffic, where there are more; then steps from the best
 LARGE_ANALYSES = 6  # for the first placement of a large problem
 STEP_ANALYSES = 3  # for each step from there
+WORSE_STEPS = 12  # in a row, where none is better
 MOST_REASONS = 6
 POLISH = 150  # analyses to improve the one chosen
-ANALYSES_LEFT = 4  # time for so many is left for what comes after the search: claims, ages, the audit
+ANALYSES_LEFT = 6  # time for so many is left for what comes after the search: claims, ages, the audit
 MOST_LEFT = 0.25  # of the time limit
 
 
@@ -165,7 +168,8 @@ class Finder:
         if self.best is None:
             raise no_placement_in_time(self.limits.seconds)
         if not found and self._plain:
-            found = [self._relieved(self.best, large.worst(self.conditions, self.charges))]
+            worse = 0 if self._few else WORSE_STEPS
+            found = [self._relieved(self.best, large.worst(self.conditions, self.charges), worse)]
         chosen = min(found, key=self._key) if found else self.best
         return self._result(chosen if quick and not self.tighten else self._polished(chosen), ())
 
@@ -181,33 +185,42 @@ class Finder:
             self.conditions, self.limits, self.began + self.limits.seconds / large.BOUND_SHARE
         )
         place = large.start(worst, self.limits, self.watch)
-        return self._relieved(self._try(Offer(place, routes.direct(self.problem, place), 0.0), LARGE_ANALYSES), worst)
+        first = self._try(Offer(place, routes.direct(self.problem, place), 0.0), LARGE_ANALYSES)
+        return self._relieved(first, worst, WORSE_STEPS)
 
-    def _relieved(self, best: _Tried, worst: Problem) -> _Tried:
-        """The end of the steps from a placement: it holds, none is better, or time is up."""
+    def _relieved(self, best: _Tried, worst: Problem, worse_steps: int = 0) -> _Tried:
+        """The best of the steps from a placement, until one holds, none is better, or time is up. `worse_steps`: so
+        many in a row may be worse than the best, where none is better."""
         seen = {Step(best.offer.place, best.offer.unit_cuts).key}
-        while not best.objective.holds and time.monotonic() < self.until:
-            better = self._better(best, worst, seen)
-            if better is None:
+        at, worse = best, 0
+        while not best.objective.holds and worse <= worse_steps and time.monotonic() < self.until:
+            after = self._next(at, worst, seen)
+            if after is None:
                 break
-            best = better
+            at = after
+            if self._nearer(at) < self._nearer(best):
+                best, worse = at, 0
+            else:
+                worse += 1
         return best
 
-    def _better(self, best: _Tried, worst: Problem, seen: set[tuple[object, ...]]) -> _Tried | None:
-        """The first step from the best that is better. `seen`: steps that were tried."""
+    def _next(self, best: _Tried, worst: Problem, seen: set[tuple[object, ...]]) -> _Tried | None:
+        """The first step that is better, else the best of them. `seen`: steps that were tried."""
+        found: _Tried | None = None
         due_ns = best.search.candidate.per_operator(best.objective.due_ns)
         relief = Relief(worst, Step(best.offer.place, best.offer.unit_cuts), best.objective)
         for step in relief.steps():
             if time.monotonic() >= self.until:
-                return None
+                return found
             if step.key in seen:
                 continue
             seen.add(step.key)
             offer = Offer(step.place, routes.direct(self.problem, step.place), 0.0, step.cuts)
             tried = self._step(offer, due_ns)
-            if self._key(tried) < self._key(best):
+            if self._nearer(tried) < self._nearer(best):
                 return tried
-        return None
+            found = tried if found is None or self._nearer(tried) < self._nearer(found) else found
+        return found
 
     def _step(self, offer: Offer, due_ns: Mapping[str, int]) -> _Tried:
         """A placement near to another whose sub-deadlines, by operator, are these."""
@@ -218,12 +231,13 @@ class Finder:
 
     def _guaranteed(self, master: Master) -> Iterator[_Tried]:
         """Guaranteed placements by their traffic: all of the least, or for `tighten` the first few."""
-        few = prod(len(self.conditions.cost_ns[item.members[0]]) for item in self.problem.items) <= FEW
+        few = self._few
+        until = self.until if few else min(self.until, self.began + self.limits.seconds / SHARE)
         most = MOST_TIGHTENED if self.tighten else MOST_TIES
         first: float | None = None
         count = 0
-        while count < most and self.seen < (FEW if few else MOST_PLACEMENTS) and time.monotonic() < self.until:
-            offer = master.offer(self.until)
+        while count < most and self.seen < (FEW if few else MOST_PLACEMENTS) and time.monotonic() < until:
+            offer = master.offer(until)
             if offer is None:
                 if not few and master.infeasible and master.drop_oldest():
                     continue
@@ -233,13 +247,18 @@ class Finder:
                 return
             if not master.steering and first is None:
                 self.least = max(self.least or 0.0, min(traffic, offer.traffic_bound))
-            tried = self._try(offer)
+            tried = self._try(offer, ANALYSES if few else FEWER_ANALYSES, until)
             if tried.objective.holds:
                 took = float(routes.traffic(self.problem, tried.offer.hops))
                 first = took if first is None else min(first, took)
                 count += 1
                 yield tried
             self._exclude(master, tried, few)
+
+    @property
+    def _few(self) -> bool:
+        """Whether all placements are looked at, one by one."""
+        return prod(len(self.conditions.cost_ns[item.members[0]]) for item in self.problem.items) <= FEW
 
     def _exclude(self, master: Master, tried: _Tried, few: bool) -> None:
         """Cuts, so that the next offer is another."""
@@ -253,17 +272,17 @@ class Finder:
                 master.cut(node, work_ns, room_ns)
                 self.cuts += 1
 
-    def _try(self, offer: Offer, analyses: int = ANALYSES) -> _Tried:
+    def _try(self, offer: Offer, analyses: int = ANALYSES, until: float | None = None) -> _Tried:
         """Sub-deadlines for a placement, with the routes offered; where these do not hold, with the quickest. What is
         late under the quickest is late under any routes."""
         hops = self.quickest.hops(offer.place)
-        tried = self._routed(offer, analyses)
+        tried = self._routed(offer, analyses, until)
         if not tried.objective.holds and hops is not None and hops != offer.hops:
             if capacity_rows.exceeded(self.problem, offer.place, hops):
                 laid = candidate(self.setting, self._names(offer.place), hops)
                 tried.late = tried.late and lower_bounds.late(laid.system, self.charges, self.spared)
             else:
-                other = self._routed(replace(offer, hops=hops), analyses)
+                other = self._routed(replace(offer, hops=hops), analyses, until)
                 late = tried.late and other.late
                 tried = min(tried, other, key=self._key)
                 tried.late = late
@@ -277,20 +296,19 @@ class Finder:
         self._tell()
         return tried
 
-    def _routed(self, offer: Offer, analyses: int) -> _Tried:
+    def _routed(self, offer: Offer, analyses: int, until: float | None) -> _Tried:
         laid = candidate(self.setting, self._names(offer.place), offer.hops, offer.unit_cuts)
         hopeless = lower_bounds.late(laid.system, self.charges, self.spared, cut=False)
         late = lower_bounds.late(laid.system, self.charges, self.spared) if hopeless else None
-        effort = self._effort(1 if hopeless else analyses)
+        effort = self._effort(1 if hopeless else analyses, until)
         search = Search(laid, self.charges, effort, self.tighten, self.spared, stop=self._stop())
         return self._searched(offer, search, late)
 
     def _searched(self, offer: Offer, search: Search, late: str | None = None) -> _Tried:
-        began = time.monotonic()
         objective = search.feasible()
         assert objective is not None  # the first analysis is always made
         self.analyses += search.effort.analyses
-        self.longest_s = max(self.longest_s, (time.monotonic() - began) / search.effort.analyses)
+        self.longest_s = max(self.longest_s, search.longest_s)
         return _Tried(offer, search, objective, late)
 
     def _stop(self) -> Callable[[], bool]:
@@ -319,8 +337,13 @@ class Finder:
             return (*late, *tried.objective.rank(self.tighten)[2:3], traffic)
         return (*late, traffic, *tried.objective.rank()[2:])
 
-    def _effort(self, analyses: int) -> Effort:
-        return Effort(analyses, self.until)
+    def _nearer(self, tried: _Tried) -> tuple[object, ...]:
+        """The key of a step: fewer late outputs, then the one that is nearest to its deadline nearer still."""
+        late = tried.objective.late
+        return (len(late), min(late.values(), default=0), *self._key(tried))
+
+    def _effort(self, analyses: int, until: float | None = None) -> Effort:
+        return Effort(analyses, self.until if until is None else until)
 
     def _polished(self, tried: _Tried) -> _Tried:
         search = tried.search

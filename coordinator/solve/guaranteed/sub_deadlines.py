@@ -66,6 +66,7 @@ class Search:
     reuse: Reuse = field(default_factory=Reuse)
     first_ns: Mapping[str, int] = field(default_factory=dict)
     stop: Callable[[], bool] = never
+    longest_s: float = 0.0  # that an analysis took
 
     def __post_init__(self) -> None:
         self.unit_paths = [
@@ -150,7 +151,9 @@ class Search:
             return None
         self.effort.take()
         self.seen.add(key)
+        began = time.monotonic()
         found = objective_rank(self.candidate.with_deadlines(due), self.charges, self.spared, self.reuse, self.stop)
+        self.longest_s = max(self.longest_s, time.monotonic() - began)
         if self.best is None or self._rank(found) < self._rank(self.best):
             self.best = found
         return found
