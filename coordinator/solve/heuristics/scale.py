@@ -99,6 +99,7 @@ class _Search:
         # No daemon: an interpreter that ends while the solver runs crashes. `coordinator` does not wait for it.
         threading.Thread(target=self._prove, name=PROVER).start()
         self._descend()
+        self._sweep()
         turn = 0
         while not stop():
             began = time.monotonic()
@@ -116,6 +117,20 @@ class _Search:
             self._keep()
             turn += 1
             self._rest(time.monotonic() - began)
+
+    def _sweep(self) -> None:
+        """Places every part of the graph anew, one after the other, while the others stay; not where NLR comes first,
+        nor any longer when there is a placement to follow."""
+        parts: dict[int, list[int]] = {}
+        for index, part in enumerate(bound.components(self.problem)):
+            if len(self.state.nodes[index]) > 1:
+                parts.setdefault(part, []).append(index)
+        for items in parts.values():
+            if self._stop() or self.proof.guides or self.best is None or self.best[0].nlr > 0:
+                return
+            left = Limits(max(0.1, self.until - time.monotonic()), self.limits.seed)
+            neighbourhood.improve(self.state, items, self._due_ns(), self.dice, left)
+            self._keep()
 
     def _rest(self, turn_s: float) -> None:
         """Leaves the processor to column generation until it gives a placement: Python runs one thread at a time."""
@@ -202,6 +217,7 @@ class _Search:
         groups, kinds = bound.components(self.problem), bound.kinds(self.problem)
         greedy.from_guide(self.state, guide, groups, kinds)
         self._descend()
+        self._sweep()
 
     def _descend(self) -> None:
         until = time.monotonic() + DESCENT_SECONDS
