@@ -21,7 +21,7 @@ from coordinator.model.limits import Limits
 from coordinator.model.problem import Problem
 from coordinator.model.progress import Progress, Watch
 from coordinator.solve import sub_deadline_allocation
-from coordinator.solve.columns import generation, shares
+from coordinator.solve.columns import shares
 from coordinator.solve.heuristics import bound, decomposition, greedy, neighbourhood
 from coordinator.solve.heuristics.search_state import Score, SearchState
 from coordinator.solve.milp import milp
@@ -294,6 +294,8 @@ class _Search:
         self.proof.impossible = self.proof.impossible or parts.infeasible
 
     def _prove_laxity(self, until: float) -> None:
+        from coordinator.solve.columns import generation  # loads numpy, which no other plan needs
+
         def raised(least: float) -> None:
             self.proof.impossible = self.proof.impossible or not isfinite(least)
             self.proof.nlr = max(self.proof.nlr, least if isfinite(least) else 0.0)
