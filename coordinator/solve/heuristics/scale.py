@@ -31,7 +31,7 @@ SMALLEST = 400  # choices (nodes beyond the first, summed over items not held) f
 LARGEST_WHOLE = 5000  # items times nodes up to which the whole model is tried as well, and columns go before moves
 CLOSE = 1e-6  # to a bound, relative, where the search ends
 DESCENT_SECONDS = 3.0  # what it does not find, the neighbourhoods find sooner
-FIRST, PARTS, LAXITY = 1 / 6, 0.6, 0.9  # of the time left: whole items at once, part by part, NLR by columns
+FIRST, PARTS, LAXITY = 1 / 10, 0.6, 0.9  # of the time left: whole items at once, part by part, NLR by columns
 REST = 4  # turns of the search, as long as columns are generated
 LATE = 14  # items placed anew together for NLR
 SIZES = ((8, 4), (12, 8), (24, 6), (6, 20))  # items of a ball, and items that have to give way
@@ -239,13 +239,11 @@ class _Search:
             self._prove_any()
         if self.proof.even_impossible or self._even(even, True, self._share(FIRST)).closed:
             return
-        parts = decomposition.Decomposition(even, self.limits, self._raise_even)
+        parts = decomposition.Decomposition(even, self.limits, self._raise_even, self.proof.guides.append)
         parts.run(even.prices(relaxed), self._share(PARTS), self._stop)
         self.proof.even_impossible = self.proof.even_impossible or parts.infeasible
         if self.proof.even_impossible:
             return
-        if parts.guide:
-            self.proof.guides.append(parts.guide)
         parts.cut(even)
         self._even(even, True, self.until)
         if self._small():
