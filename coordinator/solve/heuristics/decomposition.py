@@ -217,7 +217,10 @@ class Decomposition:
             at = {row: blend * self.prices.get(row, 0.0) + (1 - blend) * own.get(row, 0.0) for row in rows}
 
     def cut(self, model: TrafficModel) -> None:
-        """Says in the whole model what was proven of each part: its linear relaxation then has this bound."""
+        """Says in the whole model what was proven of each part, if anything: its linear relaxation then has this
+        bound."""
+        if not self.values:
+            return
         prices = priced(model, self.prices)
         names = [{stream.name for stream in part.model.streams()} for part in self.parts]
         for part, own, value in zip(self.parts, names, self.values, strict=True):
