@@ -11,6 +11,7 @@ from __future__ import annotations
 import time
 from collections.abc import Callable, Iterable
 from dataclasses import dataclass
+from itertools import count
 from typing import Any
 
 from coordinator.model.limits import Limits
@@ -22,6 +23,7 @@ PART_GAP = 1e-4
 MISSING = 1e5  # tuples per burst of a part that is not placed
 CLOSED = 1e-3  # between the bound and the master's optimum, relative
 VIOLATED = 1e-7  # of a row, relative
+SOON = 3  # rounds after which there is a placement to follow
 BLEND, LESS = 0.5, 0.25  # of the best prices so far, and how much less each time they do not get better
 
 Prices = dict[Row, float]
@@ -160,12 +162,17 @@ class Master:
 
 class Decomposition:
     """Bounds of one model. `bound`: tuples per burst at least; `values`: what each part costs at `prices`, at least.
-    `raised` is called with each better bound; `guide` is the master's best placement of each part."""
+    `raised` is called with each better bound, `guided` twice with the placement of each part that the master takes
+    most: soon, and at the end."""
 
     def __init__(
-        self, whole: TrafficModel, limits: Limits, raised: Callable[[float], None] = lambda bound: None
+        self,
+        whole: TrafficModel,
+        limits: Limits,
+        raised: Callable[[float], None] = lambda bound: None,
+        guided: Callable[[dict[int, Label]], None] = lambda guide: None,
     ) -> None:
-        self.whole, self.limits, self.raised = whole, limits, raised
+        self.whole, self.limits, self.raised, self.guided = whole, limits, raised, guided
         groups: dict[int, list[int]] = {}
         for index, part in enumerate(components(whole.problem)):
             groups.setdefault(part, []).append(index)
@@ -178,8 +185,13 @@ class Decomposition:
 
     def run(self, prices: Prices, until: float, stop: Callable[[], bool]) -> None:
         """From some prices on, until the bound is the master's, or the time is up."""
+        self._rounds(prices, until, stop)
+        if self.guide:
+            self.guided(self.guide)
+
+    def _rounds(self, prices: Prices, until: float, stop: Callable[[], bool]) -> None:
         at, blend = prices, BLEND
-        while True:
+        for number in count(1):
             found = self._valued(at, until, stop)
             if found is None or self.infeasible:
                 return
@@ -195,7 +207,9 @@ class Decomposition:
             if solved is None:
                 return
             traffic, own, taken = solved
-            self._guided(taken)
+            self._guide(taken)
+            if number == SOON:
+                self.guided(self.guide)
             if self.bound >= traffic * (1 - CLOSED) or (not fresh and not blend):
                 return
             blend = blend if fresh else 0.0
@@ -203,7 +217,10 @@ class Decomposition:
             at = {row: blend * self.prices.get(row, 0.0) + (1 - blend) * own.get(row, 0.0) for row in rows}
 
     def cut(self, model: TrafficModel) -> None:
-        """Says in the whole model what was proven of each part: its linear relaxation then has this bound."""
+        """Says in the whole model what was proven of each part, if anything: its linear relaxation then has this
+        bound."""
+        if not self.values:
+            return
         prices = priced(model, self.prices)
         names = [{stream.name for stream in part.model.streams()} for part in self.parts]
         for part, own, value in zip(self.parts, names, self.values, strict=True):
@@ -223,7 +240,7 @@ class Decomposition:
     def _held(self, prices: Prices) -> float:
         return sum(price * float(self.whole.room[row].upper_bound) for row, price in prices.items())
 
-    def _guided(self, taken: dict[Part, float]) -> None:
+    def _guide(self, taken: dict[Part, float]) -> None:
         """Of each part the placement that is taken most."""
         best: dict[int, tuple[float, Part]] = {}
         for part, weight in taken.items():

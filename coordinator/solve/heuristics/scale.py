@@ -21,7 +21,7 @@ from coordinator.model.limits import Limits
 from coordinator.model.problem import Problem
 from coordinator.model.progress import Progress, Watch
 from coordinator.solve import sub_deadline_allocation
-from coordinator.solve.columns import generation, shares
+from coordinator.solve.columns import shares
 from coordinator.solve.heuristics import bound, decomposition, greedy, neighbourhood
 from coordinator.solve.heuristics.search_state import Score, SearchState
 from coordinator.solve.milp import milp
@@ -31,7 +31,7 @@ SMALLEST = 400  # choices (nodes beyond the first, summed over items not held) f
 LARGEST_WHOLE = 5000  # items times nodes up to which the whole model is tried as well, and columns go before moves
 CLOSE = 1e-6  # to a bound, relative, where the search ends
 DESCENT_SECONDS = 3.0  # what it does not find, the neighbourhoods find sooner
-FIRST, PARTS, LAXITY = 1 / 6, 0.6, 0.9  # of the time left: whole items at once, part by part, NLR by columns
+FIRST, PARTS, LAXITY = 1 / 10, 0.6, 0.9  # of the time left: whole items at once, part by part, NLR by columns
 REST = 4  # turns of the search, as long as columns are generated
 LATE = 14  # items placed anew together for NLR
 SIZES = ((8, 4), (12, 8), (24, 6), (6, 20))  # items of a ball, and items that have to give way
@@ -99,6 +99,7 @@ class _Search:
         # No daemon: an interpreter that ends while the solver runs crashes. `coordinator` does not wait for it.
         threading.Thread(target=self._prove, name=PROVER).start()
         self._descend()
+        self._sweep()
         turn = 0
         while not stop():
             began = time.monotonic()
@@ -116,6 +117,20 @@ class _Search:
             self._keep()
             turn += 1
             self._rest(time.monotonic() - began)
+
+    def _sweep(self) -> None:
+        """Places every part of the graph anew, one after the other, while the others stay; not where NLR comes first,
+        nor any longer when there is a placement to follow."""
+        parts: dict[int, list[int]] = {}
+        for index, part in enumerate(bound.components(self.problem)):
+            if len(self.state.nodes[index]) > 1:
+                parts.setdefault(part, []).append(index)
+        for items in parts.values():
+            if self._stop() or self.proof.guides or self.best is None or self.best[0].nlr > 0:
+                return
+            left = Limits(max(0.1, self.until - time.monotonic()), self.limits.seed)
+            neighbourhood.improve(self.state, items, self._due_ns(), self.dice, left)
+            self._keep()
 
     def _rest(self, turn_s: float) -> None:
         """Leaves the processor to column generation until it gives a placement: Python runs one thread at a time."""
@@ -202,6 +217,7 @@ class _Search:
         groups, kinds = bound.components(self.problem), bound.kinds(self.problem)
         greedy.from_guide(self.state, guide, groups, kinds)
         self._descend()
+        self._sweep()
 
     def _descend(self) -> None:
         until = time.monotonic() + DESCENT_SECONDS
@@ -223,13 +239,11 @@ class _Search:
             self._prove_any()
         if self.proof.even_impossible or self._even(even, True, self._share(FIRST)).closed:
             return
-        parts = decomposition.Decomposition(even, self.limits, self._raise_even)
+        parts = decomposition.Decomposition(even, self.limits, self._raise_even, self.proof.guides.append)
         parts.run(even.prices(relaxed), self._share(PARTS), self._stop)
         self.proof.even_impossible = self.proof.even_impossible or parts.infeasible
         if self.proof.even_impossible:
             return
-        if parts.guide:
-            self.proof.guides.append(parts.guide)
         parts.cut(even)
         self._even(even, True, self.until)
         if self._small():
@@ -278,6 +292,8 @@ class _Search:
         self.proof.impossible = self.proof.impossible or parts.infeasible
 
     def _prove_laxity(self, until: float) -> None:
+        from coordinator.solve.columns import generation  # loads numpy, which no other plan needs
+
         def raised(least: float) -> None:
             self.proof.impossible = self.proof.impossible or not isfinite(least)
             self.proof.nlr = max(self.proof.nlr, least if isfinite(least) else 0.0)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import random
+from dataclasses import replace
 from itertools import combinations, product
 from pathlib import Path
 
@@ -30,10 +31,14 @@ def _built(recipe: Recipe, directory: Path) -> Problem:
     return problem.build(query, cluster, {})
 
 
+def _nodes(built: Problem, index: int) -> tuple[int, ...]:
+    return (built.held[index],) if index in built.held else built.items[index].nodes
+
+
 def _placements(built: Problem) -> list[dict[int, int]]:
     """Those that hold every deadline and cap."""
     found = []
-    for nodes in product(*(item.nodes for item in built.items)):
+    for nodes in product(*(_nodes(built, index) for index in range(len(built.items)))):
         place = dict(enumerate(nodes))
         least = sub_deadline_allocation.least_ns(built, place)
         load = [sum(i.load[n] for k, i in enumerate(built.items) if place[k] == n) for n in range(len(built.nodes))]
@@ -121,13 +126,16 @@ def _against_every_placement(dice: random.Random, directory: Path, rounds: int) 
             dice.randrange(10**6),
         )
         built = _built(recipe, directory)
+        if dice.random() < 0.3:
+            index = dice.randrange(len(built.items))
+            built = replace(built, held={index: dice.choice(built.items[index].nodes)})
         least = _least(built)
         lagrangian = Lagrangian(built)
         bounds: list[float] = [
             lagrangian.at(_multipliers(dice, built), labels).bound for labels in (1, 4, 1000) for _ in range(3)
         ]
         dives: list[dict[int, int]] = []
-        start = {index: dice.choice(item.nodes) for index, item in enumerate(built.items)}
+        start = {index: dice.choice(_nodes(built, index)) for index in range(len(built.items))}
         generation = Generation(built, start, lambda: False, bounds.append, dives.append)
         generation.run(10.0)
         if least is None:

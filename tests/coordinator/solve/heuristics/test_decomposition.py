@@ -104,6 +104,10 @@ def test_parts_are_bounded_better_than_the_linear_relaxation(tmp_path: Path) -> 
     parts = Decomposition(whole, Limits())
     parts.run(whole.prices(relaxed), until, lambda: False)
     assert parts.bound > relaxed.value * 1.02
+    cut_short = Decomposition(whole, Limits())
+    cut_short.run({}, until, lambda: True)
+    cut_short.cut(whole)  # nothing is proven, so nothing is said
+    assert whole.bound(Limits(), until, False).value == pytest.approx(relaxed.value)
     assert parts.guide.keys() == set(range(len(built.items)))
     parts.cut(whole)
     assert whole.bound(Limits(), until, False).value == pytest.approx(parts.bound, rel=1e-3)
