@@ -25,6 +25,7 @@ from coordinator.solve.guaranteed.search import Finder
 from coordinator.solve.heuristics import scale
 from coordinator.solve.milp import deadline, sqpr
 from coordinator.solve.milp.infeasible import explain
+from coordinator.solve.milp.unplaceable import unplaceable
 from coordinator.solve.overload.overloaded import overloaded
 from coordinator.spec import input_files, policy_names
 from coordinator.spec.cluster import Cluster
@@ -81,7 +82,10 @@ def _sound(query: Query, cluster: Cluster, types: Mapping[str, str], choices: Ch
     finder = Finder(setting, charged, choices.limits, held, choices.tighten, watch, conflicts, spared)
     found = finder.run(choices.best_effort, choices.quick)
     served: Mapping[str, float] = {}
-    if choices.best_effort and outcome.over_caps(found, cluster) and not choices.incumbent.place:
+    over = outcome.over_caps(found, cluster)
+    if over and not choices.best_effort:  # a search of a large problem has placed what does not fit
+        raise _too_much(found.problem, choices)
+    if over and not choices.incumbent.place:
         better = overloaded(finder, found)
         found, served = (better.found, better.served) if better is not None else (found, served)
     other = outcome.others(finder, found) if not choices.quick else outcome.Others({}, None)
@@ -115,6 +119,14 @@ def _sound(query: Query, cluster: Cluster, types: Mapping[str, str], choices: Ch
         incumbent=choices.incumbent,
         quick=choices.quick,
     )
+
+
+def _too_much(model: problem.Problem, choices: Choices) -> InfeasibleError | OutOfTimeError:
+    """Why a placement within the caps was not found: all together is too much, or it was not found in time."""
+    least = sum(min(item.load.values()) for item in model.items)
+    if least > sum(node.cap for node in model.nodes):
+        return InfeasibleError(unplaceable(model, choices.limits))
+    return no_placement_in_time(choices.limits.seconds)
 
 
 def _by_paper(query: Query, cluster: Cluster, types: Mapping[str, str], choices: Choices, watch: Watch | None) -> Plan:

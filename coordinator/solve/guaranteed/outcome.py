@@ -5,6 +5,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass
+from fractions import Fraction
 
 from coordinator.errors import InfeasibleError, OutOfTimeError
 from coordinator.model import routes
@@ -33,9 +34,12 @@ def allocation(found: Sound) -> Allocation:
 
 
 def over_caps(found: Sound, cluster: Cluster) -> dict[str, float]:
-    """What is used on average of the nodes whose caps a plan under protest exceeds."""
-    caps = {node.name: node.cap for node in cluster.nodes.values()}
-    return {node.name: float(node.cap) for node in found.problem.nodes if node.cap > caps[node.name]}
+    """What is used on average of the nodes whose caps a plan exceeds."""
+    used: dict[int, Fraction] = {}
+    for index, at in found.place.items():
+        used[at] = used.get(at, Fraction(0)) + found.problem.items[index].load[at]
+    nodes = cluster.nodes.values()
+    return {node.name: float(used[node.index]) for node in nodes if used.get(node.index, Fraction(0)) > node.cap}
 
 
 def laxity(problem: Problem, d_ns: Mapping[int, int]) -> float:

@@ -2,15 +2,15 @@
 be met is shed. For nodes that promise nothing: there is no bound for it.
 
 Five things differ from `edf`. Sub-deadlines make work urgent that has time: a unit's 30 ms of a deadline of 300 ms
-compete with a deadline of 30 ms; here the tuple's own deadline counts. A quarter of it is added (`WAITS`): in lasting
-overload all that waits is on the brink, so a new tuple of a short deadline would wait behind all that has a long one
-and is due before it, and come to the brink as well. With the quarter nothing that can still be met goes before what
-has at most a fifth of its deadline; among deadlines alike the order is as before. Of tuples with one deadline those
-with the fewest units left on this node come first: where not all of a burst can be met, some are met, instead of all
-being late together. Before a join the older tuple comes first, and on every node the same one: a result needs all its
-branches, and the fewest units left would take the short branch of many tuples before the long one of any. And what
-cannot be met makes room, judged by the work that is left up to an output, of all outputs that a unit leads to by the
-one with most room.
+compete with a deadline of 30 ms; here the tuple's own deadline counts. What has at least twice the least deadline of
+its node stands as much as that one later (`TIMES`): in lasting overload all that waits is on the brink, so a new tuple
+of a short deadline would wait behind all that has a long one and is due before it, and come to the brink as well. So
+nothing that can still be met goes before what has the least deadline, unless its own is nearly as short. Of tuples
+with one deadline those with the fewest units left on this node come first: where not all of a burst can be met, some
+are met, instead of all being late together. Before a join the older tuple comes first, and on every node the same one:
+a result needs all its branches, and the fewest units left would take the short branch of many tuples before the long
+one of any. And what cannot be met makes room, judged by the work that is left up to an output, of all outputs that a
+unit leads to by the one with most room.
 """
 
 from collections.abc import Iterator
@@ -20,7 +20,7 @@ from node_agent.core.model import ALWAYS_NS, CompiledPlan, Job, Route, Step, Uni
 from node_agent.core.policies.edf import sub_deadline
 from node_agent.core.policies.policy_parts import Policy
 
-WAITS = 4  # a tuple stands in the order this part of its deadline after that
+TIMES = 2  # the least deadline of its node: what has this much time waits for that
 EVERY = 256  # ranks after which the work that is left is added up anew, at least
 STEP_BITS = 16  # of a rank: units on the way to an output
 NUMBER_BITS = 40  # of a rank: the tuple's number at its source
@@ -28,19 +28,21 @@ NUMBERS = (1 << NUMBER_BITS) - 1
 
 
 class EndToEnd:
-    """Ranks by the instant when the first of a unit's outputs is due and a part of its deadline; then, where a join
-    follows, by the tuple's number; then by how many units are left to an output.
+    """Ranks by the instant when the first of a unit's outputs is due, later by the least deadline of the node where
+    that of the unit is `TIMES` as long; then, where a join follows, by the tuple's number; then by how many units are
+    left to an output.
 
     It also keeps the meters' `slack_ns`: how long after its origin a tuple may start in a unit and still meet an
     output, by measured costs, with what runs in an operator's place where that is cheaper. Units on other nodes are
     not known here: there a stream has time until its deadline.
     """
 
-    __slots__ = ("_changes", "_left", "_meter", "_plans", "_steps")
+    __slots__ = ("_changes", "_left", "_meter", "_places_ns", "_plans", "_steps")
 
     def __init__(self, meter: NodeMeter) -> None:
         self._meter, self._left, self._changes = meter, 0, -1
         self._plans: dict[CompiledPlan, list[Unit]] = {}  # loaded plan -> its units, each after those that it leads to
+        self._places_ns: dict[int, int] = {}  # by the unit's number: where a tuple stands, after its origin
         self._steps: dict[int, int] = {}  # by the unit's number: units up to the last output, itself included
 
     def rank(self, head: Job) -> int:
@@ -55,7 +57,7 @@ class EndToEnd:
         if not self._left:
             self._add_up()
         self._left -= 1
-        place_ns = lineage[4] + unit.deadline_ns + unit.deadline_ns // WAITS
+        place_ns = lineage[4] + self._places_ns[meter.number]
         number = 1 + lineage[2] % NUMBERS if unit.punctuated_exits else 0
         return (place_ns << NUMBER_BITS | number) << STEP_BITS | self._steps[meter.number]
 
@@ -65,10 +67,14 @@ class EndToEnd:
     def _add_up(self) -> None:
         """O(units), so it is done once in as many ranks as there are units."""
         self._left = max(EVERY, len(self._meter.units))
+        every = [unit.deadline_ns for units in self._plans.values() for unit in units]
+        least_ns = min((deadline_ns for deadline_ns in every if deadline_ns), default=0)
         for units in self._plans.values():
             for unit in units:
                 slack_ns, steps, declared_ns = None, 0, 0
                 meter = _meter(unit)
+                later_ns = least_ns if unit.deadline_ns >= TIMES * least_ns else 0
+                self._places_ns[meter.number] = unit.deadline_ns + later_ns
                 for step in unit.chain:
                     declared_ns += _least_ns(step)
                     if step.exit is not None:

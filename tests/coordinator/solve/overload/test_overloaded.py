@@ -10,6 +10,7 @@ import pytest
 
 from coordinator.errors import InfeasibleError
 from coordinator.model.choices import Choices
+from coordinator.model.limits import Limits
 from coordinator.plan import deadline_breakdown
 from coordinator.solve import planner
 from coordinator.solve.audit.audit import audit
@@ -97,3 +98,32 @@ def test_what_fits_within_the_nodes_gives_nothing_up(files: Files) -> None:
     made = _plan(files, query=QUERY.replace("cost: 6 ms", "cost: 3 ms"))
     assert made.solver.over_caps == {"a": pytest.approx(0.9)} or made.solver.over_caps is None
     assert made.solver.served is None
+
+
+@pytest.mark.soak
+def test_a_large_overload_is_planned(files: Files) -> None:
+    """So many choices that no programme closes them: 20 chains on five nodes, 120 % of all of them."""
+    sources, operators, outputs = [], [], []
+    for number in range(20):
+        urgent = number < 4
+        period, cost, due = (20, "100 us", 30) if urgent else (16, "1 ms", 500)
+        at = f"n{number % 5}"
+        sources.append(f"  s{number}: {{at: {at}, type: json, arrival: {{burst: 1, period: {period} ms}}}}")
+        before = f"s{number}"
+        for step in range(6):
+            operators.append(f"  o{number}_{step}: {{run: pass, in: {before}, cost: {cost}}}")
+            before = f"o{number}_{step}"
+        name = f"urgent{number}" if urgent else f"bulk{number}"
+        outputs.append(f"  {name}: {{from: {before}, at: {at}, deadline: {due} ms}}")
+    query = "\n".join(
+        ["shimekiri: 1", "query: q", "sources:", *sources, "operators:", *operators, "outputs:", *outputs]
+    )
+    nodes = [f'  n{number}: {{address: "127.0.0.1:77{number}0"}}' for number in range(5)]
+    links = [f"  - {{between: [n{one}, n{two}], latency: 1 ms}}" for one in range(5) for two in range(one)]
+    cluster = "\n".join(["shimekiri: 1", "nodes:", *nodes, "links:", *links])
+    choices = Choices(best_effort=True, limits=Limits(20))
+    made = planner.make_plan(*files(query + "\n", cluster + "\n"), choices)
+    served = made.solver.served or {}
+    assert served and all(name.startswith("bulk") and 0.5 < share < 1 for name, share in served.items())
+    with pytest.raises(InfeasibleError):
+        planner.make_plan(*files(query + "\n", cluster + "\n"), replace(choices, best_effort=False))

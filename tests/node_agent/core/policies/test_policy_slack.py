@@ -190,3 +190,14 @@ def test_units_in_a_circle_are_looked_at_once() -> None:
     admit(engine, of, 1)
     job = engine.next(0)
     assert job is not None and job.unit.id == 1
+
+
+def test_what_has_twice_the_least_deadline_waits_for_it() -> None:
+    """In overload all that waits is on the brink: what is due in 20 lets go first what has come with 30."""
+    arrivals = [Arrival(1, 0, 1, age_ns=80), Arrival(2, 0, 1)]
+    assert Node([Shape(1, 100, 1), Shape(1, 30, 1)], policy("slack")).run(arrivals).order == [(2, [2]), (1, [1])]
+
+
+def test_deadlines_nearly_alike_are_ordered_by_when_they_are_due() -> None:
+    arrivals = [Arrival(1, 0, 1, age_ns=39), Arrival(2, 0, 1)]
+    assert Node([Shape(1, 59, 1), Shape(1, 30, 1)], policy("slack")).run(arrivals).order == [(1, [1]), (2, [2])]
