@@ -26,20 +26,16 @@ def read_json(path: Path, what: str) -> dict[str, Any]:
         raise bad_input("not_json", "is nested too deeply", file=path) from None
     except (OSError, UnicodeDecodeError) as bad:
         raise bad_input("unreadable", f"cannot be read: {bad}", file=path) from None
-    except _NumberError as bad:
+    except ValueError as bad:  # of `_whole_number`
         raise bad_input("not_json", str(bad), file=path) from None
     if not isinstance(value, dict):
         raise bad_input("not_an_object", "is not a JSON object", f"it should be {what}", file=path, line=1)
     return value
 
 
-class _NumberError(ValueError):
-    """A whole number that is too large."""
-
-
 def _whole_number(text: str) -> int:
     if len(text) > MOST_DIGITS:
-        raise _NumberError(f"has a number of {len(text)} digits, {text[:12]}...")
+        raise ValueError(f"has a number of {len(text)} digits, {text[:12]}...")
     return int(text)
 
 

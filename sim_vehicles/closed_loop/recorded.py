@@ -8,7 +8,7 @@ from itertools import pairwise
 from typing import Any
 
 from protos import json_shape
-from protos.json_shape import Json, ShapeError
+from protos.json_shape import Json, ShapeError, omitted
 from sim_vehicles.closed_loop.closed_loop import Verdict
 from sim_vehicles.encounter.judgement import Judgement, Stage
 from sim_vehicles.inputs.stimuli import HeardMessage
@@ -17,7 +17,6 @@ from sim_vehicles.world.motion import MAX_GAP_S, State, Track
 
 LEAST_STEP_S = 1e-3  # between the samples of a scene
 ROUNDING_M = 0.01  # samples are rounded to mm
-ROAD: Mapping[str, Any] = {"line": tuple[tuple[float, float], ...], "lanes_each_way": float, "lane_width_m": float}
 PLAYED = tuple(each.name for each in fields(Verdict) if each.name != "found")
 
 
@@ -54,6 +53,15 @@ class SampledTrack:
     y_m: tuple[float, ...]
     heading_rad: tuple[float, ...]
     speed_mps: tuple[float, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class _Road:
+    """What is drawn of a road; a scene's file may say more."""
+
+    line: tuple[tuple[float, float], ...]
+    lanes_each_way: float = omitted(1.0)
+    lane_width_m: float = omitted(3.5)
 
 
 @dataclass(frozen=True, slots=True)
@@ -124,12 +132,10 @@ def read_scene(value: Any, path: str) -> DrivenScene:
 
 
 def _check_road(path: str, road: Json) -> None:
-    """What a page reads of it; a scene's file may say more."""
-    if not isinstance(road, dict) or not road.get("line"):
-        raise ShapeError(path, "has no line")
-    for name, shape in ROAD.items():
-        if name in road:
-            json_shape.read(shape, road[name], f"{path}.{name}")
+    drawn = [each.name for each in fields(_Road)]
+    told = {name: road[name] for name in drawn if name in road} if isinstance(road, dict) else road
+    if not json_shape.read(_Road, told, path).line:
+        raise ShapeError(f"{path}.line", "is empty")
 
 
 def _check(path: str, name: str, sampled: SampledTrack, step_s: float) -> None:

@@ -156,7 +156,7 @@ ReplaySummary = LiveSummary | VirtualSummary
 
 def read_replay(path: Path) -> ReplaySummary:
     """Of a replay.json. Raises BadInputError where it is damaged, or of another version."""
-    document = read_json(path, "what `sim-vehicles replay --out` wrote; copy it into the collected run")
+    document = read_json(path, "what `sim-vehicles replay --out` wrote, copied into the collected run")
     version = document.get("shimekiri")
     if version != VERSION:
         raise bad_input(

@@ -38,9 +38,9 @@ def page(runs: Sequence[Path], contest: ContestResults | None = None) -> str:
         _compare(runs[0], stories[0], run, story)
     try:
         return _page(stories, read_results() if contest is None else contest)
-    except (KeyError, TypeError, ValueError, AttributeError, IndexError) as bad:
+    except (LookupError, TypeError, ValueError, AttributeError, ArithmeticError) as bad:
         raise bad_input(
-            "not_complete", f"is not complete: {type(bad).__name__} {bad}", "make it again",
+            "not_complete", f"is damaged, its parts do not fit one another ({bad})", "make it again",
             file=runs[0] / "replay.json",
         ) from None  # fmt: skip
 
