@@ -197,6 +197,8 @@ def _literals(shape: Shape) -> dict[str, tuple[object, ...]]:
 
 def _object(shape: Shape) -> Reader:
     def one(value: object, path: str) -> object:
+        if isinstance(value, shape):  # read before, as its keys stand among those of what holds it
+            return value
         if not isinstance(value, dict):
             raise ShapeError(path, f"is {_abridged(value)}, not an object")
         readers, required = _fields(shape)  # not before: a shape may hold itself

@@ -29,8 +29,7 @@ Code = Literal[
     # story
     "contradicting_records", "failed_instance", "no_admitted_record", "no_clock_record", "no_lineage",
     "no_output_record", "no_ran_record", "no_received_record", "no_sent_record", "no_trace", "no_trigger_record",
-    "no_verdict", "other_encounter",
-    "not_a_plan", "not_an_object",
+    "no_verdict", "not_a_plan", "other_encounter", "other_plan",
     # v2v
     "given_twice", "no_mark", "no_messages", "nothing_received", "too_many_rows",
 ]  # fmt: skip

@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
-from contextlib import contextmanager
 from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
@@ -54,7 +52,7 @@ def judge(
     from sim_vehicles.closed_loop.recorded import write_verdict
 
     told = Console(stderr=True, highlight=False)
-    with ended_by(told), _whole(run / "replay.json"):
+    with ended_by(told):
         what = complete(run)
         said = told if as_json else Console(highlight=False)
         if verbose:
@@ -70,36 +68,21 @@ def judge(
         told.print(f"page: {run / 'scene.html'}", markup=False, soft_wrap=True)
 
 
-@contextmanager
-def _whole(path: Path) -> Iterator[None]:
-    """BadInputError where something is not in the file, or not what it should be."""
-    from sim_vehicles.errors import bad_input
-
-    try:
-        yield
-    except (KeyError, TypeError, AttributeError, IndexError, ValueError) as bad:
-        raise bad_input(
-            "not_complete", f"is not complete: {type(bad).__name__} {bad}", "make it again", file=path
-        ) from None
-
-
 def complete(run: Path) -> ReplaySummary:
     """Writes the split of every lap's deciding tuple into RUN/replay.json (or, as `split_missing`, why there is none)
     and RUN/scene.html; returns what it has now. BadInputError where something is not there."""
-    from node_agent.virtual.plan_file import read_json
     from sim_vehicles.errors import bad_input
-    from sim_vehicles.replay.replay_document import from_document
+    from sim_vehicles.replay.replay_document import read_replay
     from sim_vehicles.replay.replay_summary import write_summary
     from sim_vehicles.story.page.scene_html import write as write_page
-    from sim_vehicles.story.timeline.run_trace import read_trace
+    from sim_vehicles.story.timeline.run_trace import plan_of, read_trace
 
     if not run.is_dir():
         raise bad_input("no_directory", "is no directory", "name a run, as `coordinator collect` writes it", file=run)
     path = run / "replay.json"
-    document = read_json(path, "what `sim-vehicles replay --out` wrote; copy it into the collected run")
-    if not isinstance(document.get("verdict"), dict) or not isinstance(document.get("laps"), list):
-        why = document.get("not_judged") or "it has no verdict"
-        raise bad_input("nothing_to_judge", f"nothing to judge: {why}", file=path)
+    what = read_replay(path)
+    if what.verdict is None:
+        raise bad_input("nothing_to_judge", f"nothing to judge: {what.not_judged or 'it has no verdict'}", file=path)
     if not (run / "trace").is_dir():
         raise bad_input(
             "no_traces",
@@ -107,8 +90,7 @@ def complete(run: Path) -> ReplaySummary:
             "`coordinator collect` makes a directory with them: copy replay.json there",
             file=run,
         )
-    what = from_document(document)
-    assert what.verdict is not None
+    plan_of(run, what.head.plan_hash)
     trace = read_trace(run)
     verdict = _traced(trace, what.verdict, what.scene)
     what = replace(what, verdict=verdict, laps=tuple(_traced(trace, lap, what.scene) for lap in what.laps))

@@ -12,8 +12,8 @@ from sim_vehicles.cli.exit_code import ended_by
 EXAMPLES = """Shows runs of one encounter side by side, on one clock: scene, instants, where the time went.
 
 RUN is a run directory that `judge` or `replay --virtual --out` has completed. All runs are of one scenario and one
-stretch of it; plan, policy, burst phase and radio channel may differ. The page also has the published results of the
-contest, and needs no network.
+stretch of it, with one brake and one seed, and hear the same traffic; plan, policy, burst phase and radio channel may
+differ. The page also has the published results of the contest, and needs no network.
 
 Examples:
 

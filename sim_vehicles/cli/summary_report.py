@@ -74,9 +74,12 @@ def crashes(verdict: Verdict, laps: Sequence[Verdict]) -> str:
 def messages(what: CrossingMessages, knew: bool) -> str:
     """What became of the messages about the crossing vehicle, until the ego knew of it."""
     until = "until the ego knew" if knew else "in all"
-    if what.policed is None or what.shed is None:
-        return f"{what.offered} messages {until}, {what.refused} refused; the traces say what was policed and shed"
-    return f"{what.offered} messages {until}: {what.refused} refused, {what.policed} policed, {what.shed} shed"
+    if what.policed is None:
+        return (
+            f"{what.offered} messages {until}, {what.refused} refused; the traces say what was policed, shed and lost"
+        )
+    fates = ", ".join(f"{number} {fate}" for fate, number in what.fates.items() if number is not None)
+    return f"{what.offered} messages {until}: {fates}"
 
 
 def phases(verdict: Verdict, laps: Sequence[Verdict], rate: float | str) -> Table:

@@ -1,15 +1,16 @@
 """What became of the messages about the crossing vehicle, until the ego knew of it.
 
-A plan that misses no deadline may still have refused or shed what mattered. So a verdict says beside the outcome how
-many of these messages were offered, and how many of them the system did not work on to the end.
+A plan that misses no deadline may still have refused, shed or lost what mattered. So a verdict says beside the outcome
+how many of these messages were offered, and how many of them the system did not work on to the end.
 """
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 
-from protos.records import POLICY_ARRIVALS, POLICY_SELECTIVITY, Ran, Record, Shed
+from protos.json_shape import omitted
+from protos.records import POLICY_ARRIVALS, POLICY_SELECTIVITY, Lost, Ran, Record, Shed
 from protos.vehicle_pb2 import Cpm
 from sim_vehicles.world.sense import Burst
 
@@ -20,19 +21,26 @@ POLICED = (POLICY_ARRIVALS, POLICY_SELECTIVITY)
 @dataclass(frozen=True, slots=True)
 class CrossingMessages:
     """V2V tuples about the crossing vehicle that were offered until the ego knew of it; all, where it never did.
-    admitted: their lineages. policed: beyond what a source or an operator declared; shed: by any other policy; None:
-    not known without the trace."""
+    admitted: their lineages. policed: beyond what a source or an operator declared; shed: by any other policy; lost: by
+    a failure, a full queue, a partner that did not come; each tuple counts once, as the first of these. None: not known
+    without the trace."""
 
     offered: int
     refused: int
     admitted: tuple[Lineage, ...]
     policed: int | None = None
     shed: int | None = None
+    lost: int | None = omitted()
 
     @property
     def left_out(self) -> int:
-        """Refused, policed or shed, as far as it is known."""
-        return self.refused + (self.policed or 0) + (self.shed or 0)
+        """Refused, policed, shed or lost, as far as it is known."""
+        return self.refused + (self.policed or 0) + (self.shed or 0) + (self.lost or 0)
+
+    @property
+    def fates(self) -> Mapping[str, int | None]:
+        """By what became of them, how many were not worked on to the end; None: not known."""
+        return {"refused": self.refused, "policed": self.policed, "shed": self.shed, "lost": self.lost}
 
 
 @dataclass(frozen=True, slots=True)
@@ -92,6 +100,7 @@ def traced(messages: CrossingMessages, records: Iterable[Record]) -> CrossingMes
     wanted = frozenset(messages.admitted)
     policed: set[Lineage] = set()
     shed: set[Lineage] = set()
+    lost: set[Lineage] = set()
     for record in records:
         lineage = (record.source, record.epoch, record.seq)
         if lineage not in wanted:
@@ -100,7 +109,9 @@ def traced(messages: CrossingMessages, records: Iterable[Record]) -> CrossingMes
             policed.add(lineage)
         elif isinstance(record, Shed):
             (policed if record.policy in POLICED else shed).add(lineage)
-    return replace(messages, policed=len(policed), shed=len(shed - policed))
+        elif isinstance(record, Lost):
+            lost.add(lineage)
+    return replace(messages, policed=len(policed), shed=len(shed - policed), lost=len(lost - shed - policed))
 
 
 __all__ = ["CrossingMessages", "Lineage", "Offered", "answered", "offered", "traced", "until_known"]

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Iterable
-from math import hypot
 from pathlib import Path
 from typing import NamedTuple
 
@@ -15,18 +14,14 @@ from sim_vehicles.readers import axes, units
 from sim_vehicles.readers.batches import Bad, Batch, Floats, Row, wrapped
 from sim_vehicles.readers.records import Indices, Records, driving
 from sim_vehicles.world.column_track import ColumnTrack
-from sim_vehicles.world.motion import MAX_GAP_S, MAX_SIZE_M, MAX_SPEED_MPS, MAX_TIME_S, Motion, Track
+from sim_vehicles.world.limits import MAX_PLACE_M, OffScaleError, check_jump, check_size, check_state
+from sim_vehicles.world.motion import MAX_GAP_S, MAX_SIZE_M, MAX_SPEED_MPS, MAX_TIME_S, Motion, State, Track
 
-MAX_PLACE_M = 6e6  # from the plane's origin: farther off there is no latitude (UTM's northing passes up to 54 degrees)
 MEND = "mend the row, or pass --skip-bad-rows to leave such rows out"
 MAX_OFF_SCALE = 0.5  # of all rows may be out of the bounds of their unit; more is the unit's fault, not the rows'
 ROUNDING = 1e-9  # by which columns and single rows may differ in what is a jump
 
 Bools = NDArray[np.bool_]
-
-
-class _OffScaleError(ValueError):
-    """A value out of all bounds of its unit."""
 
 
 class _Place(NamedTuple):
@@ -160,7 +155,7 @@ class _Gathered:
                     raise bad_input("bad_row", str(bad), MEND, file=self._path, line=row.line) from None
                 taken[k] = False
                 self._skipped.append(f"{self._path}:{row.line}: {bad}")
-                if isinstance(bad, _OffScaleError):
+                if isinstance(bad, OffScaleError):
                     self._off_scale.append((row.line, str(bad)))
 
     def _take(self, batch: Batch, vehicle: Indices, at: Indices) -> None:
@@ -219,22 +214,10 @@ def _checked(row: Row | Bad, before: _Place) -> _Place:
         raise ValueError(row.what)
     if not row.id:
         raise ValueError("the id is empty")
-    if abs(row.t_s) > MAX_TIME_S:
-        raise _OffScaleError(f"t_s is {row.t_s:g}; over {MAX_TIME_S:g} s is a wrong unit")
-    for name, value in (("x_m", row.x_m), ("y_m", row.y_m)):
-        if abs(value) > MAX_PLACE_M:
-            raise _OffScaleError(f"{name} is {value:g}; over {MAX_PLACE_M:g} m from the origin, which must be nearer")
-    if abs(row.speed_mps) > MAX_SPEED_MPS:
-        raise _OffScaleError(f"speed_mps is {row.speed_mps:g}; over {MAX_SPEED_MPS:g} m/s is a wrong unit")
-    for name, value in (("length_m", row.length_m), ("width_m", row.width_m)):
-        if not 0 < value <= MAX_SIZE_M:
-            raise ValueError(f"{name} is {value:g}; it must be in (0, {MAX_SIZE_M:g}] metres")
+    check_state(State(row.t_s, row.x_m, row.y_m, row.heading_rad, row.speed_mps))
+    check_size(row.length_m, row.width_m)
     span_s = row.t_s - before.t_s
     if span_s <= 0:
         raise ValueError(f"time does not grow for vehicle {row.id}: {row.t_s:g} s after {before.t_s:g} s")
-    jump_m = hypot(row.x_m - before.x_m, row.y_m - before.y_m)
-    if jump_m > MAX_SPEED_MPS * span_s and span_s <= MAX_GAP_S:
-        raise _OffScaleError(
-            f"vehicle {row.id} jumps {jump_m:.0f} m in {span_s:g} s; that is a wrong unit or another vehicle"
-        )
+    check_jump(row.id, span_s, row.x_m - before.x_m, row.y_m - before.y_m)
     return _Place(row.t_s, row.x_m, row.y_m)

@@ -4,8 +4,10 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass, fields
+from pathlib import Path
 from typing import Any
 
+from node_agent.virtual.plan_file import read_json
 from protos import json_shape
 from protos.json_shape import Json, ShapeError, coded, omitted
 from sim_vehicles.closed_loop.closed_loop import Verdict
@@ -13,12 +15,16 @@ from sim_vehicles.closed_loop.recorded import (
     DrivenScene,
     RecordedWarning,
     read_laps,
+    read_scene,
     read_verdict,
     write_laps,
     write_verdict,
 )
 from sim_vehicles.encounter.brake import Brake
+from sim_vehicles.errors import bad_input
 from sim_vehicles.replay.listening import Heard
+
+VERSION = 1  # of replay.json
 
 
 def _read_rate(value: Any, path: str) -> float | str:
@@ -113,7 +119,7 @@ class LiveSummary:
     verdict: Verdict | None = coded(read_verdict, write_verdict)
     laps: tuple[Verdict, ...] = coded(read_laps, write_laps)
     warnings: tuple[RecordedWarning, ...]
-    scene: DrivenScene
+    scene: DrivenScene = coded(read_scene, json_shape.write)
     not_judged: str | None
     laps_played: int
 
@@ -137,7 +143,7 @@ class VirtualSummary:
     verdict: Verdict | None = coded(read_verdict, write_verdict)
     laps: tuple[Verdict, ...] = coded(read_laps, write_laps)
     warnings: tuple[RecordedWarning, ...]
-    scene: DrivenScene
+    scene: DrivenScene = coded(read_scene, json_shape.write)
     not_judged: str | None
 
     def document(self) -> Json:
@@ -148,13 +154,29 @@ class VirtualSummary:
 ReplaySummary = LiveSummary | VirtualSummary
 
 
+def read_replay(path: Path) -> ReplaySummary:
+    """Of a replay.json. Raises BadInputError where it is damaged, or of another version."""
+    document = read_json(path, "what `sim-vehicles replay --out` wrote, copied into the collected run")
+    version = document.get("shimekiri")
+    if version != VERSION:
+        raise bad_input(
+            "other_version", f"is of version {version!r:.40}, this release reads version {VERSION}", "make it again",
+            subject="shimekiri", file=path,
+        )  # fmt: skip
+    try:
+        return from_document(document)
+    except (ShapeError, RecursionError) as bad:
+        raise bad_input("not_complete", f"is damaged: {bad}", "make it again", file=path) from None
+
+
 def from_document(document: Json) -> ReplaySummary:
     """Of replay.json. Raises ShapeError."""
-    head = {name: each for name, each in document.items() if name in PLAYED}
+    played = {name: each for name, each in document.items() if name in PLAYED}
     rest = {name: each for name, each in document.items() if name not in PLAYED}
+    whole = {**rest, "head": json_shape.read(Head, played)}
     if document.get("virtual"):
-        return json_shape.read(VirtualSummary, {"head": head, **rest})
-    return json_shape.read(LiveSummary, {"head": head, **rest})
+        return json_shape.read(VirtualSummary, whole)
+    return json_shape.read(LiveSummary, whole)
 
 
 def _flat(values: Json) -> Json:

@@ -69,8 +69,8 @@ def _messages(story: Story) -> str:
     about = story.verdict.crossing_messages
     if about is None:
         return DASH
-    policed, shed = ("?" if each is None else str(each) for each in (about.policed, about.shed))
-    return f"{about.offered}, of them {about.refused} refused, {policed} policed, {shed} shed"
+    fates = ", ".join(f"{'?' if number is None else number} {fate}" for fate, number in about.fates.items())
+    return f"{about.offered}, of them {fates}"
 
 
 def _warned(story: Story) -> str:

@@ -6,12 +6,11 @@ from collections.abc import Sequence
 from math import cos, hypot, sin
 from typing import Any
 
-from sim_vehicles.closed_loop.recorded import SampledTrack
+from sim_vehicles.closed_loop.recorded import SampledTrack, track
 from sim_vehicles.encounter.driven_path import DrivenPath
 from sim_vehicles.encounter.swept_area import entry_m
 from sim_vehicles.story.page.plots import EVENT_LOOKS
 from sim_vehicles.story.page.run_story import Story
-from sim_vehicles.story.page.stopping_profile import track
 from sim_vehicles.world.geometry import Point, box
 from sim_vehicles.world.motion import State
 

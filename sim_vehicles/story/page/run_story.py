@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, field, fields, replace
 from functools import cached_property
 from pathlib import Path
 
@@ -14,12 +14,12 @@ from sim_vehicles.closed_loop.recorded import DrivenScene, RecordedWarning
 from sim_vehicles.encounter.brake import AUTO, Brake
 from sim_vehicles.encounter.judgement import Judgement, Stage
 from sim_vehicles.errors import BadInputError, bad_input
-from sim_vehicles.replay.replay_document import ReplaySummary, from_document
+from sim_vehicles.replay.replay_document import ReplaySummary, read_replay
 from sim_vehicles.story.page.stopping_profile import StoppingProfile, stopping_profile
 from sim_vehicles.story.timeline.deciding_tuple import DecidingTuple
 from sim_vehicles.story.timeline.gantt import Gantt, gantt
 from sim_vehicles.story.timeline.lineage_trace import MissingRecordError
-from sim_vehicles.story.timeline.run_trace import RunTrace, read_json, read_trace
+from sim_vehicles.story.timeline.run_trace import RunTrace, plan_of, read_trace
 from sim_vehicles.story.timeline.stage_times import explain_lap
 
 KMH = 3.6
@@ -95,6 +95,17 @@ class Story:
             getattr(mine, each) == getattr(its, each)
             for each in ("name", "ego", "crossing", "start_s", "end_s", "step_s", "ego_recorded")
         )
+
+    def given(self) -> dict[str, object]:
+        """By option of `replay`, what makes an encounter beside its motion."""
+        head = self.replay.head
+        brake = {f"--brake {each.name}": getattr(head.brake, each.name) for each in fields(head.brake)}
+        others = {
+            "--messages": head.messages,
+            "--around": head.around or "nobody",
+            "--age": f"{head.v2v_age_ns / 1e6:g} ms",
+        }
+        return {**brake, "--seed": head.seed, **others}
 
     @property
     def crashed(self) -> bool:
@@ -194,33 +205,33 @@ class Story:
 
 
 def read_story(run: Path) -> Story:
-    """Everything the page needs. Raises BadInputError where replay.json has no verdict and scene."""
-    document = read_json(run / "replay.json")
-    if not isinstance(document.get("verdict"), dict) or not isinstance(document.get("scene"), dict):
+    """Everything the page needs. Raises BadInputError where replay.json is damaged or has no verdict, and where the
+    plan beside it is not the one that was replayed."""
+    path = run / "replay.json"
+    replay = read_replay(path)
+    if replay.verdict is None:
         raise bad_input(
             "no_verdict",
-            "has no verdict or no scene, so there is nothing to show",
+            "has no verdict, so there is nothing to show",
             "replay with a plan whose warnings come back (sim-vehicles replay)",
-            file=run / "replay.json",
+            file=path,
         )
-    try:
-        return _story(run, from_document(document))
-    except (KeyError, TypeError, ValueError, AttributeError, IndexError) as bad:
+    if replay.scene.ego not in replay.scene.vehicles:
         raise bad_input(
-            "not_complete", f"is not complete: {type(bad).__name__} {bad}", "make it again", file=run / "replay.json"
-        ) from None
+            "not_complete", f"is damaged: scene.vehicles has no {replay.scene.ego}, the ego", "make it again", file=path
+        )
+    return _story(run, replay, replay.verdict)
 
 
-def _story(run: Path, replay: ReplaySummary) -> Story:
-    verdict = replay.verdict
-    assert verdict is not None
-    run_document = read_json(run / "run.json") if (run / "run.json").is_file() else {}
+def _story(run: Path, replay: ReplaySummary, verdict: Verdict) -> Story:
+    there = (run / "run.json").is_file()
+    run_document = plan_file.read_json(run / "run.json", "what a replay in virtual time wrote") if there else {}
     scenario = run_document.get("scenario")
     policy = scenario.get("policy") if isinstance(scenario, dict) else None
     return Story(
         run=run.resolve().name,
         replay=replay,
-        plan=plan_file.read_plan(run / "plan.json") if (run / "plan.json").is_file() else None,
+        plan=plan_of(run, replay.head.plan_hash) if (run / "plan.json").is_file() else None,
         virtual=bool(run_document.get("virtual", False)),
         simulated_policy=str(policy) if policy else None,
         verdict=verdict,

@@ -34,19 +34,33 @@ def page(runs: Sequence[Path], contest: ContestResults | None = None) -> str:
     """The HTML document. contest: None for what is published. Raises BadInputError where a replay.json has no verdict
     and scene, or is damaged, and where the runs are not of one encounter."""
     stories = [read_story(run) for run in runs]
-    for run, story in zip(runs, stories, strict=True):
-        if not stories[0].is_same_encounter(story):
-            raise bad_input(
-                "other_encounter", f"is of another encounter than {runs[0]}", "name runs of one scenario and stretch",
-                file=run / "replay.json",
-            )  # fmt: skip
+    for run, story in zip(runs[1:], stories[1:], strict=True):
+        _compare(runs[0], stories[0], run, story)
     try:
         return _page(stories, read_results() if contest is None else contest)
-    except (KeyError, TypeError, ValueError, AttributeError, IndexError) as bad:
+    except (LookupError, TypeError, ValueError, AttributeError, ArithmeticError) as bad:
         raise bad_input(
-            "not_complete", f"is not complete: {type(bad).__name__} {bad}", "make it again",
+            "not_complete", f"is damaged, its parts do not fit one another ({bad})", "make it again",
             file=runs[0] / "replay.json",
         ) from None  # fmt: skip
+
+
+def _compare(first: Path, its: Story, run: Path, mine: Story) -> None:
+    """Raises BadInputError where panels of the two would differ by more than what the plan does."""
+    path = run / "replay.json"
+    if not its.is_same_encounter(mine):
+        raise bad_input(
+            "other_encounter", f"is of another encounter than {first}", "name runs of one scenario and stretch",
+            file=path,
+        )  # fmt: skip
+    there = its.given()
+    for option, value in mine.given().items():
+        if value != there[option]:
+            name = option.partition(" ")[0]
+            raise bad_input(
+                "other_encounter", f"was replayed with {option} {value}, {first} with {option} {there[option]}",
+                f"make a page of its own for each {name}", subject=name, file=path,
+            )  # fmt: skip
 
 
 def _page(stories: Sequence[Story], contest: ContestResults) -> str:

@@ -8,7 +8,7 @@ from html import escape
 from sim_vehicles.encounter.outcome import NOTHING
 from sim_vehicles.story.page.plots import EVENT_LOOKS
 from sim_vehicles.story.page.run_story import Story
-from sim_vehicles.story.page.wording import beside, kind, metres, outcome, phase, seconds, seen, word
+from sim_vehicles.story.page.wording import beside, kind, metres, outcome, phase, seconds, seen, word, worst_laps
 
 SPEEDS = ((0.1, "1/10"), (0.25, "1/4"), (0.5, "1/2"), (1.0, "1"), (2.0, "2"))  # of real time
 
@@ -71,8 +71,9 @@ def scene(stories: Sequence[Story], names: Sequence[str]) -> str:
     start, end = stories[0].scene.start_s, stories[0].scene.end_s
     keys, notes = _legend(stories[0])
     legend = "".join(f'<li><span class="key {look}"></span>{text}</li>' for text, look in keys)
+    which = f"<p>{escape(worst_laps(stories))}</p>" if worst_laps(stories) else ""
     return (
-        f'<section class="scene"><h2>The encounter from above</h2><div class="panels">{panels}</div>'
+        f'<section class="scene"><h2>The encounter from above</h2>{which}<div class="panels">{panels}</div>'
         '<div class="bar"><button type="button" class="play" id="play">play</button>'
         f'<input type="range" id="seek" aria-label="time" min="{start:g}" max="{end:g}" step="any">'
         '<b class="clock"></b>'

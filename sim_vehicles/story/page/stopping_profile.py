@@ -5,12 +5,12 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass
 
-from sim_vehicles.closed_loop.recorded import DrivenScene, SampledTrack
+from sim_vehicles.closed_loop.recorded import DrivenScene, track
 from sim_vehicles.encounter.brake import Brake
 from sim_vehicles.encounter.driven_path import DrivenPath
 from sim_vehicles.encounter.physics import needed_m
 from sim_vehicles.encounter.swept_area import entry_m
-from sim_vehicles.world.motion import State, Track
+from sim_vehicles.world.motion import Track
 
 
 @dataclass(frozen=True)
@@ -65,13 +65,6 @@ def stopping_profile(scene: DrivenScene, brake: Brake) -> StoppingProfile | None
     needed = _line(recorded, step_s, [needed_m(speed, 0.0, brake) for speed in speeds])
     left_recorded = _left(recorded, step_s, strip_m)
     return StoppingProfile(_left(moved, step_s, strip_m), left_recorded, needed, _latest(left_recorded, needed))
-
-
-def track(name: str, sampled: SampledTrack, step_s: float) -> Track:
-    """A sampled vehicle of a scene as a track. Raises ValueError where its columns differ in length."""
-    columns = zip(sampled.x_m, sampled.y_m, sampled.heading_rad, sampled.speed_mps, strict=True)
-    states = [State(round(sampled.from_s + i * step_s, 6), *row) for i, row in enumerate(columns)]
-    return Track(name, sampled.type, sampled.length_m, sampled.width_m, states)
 
 
 def _line(of: Track, step_s: float, metres: Sequence[float]) -> Line:

@@ -136,14 +136,33 @@ def seen(story: Story) -> str:
     if not other:
         return f"{outcome(story)}."
     if found.knew is None:
-        offered = None if story.verdict.crossing_messages is None else story.verdict.crossing_messages.offered
-        begin = f"{ego} is never warned" + (
-            "" if offered is None else f", though {offered} messages about {other} came in"
-        )
+        begin = f"{ego} is never warned{_in_vain(story)}"
     else:
         begin = f"{ego} is warned at {seconds(found.knew.at_s)}, {metres(found.knew.left_m, 1)} before {other}’s way"
     ended = outcome(story)
     return f"{begin}. {ended}." if ended.startswith(f"{ego} and") else f"{begin}, and {ended.removeprefix(f'{ego} ')}."
+
+
+def _in_vain(story: Story) -> str:
+    """The messages about the crossing vehicle that warned nobody, and what became of them."""
+    about = story.verdict.crossing_messages
+    if about is None:
+        return ""
+    fates = [f"{number} {fate}" for fate, number in about.fates.items() if number]
+    if about.policed is None:
+        fates.append("without a trace nothing more is known")
+    became = f" ({', '.join(fates)})" if fates else ""
+    return f", though {about.offered} messages about {story.other} were heard{became}"
+
+
+def worst_laps(stories: Sequence[Story]) -> str:
+    """Which laps the scene shows; empty where each run has one only."""
+    if all(story.verdict.laps == 1 for story in stories):
+        return ""
+    phases = [f"{story.verdict.burst_phase}/{story.verdict.burst_phases}" for story in stories]
+    if len(stories) == 1:
+        return f"Shown is the worst lap, burst phase {phases[0]}."
+    return f"Each panel shows the worst lap of its run: burst phase {', '.join(phases[:-1])} and {phases[-1]}."
 
 
 def phase(story: Story) -> str:

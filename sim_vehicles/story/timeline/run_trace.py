@@ -6,17 +6,15 @@ fail: a segment that cannot be read is left out, and the reader of a record that
 
 from __future__ import annotations
 
-import json
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from functools import cached_property
 from itertools import chain
 from pathlib import Path
-from typing import Any
 
-from protos import plan_document
+from node_agent.virtual import plan_file
 from protos import records as rec
-from protos.plan_document import Plan, PlanFileError
+from protos.plan_document import Plan
 from protos.records import RECORD_BYTES, Ran, Record, stamp_of, unpack_header
 from protos.segments import Block, Flaw, bodies, scan
 from sim_vehicles.errors import bad_input
@@ -141,7 +139,7 @@ class RunTrace:
 
 def read_trace(run: Path) -> RunTrace:
     """The trace of the run in that directory. Raises BadInputError where it has no plan that can be read."""
-    plan = read_plan(run / "plan.json")
+    plan = _planned(run / "plan.json")
     found, damage = [], []
     for directory in sorted((run / "trace" / "raw").glob("*/*")):
         clock, chunks = "", []
@@ -160,32 +158,26 @@ def read_trace(run: Path) -> RunTrace:
     return RunTrace(plan, tuple(found), tuple(damage))
 
 
-def read_plan(path: Path) -> PlanView:
-    """The view of a plan.json. Raises BadInputError."""
-    values = read_json(path)
-    try:
-        return _view(plan_document.shaped(values))
-    except PlanFileError as error:
+def plan_of(run: Path, plan_hash: str) -> Plan:
+    """The plan.json of a run. plan_hash: of what was replayed. Raises BadInputError where it is another plan's."""
+    path = run / "plan.json"
+    plan = plan_file.read_plan(path)
+    if plan.hash != plan_hash:
         raise bad_input(
-            "not_a_plan", error.text, "make it with `coordinator plan`", subject=error.path, file=path
-        ) from None
+            "other_plan",
+            f"is plan {plan.hash[:8]}, but replay.json is of plan {plan_hash[:8]}",
+            "put the plan that was replayed beside it",
+            subject="hash",
+            file=path,
+        )
+    return plan
+
+
+def _planned(path: Path) -> PlanView:
+    try:
+        return _view(plan_file.read_plan(path))
     except KeyError as error:
-        raise bad_input(
-            "not_a_plan", f"is no plan: {error} is missing", "make it with `coordinator plan`", file=path
-        ) from None
-
-
-def read_json(path: Path) -> dict[str, Any]:
-    """A JSON object from a file. Raises BadInputError with the line where it is none."""
-    try:
-        document = json.loads(path.read_text(encoding="utf-8"))
-    except json.JSONDecodeError as bad:
-        raise bad_input("not_json", f"is not JSON: {bad.msg}", "make it again", file=path, line=bad.lineno) from None
-    except (OSError, UnicodeDecodeError) as bad:
-        raise bad_input("unreadable", f"cannot be read: {bad}", "name the directory of a run", file=path) from None
-    if not isinstance(document, dict):
-        raise bad_input("not_an_object", "is not a JSON object", "make it again", file=path)
-    return document
+        raise bad_input("not_a_plan", f"is no plan: {error} is missing", plan_file.MEND, file=path) from None
 
 
 def _view(made: Plan) -> PlanView:

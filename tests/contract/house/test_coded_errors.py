@@ -28,7 +28,7 @@ WITHOUT = {  # exception classes without a code, and why
     "node_agent.connectors.recordings.mcap_reader._DamagedError": "becomes the end of what can be read",
     "node_agent.virtual.simulated.simulated_calls.AbortedError": "has the code of its call",
     "node_agent.wire.tuple_count.WalkError": "becomes a FrameError",
-    "sim_vehicles.readers.rules._OffScaleError": "becomes a mistake of the file's row",
+    "sim_vehicles.world.limits.OffScaleError": "becomes a mistake of the file's row",
     "sim_vehicles.story.timeline.clocks.UnknownOffsetError": "becomes a MissingRecordError",
     # texts that a mistake with a code takes into its sentence
     "coordinator.fleet.identity.certificates.UnusableError": "within 'unusable_ca' and 'unusable_identity'",

@@ -60,7 +60,6 @@ EDGES = {  # why a file may have such mappings, and which files
         "sim_vehicles/inputs/maps.py",
         "sim_vehicles/operators/models/lanes.py",
         "sim_vehicles/readers/scene_file.py",
-        "sim_vehicles/story/timeline/run_trace.py",
         "sim_vehicles/world/scene.py",
     ),
     "reads files that may be anything": ("coordinator/cli/completion.py",),

@@ -18,10 +18,13 @@ from typer.testing import CliRunner, Result
 from node_agent.client.client import Source
 from sim_vehicles.cli.app import app
 from sim_vehicles.cli.replay import _stopped_by_signals
+from sim_vehicles.closed_loop.recorded import Record
 from sim_vehicles.replay.live_laps import LiveReplay
 from sim_vehicles.replay.preparation import Options, prepare
 from tests.sim_vehicles.replay.replay_fakes import FakeAgents
 from tests.sim_vehicles.replay.replay_plans import small_plan, write
+from tests.sim_vehicles.replayed import SCENE, live
+from tests.sim_vehicles.story.warned_crossing import replayed
 from tests.whole_plans import whole
 
 MS = 1_000_000
@@ -154,18 +157,19 @@ def test_all_phases_and_the_run_directory(plan: Path, tmp_path: Path) -> None:
         (run / "replay.json").write_text(json.dumps({**what, **damage}))
         damaged = call("judge", run, "--verbose")
         assert (damaged.exit_code, damaged.stderr.count("\n")) == (2, 1), damage
-        assert "replay.json: is not complete: " in damaged.stderr
+        assert "replay.json: is damaged: " in damaged.stderr
+    (run / "replay.json").write_text(json.dumps({**what, "plan_hash": "0123456789abcdef"}))
+    other = call("judge", run)
+    assert other.exit_code == 2 and "but replay.json is of plan 01234567" in other.stderr.replace("\n", " ")
 
 
 def test_judge_needs_a_run(tmp_path: Path) -> None:
+    unjudged = live(Record(None, (), (), SCENE), not_judged="no output warns")
     for content, said in (
         (None, "replay.json: there is no such file"),
         ("{", "replay.json:1: is not JSON"),
-        (
-            json.dumps({"verdict": None, "laps": [], "not_judged": "no output warns"}),
-            "nothing to judge: no output warns",
-        ),
-        (json.dumps({"verdict": {}, "laps": []}), "holds no traces; `coordinator collect` makes a directory with them"),
+        (json.dumps(unjudged.document()), "nothing to judge: no output warns"),
+        (replayed(120), "holds no traces; `coordinator collect` makes a directory with them"),
     ):
         if content is not None:
             (tmp_path / "replay.json").write_text(content)

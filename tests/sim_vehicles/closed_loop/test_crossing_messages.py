@@ -7,7 +7,17 @@ from random import Random
 
 import pytest
 
-from protos.records import POLICY_ARRIVALS, POLICY_LATE, POLICY_RATE, Ran, Shed
+from protos.records import (
+    CAUSE_JOIN_EXPIRED,
+    CAUSE_OPERATOR_ERROR,
+    CAUSE_STOPPED,
+    POLICY_ARRIVALS,
+    POLICY_LATE,
+    POLICY_RATE,
+    Lost,
+    Ran,
+    Shed,
+)
 from protos.vehicle_pb2 import Cpm, PerceivedObject, Sensor
 from sim_vehicles.closed_loop.crossing_messages import (
     CrossingMessages,
@@ -72,8 +82,8 @@ def test_only_what_came_until_the_ego_knew_counts() -> None:
     assert until_known(tuples, None) == CrossingMessages(3, 1, ((1, 1, 1), (1, 1, 2)))
 
 
-def test_a_trace_says_what_was_policed_and_what_was_shed() -> None:
-    messages = CrossingMessages(6, 1, tuple((1, 1, seq) for seq in range(1, 6)))
+def test_a_trace_says_what_was_policed_shed_and_lost() -> None:
+    messages = CrossingMessages(8, 1, tuple((1, 1, seq) for seq in range(1, 8)))
     about = {"source": 1, "epoch": 1}
     records = [
         Shed.make(**about, seq=1, policy=POLICY_RATE),
@@ -83,6 +93,17 @@ def test_a_trace_says_what_was_policed_and_what_was_shed() -> None:
         Shed.make(**about, seq=4, policy=POLICY_LATE),
         Ran.make(**about, seq=5),
         Shed.make(source=1, epoch=2, seq=5, policy=POLICY_RATE),
+        Lost.make(**about, seq=6, cause=CAUSE_OPERATOR_ERROR),
+        Lost.make(**about, seq=6, cause=CAUSE_JOIN_EXPIRED),
+        Lost.make(**about, seq=4, cause=CAUSE_JOIN_EXPIRED),
+        Lost.make(source=1, epoch=2, seq=7, cause=CAUSE_STOPPED),
     ]
     found = traced(messages, records)
-    assert (found.policed, found.shed, found.left_out) == (2, 2, 5)
+    assert (found.policed, found.shed, found.lost, found.left_out) == (2, 2, 1, 6)
+
+
+def test_a_tuple_that_an_operator_failed_on_is_lost() -> None:
+    messages = CrossingMessages(1, 0, ((1, 1, 1),))
+    found = traced(messages, [Lost.make(source=1, epoch=1, seq=1, cause=CAUSE_OPERATOR_ERROR)])
+    assert found.fates == {"refused": 0, "policed": 0, "shed": 0, "lost": 1}
+    assert messages.fates["lost"] is None and messages.left_out == 0

@@ -71,6 +71,6 @@ def test_a_verdict_says_what_became_of_the_messages_about_the_crossing_vehicle(p
     assert any(one.refused for one in found) and any(one.policed for one in found)
     assert what.verdict is not None and what.verdict.crossing_messages is not None
     shown = what.verdict.crossing_messages
-    counts = f"{shown.refused} refused, {shown.policed} policed, {shown.shed} shed"
+    counts = f"{shown.refused} refused, {shown.policed} policed, {shown.shed} shed, {shown.lost} lost"
     assert f"about X      {shown.offered} messages until the ego knew: {counts}" in done.output
     assert f"{shown.offered}, of them {counts}" in (out / "scene.html").read_text()

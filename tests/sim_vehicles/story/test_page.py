@@ -48,7 +48,7 @@ def changed(run: Path, **what: Any) -> Path:
         *keys, last = path.split("__")
         for key in keys:
             place = place[int(key)] if isinstance(place, list) else place[key]
-        place[last] = value
+        place[int(last) if isinstance(place, list) else last] = value
     (run / "replay.json").write_text(json.dumps(document))
     return run
 
@@ -98,6 +98,77 @@ def test_runs_of_different_encounters_are_refused(run: Path, tmp_path: Path) -> 
     other = changed(shutil.copytree(run, tmp_path / "other"), scene__name="elsewhere")
     with SAID.refuses("replay.json other_encounter", worded=False):
         page([run, other])
+
+
+@pytest.mark.parametrize(
+    ("option", "path", "value", "said"),
+    [
+        ("--brake", "brake__kind", "driver", "was replayed with --brake kind driver, "),
+        ("--brake", "brake__reaction_sd_s", 0.5, "was replayed with --brake reaction_sd_s 0.5, "),
+        ("--seed", "seed", 2, "was replayed with --seed 2, "),
+        ("--messages", "messages", "etsi", "was replayed with --messages etsi, "),
+        ("--around", "around", "streets_50", "was replayed with --around streets_50, "),
+        ("--age", "v2v_age_ns", 50 * MS, "was replayed with --age 50 ms, "),
+    ],
+)
+def test_panels_differ_by_what_the_plan_does_alone(
+    run: Path, tmp_path: Path, option: str, path: str, value: Any, said: str
+) -> None:
+    other = changed(shutil.copytree(run, tmp_path / "other"), **{path: value})
+    with SAID.refuses(f"replay.json other_encounter {option}", worded=False) as refused:
+        page([run, other])
+    assert said in str(refused.value) and f"; make a page of its own for each {option}" in str(refused.value)
+    assert drawn(other), "alone it has one"
+    assert drawn(run, changed(shutil.copytree(run, tmp_path / "half"), channel="half=150m"))
+
+
+def test_a_plan_of_another_run_is_not_shown(run: Path) -> None:
+    plan = json.loads((run / "plan.json").read_text())
+    (run / "plan.json").write_text(json.dumps(plan | {"hash": "0123456789abcdef"}))
+    with SAID.refuses("plan.json other_plan hash", worded=False) as refused:
+        page([run])
+    assert f"is plan 01234567, but replay.json is of plan {plan['hash'][:8]}; " in str(refused.value)
+    (run / "plan.json").unlink()
+    assert "no plan beside replay.json" in drawn(run)
+
+
+def test_several_laps_say_which_one_each_panel_shows(run: Path, tmp_path: Path) -> None:
+    number = read_story(run).verdict.burst_phase
+    late = changed(shutil.copytree(run, tmp_path / "late"), verdict__burst_phase=number + 1)
+    told = f"Each panel shows the worst lap of its run: burst phase {number}/4 and {number + 1}/4."
+    assert f'The encounter from above</h2><p>{told}</p><div class="panels">' in drawn(run, late)
+    assert f"<p>Shown is the worst lap, burst phase {number}/4.</p>" in drawn(run)
+    for one in (run, late):
+        changed(one, verdict__laps=1)
+    assert "worst lap" not in drawn(run, late)
+
+
+def about_x(**fates: Any) -> dict[str, Any]:
+    return {"offered": 30, "refused": 0, "admitted": [], "policed": 0, "shed": 0, **fates}
+
+
+@pytest.mark.parametrize(
+    ("messages", "said", "counted"),
+    [
+        (about_x(refused=30), "30 messages about X were heard (30 refused), and", "0 policed, 0 shed, ? lost"),
+        (
+            about_x(policed=1, shed=27, lost=1),
+            "30 messages about X were heard (1 policed, 27 shed, 1 lost), and",
+            "1 lost",
+        ),
+        (about_x(lost=0), "30 messages about X were heard, and", "30, of them 0 refused, 0 policed, 0 shed, 0 lost"),
+        (
+            about_x(refused=3, policed=None, shed=None),
+            "(3 refused, without a trace nothing more is known)",
+            "? policed",
+        ),
+    ],
+)
+def test_nobody_warned_and_why(run: Path, messages: Any, said: str, counted: str) -> None:
+    html = drawn(changed(run, verdict__crossing_messages=messages, verdict__deciding=None, verdict__knew=None))
+    (caption,) = re.findall('<p class="caption">(.*?)</p>', html)
+    assert caption.startswith("A is never warned, though 30 messages about X were heard") and said in caption
+    assert counted in html
 
 
 def test_the_contest_comes_first_with_what_it_is_of(run: Path) -> None:
@@ -305,24 +376,76 @@ def test_what_stands_in_files_cannot_become_markup(run: Path) -> None:
         ("verdict__knew__at_s", EVIL),
         ("laps__1__impact_kmh", EVIL),
         ("laps__0__burst_phase", EVIL),
-        ("scene__vehicles__A__x_m", [1.0]),
         ("scene__step_s", "x"),
         ("scene__messages", [{"at_s": 1}]),
         ("scene__start_s", float("nan")),
         ("verdict__deciding__latency_ns", None),
         ("scene__roads", [{"line": "x"}]),
+        ("scene__roads__0__lane_width_m", [3.5]),
+        ("scene__roads", [{"line": []}]),
+        ("scene__vehicles__X__length_m", "long"),
+        ("seed", 1.5),
     ],
 )
 def test_what_is_no_number_ends_in_one_sentence(run: Path, path: str, value: Any) -> None:
-    with SAID.refuses("replay.json not_complete", worded=False):
+    """It names the key, and no word of Python."""
+    with SAID.refuses("replay.json not_complete", worded=False) as refused:
         page([changed(run, **{path: value})])
+    key = re.sub(r"__(\d+)", r"[\1]", path).replace("__", ".")
+    assert f"is damaged: {key}" in str(refused.value) and "Error" not in str(refused.value)
+
+
+@pytest.mark.parametrize(
+    ("path", "value", "said"),
+    [
+        ("vehicles__X__x_m__40", 1e5, "vehicles.X cannot be: vehicle X jumps "),
+        ("vehicles__X__y_m__40", -1e308, "vehicles.X cannot be: y_m is -1e+308; over 6e+06 m"),
+        ("ego_recorded__x_m__40", 1e3, "ego_recorded cannot be: vehicle A jumps "),
+        ("vehicles__X__length_m", 1e308, "vehicles.X cannot be: length_m is 1e+308; it must be in (0, 60] metres"),
+        ("vehicles__X__width_m", 0, "vehicles.X cannot be: width_m is 0; "),
+        ("vehicles__X__speed_mps__3", 101.0, "vehicles.X cannot be: speed_mps is 101; "),
+        ("vehicles__X__from_s", 1e10, "vehicles.X cannot be: t_s is 1e+10; "),
+        ("vehicles__A__x_m", [1.0], "vehicles.A cannot be: x_m, y_m, heading_rad and speed_mps differ in length"),
+        ("vehicles__X__heading_rad", [], "vehicles.X cannot be: x_m, y_m, heading_rad and speed_mps differ in length"),
+        ("step_s", 0, "step_s is 0, not from 0.001 to 1 s"),
+        ("vehicles", {}, "vehicles has no A, the ego"),
+    ],
+)
+def test_what_no_vehicle_is_ends_soon_and_in_one_sentence(run: Path, path: str, value: Any, said: str) -> None:
+    with SAID.refuses("replay.json not_complete", worded=False) as refused:
+        page([changed(run, **{f"scene__{path}": value})])
+    assert f"is damaged: scene.{said}" in str(refused.value)
+
+
+@pytest.mark.parametrize("where", ["length_m", "lane_width_m", "latency_ns"])
+@pytest.mark.parametrize(
+    ("text", "said"),
+    [
+        ("9" * 400, "has a number of 400 digits, 999999999999..."),
+        ("9" * 6000, "has a number of 6000 digits, 999999999999..."),
+        ("[" * 100_000 + "]" * 100_000, "is nested too deeply"),
+    ],
+)
+def test_what_python_cannot_read_ends_in_one_sentence(run: Path, where: str, text: str, said: str) -> None:
+    path = run / "replay.json"
+    path.write_text(re.sub(rf'"{where}": [^,]*', f'"{where}": {text}', path.read_text(), count=1))
+    with SAID.refuses("replay.json not_json", worded=False) as refused:
+        page([run])
+    assert str(refused.value).endswith(said)
+
+
+@pytest.mark.parametrize("version", [99, None, "1"])
+def test_another_version_is_refused(run: Path, version: object) -> None:
+    with SAID.refuses("replay.json other_version shimekiri", worded=False) as refused:
+        page([changed(run, shimekiri=version)])
+    assert f"is of version {version!r}, this release reads version 1; make it again" in str(refused.value)
 
 
 def test_a_replay_without_a_verdict_is_refused(run: Path) -> None:
     with SAID.refuses("replay.json no_verdict"):
         page([changed(run, verdict=None)])
     (run / "replay.json").unlink()
-    with SAID.refuses("replay.json unreadable"):
+    with SAID.refuses("replay.json no_file"):
         page([run])
 
 
