@@ -25,7 +25,7 @@ from coordinator.calculus.response import Response, load_responses
 from coordinator.calculus.selectivity import ONE, Selectivity
 from coordinator.guarantee import link_delay
 from coordinator.guarantee.propagate import Delays, Streams, propagate
-from coordinator.guarantee.reuse import Reuse
+from coordinator.guarantee.streams import Reuse
 from coordinator.guarantee.system import Node, System, Unit
 from coordinator.spec.runtime_charges import RuntimeOverhead, chunks
 from protos.plan_document import NodeCharges

@@ -2,15 +2,16 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Callable, Hashable, Mapping
 from dataclasses import dataclass, field
-from typing import Literal
+from typing import Literal, TypeVar, cast
 
 from coordinator.calculus.curves import Curve
 from coordinator.calculus.flow import Known, jittered
 from coordinator.calculus.response import Response
-from coordinator.guarantee.reuse import Reuse
 
+MOST_RESULTS = 20_000  # in memory; more are seldom asked for again
+T = TypeVar("T")
 Trail = tuple[tuple[str, int], ...]
 Kind = Literal["age", "unit", "socket", "link", "beat", "window", "partner", "gap"]
 
@@ -92,6 +93,30 @@ class Flow:
         curve = jittered(self.curve, part.ns)
         events = curve if self.events is self.curve else jittered(self.events, part.ns)
         return Flow.of(curve, events, late, self.max_bytes)
+
+
+class Reuse:
+    """What passes of an analysis have made, by what they made it of, so that a pass makes anew only what has changed.
+
+    Exact: a key holds everything that the result depends on and that differs between passes, streams by identity and
+    the rest by value. It serves one system with any sub-deadlines and ages, so a search for these starts from what it
+    has made already.
+    """
+
+    __slots__ = ("results",)
+
+    def __init__(self) -> None:
+        self.results: dict[Hashable, object] = {}
+
+    def of(self, key: Hashable, make: Callable[[], T]) -> T:
+        """What was made of the key before, else made now. An error is raised and not remembered."""
+        if key in self.results:
+            return cast(T, self.results[key])
+        made = make()
+        if len(self.results) >= MOST_RESULTS:
+            self.results.clear()
+        self.results[key] = made
+        return made
 
 
 @dataclass

@@ -13,7 +13,7 @@ from functools import cached_property
 from coordinator.guarantee.analysis import Analysis, analyse, never
 from coordinator.guarantee.propagate import age
 from coordinator.guarantee.quality_checks import checks
-from coordinator.guarantee.reuse import Reuse
+from coordinator.guarantee.streams import Reuse
 from coordinator.guarantee.system import System
 from coordinator.spec.runtime_charges import RuntimeOverhead
 

@@ -18,7 +18,7 @@ from dataclasses import dataclass, field, replace
 from fractions import Fraction
 
 from coordinator.guarantee.analysis import never
-from coordinator.guarantee.reuse import Reuse
+from coordinator.guarantee.streams import Reuse
 from coordinator.solve.guaranteed.candidate import Candidate
 from coordinator.solve.guaranteed.objective_rank import ObjectiveRank, Rank, objective_rank
 from coordinator.solve.guaranteed.unit_paths import UnitPath, fitted, unit_paths

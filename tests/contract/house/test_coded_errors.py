@@ -14,6 +14,7 @@ WITHOUT = {  # exception classes without a code, and why
     # signals inside a room, which another part of it takes up
     "coordinator.calculus.curves.TooLongError": "a bound that is not searched for becomes an UnboundedError",
     "coordinator.calculus.selectivity.UndeclaredError": "becomes the reason in a claim",
+    "coordinator.guarantee.analysis._HopelessError": "becomes the reason in a claim",
     "coordinator.solve.guaranteed.sub_deadlines.ExhaustedError": "ends a search with what was found",
     "coordinator.solve.repair.bisect.OverError": "ends a search with what was found",
     "node_agent.client.connection.LostError": "the client connects again",

@@ -13,7 +13,7 @@ from hypothesis import strategies as st
 
 from coordinator.guarantee.analysis import Analysis, analyse
 from coordinator.guarantee.bounds import claims
-from coordinator.guarantee.reuse import Reuse
+from coordinator.guarantee.streams import Reuse
 from coordinator.guarantee.system import System, read
 from coordinator.spec.runtime_charges import MEASURED
 from protos.plan_document import Plan
