@@ -253,7 +253,7 @@ class Row:
     slack: Missed
 
     @property
-    def beyond(self) -> float:
+    def excess(self) -> float:
         """The most that is missed of the urgent class where a bare loop misses nothing of it."""
         if min(self.bare.urgent, self.dropping.urgent) > 0:
             return 0.0
@@ -284,7 +284,7 @@ def best_effort(seed: int = SEED) -> list[Figure]:
     )
     worst = max(max(each.edf.urgent, each.slack.urgent) for each in rows)
     return [
-        Figure("best_effort.urgent_missed", max(each.beyond for each in rows), "%", 0.0, how),
+        Figure("best_effort.urgent_missed", max(each.excess for each in rows), "%", 0.0, how),
         Figure(
             "best_effort.urgent_missed_anywhere", worst, "%", None, "the same wherever a bare loop misses some as well"
         ),
@@ -305,10 +305,10 @@ def main() -> int:
         table.add_column(heading)
     for heading in ("bare EDF", "bare, dropping", "plan, edf", "plan, slack"):
         table.add_column(heading, justify="right")
-    beyond = 0.0
+    excess = 0.0
     for of in workloads():
         rows = [row(of, each) for each in seeds]
-        beyond = max(beyond, *(each.beyond for each in rows))
+        excess = max(excess, *(each.excess for each in rows))
         columns = [[each.bare for each in rows], [each.dropping for each in rows], [each.edf for each in rows]]
         columns.append([each.slack for each in rows])
         means = [Missed(mean(one.urgent for one in each), mean(one.bulk for one in each)) for each in columns]
@@ -316,7 +316,7 @@ def main() -> int:
         table.add_row(str(of.nodes), deadlines, of.jitter, of.units, *(_cells(each) for each in means))
     console = Console(width=130)
     console.print(table)
-    console.print(f"urgent, where a bare loop misses nothing urgent: at most {beyond:.2f} % (goal 0)")
+    console.print(f"urgent, where a bare loop misses nothing urgent: at most {excess:.2f} % (goal 0)")
     return 0
 
 

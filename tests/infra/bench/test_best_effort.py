@@ -44,4 +44,4 @@ def test_the_loop_is_edf() -> None:
 @pytest.mark.parametrize("of", best_effort.workloads())
 def test_the_goal(of: Overload) -> None:
     for seed in (1001, 1002, 1003):
-        assert best_effort.row(of, seed).beyond == 0, f"{of}, seed {seed}"
+        assert best_effort.row(of, seed).excess == 0, f"{of}, seed {seed}"
