@@ -204,7 +204,7 @@ def case(kind: str, load: float, seed: int) -> Case:
 def _cluster(nodes: str, dice: Random) -> str:
     lines = ["shimekiri: 1", "nodes:"]
     emulated = ", emulate: {cost_per_tuple: 50 us}" if dice.random() < 0.25 else ""
-    lines += [f'  {name}: {{address: "127.0.0.1:77{i}0"{emulated}}}' for i, name in enumerate(nodes)]
+    lines += [f'  {name}: {{address: "127.0.0.1:77{i}0", cap: 1{emulated}}}' for i, name in enumerate(nodes)]
     links = []
     for one in nodes:
         for other in nodes:

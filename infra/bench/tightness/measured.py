@@ -16,7 +16,7 @@ from infra.bench.tightness.drawn_queries import LOADS, PLAIN, WINDOWED, case
 
 @dataclass(frozen=True)
 class Measured:
-    """Of an output of the plan of (kind, load, seed). `behind_windows`: its results are of windows. `way`: parts in ms."""
+    """Of an output of the plan of (kind, load, seed). `behind_windows`: its results are of windows; `way`: parts, ms."""
 
     kind: str
     load: float
