@@ -84,7 +84,7 @@ def _response(own: Steps, loaded: Load) -> Response:
     start: Time = 0
     for a in looks:
         due = a + unit.deadline
-        blocked = _blocked(due, others)
+        blocked = blocked_until(due, others)
         jobs = own.count(a)
         before = unit.work(jobs - 1)
         if blocked != blocked_before:
@@ -94,7 +94,7 @@ def _response(own: Steps, loaded: Load) -> Response:
             continue  # nothing due by then would still be waiting at a
         last = unit.work(min(jobs + unit.batch - 1, max(jobs, own.count(start)))) - before
         for stage, prefix in enumerate(prefixes):
-            response = _end(start, min(prefix, last), others) - a
+            response = end_of(start, min(prefix, last), others) - a
             if response > worst[stage]:
                 passes = unit.work(1, stage + 1)
                 moved = max(0, min(passes - last, before, start - a))
@@ -113,7 +113,7 @@ def ahead(loaded: Load, name: str, moment: Moment) -> list[tuple[str, int, Time]
             jobs = own.count(moment.released) - 1
             found.append((name, jobs, own.task.work(jobs) - moment.moved))
         else:
-            by = _by(each, due, moment.start)
+            by = released_by(each, due, moment.start)
             found.append((each.task.name, each.count(by), each.at(by, moment.start)))
     return [one for one in found if one[2]]
 
@@ -129,27 +129,28 @@ def _looks(own: Steps, others: Sequence[Steps], busy: Time) -> list[Time]:
     return found
 
 
-def _blocked(due: Time, others: Sequence[Steps]) -> Time:
+def blocked_until(due: Time, others: Sequence[Steps]) -> Time:
+    """The longest instance that is due later, and may have begun before."""
     return max((each.task.longest for each in others if each.task.deadline > due and each.counts[-1]), default=0)
 
 
 def _start(start: Time, fixed: Time, due: Time, others: Sequence[Steps]) -> Time:
     """The least solution for s, searched from a value that is not above it."""
     for _ in range(MOST_ROUNDS):
-        grown = fixed + sum(each.at(_by(each, due, start), start) for each in others)
+        grown = fixed + sum(each.at(released_by(each, due, start), start) for each in others)
         if grown <= start:
             return start
         start = grown
     raise TooLongError(f"no start found in {MOST_ROUNDS} rounds")
 
 
-def _by(each: Steps, due: Time, start: Time) -> Time:
+def released_by(each: Steps, due: Time, start: Time) -> Time:
     """Until when what is released runs before a job that is due then and starts at `start`: chores always do, also
     where the job is late."""
     return start if each.task.chore else min(due - each.task.deadline, start)
 
 
-def _end(start: Time, runs: Time, others: Sequence[Steps]) -> Time:
+def end_of(start: Time, runs: Time, others: Sequence[Steps]) -> Time:
     """When that much has run since `start`: sockets may be drained between its operators."""
     chores = [each for each in others if each.task.chore]
     end = start + runs
@@ -161,4 +162,6 @@ def _end(start: Time, runs: Time, others: Sequence[Steps]) -> Time:
     raise TooLongError(f"no end found in {MOST_ROUNDS} rounds")
 
 
-__all__ = ["Moment", "Response", "Task", "ahead", "load_responses", "responses"]
+__all__ = [
+    "Moment", "Response", "Task", "ahead", "blocked_until", "end_of", "load_responses", "released_by", "responses",
+]  # fmt: skip

@@ -16,7 +16,7 @@ from coordinator.calculus.curves import Curve, Time
 from coordinator.calculus.flow import Spaced, jittered, least, selected, total
 from coordinator.calculus.response import Response
 from coordinator.calculus.selectivity import Selectivity
-from coordinator.guarantee import fusion_waits, window_closing
+from coordinator.guarantee import fusion_waits, path_limits, window_closing
 from coordinator.guarantee.link_delay import sending_ns
 from coordinator.guarantee.streams import Closing, Delays, Flow, Kind, Late, Part, Streams, Trail
 from coordinator.guarantee.system import Source, Stage, System, Unit
@@ -100,7 +100,8 @@ def _travel(system: System, delays: Delays, charges: RuntimeOverhead, stream: st
             streams.why[stream, end] = why
             continue
         read = Part("socket", f"{end} reads its sockets", delays.drains.get(end, 0), end)
-        streams.flows[stream, end] = there.delayed(read)
+        limits = delays.paths.get((stream, end))
+        streams.flows[stream, end] = path_limits.limited(system, streams, there.delayed(read), limits)
 
 
 def _stuck(delays: Delays, charges: RuntimeOverhead, node: str) -> str:
@@ -135,7 +136,8 @@ def _run(system: System, delays: Delays, charges: RuntimeOverhead, unit: Unit, s
                 window_closing.close(system, delays, charges, system.windows[stream], trigger, own, streams)
             else:
                 marked = stream in system.marked
-                streams.flows[stream, unit.node] = _leave(unit, stage, batch, trigger, response, marked)
+                leaving, limits = _leave(unit, stage, batch, trigger, response, marked), delays.paths.get((stream, unit.node))
+                streams.flows[stream, unit.node] = path_limits.limited(system, streams, leaving, limits)
 
 
 def united(inputs: Sequence[Flow]) -> Flow:

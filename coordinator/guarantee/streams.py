@@ -18,7 +18,8 @@ Kind = Literal["age", "unit", "socket", "link", "beat", "window", "partner", "ga
 class Part:
     """One stretch of the way. `ns`: at most; of these `work_ns` the tuple's own work (on a link: being sent and
     travelling), `blocking_ns` behind an instance that cannot be stopped, and the rest waiting behind others. `node`:
-    where, of a link its start. `unit`, `stage`: of a unit, for who is waited for."""
+    where, of a link its start. `unit`, `stage`: of a unit, for who is waited for. `sooner_ns`: how much less that is
+    than at worst there, since it was waited for before."""
 
     kind: Kind
     what: str
@@ -28,6 +29,7 @@ class Part:
     blocking_ns: int = 0
     unit: int = 0
     stage: int = 0
+    sooner_ns: int = 0
 
     @property
     def waiting_ns(self) -> int:
@@ -96,7 +98,8 @@ class Flow:
 @dataclass
 class Delays:
     """What is known so far: it only grows. `links`, `large_links`: of what is small, and of what goes in chunks;
-    `broken`: nodes without a bound, `cut`: links without one, and why; `looks`: what it has cost to find."""
+    `broken`: nodes without a bound, `cut`: links without one, and why; `looks`: what it has cost to find; `paths`: by
+    (stream, node), from a source's admission to there, where that is known in one piece."""
 
     units: dict[int, Response] = field(default_factory=dict)
     links: dict[tuple[str, str], int] = field(default_factory=dict)
@@ -105,6 +108,7 @@ class Delays:
     broken: dict[str, str] = field(default_factory=dict)
     looks: int = 0
     cut: dict[tuple[str, str], str] = field(default_factory=dict)
+    paths: Mapping[tuple[str, str], Mapping[str, int]] = field(default_factory=dict)
 
 
 @dataclass

@@ -33,16 +33,23 @@ def close(
     own: Part,
     streams: Streams,
 ) -> None:
-    """The windows that leave a unit which collects them. `trigger`: what comes to it; `own`: its instance."""
+    """The windows that leave a unit which collects them. `trigger`: what comes to it; `own`: its instance.
+
+    With nothing lost a window closes between its end and its age, however long the `wait` for lost numbers: each number
+    below a heartbeat's, or a sign of what became of it, is there one way after its admission. So the curve has no
+    `wait` in it. A bound is for links without loss. Nodes police with it all the same: after a loss several windows
+    that waited for one number close at once, and are to be given.
+    """
     paths = {name: _known(windows, trigger.late[name].after(own)) for name in windows.sources if name in trigger.late}
     found = _age(system, delays, charges, windows, paths, streams)
     at = (windows.add, windows.node)
-    spread_ns = None if found.age is None else found.age.most_ns - windows.after_ns + windows.wait_ns
+    apart_ns = None if found.age is None else found.age.most_ns - windows.after_ns
     if windows.kind == "count" and windows.sources[0] in paths:  # not from the tuples' instants on, but admissions
-        spread_ns = paths[windows.sources[0]].most_ns + windows.wait_ns
+        apart_ns = paths[windows.sources[0]].most_ns
+    spread_ns = None if apart_ns is None else apart_ns + windows.wait_ns
     streams.window_closings[windows.add] = replace(found, spread_ns=spread_ns)
     numbers = _numbers(system, windows, streams)
-    curve = windows.curve(numbers, spread_ns) if numbers is not None else None
+    curve = windows.curve(numbers, apart_ns) if numbers is not None else None
     if curve is None:
         streams.why[at] = f"nothing bounds how many windows of {windows.name} close at once: {found.why}"
         return

@@ -1,0 +1,151 @@
+"""A tuple's way through units of one node that follow each other, in one busy period, by how many came just before it.
+
+Let the tuple be released to the first of the units at r, to unit j of them within E_j of that, due d_j after that. So
+every job of it is due by D = r + max_j (E_j + d_j). Let t0 be the last instant up to r at which no job that is due by D
+is pending, and F the end of the tuple's last job. From t0 on something due by D is pending: up to r by the choice of t0,
+from r on the tuple's own jobs. So up to F the node runs nothing that is due later, but for one instance that began
+before t0, and what is due by D and runs was released from t0 on. With a = r - t0 and s = (start of the last job) - t0:
+
+    s = max {C_k : d_k > D - t0} + sum_k gamma_k(n_k) + gamma_last(own - 1),   n_k = alpha_k(min(D - t0 - d_k, s))
+
+as in `response`, where the units are one. Whoever delays the tuple at several of the units is counted once, and one
+blocks once. A job of these units that runs in this time is of a tuple that came to the first of them from t0 on: the
+jobs of an earlier one are due by D, so they had ended by t0. So alpha of the first bounds n_k of each, and `own`.
+
+Of the tuples from which jobs of these units run in that time let `since` be how many of the same source came from the
+first of them to this one, itself included. Then own <= since + (those of other sources by a), and n_k <= since + (those
+of other sources by then) + (those after it). A tuple in the busy period came from t0 on, so t0 is at the latest when
+the first of the `since` came: if that one was delayed less than this one, it was not in its way for all of it. `fold`
+says what this is worth. It holds for units that run single tuples in the order of their release (batches of one).
+"""
+
+from __future__ import annotations
+
+from bisect import bisect_right
+from collections.abc import Sequence
+from dataclasses import dataclass
+from itertools import accumulate, chain
+
+from coordinator.calculus.curves import Curve, Time, TooLongError
+from coordinator.calculus.demand import MOST_ROUNDS, Load, Steps
+from coordinator.calculus.response import blocked_until, end_of, released_by
+
+MOST_ENDS = 3000  # of one passage
+
+
+@dataclass(frozen=True)
+class Passage:
+    """Through `units`, in order, to the end of operator number `stage` of the last. `after`: E_j, how long after its
+    first release a tuple is released to each. `others`: what comes to the first from other sources, None: nothing."""
+
+    units: tuple[Steps, ...]
+    after: tuple[Time, ...]
+    stage: int
+    others: Curve | None = None
+
+    @property
+    def due(self) -> Time:
+        """After the first release, for all of its jobs."""
+        return max(after + each.task.deadline for after, each in zip(self.after, self.units, strict=True))
+
+    def more(self, t: Time) -> int:
+        """Tuples of other sources in a closed window of length t."""
+        return self.others.count(t) if self.others is not None and t >= 0 else 0
+
+
+@dataclass(frozen=True)
+class Ends:
+    """Of tuples of which `since` of their source came in their busy period: released at[i] after its beginning they end
+    by `latest[i]`, the greatest of those up to i; `took[i]`: the longest from the release on of those from i on."""
+
+    since: int
+    at: tuple[Time, ...]
+    latest: tuple[Time, ...]
+    took: tuple[Time, ...]
+
+
+def ends(loaded: Load, passage: Passage) -> list[Ends]:
+    """By `since`, from 1 on. Raises TooLongError."""
+    first, last = passage.units[0], passage.units[-1]
+    others = [each for each in loaded.steps if all(each is not one for one in passage.units)]
+    looks = _looks(passage, others, loaded.busy)
+    if len(looks) * first.counts[-1] > MOST_ENDS:
+        raise TooLongError(f"{len(looks)} releases to look at, of up to {first.counts[-1]} tuples")
+    found: dict[int, list[tuple[Time, Time]]] = {}
+    for a in looks:
+        due = a + passage.due
+        blocked = blocked_until(due, others)
+        start: Time = 0
+        for since in range(1, first.count(a) + 1):
+            own = min(first.count(a), since + passage.more(a))
+            before = last.task.work(own - 1)
+            start = _start(start, blocked + before, due, a, since, passage, others)
+            if start >= a:
+                runs = min(last.task.work(1, passage.stage + 1), last.task.work(own) - before)
+                found.setdefault(since, []).append((a, end_of(start, runs, others)))
+    return [_ends(since, found[since]) for since in sorted(found)]
+
+
+def _ends(since: int, found: Sequence[tuple[Time, Time]]) -> Ends:
+    took = [end - a for a, end in found]
+    longest = list(accumulate(reversed(took), max))[::-1]
+    return Ends(since, tuple(a for a, _ in found), tuple(accumulate((end for _, end in found), max)), tuple(longest))
+
+
+def _looks(passage: Passage, others: Sequence[Steps], busy: Time) -> list[Time]:
+    """Releases worth a look, ascending: those at which more is due in time, or more may have come before."""
+    due = passage.due
+    first, more = passage.units[0], [] if passage.others is None else list(passage.others.points(busy))
+    shifted = [
+        at + each.task.deadline - due
+        for each in (*others, *passage.units)
+        for at in (*each.times, *(chain(first.times, more) if each in passage.units else ()))
+        if not each.task.chore
+    ]
+    return sorted({at for at in chain([0], first.times, more, shifted) if 0 <= at <= busy})
+
+
+def _start(
+    start: Time, fixed: Time, due: Time, a: Time, since: int, passage: Passage, others: Sequence[Steps]
+) -> Time:
+    """The least solution for s, searched from a value that is not above it."""
+    for _ in range(MOST_ROUNDS):
+        grown = fixed + sum(each.at(released_by(each, due, start), start) for each in others)
+        for each in passage.units[:-1]:
+            grown += each.task.work(_jobs(each, passage, since, a, released_by(each, due, start)))
+        if grown <= start:
+            return start
+        start = grown
+    raise TooLongError(f"no start found in {MOST_ROUNDS} rounds")
+
+
+def _jobs(each: Steps, passage: Passage, since: int, a: Time, by: Time) -> int:
+    """Of a unit before the last, of tuples that came to the first by then."""
+    first = passage.units[0]
+    later = first.count(by - a) - 1 if by > a else 0
+    return min(each.count(by), first.count(by), since + passage.more(by) + later)
+
+
+def fold(came: Sequence[Time], found: Sequence[Ends]) -> list[Time]:
+    """When tuples leave, from when they come, both counted from one instant of a tuple (its admission).
+
+    came[q]: the latest at which that one comes which is q before it in its source; what is beyond the list comes no
+    later than the last in it. The tuple q before it has released at[i] after t0, so t0 <= came[q] - at[i]; and t0 <=
+    came[q + since - 1], as the module's head says. It ends by `latest` after t0. The largest over all cases is what
+    holds: of those with at[i] <= came[q] - came[q + since - 1] the second is the lesser, of the others the first.
+    """
+    left = []
+    for q, own in enumerate(came):
+        worst: Time | None = None
+        for each in found:
+            first = came[min(q + each.since - 1, len(came) - 1)]
+            split = bisect_right(each.at, own - first)
+            cases = [each.latest[split - 1] + first] if split else []
+            cases += [each.took[split] + own] if split < len(each.took) else []
+            worst = max([*cases, *([] if worst is None else [worst])])
+        assert worst is not None
+        left.append(worst)
+    return left
+
+
+__all__ = ["Ends", "Passage", "ends", "fold"]
