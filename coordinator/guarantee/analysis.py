@@ -13,8 +13,8 @@ holds, and larger ones (a query of [P]: its whole deadline of 300 ms where this 
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, replace
+from collections.abc import Sequence
+from dataclasses import dataclass
 
 from coordinator.calculus import demand
 from coordinator.calculus.curves import Bursts
@@ -30,7 +30,6 @@ from protos.plan_document import NodeCharges
 
 WORTH_HAVING = 5  # times the longest deadline
 MOST_PASSES = 300
-ROUNDS = 3  # of limits of whole ways
 MOST_LOOKS = 5_000_000
 LOADING_EVERY_NS = 20_000_000
 COMMIT_AND_END_NS = 10**9  # between a commit and the end of the plan before it
@@ -68,36 +67,7 @@ def analyse(system: System, charges: RuntimeOverhead, worth_having: int = WORTH_
         if node.name not in delays.broken:
             loads[node.name] = demand.load(_tasks(system, delays, charges, streams, node))
             verdicts[node.name] = demand.test_load(loads[node.name])
-    return _tightened(Analysis(system, charges, delays, streams, verdicts, loads))
-
-
-def _tightened(found: Analysis) -> Analysis:
-    """With limits of whole ways, and what follows from them: each round is sound, since the one before it is."""
-    system, charges = found.system, found.charges
-    for _ in range(ROUNDS):
-        limits = path_limits.path_limits(system, found.delays, found.streams, found.loads)
-        if not _less(found.streams, limits):
-            break
-        delays = replace(found.delays, units=dict(found.delays.units), links=dict(found.delays.links), paths=limits)
-        streams, verdicts, loads = propagate(system, delays, charges), dict(found.verdicts), dict(found.loads)
-        for name, node in system.nodes.items():
-            if name in loads:
-                loads[name] = demand.load(_tasks(system, delays, charges, streams, node))
-                verdicts[name] = demand.test_load(loads[name])
-                responses = load_responses(loads[name])
-                delays.units.update({unit.id: responses[unit.name] for unit in _units(system, node)})
-        found = Analysis(system, charges, delays, propagate(system, delays, charges), verdicts, loads)
-    return found
-
-
-def _less(streams: Streams, limits: Mapping[tuple[str, str], Mapping[str, int]]) -> bool:
-    """Whether some limit is below what is known."""
-    return any(
-        most_ns < streams.flows[place].late[name].most_ns
-        for place, found in limits.items()
-        for name, most_ns in found.items()
-        if place in streams.flows and name in streams.flows[place].late
-    )
+    return Analysis(system, charges, delays, streams, verdicts, loads)
 
 
 def _uncovered(system: System) -> dict[str, str]:
@@ -125,6 +95,7 @@ def _grow(system: System, delays: Delays, charges: RuntimeOverhead, streams: Str
             except UnboundedError as error:
                 delays.broken[node.name] = f"node {node.name} has no bound: {error}"
                 changed = True
+    changed |= _grow_paths(system, delays, streams)
     largest = max(
         max((each.end for each in delays.units.values()), default=0),
         *delays.links.values(),
@@ -139,6 +110,16 @@ def _grow(system: System, delays: Delays, charges: RuntimeOverhead, streams: Str
         _give_up(system, delays, f"delays still grow after {delays.looks} looks")
         return True
     return changed
+
+
+def _grow_paths(system: System, delays: Delays, streams: Streams) -> bool:
+    """Limits of whole ways: what has none once has none for good, so they only grow, too."""
+    loads = {name: load for name, load in delays.loads.items() if name not in delays.broken}
+    found, before = path_limits.path_limits(system, delays, streams, loads), delays.paths
+    if before:
+        found = {place: limits.grown(found[place]) for place, limits in before.items() if place in found}
+    delays.paths = found
+    return found != before
 
 
 def _grow_link(
@@ -171,6 +152,7 @@ def _grow_node(system: System, delays: Delays, charges: RuntimeOverhead, streams
             delays, charges, node, demand.load(_chores(system, delays, charges, streams, node))
         )
     loaded = demand.load(tasks)
+    delays.loads[node.name] = loaded
     delays.looks += len(tasks) * sum(len(each.times) for each in loaded.steps)
     changed = False
     if charges.drained:

@@ -9,7 +9,9 @@ Each limit follows from streams and responses that hold, so it holds as well; an
 follow from the limits, and so on: any number of rounds is sound.
 
 There are limits where a source's tuples come once at most and in their order: not behind a fusion, a union of two ways
-from one source, or an operator that makes several results of a tuple.
+from one source, or an operator that makes several results of a tuple. Streams of several sources have limits from the
+release of the unit that brings them together on as well: from there on it is the order of that stream that counts, so
+a burst of another source is waited for once, too.
 """
 
 from __future__ import annotations
@@ -21,10 +23,11 @@ from coordinator.calculus.curves import Curve, Staircase, Time, TooLongError
 from coordinator.calculus.demand import Load
 from coordinator.calculus.flow import Known, jittered, least, total
 from coordinator.calculus.passage import Passage, ends, fold
-from coordinator.guarantee.streams import Delays, Flow, Late, Part, Streams
+from coordinator.guarantee.streams import Delays, Flow, Late, Limits, Part, Streams
 from coordinator.guarantee.system import System, Unit
 
 Place = tuple[str, str]
+Origin = str | int  # a source, or the unit that brought streams together
 Came = tuple[Time, ...]
 MOST_BEFORE = 64  # tuples before one whose instants are carried
 MOST_WORK = 400_000  # ends times tasks that are looked at in one round
@@ -32,10 +35,10 @@ MOST_WORK = 400_000  # ends times tasks that are looked at in one round
 
 @dataclass(frozen=True)
 class _Entered:
-    """Units of a node that follow each other: what comes to the first, by source, and the units with the operator that
+    """Units of a node that follow each other: what comes to the first, by origin, and the units with the operator that
     the next one, or the stream, comes from."""
 
-    came: Mapping[str, Came]
+    came: Mapping[Origin, Came]
     units: tuple[tuple[Unit, int], ...]
 
     def then(self, unit: Unit, stage: int) -> _Entered:
@@ -45,15 +48,18 @@ class _Entered:
 
 @dataclass
 class _Walk:
-    """Of one round. `came`: per place and source; `runs`: per stream at the node that makes it, the units that it has
-    come through there."""
+    """Of one round. `came`: per place and origin; `runs`: per stream at the node that makes it, the units that it has
+    come through there; `reached`: per place and source, from admission on; `released`: the same of units' releases.
+    All of it follows from what is before a place, never from what was known of the place itself."""
 
     system: System
     delays: Delays
     streams: Streams
     loads: Mapping[str, Load]
-    came: dict[Place, dict[str, Came]] = field(default_factory=dict)
+    came: dict[Place, dict[Origin, Came]] = field(default_factory=dict)
     runs: dict[Place, _Entered] = field(default_factory=dict)
+    reached: dict[Place, dict[str, Time]] = field(default_factory=dict)
+    released: dict[int, dict[str, Time]] = field(default_factory=dict)
     work: int = 0
 
     def go(self) -> None:
@@ -63,6 +69,7 @@ class _Walk:
         for number in self.system.order:
             unit = self.system.units[number]
             if unit.id in self.streams.triggers and unit.node in self.loads:
+                self._released(unit)
                 self._through(unit)
             for stream in unit.exits:
                 if stream in self.system.windows:
@@ -72,27 +79,41 @@ class _Walk:
 
     def _admitted(self, name: str, node: str) -> None:
         flow = self.streams.flows.get((name, node))
-        if flow is not None and isinstance(flow.curve, Known):
-            limit = max(flow.curve.asked, flow.curve.stairs.limit)
-            stairs = Staircase.of(flow.curve, limit)
-            spans = [stairs.span(n) for n in range(1, MOST_BEFORE + 1)]
-            self.came[name, node] = {name: tuple(-(limit if span is None else span) for span in spans)}
+        if flow is not None:
+            self.came[name, node] = {name: _dense(flow.curve)}
+            self.reached[name, node] = {name: 0}
             self._travel(name)
 
     def _travel(self, stream: str) -> None:
         drains = self.delays.drains
         for start, end in self.system.hops.get(stream, ()):
-            if (stream, start) in self.came and (stream, end) in self.streams.flows:
+            if (stream, start) in self.reached and (stream, end) in self.streams.flows:
                 large = self.delays.large_links.get((start, end), 0)
                 link_ns = max(self.delays.links.get((start, end), 0), large)
                 more_ns = drains.get(start, 0) + link_ns + drains.get(end, 0)
-                before = self.came[stream, start]
-                self.came[stream, end] = {name: tuple(at + more_ns for at in came) for name, came in before.items()}
+                before = self.came.get((stream, start), {})
+                self.came[stream, end] = {origin: tuple(at + more_ns for at in came) for origin, came in before.items()}
+                self.reached[stream, end] = {
+                    name: at + more_ns for name, at in self.reached[stream, start].items()
+                }
+
+    def _released(self, unit: Unit) -> None:
+        """When a unit is, by source: with the last of the inputs that a source comes by, or as its fusion has it."""
+        late = self.streams.triggers[unit.id].late
+        places = [self.reached.get((name, unit.node), {}) for name in unit.inputs]
+        if unit.sync is not None or any(all(name not in each for each in places) for name in late):
+            self.released[unit.id] = {name: each.most_ns for name, each in late.items()}
+        else:
+            self.released[unit.id] = {name: max(each[name] for each in places if name in each) for name in late}
 
     def _through(self, unit: Unit) -> None:
         response, trigger = self.delays.units.get(unit.id), self.streams.triggers[unit.id]
-        single = self.system.nodes[unit.node].batch == 1
-        if response is None or not single or unit.sync is not None:
+        if response is None:
+            return
+        for stream, stage in unit.exits.items():
+            took = response.stages[stage]
+            self.reached[stream, unit.node] = {name: at + took for name, at in self.released[unit.id].items()}
+        if self.system.nodes[unit.node].batch > 1 or unit.sync is not None:
             return
         alone = _Entered(self._entering(unit, trigger), ())
         before = self.runs.get((unit.inputs[0], unit.node)) if len(unit.inputs) == 1 else None
@@ -100,28 +121,54 @@ class _Walk:
             if any(each.selectivity(1) > 1 for each in unit.stages[: stage + 1]):
                 continue
             took = response.stages[stage]
-            left = {name: tuple(at + took for at in came) for name, came in alone.came.items()}
+            left = {origin: tuple(at + took for at in came) for origin, came in alone.came.items()}
             run = (before or alone).then(unit, stage)
             for entered in (alone.then(unit, stage), run) if before else (run,):
-                for name, came in entered.came.items():
-                    if name in left:
-                        left[name] = _lesser(left[name], self._passed(entered, name, came))
+                for origin, came in entered.came.items():
+                    if origin in left:
+                        left[origin] = _lesser(left[origin], self._passed(entered, origin, came))
             self.came[stream, unit.node] = left
             self.runs[stream, unit.node] = run
+            self._sooner(self.reached[stream, unit.node], left)
 
-    def _entering(self, unit: Unit, trigger: Flow) -> dict[str, Came]:
-        """By source whose tuples release it once at most, and in their order."""
+    def _entering(self, unit: Unit, trigger: Flow) -> dict[Origin, Came]:
+        """By origin of which each tuple releases the unit once at most, in their order. Itself is one where it brings
+        streams together."""
         every = [self.came.get((name, unit.node), {}) for name in unit.inputs]
         flows = [self.streams.flows[name, unit.node] for name in unit.inputs]
-        found = {}
-        for name in trigger.late:
-            ways = [came for came, flow in zip(every, flows, strict=True) if name in flow.late]
-            if all(name in each for each in ways) and (unit.join or len(ways) == 1):
-                found[name] = tuple(max(each) for each in zip(*(way[name] for way in ways), strict=True))
+        found: dict[Origin, Came] = {}
+        for origin in dict.fromkeys(origin for came in every for origin in came):
+            ways = [came for came, flow in zip(every, flows, strict=True) if origin in came or origin in flow.late]
+            if all(origin in each for each in ways) and (unit.join or len(every) == 1 or len(ways) == 1):
+                if unit.join or isinstance(origin, str) or len(every) == 1:
+                    found[origin] = tuple(max(each) for each in zip(*(way[origin] for way in ways), strict=True))
+        if unit.join:  # it is released by what all of its inputs bring
+            found = {origin: came for origin, came in found.items() if all(origin in each for each in every)}
+        if len(every) > 1 and not unit.join:
+            found[unit.id] = _dense(trigger.curve)
         return found
 
-    def _passed(self, entered: _Entered, name: str, came: Came) -> Came:
-        """When the tuples of a source leave; all at once too late where that takes too long to find."""
+    def _sooner(self, reached: dict[str, Time], came: Mapping[Origin, Came]) -> None:
+        """Where whole ways are known to take less."""
+        for name in reached:
+            ways = [came[name][0]] if name in came else []
+            for origin, each in came.items():
+                if isinstance(origin, int) and name in self.released[origin]:
+                    ways.append(self.released[origin][name] + each[0])
+            reached[name] = min([reached[name], *ways])
+
+    def limits(self) -> dict[Place, Limits]:
+        """At all places where there are some."""
+        found = {}
+        for place, reached in self.reached.items():
+            came = self.came.get(place, {})
+            units = {origin: _whole(each[0]) for origin, each in came.items() if isinstance(origin, int)}
+            once = frozenset(origin for origin in came if isinstance(origin, str))
+            found[place] = Limits({name: _whole(at) for name, at in reached.items()}, units, once)
+        return found
+
+    def _passed(self, entered: _Entered, origin: Origin, came: Came) -> Came:
+        """When tuples leave; nothing where that takes too long to find."""
         first, (last, stage) = entered.units[0][0], entered.units[-1]
         load = self.loads[last.node]
         steps = {each.task.name: each for each in load.steps}
@@ -133,16 +180,16 @@ class _Walk:
         for unit, exit_ in entered.units:
             after.append(at)
             at += _whole(self.delays.units[unit.id].stages[exit_])
-        others = self._others(self.streams.triggers[first.id], entered, name)
+        others = self._others(self.streams.triggers[first.id], entered, origin)
         try:
             found = ends(load, Passage(units, tuple(after), stage, others))
         except TooLongError:
             return came[:0]
         return tuple(fold(came, found))
 
-    def _others(self, trigger: Flow, entered: _Entered, name: str) -> Curve | None:
-        names = [each for each in trigger.late if each != name]
-        if not names:
+    def _others(self, trigger: Flow, entered: _Entered, origin: Origin) -> Curve | None:
+        names = [each for each in trigger.late if each != origin]
+        if isinstance(origin, int) or not names:
             return None
         if any(each not in entered.came for each in names):
             return trigger.curve
@@ -164,31 +211,39 @@ def _component(system: System, streams: Streams, name: str, late: Late) -> Curve
     return jittered(streams.flows[name, node].curve, late.most_ns - late.least_ns)
 
 
-def path_limits(
-    system: System, delays: Delays, streams: Streams, loads: Mapping[str, Load]
-) -> dict[Place, dict[str, int]]:
-    """From admission on, in ns, by place and source."""
+def _dense(curve: Curve) -> Came:
+    """Latest instants of tuples before one, itself first: as near to it as the curve has them, as far as it was asked
+    for anyway."""
+    assert isinstance(curve, Known)
+    limit = max(curve.asked, curve.stairs.limit)
+    stairs = Staircase.of(curve, limit)
+    spans = [stairs.span(n) for n in range(1, MOST_BEFORE + 1)]
+    return tuple(-(limit if span is None else span) for span in spans)
+
+
+def path_limits(system: System, delays: Delays, streams: Streams, loads: Mapping[str, Load]) -> dict[Place, Limits]:
+    """That follow from streams, and from how long units and links take at most."""
     walk = _Walk(system, delays, streams, loads)
     walk.go()
-    return {
-        place: {name: _whole(came[0]) for name, came in found.items()} for place, found in walk.came.items() if found
-    }
+    return walk.limits()
 
 
-def limited(system: System, streams: Streams, flow: Flow, limits: Mapping[str, int] | None) -> Flow:
+def limited(system: System, streams: Streams, flow: Flow, limits: Limits | None) -> Flow:
     """A stream at a place for which there are limits: its tuples take no longer, and come no more densely than those of
-    its sources do, each delayed by something between the least and that."""
-    if not limits:
+    its sources do, each delayed by something between the least and that. So it is since a unit that all come through."""
+    if limits is None:
         return flow
-    late = {name: _sooner(each, limits[name]) if name in limits else each for name, each in flow.late.items()}
-    if any(name not in limits for name in late):
+    late = {name: _within(each, limits.sources.get(name, each.most_ns)) for name, each in flow.late.items()}
+    curves = [jittered(streams.triggers[unit].curve, since_ns) for unit, since_ns in limits.units.items()]
+    if limits.once.issuperset(late):
+        curves.append(total([_component(system, streams, name, each) for name, each in late.items()]))
+    if not curves:
         return replace(flow, late=late)
-    once = total([_component(system, streams, name, each) for name, each in late.items()])
-    curve = Known(least([flow.curve, once]))
+    curve = Known(least([flow.curve, *curves]))
     return Flow(curve, curve if flow.events is flow.curve else flow.events, late, flow.max_bytes)
 
 
-def _sooner(late: Late, most_ns: int) -> Late:
+def _within(late: Late, most_ns: int) -> Late:
     """What is waited for less is taken from the last parts: when the tuple comes there, so much more of it has run."""
     less_ns = late.most_ns - most_ns
     if less_ns <= 0:

@@ -7,6 +7,7 @@ from dataclasses import dataclass, field
 from typing import Literal
 
 from coordinator.calculus.curves import Curve
+from coordinator.calculus.demand import Load
 from coordinator.calculus.flow import Known, jittered
 from coordinator.calculus.response import Response
 
@@ -95,11 +96,29 @@ class Flow:
         return Flow.of(curve, events, late, self.max_bytes)
 
 
+@dataclass(frozen=True)
+class Limits:
+    """Of a stream at a place, in ns: `sources`: from admission on, by source; `units`: since the release of a unit that
+    all its tuples come through; `once`: sources of which each tuple is there once at most, in their order."""
+
+    sources: Mapping[str, int]
+    units: Mapping[int, int]
+    once: frozenset[str]
+
+    def grown(self, other: Limits) -> Limits:
+        """The longer ones; what either does not have is not limited."""
+        return Limits(
+            {name: max(ns, other.sources[name]) for name, ns in self.sources.items() if name in other.sources},
+            {unit: max(ns, other.units[unit]) for unit, ns in self.units.items() if unit in other.units},
+            self.once & other.once,
+        )
+
+
 @dataclass
 class Delays:
     """What is known so far: it only grows. `links`, `large_links`: of what is small, and of what goes in chunks;
-    `broken`: nodes without a bound, `cut`: links without one, and why; `looks`: what it has cost to find; `paths`: by
-    (stream, node), from a source's admission to there, where that is known in one piece."""
+    `broken`: nodes without a bound, `cut`: links without one, and why; `looks`: what it has cost to find; `loads`: of
+    nodes, as last looked at; `paths`: by (stream, node), what is known of whole ways to there."""
 
     units: dict[int, Response] = field(default_factory=dict)
     links: dict[tuple[str, str], int] = field(default_factory=dict)
@@ -108,7 +127,8 @@ class Delays:
     broken: dict[str, str] = field(default_factory=dict)
     looks: int = 0
     cut: dict[tuple[str, str], str] = field(default_factory=dict)
-    paths: Mapping[tuple[str, str], Mapping[str, int]] = field(default_factory=dict)
+    loads: dict[str, Load] = field(default_factory=dict)
+    paths: Mapping[tuple[str, str], Limits] = field(default_factory=dict)
 
 
 @dataclass
