@@ -29,19 +29,23 @@ from itertools import accumulate, chain
 from coordinator.calculus.curves import Curve, Time, TooLongError
 from coordinator.calculus.demand import MOST_ROUNDS, Load, Steps
 from coordinator.calculus.response import blocked_until, end_of, released_by
+from coordinator.calculus.selectivity import Selectivity
 
 MOST_ENDS = 3000  # of one passage
+MOST_NEEDED = 4096
 
 
 @dataclass(frozen=True)
 class Passage:
     """Through `units`, in order, to the end of operator number `stage` of the last. `after`: E_j, how long after its
-    first release a tuple is released to each. `others`: what comes to the first from other sources, None: nothing."""
+    first release a tuple is released to each. `others`: what comes to the first from other sources; `besides`: what
+    comes to each not by way of the one before; None: nothing."""
 
     units: tuple[Steps, ...]
     after: tuple[Time, ...]
     stage: int
     others: Curve | None = None
+    besides: tuple[Curve | None, ...] = (None,)
 
     @property
     def due(self) -> Time:
@@ -77,11 +81,10 @@ def ends(loaded: Load, passage: Passage) -> list[Ends]:
         blocked = blocked_until(due, others)
         start: Time = 0
         for since in range(1, first.count(a) + 1):
-            own = min(first.count(a), since + passage.more(a))
-            before = last.task.work(own - 1)
-            start = _start(start, blocked + before, due, a, since, passage, others)
+            start = _start(start, blocked, due, a, since, passage, others)
             if start >= a:
-                runs = min(last.task.work(1, passage.stage + 1), last.task.work(own) - before)
+                own = _own(passage, since, a, start)
+                runs = min(last.task.work(1, passage.stage + 1), last.task.work(own) - last.task.work(own - 1))
                 found.setdefault(since, []).append((a, end_of(start, runs, others)))
     return [_ends(since, found[since]) for since in sorted(found)]
 
@@ -95,50 +98,71 @@ def _ends(since: int, found: Sequence[tuple[Time, Time]]) -> Ends:
 def _looks(passage: Passage, others: Sequence[Steps], busy: Time) -> list[Time]:
     """Releases worth a look, ascending: those at which more is due in time, or more may have come before."""
     due = passage.due
-    first, more = passage.units[0], [] if passage.others is None else list(passage.others.points(busy))
-    shifted = [
-        at + each.task.deadline - due
-        for each in (*others, *passage.units)
-        for at in (*each.times, *(chain(first.times, more) if each in passage.units else ()))
-        if not each.task.chore
-    ]
-    return sorted({at for at in chain([0], first.times, more, shifted) if 0 <= at <= busy})
+    first = passage.units[0]
+    more = [] if passage.others is None else list(passage.others.points(busy))
+    looks = {0, *first.times, *more}
+    looks |= {at + each.task.deadline - due for each in others if not each.task.chore for at in each.times}
+    for each, after, beside in zip(passage.units, passage.after, passage.besides, strict=True):
+        came = list(chain(first.times, more, each.times, [] if beside is None else beside.points(busy)))
+        looks |= {at + each.task.deadline - due for at in came} | {at - after for at in came}
+    return sorted(at for at in looks if 0 <= at <= busy)
 
 
 def _start(
-    start: Time, fixed: Time, due: Time, a: Time, since: int, passage: Passage, others: Sequence[Steps]
+    start: Time, blocked: Time, due: Time, a: Time, since: int, passage: Passage, others: Sequence[Steps]
 ) -> Time:
     """The least solution for s, searched from a value that is not above it."""
+    last = passage.units[-1].task
     for _ in range(MOST_ROUNDS):
-        grown = fixed + sum(each.at(released_by(each, due, start), start) for each in others)
-        for each in passage.units[:-1]:
-            grown += each.task.work(_jobs(each, passage, since, a, released_by(each, due, start)))
+        grown = blocked + last.work(_own(passage, since, a, start) - 1)
+        grown += sum(each.at(released_by(each, due, start), start) for each in others)
+        for position, each in enumerate(passage.units[:-1]):
+            grown += each.task.work(_jobs(position, passage, since, a, released_by(each, due, start)))
         if grown <= start:
             return start
         start = grown
     raise TooLongError(f"no start found in {MOST_ROUNDS} rounds")
 
 
-def _jobs(each: Steps, passage: Passage, since: int, a: Time, by: Time) -> int:
-    """Of a unit before the last, of tuples that came to the first by then."""
-    first = passage.units[0]
+def _own(passage: Passage, since: int, a: Time, start: Time) -> int:
+    """Jobs of the last unit up to the tuple's. What comes to it, or to one before it, by another way counts up to when
+    the tuple comes there."""
+    first, last = passage.units[0], passage.units[-1]
+    own = min(first.count(a), since + passage.more(a))
+    if len(passage.units) == 1:
+        return own
+    for after, beside in zip(passage.after, passage.besides, strict=True):
+        own += 0 if beside is None else beside.count(max(0, min(a + after, start)))
+    return max(1, min(own, last.count(max(0, min(a + passage.after[-1], start)))))
+
+
+def _jobs(position: int, passage: Passage, since: int, a: Time, by: Time) -> int:
+    """Of a unit before the last, of tuples that came to the first by then, and of what came by another way."""
+    if by < 0:
+        return 0
+    first, each = passage.units[0], passage.units[position]
     later = first.count(by - a) - 1 if by > a else 0
-    return min(each.count(by), first.count(by), since + passage.more(by) + later)
+    jobs = min(first.count(by), since + passage.more(by) + later)
+    for beside in passage.besides[: position + 1]:
+        jobs += 0 if beside is None else beside.count(by)
+    return min(each.count(by), jobs)
 
 
-def fold(came: Sequence[Time], found: Sequence[Ends]) -> list[Time]:
+def fold(came: Sequence[Time], found: Sequence[Ends], passes: Sequence[Selectivity] = ()) -> list[Time]:
     """When tuples leave, from when they come, both counted from one instant of a tuple (its admission).
 
     came[q]: the latest at which that one comes which is q before it in its source; what is beyond the list comes no
     later than the last in it. The tuple q before it has released at[i] after t0, so t0 <= came[q] - at[i]; and t0 <=
-    came[q + since - 1], as the module's head says. It ends by `latest` after t0. The largest over all cases is what
-    holds: of those with at[i] <= came[q] - came[q + since - 1] the second is the lesser, of the others the first.
+    came[q + k - 1], as the module's head says, where k tuples have to come for `since` to pass the operators before
+    (`passes`). It ends by `latest` after t0. The largest over all cases is what
+    holds: of those with at[i] <= came[q] - came[q + k - 1] the second is the lesser, of the others the first.
     """
     left = []
+    before = [_needed(each.since, passes) - 1 for each in found]
     for q, own in enumerate(came):
         worst: Time | None = None
-        for each in found:
-            first = came[min(q + each.since - 1, len(came) - 1)]
+        for each, earlier in zip(found, before, strict=True):
+            first = came[min(q + earlier, len(came) - 1)]
             split = bisect_right(each.at, own - first)
             cases = [each.latest[split - 1] + first] if split else []
             cases += [each.took[split] + own] if split < len(each.took) else []
@@ -146,6 +170,18 @@ def fold(came: Sequence[Time], found: Sequence[Ends]) -> list[Time]:
         assert worst is not None
         left.append(worst)
     return left
+
+
+def _needed(jobs: int, passes: Sequence[Selectivity]) -> int:
+    """The fewest tuples in a row of which so many pass."""
+    for each in reversed(passes):
+        if each.pairs == ((1, 1),):
+            continue
+        tuples = jobs
+        while each(tuples) < jobs and tuples < MOST_NEEDED:
+            tuples += 1
+        jobs = tuples
+    return jobs
 
 
 __all__ = ["Ends", "Passage", "ends", "fold"]

@@ -251,7 +251,10 @@ def _with_blockers(analysis: Analysis, claim: Claim) -> Claim:
         if part.kind == "unit" and response is not None and response.moments and part.node in analysis.loads:
             moment = response.moments[part.stage]
             before = ahead(analysis.loads[part.node], analysis.system.units[part.unit].name, moment)
-            found[part.unit] = (_whole(moment.released) + part.sooner_ns, [(what, jobs, _whole(ns)) for what, jobs, ns in before])
+            found[part.unit] = (
+                _whole(moment.released) + part.sooner_ns,
+                [(what, jobs, _whole(ns)) for what, jobs, ns in before],
+            )
     return replace(claim, ahead=found)
 
 

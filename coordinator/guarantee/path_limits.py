@@ -23,6 +23,7 @@ from coordinator.calculus.curves import Curve, Staircase, Time, TooLongError
 from coordinator.calculus.demand import Load
 from coordinator.calculus.flow import Known, jittered, least, total
 from coordinator.calculus.passage import Passage, ends, fold
+from coordinator.calculus.selectivity import Selectivity
 from coordinator.guarantee.streams import Delays, Flow, Late, Limits, Part, Streams
 from coordinator.guarantee.system import System, Unit
 
@@ -35,15 +36,16 @@ MOST_WORK = 400_000  # ends times tasks that are looked at in one round
 
 @dataclass(frozen=True)
 class _Entered:
-    """Units of a node that follow each other: what comes to the first, by origin, and the units with the operator that
-    the next one, or the stream, comes from."""
+    """Units of a node that follow each other: what comes to the first, by origin, and what it passed before; the units
+    with the operator that the next one, or the stream, comes from, and what comes to them by another way."""
 
     came: Mapping[Origin, Came]
-    units: tuple[tuple[Unit, int], ...]
+    passes: Mapping[Origin, tuple[Selectivity, ...]]
+    units: tuple[tuple[Unit, int, Curve | None], ...] = ()
 
-    def then(self, unit: Unit, stage: int) -> _Entered:
+    def then(self, unit: Unit, stage: int, beside: Curve | None = None) -> _Entered:
         """One more."""
-        return replace(self, units=(*self.units, (unit, stage)))
+        return replace(self, units=(*self.units, (unit, stage, beside)))
 
 
 @dataclass
@@ -57,7 +59,8 @@ class _Walk:
     streams: Streams
     loads: Mapping[str, Load]
     came: dict[Place, dict[Origin, Came]] = field(default_factory=dict)
-    runs: dict[Place, _Entered] = field(default_factory=dict)
+    passes: dict[Place, dict[Origin, tuple[Selectivity, ...]]] = field(default_factory=dict)
+    runs: dict[Place, tuple[_Entered, ...]] = field(default_factory=dict)
     reached: dict[Place, dict[str, Time]] = field(default_factory=dict)
     released: dict[int, dict[str, Time]] = field(default_factory=dict)
     work: int = 0
@@ -93,9 +96,8 @@ class _Walk:
                 more_ns = drains.get(start, 0) + link_ns + drains.get(end, 0)
                 before = self.came.get((stream, start), {})
                 self.came[stream, end] = {origin: tuple(at + more_ns for at in came) for origin, came in before.items()}
-                self.reached[stream, end] = {
-                    name: at + more_ns for name, at in self.reached[stream, start].items()
-                }
+                self.passes[stream, end] = self.passes.get((stream, start), {})
+                self.reached[stream, end] = {name: at + more_ns for name, at in self.reached[stream, start].items()}
 
     def _released(self, unit: Unit) -> None:
         """When a unit is, by source: with the last of the inputs that a source comes by, or as its fusion has it."""
@@ -115,21 +117,40 @@ class _Walk:
             self.reached[stream, unit.node] = {name: at + took for name, at in self.released[unit.id].items()}
         if self.system.nodes[unit.node].batch > 1 or unit.sync is not None:
             return
-        alone = _Entered(self._entering(unit, trigger), ())
-        before = self.runs.get((unit.inputs[0], unit.node)) if len(unit.inputs) == 1 else None
+        alone = _Entered(self._entering(unit, trigger), self._passing(unit))
         for stream, stage in unit.exits.items():
             if any(each.selectivity(1) > 1 for each in unit.stages[: stage + 1]):
                 continue
             took = response.stages[stage]
             left = {origin: tuple(at + took for at in came) for origin, came in alone.came.items()}
-            run = (before or alone).then(unit, stage)
-            for entered in (alone.then(unit, stage), run) if before else (run,):
-                for origin, came in entered.came.items():
+            entered = [alone.then(unit, stage)]
+            if not unit.join:
+                entered += [run.then(unit, stage, self._beside(unit, name)) for name, run in self._before(unit)]
+            for each in entered:
+                for origin, came in each.came.items():
                     if origin in left:
-                        left[origin] = _lesser(left[origin], self._passed(entered, origin, came))
+                        left[origin] = _lesser(left[origin], self._passed(each, origin, came))
+            more = tuple(each.selectivity for each in unit.stages[: stage + 1])
             self.came[stream, unit.node] = left
-            self.runs[stream, unit.node] = run
+            self.passes[stream, unit.node] = {origin: (*alone.passes.get(origin, ()), *more) for origin in left}
+            self.runs[stream, unit.node] = tuple(entered[1:] or entered)
             self._sooner(self.reached[stream, unit.node], left)
+
+    def _before(self, unit: Unit) -> list[tuple[str, _Entered]]:
+        """Units of the same node that an input has come through, by input."""
+        return [(name, run) for name in unit.inputs for run in self.runs.get((name, unit.node), ())]
+
+    def _beside(self, unit: Unit, name: str) -> Curve | None:
+        """What comes to a unit by its other inputs."""
+        others = [self.streams.flows[each, unit.node].curve for each in unit.inputs if each != name]
+        return total(others) if others else None
+
+    def _passing(self, unit: Unit) -> dict[Origin, tuple[Selectivity, ...]]:
+        """What its tuples have passed, by origin; of a join, by one of its inputs."""
+        found: dict[Origin, tuple[Selectivity, ...]] = {}
+        for name in unit.inputs:
+            found |= self.passes.get((name, unit.node), {})
+        return found
 
     def _entering(self, unit: Unit, trigger: Flow) -> dict[Origin, Came]:
         """By origin of which each tuple releases the unit once at most, in their order. Itself is one where it brings
@@ -139,11 +160,12 @@ class _Walk:
         found: dict[Origin, Came] = {}
         for origin in dict.fromkeys(origin for came in every for origin in came):
             ways = [came for came, flow in zip(every, flows, strict=True) if origin in came or origin in flow.late]
-            if all(origin in each for each in ways) and (unit.join or len(every) == 1 or len(ways) == 1):
-                if unit.join or isinstance(origin, str) or len(every) == 1:
-                    found[origin] = tuple(max(each) for each in zip(*(way[origin] for way in ways), strict=True))
-        if unit.join:  # it is released by what all of its inputs bring
-            found = {origin: came for origin, came in found.items() if all(origin in each for each in every)}
+            if unit.join:  # it is released by what all of its inputs bring
+                fits = all(origin in each for each in every)
+            else:
+                fits = len(every) == 1 or (len(ways) == 1 and isinstance(origin, str))
+            if fits and all(origin in each for each in ways):
+                found[origin] = tuple(max(each) for each in zip(*(way[origin] for way in ways), strict=True))
         if len(every) > 1 and not unit.join:
             found[unit.id] = _dense(trigger.curve)
         return found
@@ -169,23 +191,24 @@ class _Walk:
 
     def _passed(self, entered: _Entered, origin: Origin, came: Came) -> Came:
         """When tuples leave; nothing where that takes too long to find."""
-        first, (last, stage) = entered.units[0][0], entered.units[-1]
+        first, (last, stage, _) = entered.units[0][0], entered.units[-1]
         load = self.loads[last.node]
         steps = {each.task.name: each for each in load.steps}
-        units = tuple(steps[unit.name] for unit, _ in entered.units)
+        units = tuple(steps[unit.name] for unit, *_ in entered.units)
         self.work += len(load.steps) * len(units[0].times) * units[0].counts[-1]
         if self.work > MOST_WORK or (len(units) == 1 and units[0].counts[-1] == 1):
             return came[:0]
-        after, at = [], 0
-        for unit, exit_ in entered.units:
+        after, at = list[Time](), 0
+        for unit, exit_, _ in entered.units:
             after.append(at)
             at += _whole(self.delays.units[unit.id].stages[exit_])
         others = self._others(self.streams.triggers[first.id], entered, origin)
+        besides = tuple(beside for *_, beside in entered.units)
         try:
-            found = ends(load, Passage(units, tuple(after), stage, others))
+            found = ends(load, Passage(units, tuple(after), stage, others, besides))
         except TooLongError:
             return came[:0]
-        return tuple(fold(came, found))
+        return tuple(fold(came, found, entered.passes.get(origin, ())))
 
     def _others(self, trigger: Flow, entered: _Entered, origin: Origin) -> Curve | None:
         names = [each for each in trigger.late if each != origin]
@@ -253,9 +276,7 @@ def _within(late: Late, most_ns: int) -> Late:
         cut_ns = min(less_ns, part.ns - part.work_ns)
         less_ns -= cut_ns
         blocking_ns = min(part.blocking_ns, part.ns - part.work_ns - cut_ns)
-        parts.append(
-            replace(part, ns=part.ns - cut_ns, blocking_ns=blocking_ns, sooner_ns=part.sooner_ns + cut_ns)
-        )
+        parts.append(replace(part, ns=part.ns - cut_ns, blocking_ns=blocking_ns, sooner_ns=part.sooner_ns + cut_ns))
     found = tuple(part for part in reversed(parts) if part.ns)
     return replace(late, most_ns=most_ns + less_ns, parts=found)
 

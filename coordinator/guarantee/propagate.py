@@ -136,7 +136,10 @@ def _run(system: System, delays: Delays, charges: RuntimeOverhead, unit: Unit, s
                 window_closing.close(system, delays, charges, system.windows[stream], trigger, own, streams)
             else:
                 marked = stream in system.marked
-                leaving, limits = _leave(unit, stage, batch, trigger, response, marked), delays.paths.get((stream, unit.node))
+                leaving, limits = (
+                    _leave(unit, stage, batch, trigger, response, marked),
+                    delays.paths.get((stream, unit.node)),
+                )
                 streams.flows[stream, unit.node] = path_limits.limited(system, streams, leaving, limits)
 
 

@@ -38,11 +38,12 @@ class _Tried:
 
 @dataclass(frozen=True)
 class _Stretch:
-    """A unit on the way: the busy period of the bound begins so long before its release; `blocked_ns`: of what was
-    started before; `due_ns`: after its beginning."""
+    """A unit on the way: the busy period of the bound begins so long before its release; `start_ns`: of it, after that
+    beginning; `blocked_ns`: of what was started before; `due_ns`: after the beginning."""
 
     unit: int
     released_ns: int
+    start_ns: int
     blocked_ns: int
     due_ns: int
 
@@ -112,7 +113,7 @@ class Adversary:
             if part.kind == "unit" and response is not None and response.moments:
                 moment = response.moments[part.stage]
                 due_ns = int(moment.released) + self.system.units[part.unit].sub_deadline_ns
-                found.append(_Stretch(part.unit, int(moment.released), int(moment.blocked), due_ns))
+                found.append(_Stretch(part.unit, int(moment.released), int(moment.start), int(moment.blocked), due_ns))
         return found
 
     def _beside(self, way: list[_Stretch]) -> list[str]:
@@ -144,21 +145,24 @@ class Adversary:
             longest = sum(stage.cost_ns for stage in unit.stages)
             blocks = unit.sub_deadline_ns > stretch.due_ns and longest == stretch.blocked_ns
             for source in self.drawn_from.get(unit.id, ()):
-                first = next((r for r in seen.ran if r.unit == unit.id and r.token[0] == source), None)
-                if source not in placed and first is not None:
-                    phases[source] = phases.get(source, 0) + at_ns - int(blocks) - first.release_ns
+                came = [r.release_ns for r in seen.ran if r.unit == unit.id and r.token[0] == source]
+                if source not in placed and came:
+                    phases[source] = phases.get(source, 0) + at_ns - int(blocks) - _densest(came, stretch.start_ns)
                     placed.add(source)
         return replace(attack, phase_ns=phases)
 
     def _drawn(self) -> Attack:
         dice = self.dice
         phases = {name: dice.randint(0, 100) * 10**6 for name in self.system.sources}
-        slow = {name: Slow(Which.NONE) for name in self.slowable if dice.random() < 0.15}
+        slow = {name: self._slow(dice.randint(1, 4)) for name in self.slowable if dice.random() < 0.4}
         dropped = frozenset(name for name in self.filters if dice.random() < 0.5)
         return Attack(phase_ns=phases, slow=slow, dropped=dropped, beat_ns=self._heartbeat_phases())
 
     def _heartbeat_phases(self) -> dict[str, int]:
         return {n: self.dice.randrange(s.beat_ns) for n, s in self.system.sources.items() if s.beat_ns}
+
+    def _slow(self, number: int) -> Slow:
+        return Slow(self.dice.choice([Which.NONE, Which.BEFORE, Which.BEFORE, Which.FROM]), number)
 
     # -- changes
 
@@ -204,8 +208,17 @@ class Adversary:
         near = sorted(others, key=lambda r: abs(r.release_ns - ran.release_ns))[:4]
         return self.dice.choice([*(first or near), *near])
 
-    def _number(self, tried: _Tried) -> int:
-        return max(0, tried.longest.token[1] + self.dice.choice([-3, -2, -1, 0, 0, 1, 1, 2]))
+    def _number(self, tried: _Tried, source: str = "") -> int:
+        """Of the slowest tuple, or of one that ran near to it, or one beside those."""
+        dice, token = self.dice, tried.longest.token
+        own = [ran.start_ns for ran in tried.seen.ran if ran.token == token]
+        number = token[1]
+        if own and (token[0] != source if source else dice.random() < 0.6):
+            at_ns = dice.choice(own)
+            near = [ran for ran in tried.seen.ran if ran.token[0] == source or not source]
+            near = sorted(near, key=lambda ran: abs(ran.start_ns - at_ns))[:8]
+            number = dice.choice(near).token[1] if near else number
+        return number + dice.choice([-1, 0, 0, 1])
 
     def _slowed(self, attack: Attack, tried: _Tried) -> Attack:
         name, which = self.dice.choice(self.slowable), self.dice.choice(list(Which))
@@ -217,7 +230,7 @@ class Adversary:
         if pauses.get(name) and dice.random() < 0.5:
             del pauses[name]
             return replace(attack, pauses_ns=pauses)
-        number = self._number(tried) if name == tried.longest.token[0] else dice.randint(1, 6)
+        number = self._number(tried, name)
         by_ns = dice.choice([dice.randint(1, 10**6), dice.randint(1, 10**7), dice.randint(1, 10**8)])
         pauses.setdefault(name, {})[max(1, number)] = by_ns
         return replace(attack, pauses_ns=pauses)
@@ -237,6 +250,11 @@ class Adversary:
 
     def _aged(self, attack: Attack, tried: _Tried) -> Attack:
         return replace(attack, young=attack.young ^ {self.dice.choice(list(self.system.sources))})
+
+
+def _densest(came: list[int], within_ns: int) -> int:
+    """Where most of these instants are within that time, the first of them."""
+    return max(sorted(came), key=lambda at: sum(at <= other <= at + within_ns for other in came))
 
 
 def worst(

@@ -38,12 +38,12 @@ class _Feed:
 
 
 class Collected:
-    """Windows of one operator over some sources, numbered from 0. `from_ns`: the first one begins at or after that."""
+    """Windows of one operator over some sources: number i begins at i hops. `from_ns`: the first begins from then on."""
 
     def __init__(self, sources: Sequence[str], length: int, hop: int, from_ns: int) -> None:
         self.feeds = {name: _Feed() for name in sources}
         self.hop = hop
-        self.window, self.first_end = 0, -(-from_ns // hop) * hop + length
+        self.window, self.length = -(-from_ns // hop), length
 
     def settle(self, source: str, number: int, origin_ns: int) -> None:
         """A tuple has come."""
@@ -56,7 +56,7 @@ class Collected:
     def closed(self) -> Iterator[tuple[int, int]]:
         """Number and end of each window that has become complete."""
         watermark = min(feed.watermark for feed in self.feeds.values())
-        while (end := self.first_end + self.window * self.hop) <= watermark:
+        while (end := self.window * self.hop + self.length) <= watermark:
             yield self.window, end
             self.window += 1
 
