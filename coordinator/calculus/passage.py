@@ -28,11 +28,12 @@ from itertools import accumulate, chain
 
 from coordinator.calculus.curves import Curve, Time, TooLongError
 from coordinator.calculus.demand import MOST_ROUNDS, Load, Steps
-from coordinator.calculus.response import blocked_until, end_of, released_by
+from coordinator.calculus.response import blocked_looks, end_of, released_by
 from coordinator.calculus.selectivity import Selectivity
 
 MOST_ENDS = 3000  # of one passage
 MOST_NEEDED = 4096
+_NOW: Time = 0
 
 
 @dataclass(frozen=True)
@@ -76,16 +77,14 @@ def ends(loaded: Load, passage: Passage) -> list[Ends]:
     if len(looks) * first.counts[-1] > MOST_ENDS:
         raise TooLongError(f"{len(looks)} releases to look at, of up to {first.counts[-1]} tuples")
     found: dict[int, list[tuple[Time, Time]]] = {}
-    for a in looks:
-        due = a + passage.due
-        blocked = blocked_until(due, others)
-        start: Time = 0
+    for a, at, blocked in blocked_looks(first.task, looks, passage.due, others, loaded.busy):
+        due, start = a + passage.due, _NOW
         for since in range(1, first.count(a) + 1):
             start = _start(start, blocked, due, a, since, passage, others)
-            if start >= a:
+            if start >= at:
                 own = _own(passage, since, a, start)
                 runs = min(last.task.work(1, passage.stage + 1), last.task.work(own) - last.task.work(own - 1))
-                found.setdefault(since, []).append((a, end_of(start, runs, others)))
+                found.setdefault(since, []).append((at, end_of(start, runs, others)))
     return [_ends(since, found[since]) for since in sorted(found)]
 
 

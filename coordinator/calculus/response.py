@@ -19,7 +19,7 @@ theory 3.
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from itertools import chain
 
@@ -82,23 +82,22 @@ def _response(own: Steps, loaded: Load) -> Response:
     looks = _looks(own, others, loaded.busy)
     blocked_before: Time | None = None
     start: Time = 0
-    for a in looks:
+    for a, at, blocked in blocked_looks(unit, looks, unit.deadline, others, loaded.busy):
         due = a + unit.deadline
-        blocked = blocked_until(due, others)
         jobs = own.count(a)
         before = unit.work(jobs - 1)
         if blocked != blocked_before:
             start, blocked_before = 0, blocked
         start = _start(start, blocked + before, due, others)
-        if start < a:
-            continue  # nothing due by then would still be waiting at a
+        if start < at:
+            continue  # nothing due by then would still be waiting at that time
         last = unit.work(min(jobs + unit.batch - 1, max(jobs, own.count(start)))) - before
         for stage, prefix in enumerate(prefixes):
-            response = end_of(start, min(prefix, last), others) - a
+            response = end_of(start, min(prefix, last), others) - at
             if response > worst[stage]:
                 passes = unit.work(1, stage + 1)
-                moved = max(0, min(passes - last, before, start - a))
-                worst[stage], moments[stage] = response, Moment(a, start, blocked, min(prefix, last) + moved, moved)
+                moved = max(0, min(passes - last, before, start - at))
+                worst[stage], moments[stage] = response, Moment(at, start, blocked, min(prefix, last) + moved, moved)
     return Response(worst[-1], tuple(worst), tuple(moments))
 
 
@@ -127,6 +126,28 @@ def _looks(own: Steps, others: Sequence[Steps], busy: Time) -> list[Time]:
     if len(found) * (len(others) + 1) > MOST_LOOKS:
         raise TooLongError(f"{len(found)} releases to look at, of {len(others) + 1} kinds")
     return found
+
+
+def blocked_looks(
+    first: Task, looks: Sequence[Time], relative: Time, others: Sequence[Steps], busy: Time
+) -> Iterator[tuple[Time, Time, Time]]:
+    """Per look the release that counts jobs, the release itself, and what blocks a job that is due `relative` after it.
+
+    A unit of `unblocked` that blocks has ended when the job is released, so it takes no more of the time before that
+    than there is: of a release later than the longest other one that blocks, up to the next look. There the job's start
+    moves with its release, or more, so the latest such release is the worst.
+    """
+    if not first.unblocked:
+        yield from ((a, a, blocked_until(a + relative, others)) for a in looks)
+        return
+    beside = [each for each in others if each.task.name not in first.unblocked]
+    ended = [each for each in others if each.task.name in first.unblocked]
+    for a, then in zip(looks, [*looks[1:], max(busy, *looks)], strict=True):
+        free, most = blocked_until(a + relative, beside), blocked_until(a + relative, ended)
+        if a <= free or most <= free:
+            yield a, a, free
+        if most > free and then > free:
+            yield a, max(a, min(most, then)), min(most, then)
 
 
 def blocked_until(due: Time, others: Sequence[Steps]) -> Time:
@@ -163,5 +184,5 @@ def end_of(start: Time, runs: Time, others: Sequence[Steps]) -> Time:
 
 
 __all__ = [
-    "Moment", "Response", "Task", "ahead", "blocked_until", "end_of", "load_responses", "released_by", "responses",
+    "Moment", "Response", "Task", "ahead", "blocked_looks", "blocked_until", "end_of", "load_responses", "released_by", "responses",
 ]  # fmt: skip

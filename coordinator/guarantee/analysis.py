@@ -22,7 +22,7 @@ from coordinator.calculus.demand import DemandTestResult, Load, Task, UnboundedE
 from coordinator.calculus.flow import jittered, total
 from coordinator.calculus.response import load_responses
 from coordinator.calculus.selectivity import ONE, Selectivity
-from coordinator.guarantee import link_delay, path_limits
+from coordinator.guarantee import link_delay, path_limits, window_closing
 from coordinator.guarantee.propagate import Delays, Streams, propagate
 from coordinator.guarantee.system import Node, System, Unit
 from coordinator.spec.runtime_charges import RuntimeOverhead, chunks
@@ -187,7 +187,7 @@ def _drain_ns(loaded: Load, charges: RuntimeOverhead) -> int:
 def _tasks(system: System, delays: Delays, charges: RuntimeOverhead, streams: Streams, node: Node) -> list[Task]:
     """What a node has to do. Raises UnboundedError where nothing bounds part of it."""
     own = charges.on(node.charges)
-    tasks = [_task(unit, node, own, streams) for unit in _units(system, node)]
+    tasks = [_task(system, unit, node, own, streams) for unit in _units(system, node)]
     if tasks:
         tasks += _chores(system, delays, charges, streams, node)
     if tasks and own.side_ns and node.sides:
@@ -253,7 +253,7 @@ def _loading(charges: RuntimeOverhead) -> list[Task]:
     return [Task("loading a plan", stretches, 0, ((charges.loading_ns, ONE),), chore=True)]
 
 
-def _task(unit: Unit, node: Node, own: NodeCharges, streams: Streams) -> Task:
+def _task(system: System, unit: Unit, node: Node, own: NodeCharges, streams: Streams) -> Task:
     if unit.id in streams.unreleased:
         raise UnboundedError("unbounded", streams.unreleased[unit.id])
     if unit.unsound:
@@ -262,7 +262,9 @@ def _task(unit: Unit, node: Node, own: NodeCharges, streams: Streams) -> Task:
     costs = [stage.cost_ns for stage in unit.stages]
     costs[0] += own.decision_ns
     curve = streams.triggers[unit.id].curve
-    return Task(unit.name, curve, unit.sub_deadline_ns, tuple(zip(costs, passes, strict=True)), node.batch)
+    unblocked = window_closing.collecting(system, streams, unit)
+    stages = tuple(zip(costs, passes, strict=True))
+    return Task(unit.name, curve, unit.sub_deadline_ns, stages, node.batch, unblocked=unblocked)
 
 
 def _units(system: System, node: Node) -> Sequence[Unit]:

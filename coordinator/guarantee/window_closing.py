@@ -58,6 +58,24 @@ def close(
     streams.arriving[windows.node].append(flow)  # admitting a window costs about what reading a tuple does
 
 
+def collecting(system: System, streams: Streams, unit: Unit) -> frozenset[str]:
+    """Units of which no instance runs when windows close that this unit is released by: the one that collects them,
+    where they are of time and of one source.
+
+    A window closes by a report: of a tuple, when its instance has ended; or of a heartbeat, or of what became of a
+    number. While the instance of tuple m runs m is not settled, so such a heartbeat was said before m was admitted, and
+    such a number is lower. Both go ahead of what is queued, on the way of m, so they came before m did, and closed what
+    they close then. (A number that is given up closes windows at any time: not so where one may be.)
+    """
+    windows = system.windows.get(unit.inputs[0]) if len(unit.inputs) == 1 else None
+    if windows is None or windows.kind != "time" or len(windows.sources) > 1:
+        return frozenset()
+    if windows.add not in streams.window_closings or streams.window_closings[windows.add].unsure:
+        return frozenset()
+    every = system.units.values()
+    return frozenset(one.name for one in every if any(stage.operator == windows.add for stage in one.stages))
+
+
 def _known(windows: Windows, way: Late) -> Late:
     """Until a number is there, or known not to come: without a timeout a fusion holds it for a partner until then."""
     what = "until a tuple without a partner is known to have none (a 'timeout:' of its 'sync:' says so sooner)"
@@ -181,4 +199,4 @@ def _unsure(windows: Windows, paths: Mapping[str, Late], age_ns: int, streams: S
     return ""
 
 
-__all__ = ["clocks", "close", "heartbeats"]
+__all__ = ["clocks", "close", "collecting", "heartbeats"]
