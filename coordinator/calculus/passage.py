@@ -1,8 +1,8 @@
 """A tuple's way through units of one node that follow each other, in one busy period, by how many came just before it.
 
 Let the tuple be released to the first of the units at r, to unit j of them within E_j of that, due d_j after that. So
-every job of it is due by D = r + max_j (E_j + d_j). Let t0 be the last instant up to r at which no job that is due by D
-is pending, and F the end of the tuple's last job. From t0 on something due by D is pending: up to r by the choice of t0,
+every job of it is due by D = r + max_j (E_j + d_j). Let t0 be the last instant up to r at which no job that is due by
+D is pending, and F the end of the tuple's last job. From t0 on something due by D is pending: up to r by the choice of t0,
 from r on the tuple's own jobs. So up to F the node runs nothing that is due later, but for one instance that began
 before t0, and what is due by D and runs was released from t0 on. With a = r - t0 and s = (start of the last job) - t0:
 
@@ -10,7 +10,8 @@ before t0, and what is due by D and runs was released from t0 on. With a = r - t
 
 as in `response`, where the units are one. Whoever delays the tuple at several of the units is counted once, and one
 blocks once. A job of these units that runs in this time is of a tuple that came to the first of them from t0 on: the
-jobs of an earlier one are due by D, so they had ended by t0. So alpha of the first bounds n_k of each, and `own`.
+jobs of an earlier one are due by D, so they had ended by t0. So alpha of the first bounds n_k of each, and `own`; what comes to
+a later one by another way is added (`besides`).
 
 Of the tuples from which jobs of these units run in that time let `since` be how many of the same source came from the
 first of them to this one, itself included. Then own <= since + (those of other sources by a), and n_k <= since + (those

@@ -184,5 +184,6 @@ def end_of(start: Time, runs: Time, others: Sequence[Steps]) -> Time:
 
 
 __all__ = [
-    "Moment", "Response", "Task", "ahead", "blocked_looks", "blocked_until", "end_of", "load_responses", "released_by", "responses",
+    "Moment", "Response", "Task", "ahead", "blocked_looks", "blocked_until", "end_of", "load_responses",
+    "released_by", "responses",
 ]  # fmt: skip

@@ -52,12 +52,16 @@ class Analysis:
     loads: dict[str, Load]
 
 
-def analyse(system: System, charges: RuntimeOverhead, worth_having: int = WORTH_HAVING) -> Analysis:
-    """Repeats passes until nothing grows, or a delay grows beyond `worth_having` times the longest deadline."""
+def analyse(system: System, charges: RuntimeOverhead, worth_having: int = WORTH_HAVING, ways: bool = True) -> Analysis:
+    """Repeats passes until nothing grows, or a delay grows beyond `worth_having` times the longest deadline. `ways`:
+    with limits of whole ways; else a way takes what its units and links take, one by one."""
     delays = Delays(broken=_uncovered(system))
     for _ in range(MOST_PASSES):
         streams = propagate(system, delays, charges)
-        if not _grow(system, delays, charges, streams, worth_having):
+        changed = _grow(system, delays, charges, streams, worth_having)
+        if ways:
+            changed |= _grow_paths(system, delays, streams)
+        if not changed:
             break
     else:
         _give_up(system, delays, f"delays still grow after {MOST_PASSES} passes")
@@ -95,7 +99,6 @@ def _grow(system: System, delays: Delays, charges: RuntimeOverhead, streams: Str
             except UnboundedError as error:
                 delays.broken[node.name] = f"node {node.name} has no bound: {error}"
                 changed = True
-    changed |= _grow_paths(system, delays, streams)
     largest = max(
         max((each.end for each in delays.units.values()), default=0),
         *delays.links.values(),

@@ -1,12 +1,12 @@
-"""How long a tuple takes from its admission to a place, in one piece: less than the sum of what each unit takes at most.
+"""How long a tuple takes from its admission to a place, in one piece: less than the sum of what units take at most.
 
 Along each way the latest instants at which the tuple, and those just before it, come to a place are carried from unit
 to unit (`calculus.passage`). A burst is then waited for once: where it kept the tuple long on one node it comes to the
 next one apart, and where it comes at once it has run before. Units of one node that follow each other are one passage,
 in which who delays a tuple counts once.
 
-Each limit follows from streams and responses that hold, so it holds as well; and so do the streams and responses that
-follow from the limits, and so on: any number of rounds is sound.
+They are part of the state that the fixed point of `analysis` is found for. A limit follows from what is before its
+place (limits there, responses, curves up to the instant at which it would be exceeded), never from itself.
 
 There are limits where a source's tuples come once at most and in their order: not behind a fusion, a union of two ways
 from one source, or an operator that makes several results of a tuple. Streams of several sources have limits from the
@@ -19,7 +19,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from dataclasses import dataclass, field, replace
 
-from coordinator.calculus.curves import Curve, Staircase, Time, TooLongError
+from coordinator.calculus.curves import Curve, Time, TooLongError
 from coordinator.calculus.demand import Load
 from coordinator.calculus.flow import Known, jittered, least, total
 from coordinator.calculus.passage import Passage, ends, fold
@@ -172,12 +172,12 @@ class _Walk:
 
     def _sooner(self, reached: dict[str, Time], came: Mapping[Origin, Came]) -> None:
         """Where whole ways are known to take less."""
-        for name in reached:
+        for name, at in list(reached.items()):
             ways = [came[name][0]] if name in came else []
             for origin, each in came.items():
                 if isinstance(origin, int) and name in self.released[origin]:
                     ways.append(self.released[origin][name] + each[0])
-            reached[name] = min([reached[name], *ways])
+            reached[name] = min([at, *ways])
 
     def limits(self) -> dict[Place, Limits]:
         """At all places where there are some."""
@@ -238,10 +238,8 @@ def _dense(curve: Curve) -> Came:
     """Latest instants of tuples before one, itself first: as near to it as the curve has them, as far as it was asked
     for anyway."""
     assert isinstance(curve, Known)
-    limit = max(curve.asked, curve.stairs.limit)
-    stairs = Staircase.of(curve, limit)
-    spans = [stairs.span(n) for n in range(1, MOST_BEFORE + 1)]
-    return tuple(-(limit if span is None else span) for span in spans)
+    spans = [curve.stairs.span(n) for n in range(1, MOST_BEFORE + 1)]
+    return tuple(-(curve.stairs.limit if span is None else span) for span in spans)
 
 
 def path_limits(system: System, delays: Delays, streams: Streams, loads: Mapping[str, Load]) -> dict[Place, Limits]:
@@ -253,7 +251,7 @@ def path_limits(system: System, delays: Delays, streams: Streams, loads: Mapping
 
 def limited(system: System, streams: Streams, flow: Flow, limits: Limits | None) -> Flow:
     """A stream at a place for which there are limits: its tuples take no longer, and come no more densely than those of
-    its sources do, each delayed by something between the least and that. So it is since a unit that all come through."""
+    its sources do, each delayed by something between the least and that. Likewise since a unit all come through."""
     if limits is None:
         return flow
     late = {name: _within(each, limits.sources.get(name, each.most_ns)) for name, each in flow.late.items()}
@@ -277,8 +275,7 @@ def _within(late: Late, most_ns: int) -> Late:
         less_ns -= cut_ns
         blocking_ns = min(part.blocking_ns, part.ns - part.work_ns - cut_ns)
         parts.append(replace(part, ns=part.ns - cut_ns, blocking_ns=blocking_ns, sooner_ns=part.sooner_ns + cut_ns))
-    found = tuple(part for part in reversed(parts) if part.ns)
-    return replace(late, most_ns=most_ns + less_ns, parts=found)
+    return replace(late, most_ns=most_ns + less_ns, parts=tuple(reversed(parts)))
 
 
 def _whole(t: Time) -> int:

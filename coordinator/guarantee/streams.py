@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import Literal
 
 from coordinator.calculus.curves import Curve
@@ -31,6 +31,11 @@ class Part:
     unit: int = 0
     stage: int = 0
     sooner_ns: int = 0
+
+    @property
+    def alone(self) -> Part:
+        """Of a tuple of which nothing is known from before."""
+        return replace(self, ns=self.ns + self.sooner_ns, sooner_ns=0)
 
     @property
     def waiting_ns(self) -> int:

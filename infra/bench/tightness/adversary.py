@@ -249,7 +249,8 @@ class Adversary:
         return replace(attack, beat_ns={**attack.beat_ns, name: attack.beat_ns.get(name, 0) + by_ns})
 
     def _aged(self, attack: Attack, tried: _Tried) -> Attack:
-        return replace(attack, young=attack.young ^ {self.dice.choice(list(self.system.sources))})
+        name, which = self.dice.choice(list(self.system.sources)), self.dice.choice(list(Which))
+        return replace(attack, young={**attack.young, name: Slow(which, self._number(tried, name))})
 
 
 def _densest(came: list[int], within_ns: int) -> int:
@@ -260,9 +261,13 @@ def _densest(came: list[int], within_ns: int) -> int:
 def worst(
     analysis: Analysis, claims: Mapping[str, Claim], runs: int, seed: str, aged: bool = False
 ) -> dict[str, Found]:
-    """Of every output that has a bound."""
+    """Of every output that has a bound; `aged`: from origins on."""
     adversary = Adversary(analysis, Random(seed), aged)
-    bounded = {name: claim for name, claim in claims.items() if claim.from_admission_ns is not None}
+    bounded = {
+        name: claim
+        for name, claim in claims.items()
+        if (claim.bound_ns if aged else claim.from_admission_ns) is not None
+    }
     return {name: adversary.search(name, claim, runs) for name, claim in bounded.items()}
 
 

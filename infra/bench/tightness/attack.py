@@ -40,22 +40,23 @@ class Slow:
 
 
 ALWAYS = Slow()
+NEVER = Slow(Which.NONE)
 
 
 @dataclass(frozen=True)
 class Attack:
     """`phase_ns`: the first admission of a source; `pauses_ns`: by number, how much later than its curve allows a tuple
     comes; `slow`: per operator and per link (`a>b`); `dropped`: filters whose first tuple does not pass; `beat_ns`:
-    when a source's first heartbeat is said; `young`: sources whose tuples are of age 0, else they are as old as they
-    may be; `first`: units whose jobs go first where deadlines are equal."""
+    when a source's first heartbeat is said; `young`: per source which tuples are of age 0, the others are as old as
+    they may be; `first`: units whose jobs go first where deadlines are equal."""
 
     phase_ns: Mapping[str, int] = field(default_factory=dict)
     pauses_ns: Mapping[str, Mapping[int, int]] = field(default_factory=dict)
     slow: Mapping[str, Slow] = field(default_factory=dict)
     dropped: frozenset[str] = frozenset()
     beat_ns: Mapping[str, int] = field(default_factory=dict)
-    young: frozenset[str] = frozenset()
+    young: Mapping[str, Slow] = field(default_factory=dict)
     first: frozenset[int] = frozenset()
 
 
-__all__ = ["ALWAYS", "Attack", "Slow", "Which"]
+__all__ = ["ALWAYS", "NEVER", "Attack", "Slow", "Which"]

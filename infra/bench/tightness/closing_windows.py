@@ -38,7 +38,7 @@ class _Feed:
 
 
 class Collected:
-    """Windows of one operator over some sources: number i begins at i hops. `from_ns`: the first begins from then on."""
+    """Windows of one operator over some sources: i begins at i hops. `from_ns`: the first begins from then on."""
 
     def __init__(self, sources: Sequence[str], length: int, hop: int, from_ns: int) -> None:
         self.feeds = {name: _Feed() for name in sources}

@@ -14,6 +14,7 @@ from typing import Protocol
 
 from coordinator.guarantee.system import System, Unit
 from infra.bench.tightness.attack import ALWAYS, Attack
+from infra.bench.tightness.attack import NEVER as OLD
 from infra.bench.tightness.closing_windows import NEVER, Collected
 
 Token = tuple[str, int]
@@ -152,7 +153,7 @@ class _Execution:
             first_ns = self.attack.phase_ns.get(name, 0)
             for number, after_ns in enumerate(self.cluster.arrivals(name, self.attack.pauses_ns.get(name, {}))):
                 at_ns = first_ns + after_ns
-                age_ns = 0 if name in self.attack.young else source.max_age_ns
+                age_ns = 0 if self.attack.young.get(name, OLD).is_so(number) else source.max_age_ns
                 self.origin_ns[name, number] = at_ns - age_ns
                 self.at(at_ns, ARRIVES, "admit", name, source.node, (name, number))
                 last_ns = max(last_ns, at_ns)

@@ -16,13 +16,14 @@ from infra.bench.tightness.drawn_queries import LOADS, PLAIN, WINDOWED, case
 
 @dataclass(frozen=True)
 class Measured:
-    """Of an output of the plan of (kind, load, seed). `behind_windows`: its results are of windows; `way`: parts, ms."""
+    """Of an output of the plan of (kind, load, seed). `since`: admission, closing (of a window), or end (of one);
+    `way`: parts in ms."""
 
     kind: str
     load: float
     seed: int
     output: str
-    behind_windows: bool
+    since: str
     seen_ns: int
     bound_ns: int
     way: str = ""
@@ -34,19 +35,20 @@ class Measured:
 
 
 def measured(kind: str, load: float, seed: int, runs: int) -> Iterator[Measured]:
-    """Every output with a bound, from admission on: of a tuple, and of a window from its closing on."""
+    """Every output with a bound: of a tuple from its admission on, of a window from its end, and from its closing."""
     analysis = analyse(read(case(kind, load, seed).plan()), NOTHING)
     promised = claims(analysis)
-    for name, found in worst(analysis, promised, runs, f"{kind} {load} {seed}").items():
-        bound_ns = promised[name].from_admission_ns
-        assert bound_ns is not None
-        one = analysis.system.outputs[name]
-        behind_windows = any(
-            each in analysis.system.windows for each in analysis.streams.flows[one.stream, one.node].late
-        )
-        way = " | ".join(f"{part.what} {part.ns / 1e6:.2f}" for part in promised[name].parts)
-        if found.longest.ns > 0 and bound_ns > 0:
-            yield Measured(kind, load, seed, name, behind_windows, found.longest.ns, bound_ns, way)
+    outputs = analysis.system.outputs
+    lineages = {name: analysis.streams.flows[one.stream, one.node].late for name, one in outputs.items()}
+    of_windows = {n for n, late in lineages.items() if any(each in analysis.system.windows for each in late)}
+    for aged in (False, True):
+        asked = {name: claim for name, claim in promised.items() if name in of_windows or not aged}
+        for name, found in worst(analysis, asked, runs, f"{kind} {load} {seed}", aged).items():
+            bound_ns = promised[name].bound_ns if aged else promised[name].from_admission_ns
+            since = ("end" if aged else "closing") if name in of_windows else "admission"
+            way = " | ".join(f"{part.what} {part.ns / 1e6:.2f}" for part in promised[name].parts)
+            if found.longest.ns > 0 and bound_ns:
+                yield Measured(kind, load, seed, name, since, found.longest.ns, bound_ns, way)
 
 
 def sweep(kinds: Sequence[str], seeds: Sequence[int], runs: int) -> Iterator[Measured]:
@@ -77,14 +79,16 @@ class Summary:
 
 def summaries(found: Sequence[Measured]) -> list[Summary]:
     """Without windows and with, then class by class, then by load."""
+    ends = [each for each in found if each.since != "closing"]
     groups = {
-        "without windows": [each for each in found if not each.behind_windows],
-        "behind windows": [each for each in found if each.behind_windows],
-        "in plans without windows": [each for each in found if each.kind in PLAIN],
-        "in plans with windows": [each for each in found if each.kind in WINDOWED],
+        "without windows": [each for each in found if each.since == "admission"],
+        "with windows, from their ends": [each for each in found if each.since == "end"],
+        "with windows, from closings": [each for each in found if each.since == "closing"],
+        "plans without windows": [each for each in ends if each.kind in PLAIN],
+        "plans with windows": [each for each in ends if each.kind in WINDOWED],
     }
-    groups |= {kind: [each for each in found if each.kind == kind] for kind in (*PLAIN, *WINDOWED)}
-    groups |= {f"load {load}": [each for each in found if each.load == load] for load in LOADS}
+    groups |= {kind: [each for each in ends if each.kind == kind] for kind in (*PLAIN, *WINDOWED)}
+    groups |= {f"load {load}": [each for each in ends if each.load == load] for load in LOADS}
     return [Summary.of(name, each) for name, each in groups.items() if each]
 
 
