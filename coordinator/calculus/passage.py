@@ -2,16 +2,16 @@
 
 Let the tuple be released to the first of the units at r, to unit j of them within E_j of that, due d_j after that. So
 every job of it is due by D = r + max_j (E_j + d_j). Let t0 be the last instant up to r at which no job that is due by
-D is pending, and F the end of the tuple's last job. From t0 on something due by D is pending: up to r by the choice of t0,
-from r on the tuple's own jobs. So up to F the node runs nothing that is due later, but for one instance that began
+D is pending, and F the end of the tuple's last job. From t0 on something due by D is pending: up to r by the choice of
+t0, from r on the tuple's own jobs. So up to F the node runs nothing that is due later, but for one instance that began
 before t0, and what is due by D and runs was released from t0 on. With a = r - t0 and s = (start of the last job) - t0:
 
     s = max {C_k : d_k > D - t0} + sum_k gamma_k(n_k) + gamma_last(own - 1),   n_k = alpha_k(min(D - t0 - d_k, s))
 
 as in `response`, where the units are one. Whoever delays the tuple at several of the units is counted once, and one
 blocks once. A job of these units that runs in this time is of a tuple that came to the first of them from t0 on: the
-jobs of an earlier one are due by D, so they had ended by t0. So alpha of the first bounds n_k of each, and `own`; what comes to
-a later one by another way is added (`besides`).
+jobs of an earlier one are due by D, so they had ended by t0. So alpha of the first bounds n_k of each, and
+`own`; what comes to a later one by another way is added (`besides`).
 
 Of the tuples from which jobs of these units run in that time let `since` be how many of the same source came from the
 first of them to this one, itself included. Then own <= since + (those of other sources by a), and n_k <= since + (those
@@ -23,7 +23,7 @@ says what this is worth. It holds for units that run single tuples in the order 
 from __future__ import annotations
 
 from bisect import bisect_right
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from itertools import accumulate, chain
 
@@ -34,6 +34,7 @@ from coordinator.calculus.selectivity import Selectivity
 
 MOST_ENDS = 3000  # of one passage
 MOST_NEEDED = 4096
+SINGLY = 8
 _NOW: Time = 0
 
 
@@ -61,8 +62,9 @@ class Passage:
 
 @dataclass(frozen=True)
 class Ends:
-    """Of tuples of which `since` of their source came in their busy period: released at[i] after its beginning they end
-    by `latest[i]`, the greatest of those up to i; `took[i]`: the longest from the release on of those from i on."""
+    """Of tuples of which `since` of their source came in their busy period, or a few more: released at[i] after its
+    beginning they end by `latest[i]`, the greatest of those up to i; `took[i]`: the longest from the release on of
+    those from i on."""
 
     since: int
     at: tuple[Time, ...]
@@ -75,18 +77,29 @@ def ends(loaded: Load, passage: Passage) -> list[Ends]:
     first, last = passage.units[0], passage.units[-1]
     others = [each for each in loaded.steps if all(each is not one for one in passage.units)]
     looks = _looks(passage, others, loaded.busy)
-    if len(looks) * first.counts[-1] > MOST_ENDS:
+    if len(looks) * sum(1 for _ in _groups(first.counts[-1])) > MOST_ENDS:
         raise TooLongError(f"{len(looks)} releases to look at, of up to {first.counts[-1]} tuples")
     found: dict[int, list[tuple[Time, Time]]] = {}
     for a, at, blocked in blocked_looks(first.task, looks, passage.due, others, loaded.busy):
         due, start = a + passage.due, _NOW
-        for since in range(1, first.count(a) + 1):
+        for least, since in _groups(first.counts[-1]):
+            if least > first.count(a):
+                break
             start = _start(start, blocked, due, a, since, passage, others)
             if start >= at:
                 own = _own(passage, since, a, start)
                 runs = min(last.task.work(1, passage.stage + 1), last.task.work(own) - last.task.work(own - 1))
-                found.setdefault(since, []).append((at, end_of(start, runs, others)))
+                found.setdefault(least, []).append((at, end_of(start, runs, others)))
     return [_ends(since, found[since]) for since in sorted(found)]
+
+
+def _groups(most: int) -> Iterator[tuple[int, int]]:
+    """One by one first, then ever more together: own jobs are as the largest of a group has them, t0 as the least."""
+    least = 1
+    while least <= most:
+        largest = least + least // SINGLY
+        yield least, largest
+        least = largest + 1
 
 
 def _ends(since: int, found: Sequence[tuple[Time, Time]]) -> Ends:

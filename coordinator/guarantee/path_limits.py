@@ -31,7 +31,8 @@ Place = tuple[str, str]
 Origin = str | int  # a source, or the unit that brought streams together
 Came = tuple[Time, ...]
 MOST_BEFORE = 64  # tuples before one whose instants are carried
-MOST_WORK = 400_000  # ends times tasks that are looked at in one round
+MOST_WORK = 60_000  # tasks that are looked at in one round, about
+GROUPS = 24  # of tuples before one, about
 
 
 @dataclass(frozen=True)
@@ -195,7 +196,8 @@ class _Walk:
         load = self.loads[last.node]
         steps = {each.task.name: each for each in load.steps}
         units = tuple(steps[unit.name] for unit, *_ in entered.units)
-        self.work += len(load.steps) * len(units[0].times) * units[0].counts[-1]
+        looks = sum(len(each.times) for each in load.steps)
+        self.work += len(load.steps) * looks * min(units[0].counts[-1], GROUPS)
         if self.work > MOST_WORK or (len(units) == 1 and units[0].counts[-1] == 1):
             return came[:0]
         after, at = list[Time](), 0
