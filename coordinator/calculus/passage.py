@@ -8,7 +8,7 @@ before t0, and what is due by D and runs was released from t0 on. With a = r - t
 
     s = max {C_k : d_k > D - t0} + sum_k gamma_k(n_k) + gamma_last(own - 1),   n_k = alpha_k(min(D - t0 - d_k, s))
 
-as in `response`, where the units are one. Whoever delays the tuple at several of the units is counted once, and one
+as in `response`, where the units are one. Who delays the tuple at several of the units counts once, and one
 blocks once. A job of these units that runs in this time is of a tuple that came to the first of them from t0 on: the
 jobs of an earlier one are due by D, so they had ended by t0. So alpha of the first bounds n_k of each, and
 `own`; what comes to a later one by another way is added (`besides`).
@@ -34,7 +34,7 @@ from coordinator.calculus.selectivity import Selectivity
 
 MOST_ENDS = 3000  # of one passage
 MOST_NEEDED = 4096
-SINGLY = 8
+SINGLY = 16
 _NOW: Time = 0
 
 

@@ -22,9 +22,10 @@ from coordinator.calculus.demand import DemandTestResult, Load, Task, UnboundedE
 from coordinator.calculus.flow import jittered, total
 from coordinator.calculus.response import load_responses
 from coordinator.calculus.selectivity import ONE, Selectivity
-from coordinator.guarantee import link_delay, path_limits, window_closing
+from coordinator.guarantee import link_delay, window_closing
 from coordinator.guarantee.propagate import Delays, Streams, propagate
 from coordinator.guarantee.system import Node, System, Unit
+from coordinator.guarantee.whole_ways import path_limits
 from coordinator.spec.runtime_charges import RuntimeOverhead, chunks
 from protos.plan_document import NodeCharges
 

@@ -211,7 +211,9 @@ def _claim(analysis: Analysis, name: str) -> Claim:
         why = (
             f"{analysis.streams.window_closings[windows[0]].why}; {show_ns(slowest.most_ns)} from when a window closes"
         )
-        return _with_blockers(analysis, Claim(output.deadline_ns, None, slowest.most_ns, False, why, _shown(slowest)))
+        return _with_blockers(
+            analysis, Claim(output.deadline_ns, None, slowest.most_ns, False, why, _parts_shown(slowest))
+        )
     if ageless:
         admits = f"{' and '.join(ageless)} {'admits' if len(ageless) == 1 else 'admit'}"
         why = (
@@ -220,12 +222,14 @@ def _claim(analysis: Analysis, name: str) -> Claim:
             if slowest.most_ns < output.deadline_ns
             else f"the bound is {show_ns(slowest.most_ns)} from admission alone{_where(analysis, slowest)}"
         )
-        return _with_blockers(analysis, Claim(output.deadline_ns, None, slowest.most_ns, False, why, _shown(slowest)))
+        return _with_blockers(
+            analysis, Claim(output.deadline_ns, None, slowest.most_ns, False, why, _parts_shown(slowest))
+        )
     known = {source: found for source, found in ages.items() if found is not None}
     aged = {source: late.most_ns + known[source].most_ns for source, late in flow.late.items()}
     source = max(aged, key=lambda each: aged[each])
     late, bound_ns, age_ns = flow.late[source], aged[source], known[source].most_ns
-    parts = (*known[source].parts, *_shown(late))
+    parts = (*known[source].parts, *_parts_shown(late))
     held = bound_ns <= output.deadline_ns
     if held:
         why = "holds for edf, the declared arrivals, costs and selectivities, and links without loss"
@@ -243,7 +247,7 @@ def _claim(analysis: Analysis, name: str) -> Claim:
     return _with_blockers(analysis, Claim(output.deadline_ns, bound_ns, late.most_ns, held, why, parts))
 
 
-def _shown(late: Late) -> tuple[Part, ...]:
+def _parts_shown(late: Late) -> tuple[Part, ...]:
     """Parts that take some time."""
     return tuple(part for part in late.parts if part.ns)
 

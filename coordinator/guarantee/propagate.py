@@ -16,10 +16,11 @@ from coordinator.calculus.curves import Curve, Time
 from coordinator.calculus.flow import Spaced, jittered, least, selected, total
 from coordinator.calculus.response import Response
 from coordinator.calculus.selectivity import Selectivity
-from coordinator.guarantee import fusion_waits, path_limits, window_closing
+from coordinator.guarantee import fusion_waits, window_closing
 from coordinator.guarantee.link_delay import sending_ns
 from coordinator.guarantee.streams import Closing, Delays, Flow, Kind, Late, Part, Streams, Trail
 from coordinator.guarantee.system import Source, Stage, System, Unit
+from coordinator.guarantee.whole_ways import path_limits
 from coordinator.spec.runtime_charges import RuntimeOverhead, chunks
 
 

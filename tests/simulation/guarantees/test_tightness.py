@@ -8,7 +8,7 @@ from statistics import fmean
 
 import pytest
 
-from coordinator.guarantee import path_limits
+from coordinator.guarantee.whole_ways import path_limits
 from infra.bench.tightness.drawn_queries import CLASSES, LOADS
 from infra.bench.tightness.measured import Measured, measured, sweep
 
