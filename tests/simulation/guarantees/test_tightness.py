@@ -1,13 +1,13 @@
 """End-to-end bounds against an adversary: none is broken, few are far away, and a bound that is too small is found.
 
-`make test` takes a few plans; `make soak` a thousand, and ten thousand task sets of one node (the sets of
-`test_guarantee_soundness` under the same adversary's clusters are in there).
+`make test` takes a few plans, `make soak` a thousand. Sets of one node are in `test_guarantee_soundness`.
 """
 
 from statistics import fmean
 
 import pytest
 
+from coordinator.calculus.passage import fold
 from coordinator.guarantee.whole_ways import path_limits
 from infra.bench.tightness.drawn_queries import CLASSES, LOADS
 from infra.bench.tightness.measured import Measured, measured, sweep
@@ -29,7 +29,6 @@ def test_no_bound_is_broken(kind: str, seed: int) -> None:
 
 def test_a_bound_that_is_too_small_is_found(monkeypatch: pytest.MonkeyPatch) -> None:
     """As if each tuple came to a unit when the one two places before it does."""
-    fold = path_limits.fold
     monkeypatch.setattr(path_limits, "fold", lambda came, *given: fold([*came[2:], came[-1], came[-1]], *given))
     found = [each for kind in ("chain", "fan-out") for seed in (0, 1) for each in measured(kind, 0.6, seed, runs=40)]
     assert broken(found)
