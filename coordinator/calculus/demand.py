@@ -39,6 +39,7 @@ class Task:
 
     A chore (`chore`) is work that no deadline orders, done between instances: draining a socket, updating a side input.
     It goes before everything (deadline 0), may delay a running instance, and blocks nobody beyond its own demand.
+    `unblocked`: units of which no instance runs when a job of this one is released.
     """
 
     name: str
@@ -47,6 +48,7 @@ class Task:
     stages: tuple[tuple[Time, Selectivity], ...]
     batch: int = 1
     chore: bool = False
+    unblocked: frozenset[str] = frozenset()
 
     def __post_init__(self) -> None:
         if any(cost <= 0 for cost, _ in self.stages) or not self.stages:

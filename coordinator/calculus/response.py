@@ -20,7 +20,7 @@ theory 3.
 from __future__ import annotations
 
 from bisect import bisect_right
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from itertools import chain
 
@@ -84,25 +84,25 @@ def _response(own: Steps, loaded: Load) -> Response:
     looks = _looks(own, others, loaded.busy)
     blocked_before: Time | None = None
     start: Time = 0
-    for a in looks:
+    found = ((a, a, rivals.blocking(a + unit.deadline)) for a in looks)
+    for a, at, blocked in blocked_looks(unit, looks, unit.deadline, others, loaded.busy) if unit.unblocked else found:
         if loaded.busy - a <= worst[0]:
             break  # all ends with the busy period, so no later look finds more, of any stage
         due = a + unit.deadline
-        blocked = rivals.blocking(due)
         jobs = own.count(a)
         before = unit.work(jobs - 1)
         if blocked != blocked_before:
             start, blocked_before = 0, blocked
         start = rivals.start(start, blocked + before, due)
-        if start < a:
-            continue  # nothing due by then would still be waiting at a
+        if start < at:
+            continue  # nothing due by then would still be waiting at that time
         last = unit.work(min(jobs + unit.batch - 1, max(jobs, own.count(start)))) - before
         for stage, prefix in enumerate(prefixes):
-            response = rivals.end(start, min(prefix, last)) - a
+            response = end_of(start, min(prefix, last), rivals.chores) - at
             if response > worst[stage]:
                 passes = unit.work(1, stage + 1)
-                moved = max(0, min(passes - last, before, start - a))
-                worst[stage], moments[stage] = response, Moment(a, start, blocked, min(prefix, last) + moved, moved)
+                moved = max(0, min(passes - last, before, start - at))
+                worst[stage], moments[stage] = response, Moment(at, start, blocked, min(prefix, last) + moved, moved)
     return Response(worst[-1], tuple(worst), tuple(moments))
 
 
@@ -117,7 +117,7 @@ def ahead(loaded: Load, name: str, moment: Moment) -> list[tuple[str, int, Time]
             jobs = own.count(moment.released) - 1
             found.append((name, jobs, own.task.work(jobs) - moment.moved))
         else:
-            by = _by(each, due, moment.start)
+            by = released_by(each, due, moment.start)
             found.append((each.task.name, each.count(by), each.at(by, moment.start)))
     return [one for one in found if one[2]]
 
@@ -131,6 +131,33 @@ def _looks(own: Steps, others: Sequence[Steps], busy: Time) -> list[Time]:
     if len(found) * (len(others) + 1) > MOST_LOOKS:
         raise TooLongError(f"{len(found)} releases to look at, of {len(others) + 1} kinds")
     return found
+
+
+def blocked_looks(
+    first: Task, looks: Sequence[Time], relative: Time, others: Sequence[Steps], busy: Time
+) -> Iterator[tuple[Time, Time, Time]]:
+    """Per look the release that counts jobs, the release itself, and what blocks a job that is due `relative` after it.
+
+    A unit of `unblocked` that blocks has ended when the job is released, so it takes no more of the time before that
+    than there is: of a release later than the longest other one that blocks, up to the next look. There the job's start
+    moves with its release, or more, so the latest such release is the worst.
+    """
+    if not first.unblocked:
+        yield from ((a, a, blocked_until(a + relative, others)) for a in looks)
+        return
+    beside = [each for each in others if each.task.name not in first.unblocked]
+    ended = [each for each in others if each.task.name in first.unblocked]
+    for a, then in zip(looks, [*looks[1:], max(busy, *looks)], strict=True):
+        free, most = blocked_until(a + relative, beside), blocked_until(a + relative, ended)
+        if a <= free or most <= free:
+            yield a, a, free
+        if most > free and then > free:
+            yield a, max(a, min(most, then)), min(most, then)
+
+
+def blocked_until(due: Time, others: Sequence[Steps]) -> Time:
+    """The longest instance that is due later, and may have begun before."""
+    return max((each.task.longest for each in others if each.task.deadline > due and each.counts[-1]), default=0)
 
 
 @dataclass(frozen=True)
@@ -180,30 +207,35 @@ class _Rivals:
             for times, works, last in later:
                 grown += works[bisect_right(times, start, 0, last) - 1]
             for each in others:
-                grown += each.at(_by(each, due, start), start)
+                grown += each.at(released_by(each, due, start), start)
             if grown <= start:
                 return start
             start = grown
         raise TooLongError(f"no start found in {MOST_ROUNDS} rounds")
 
-    def end(self, start: Time, runs: Time) -> Time:
-        """When that much has run since `start`: sockets may be drained between its operators."""
-        end = start + runs
-        if not self.chores:
-            return end
-        done = end - sum(each.at(start, start) for each in self.chores)
-        for _ in range(MOST_ROUNDS):
-            grown = done + sum(each.at(end, end) for each in self.chores)
-            if grown == end:
-                return end
-            end = grown
-        raise TooLongError(f"no end found in {MOST_ROUNDS} rounds")
 
-
-def _by(each: Steps, due: Time, start: Time) -> Time:
+def released_by(each: Steps, due: Time, start: Time) -> Time:
     """Until when what is released runs before a job that is due then and starts at `start`: chores always do, also
     where the job is late."""
     return start if each.task.chore else min(due - each.task.deadline, start)
 
 
-__all__ = ["Moment", "Response", "Task", "ahead", "load_responses", "responses"]
+def end_of(start: Time, runs: Time, others: Sequence[Steps]) -> Time:
+    """When that much has run since `start`: sockets may be drained between its operators."""
+    chores = [each for each in others if each.task.chore]
+    end = start + runs
+    if not chores:
+        return end
+    done = end - sum(each.at(start, start) for each in chores)
+    for _ in range(MOST_ROUNDS):
+        grown = done + sum(each.at(end, end) for each in chores)
+        if grown == end:
+            return end
+        end = grown
+    raise TooLongError(f"no end found in {MOST_ROUNDS} rounds")
+
+
+__all__ = [
+    "Moment", "Response", "Task", "ahead", "blocked_looks", "blocked_until", "end_of", "load_responses",
+    "released_by", "responses",
+]  # fmt: skip

@@ -23,10 +23,11 @@ from coordinator.calculus.demand import DemandTestResult, Load, Task, UnboundedE
 from coordinator.calculus.flow import jittered, total
 from coordinator.calculus.response import Response, load_responses
 from coordinator.calculus.selectivity import ONE, Selectivity
-from coordinator.guarantee import link_delay
+from coordinator.guarantee import link_delay, window_closing
 from coordinator.guarantee.propagate import Delays, Streams, propagate
 from coordinator.guarantee.streams import Reuse
 from coordinator.guarantee.system import Node, System, Unit
+from coordinator.guarantee.whole_ways import path_limits
 from coordinator.spec.runtime_charges import RuntimeOverhead, chunks
 from protos.plan_document import NodeCharges
 
@@ -69,19 +70,24 @@ def analyse(
     worth_having: int = WORTH_HAVING,
     reuse: Reuse | None = None,
     stop: Callable[[], bool] = never,
+    ways: bool = True,
 ) -> Analysis:
-    """Repeats passes until nothing grows, or a delay grows beyond `worth_having` times the longest deadline. `reuse`:
-    of earlier analyses of this system with the same charges, other sub-deadlines or ages; the result does not depend
-    on it. `stop`: asked before every node; where it says so there is no bound at all."""
-    delays = Delays(broken=_uncovered(system), reuse=reuse or Reuse())
+    """Repeats passes until nothing grows, or a delay grows beyond `worth_having` times the longest deadline. `stop`:
+    asked before every node; where it says so there is no bound at all. `ways`: with limits of whole ways; else a way
+    takes what its units and links take, one by one, and `reuse` has what earlier analyses of this system made, with the
+    same charges, other sub-deadlines or ages: the result does not depend on it."""
+    delays = Delays(broken=_uncovered(system), reuse=Reuse() if ways or reuse is None else reuse)
     for _ in range(MOST_PASSES):
         streams = propagate(system, delays, charges)
         try:
-            if not _grow(system, delays, charges, streams, worth_having, stop):
-                break
+            changed = _grow(system, delays, charges, streams, worth_having, stop)
         except _HopelessError as error:
             _give_up(system, delays, str(error))
             streams = propagate(system, delays, charges)
+            break
+        if ways:
+            changed |= _grow_paths(system, delays, streams)
+        if not changed:
             break
     else:
         _give_up(system, delays, f"delays still grow after {MOST_PASSES} passes")
@@ -144,6 +150,16 @@ def _grow(
     return changed
 
 
+def _grow_paths(system: System, delays: Delays, streams: Streams) -> bool:
+    """Limits of whole ways: what has none once has none for good, so they only grow, too."""
+    loads = {name: load for name, load in delays.loads.items() if name not in delays.broken}
+    found, before = path_limits.path_limits(system, delays, streams, loads), delays.paths
+    if before:
+        found = {place: limits.grown(found[place]) for place, limits in before.items() if place in found}
+    delays.paths = found
+    return found != before
+
+
 def _grow_link(
     system: System, delays: Delays, charges: RuntimeOverhead, pair: tuple[str, str], streams: Streams
 ) -> bool:
@@ -189,6 +205,7 @@ def _grow_node(system: System, delays: Delays, charges: RuntimeOverhead, streams
     due_ns = tuple(unit.sub_deadline_ns for unit in units)
     key = ("node", *_given(system, delays, streams, node), due_ns)
     found = delays.reuse.of(key, partial(_node_responses, system, delays, charges, streams, node))
+    delays.loads[node.name] = found.load
     delays.looks += len(found.load.steps) * sum(len(each.times) for each in found.load.steps)
     changed = charges.drained and _grow_drain(delays, node, found.drain_ns)
     if found.error is not None:
@@ -261,7 +278,7 @@ def _drain_ns(loaded: Load, charges: RuntimeOverhead) -> int:
 def _tasks(system: System, delays: Delays, charges: RuntimeOverhead, streams: Streams, node: Node) -> list[Task]:
     """What a node has to do. Raises UnboundedError where nothing bounds part of it."""
     own = charges.on(node.charges)
-    tasks = [_task(unit, node, own, streams) for unit in _units(system, node)]
+    tasks = [_task(system, unit, node, own, streams) for unit in _units(system, node)]
     if tasks:
         tasks += _chores(system, delays, charges, streams, node)
     if tasks and own.side_ns and node.sides:
@@ -327,7 +344,7 @@ def _loading(charges: RuntimeOverhead) -> list[Task]:
     return [Task("loading a plan", stretches, 0, ((charges.loading_ns, ONE),), chore=True)]
 
 
-def _task(unit: Unit, node: Node, own: NodeCharges, streams: Streams) -> Task:
+def _task(system: System, unit: Unit, node: Node, own: NodeCharges, streams: Streams) -> Task:
     if unit.id in streams.unreleased:
         raise UnboundedError("unbounded", streams.unreleased[unit.id])
     if unit.unsound:
@@ -336,7 +353,9 @@ def _task(unit: Unit, node: Node, own: NodeCharges, streams: Streams) -> Task:
     costs = [stage.cost_ns for stage in unit.stages]
     costs[0] += own.decision_ns
     curve = streams.triggers[unit.id].curve
-    return Task(unit.name, curve, unit.sub_deadline_ns, tuple(zip(costs, passes, strict=True)), node.batch)
+    unblocked = window_closing.collecting(system, streams, unit)
+    stages = tuple(zip(costs, passes, strict=True))
+    return Task(unit.name, curve, unit.sub_deadline_ns, stages, node.batch, unblocked=unblocked)
 
 
 def _units(system: System, node: Node) -> Sequence[Unit]:

@@ -211,7 +211,9 @@ def _claim(analysis: Analysis, name: str) -> Claim:
         why = (
             f"{analysis.streams.window_closings[windows[0]].why}; {show_ns(slowest.most_ns)} from when a window closes"
         )
-        return _with_blockers(analysis, Claim(output.deadline_ns, None, slowest.most_ns, False, why, slowest.parts))
+        return _with_blockers(
+            analysis, Claim(output.deadline_ns, None, slowest.most_ns, False, why, _parts_shown(slowest))
+        )
     if ageless:
         admits = f"{' and '.join(ageless)} {'admits' if len(ageless) == 1 else 'admit'}"
         why = (
@@ -220,12 +222,14 @@ def _claim(analysis: Analysis, name: str) -> Claim:
             if slowest.most_ns < output.deadline_ns
             else f"the bound is {show_ns(slowest.most_ns)} from admission alone{_where(analysis, slowest)}"
         )
-        return _with_blockers(analysis, Claim(output.deadline_ns, None, slowest.most_ns, False, why, slowest.parts))
+        return _with_blockers(
+            analysis, Claim(output.deadline_ns, None, slowest.most_ns, False, why, _parts_shown(slowest))
+        )
     known = {source: found for source, found in ages.items() if found is not None}
     aged = {source: late.most_ns + known[source].most_ns for source, late in flow.late.items()}
     source = max(aged, key=lambda each: aged[each])
     late, bound_ns, age_ns = flow.late[source], aged[source], known[source].most_ns
-    parts = (*known[source].parts, *late.parts)
+    parts = (*known[source].parts, *_parts_shown(late))
     held = bound_ns <= output.deadline_ns
     if held:
         why = "holds for edf, the declared arrivals, costs and selectivities, and links without loss"
@@ -243,6 +247,11 @@ def _claim(analysis: Analysis, name: str) -> Claim:
     return _with_blockers(analysis, Claim(output.deadline_ns, bound_ns, late.most_ns, held, why, parts))
 
 
+def _parts_shown(late: Late) -> tuple[Part, ...]:
+    """Parts that take some time."""
+    return tuple(part for part in late.parts if part.ns)
+
+
 def _with_blockers(analysis: Analysis, claim: Claim) -> Claim:
     """With who is waited for, unit by unit."""
     found = {}
@@ -251,7 +260,10 @@ def _with_blockers(analysis: Analysis, claim: Claim) -> Claim:
         if part.kind == "unit" and response is not None and response.moments and part.node in analysis.loads:
             moment = response.moments[part.stage]
             before = ahead(analysis.loads[part.node], analysis.system.units[part.unit].name, moment)
-            found[part.unit] = (_whole(moment.released), [(what, jobs, _whole(ns)) for what, jobs, ns in before])
+            found[part.unit] = (
+                _whole(moment.released) + part.sooner_ns,
+                [(what, jobs, _whole(ns)) for what, jobs, ns in before],
+            )
     return replace(claim, ahead=found)
 
 

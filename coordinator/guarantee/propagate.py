@@ -21,6 +21,7 @@ from coordinator.guarantee import fusion_waits, window_closing
 from coordinator.guarantee.link_delay import sending_ns
 from coordinator.guarantee.streams import Closing, Delays, Flow, Kind, Late, Part, Streams, Trail
 from coordinator.guarantee.system import Source, Stage, System, Unit
+from coordinator.guarantee.whole_ways import path_limits
 from coordinator.spec.runtime_charges import RuntimeOverhead, chunks
 
 
@@ -118,7 +119,8 @@ def _travel(system: System, delays: Delays, charges: RuntimeOverhead, stream: st
             streams.why[stream, end] = why
             continue
         read = Part("socket", f"{end} reads its sockets", delays.drains.get(end, 0), end)
-        streams.flows[stream, end] = _delayed(delays, there, read)
+        arrived, limits = _delayed(delays, there, read), delays.paths.get((stream, end))
+        streams.flows[stream, end] = path_limits.limited(system, streams, arrived, limits)
 
 
 def _written(system: System, delays: Delays, stream: str, start: str, flow: Flow) -> Flow:
@@ -165,9 +167,11 @@ def _run(system: System, delays: Delays, charges: RuntimeOverhead, unit: Unit, s
                 window_closing.close(system, delays, charges, system.windows[stream], trigger, own, streams)
             else:
                 key = ("left", unit.id, stream, trigger, response)
-                streams.flows[stream, unit.node] = delays.reuse.of(
+                leaving = delays.reuse.of(
                     key, partial(_leave, unit, stage, batch, trigger, response, stream in system.marked)
                 )
+                limits = delays.paths.get((stream, unit.node))
+                streams.flows[stream, unit.node] = path_limits.limited(system, streams, leaving, limits)
 
 
 def united(inputs: Sequence[Flow]) -> Flow:

@@ -3,10 +3,11 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Hashable, Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import Literal, TypeVar, cast
 
 from coordinator.calculus.curves import Curve
+from coordinator.calculus.demand import Load
 from coordinator.calculus.flow import Known, jittered
 from coordinator.calculus.response import Response
 
@@ -20,7 +21,8 @@ Kind = Literal["age", "unit", "socket", "link", "beat", "window", "partner", "ga
 class Part:
     """One stretch of the way. `ns`: at most; of these `work_ns` the tuple's own work (on a link: being sent and
     travelling), `blocking_ns` behind an instance that cannot be stopped, and the rest waiting behind others. `node`:
-    where, of a link its start. `unit`, `stage`: of a unit, for who is waited for."""
+    where, of a link its start. `unit`, `stage`: of a unit, for who is waited for. `sooner_ns`: how much less that is
+    than at worst there, since it was waited for before."""
 
     kind: Kind
     what: str
@@ -30,6 +32,12 @@ class Part:
     blocking_ns: int = 0
     unit: int = 0
     stage: int = 0
+    sooner_ns: int = 0
+
+    @property
+    def alone(self) -> Part:
+        """Of a tuple of which nothing is known from before."""
+        return replace(self, ns=self.ns + self.sooner_ns, sooner_ns=0)
 
     @property
     def waiting_ns(self) -> int:
@@ -119,11 +127,30 @@ class Reuse:
         return made
 
 
+@dataclass(frozen=True)
+class Limits:
+    """Of a stream at a place, in ns: `sources`: from admission on, by source; `units`: since the release of a unit that
+    all its tuples come through; `once`: sources of which each tuple is there once at most, in their order."""
+
+    sources: Mapping[str, int]
+    units: Mapping[int, int]
+    once: frozenset[str]
+
+    def grown(self, other: Limits) -> Limits:
+        """The longer ones; what either does not have is not limited."""
+        return Limits(
+            {name: max(ns, other.sources[name]) for name, ns in self.sources.items() if name in other.sources},
+            {unit: max(ns, other.units[unit]) for unit, ns in self.units.items() if unit in other.units},
+            self.once & other.once,
+        )
+
+
 @dataclass
 class Delays:
     """What is known so far: it only grows. `links`, `large_links`: of what is small, and of what goes in chunks;
-    `broken`: nodes without a bound, `cut`: links without one, and why; `looks`: what it has cost to find; `reuse`: what
-    was made on the way, of this system."""
+    `broken`: nodes without a bound, `cut`: links without one, and why; `looks`: what it has cost to find; `loads`: of
+    nodes, as last looked at; `paths`: by (stream, node), what is known of whole ways to there; `reuse`: what was made
+    on the way, of this system."""
 
     units: dict[int, Response] = field(default_factory=dict)
     links: dict[tuple[str, str], int] = field(default_factory=dict)
@@ -133,6 +160,8 @@ class Delays:
     looks: int = 0
     cut: dict[tuple[str, str], str] = field(default_factory=dict)
     reuse: Reuse = field(default_factory=Reuse)
+    loads: dict[str, Load] = field(default_factory=dict)
+    paths: Mapping[tuple[str, str], Limits] = field(default_factory=dict)
 
 
 @dataclass

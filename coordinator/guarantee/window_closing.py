@@ -33,22 +33,47 @@ def close(
     own: Part,
     streams: Streams,
 ) -> None:
-    """The windows that leave a unit which collects them. `trigger`: what comes to it; `own`: its instance."""
+    """The windows that leave a unit which collects them. `trigger`: what comes to it; `own`: its instance.
+
+    With nothing lost a window closes between its end and its age, however long the `wait` for lost numbers: each number
+    below a heartbeat's, or a sign of what became of it, is there one way after its admission. So the curve has no
+    `wait` in it. A bound is for links without loss. Nodes police with it all the same: after a loss several windows
+    that waited for one number close at once, and are to be given.
+    """
     paths = {name: _known(windows, trigger.late[name].after(own)) for name in windows.sources if name in trigger.late}
     found = _age(system, delays, charges, windows, paths, streams)
     at = (windows.add, windows.node)
-    spread_ns = None if found.age is None else found.age.most_ns - windows.after_ns + windows.wait_ns
+    apart_ns = None if found.age is None else found.age.most_ns - windows.after_ns
     if windows.kind == "count" and windows.sources[0] in paths:  # not from the tuples' instants on, but admissions
-        spread_ns = paths[windows.sources[0]].most_ns + windows.wait_ns
+        apart_ns = paths[windows.sources[0]].most_ns
+    spread_ns = None if apart_ns is None else apart_ns + windows.wait_ns
     streams.window_closings[windows.add] = replace(found, spread_ns=spread_ns)
     numbers = _numbers(system, windows, streams)
-    curve = windows.curve(numbers, spread_ns) if numbers is not None else None
+    curve = windows.curve(numbers, apart_ns) if numbers is not None else None
     if curve is None:
         streams.why[at] = f"nothing bounds how many windows of {windows.name} close at once: {found.why}"
         return
     flow = Flow.of(curve, curve, {windows.add: Late(0, 0, ())})
     streams.flows[at] = flow
     streams.arriving[windows.node].append(flow)  # admitting a window costs about what reading a tuple does
+
+
+def collecting(system: System, streams: Streams, unit: Unit) -> frozenset[str]:
+    """Units of which no instance runs when windows close that this unit is released by: the one that collects them,
+    where they are of time and of one source.
+
+    A window closes by a report: of a tuple, when its instance has ended; or of a heartbeat, or of what became of a
+    number. While the instance of tuple m runs m is not settled, so such a heartbeat was said before m was admitted, and
+    such a number is lower. Both go ahead of what is queued, on the way of m, so they came before m did, and closed what
+    they close then. (A number that is given up closes windows at any time: not so where one may be.)
+    """
+    windows = system.windows.get(unit.inputs[0]) if len(unit.inputs) == 1 else None
+    if windows is None or windows.kind != "time" or len(windows.sources) > 1:
+        return frozenset()
+    if windows.add not in streams.window_closings or streams.window_closings[windows.add].unsure:
+        return frozenset()
+    every = system.units.values()
+    return frozenset(one.name for one in every if any(stage.operator == windows.add for stage in one.stages))
 
 
 def _known(windows: Windows, way: Late) -> Late:
@@ -174,4 +199,4 @@ def _unsure(windows: Windows, paths: Mapping[str, Late], age_ns: int, streams: S
     return ""
 
 
-__all__ = ["clocks", "close", "heartbeats"]
+__all__ = ["clocks", "close", "collecting", "heartbeats"]

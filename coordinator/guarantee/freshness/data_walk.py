@@ -202,7 +202,8 @@ def between(before: Flow, behind_it: Flow) -> Stretch:
     if name is None:
         return Stretch()
     start, end = before.late[name], behind_it.late[name]
-    return Stretch(end.parts[len(start.parts) :], end.least_ns - start.least_ns)
+    parts = tuple(part.alone for part in end.parts[len(start.parts) :])
+    return Stretch(parts, end.least_ns - start.least_ns)
 
 
 def follow(walked: DataWalk, rules: Rules[Value]) -> dict[Place, Value]:

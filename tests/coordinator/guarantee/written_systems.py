@@ -68,6 +68,7 @@ def analysed(
     latency_ms: int = 1,
     windows: Sequence[Windows] = (),
     charges: RuntimeOverhead = NOTHING,
+    ways: bool = True,
 ) -> Analysis:
     """outputs: the node where each stream is delivered, with an age and a reaction that anything holds. units: in the
     order of what triggers what. Two nodes have one link, which takes latency_ms at most."""
@@ -92,7 +93,7 @@ def analysed(
         marked=frozenset(),
         windows={one.add: one for one in windows},
     )
-    return analyse(system, charges)
+    return analyse(system, charges, ways=ways)
 
 
 def asking(analysis: Analysis, output: str, age_ms: int) -> Analysis:

@@ -1,0 +1,1 @@
+"""How long tuples take over several units and links in one piece."""
