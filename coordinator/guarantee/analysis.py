@@ -70,13 +70,13 @@ def analyse(
     worth_having: int = WORTH_HAVING,
     reuse: Reuse | None = None,
     stop: Callable[[], bool] = never,
-    ways: bool = True,
+    ways: bool = False,
 ) -> Analysis:
     """Repeats passes until nothing grows, or a delay grows beyond `worth_having` times the longest deadline. `stop`:
     asked before every node; where it says so there is no bound at all. `ways`: with limits of whole ways; else a way
     takes what its units and links take, one by one, and `reuse` has what earlier analyses of this system made, with the
     same charges, other sub-deadlines or ages: the result does not depend on it."""
-    delays = Delays(broken=_uncovered(system), reuse=Reuse() if ways or reuse is None else reuse)
+    delays = Delays(broken=_uncovered(system), reuse=Reuse() if ways or reuse is None else reuse, ways=ways)
     for _ in range(MOST_PASSES):
         streams = propagate(system, delays, charges)
         try:
@@ -278,7 +278,7 @@ def _drain_ns(loaded: Load, charges: RuntimeOverhead) -> int:
 def _tasks(system: System, delays: Delays, charges: RuntimeOverhead, streams: Streams, node: Node) -> list[Task]:
     """What a node has to do. Raises UnboundedError where nothing bounds part of it."""
     own = charges.on(node.charges)
-    tasks = [_task(system, unit, node, own, streams) for unit in _units(system, node)]
+    tasks = [_task(system, delays, unit, node, own, streams) for unit in _units(system, node)]
     if tasks:
         tasks += _chores(system, delays, charges, streams, node)
     if tasks and own.side_ns and node.sides:
@@ -344,7 +344,7 @@ def _loading(charges: RuntimeOverhead) -> list[Task]:
     return [Task("loading a plan", stretches, 0, ((charges.loading_ns, ONE),), chore=True)]
 
 
-def _task(system: System, unit: Unit, node: Node, own: NodeCharges, streams: Streams) -> Task:
+def _task(system: System, delays: Delays, unit: Unit, node: Node, own: NodeCharges, streams: Streams) -> Task:
     if unit.id in streams.unreleased:
         raise UnboundedError("unbounded", streams.unreleased[unit.id])
     if unit.unsound:
@@ -353,7 +353,7 @@ def _task(system: System, unit: Unit, node: Node, own: NodeCharges, streams: Str
     costs = [stage.cost_ns for stage in unit.stages]
     costs[0] += own.decision_ns
     curve = streams.triggers[unit.id].curve
-    unblocked = window_closing.collecting(system, streams, unit)
+    unblocked = window_closing.collecting(system, streams, unit) if delays.ways else frozenset[str]()
     stages = tuple(zip(costs, passes, strict=True))
     return Task(unit.name, curve, unit.sub_deadline_ns, stages, node.batch, unblocked=unblocked)
 

@@ -108,11 +108,10 @@ def objective_rank(
     reuse: Reuse | None = None,
     stop: Callable[[], bool] = never,
 ) -> ObjectiveRank:
-    """Analyses a system with the sub-deadlines that it has, without limits of whole ways: these only make a plan's
-    claims smaller, and cost more than a search has time for. `spared`: outputs that need not hold; `reuse`, `stop`: as
+    """Analyses a system with the sub-deadlines that it has; `spared`: outputs that need not hold; `reuse`, `stop`: as
     of `analyse`."""
     due_ns = {number: unit.sub_deadline_ns for number, unit in system.units.items()}
-    return ObjectiveRank(due_ns, analyse(system, charges, WORTH_HAVING, reuse, stop, ways=False), spared)
+    return ObjectiveRank(due_ns, analyse(system, charges, WORTH_HAVING, reuse, stop), spared)
 
 
 def _bound_ns(analysis: Analysis, name: str) -> int | None:
