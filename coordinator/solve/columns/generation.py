@@ -13,8 +13,8 @@ from math import inf, isfinite
 
 from coordinator.model.problem import Problem
 from coordinator.solve.columns.lagrangian import Lagrangian, Multipliers
-from coordinator.solve.columns.master import Master, Relaxed
 from coordinator.solve.columns.pricing import Schedule, schedule
+from coordinator.solve.columns.schedule_master import Master, Relaxed
 
 LABELS = (300, 1200, 4800)  # of a node's programme, as the generation goes on
 STEPS = 30  # along the subgradient

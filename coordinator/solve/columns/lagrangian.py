@@ -12,8 +12,8 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 
 from coordinator.model.problem import Problem
+from coordinator.solve.columns.laxity_shares import Path, latest_ns, shares
 from coordinator.solve.columns.pricing import NodePricing, Piece, Price, Schedule
-from coordinator.solve.columns.shares import Path, latest_ns, shares
 
 ROUNDING = 1e-12  # of what is added up: more than the rounding of a sum of some thousand terms
 

@@ -66,7 +66,7 @@ def components(problem: Problem) -> list[int]:
 
 class TrafficModel:
     """The model. `due_ns`: no item's demand is due later; at (1) the bound is of plans with NLR 0, at
-    `shares.latest_ns` of all. `items`: of one part alone, else all."""
+    `laxity_shares.latest_ns` of all. `items`: of one part alone, else all."""
 
     def __init__(self, problem: Problem, due_ns: Mapping[int, int], items: Sequence[int] | None = None) -> None:
         self.problem, self.due = problem, due_ns

@@ -21,7 +21,7 @@ from coordinator.model.limits import Limits
 from coordinator.model.problem import Problem
 from coordinator.model.progress import Progress, Watch
 from coordinator.solve import sub_deadline_allocation
-from coordinator.solve.columns import shares
+from coordinator.solve.columns import laxity_shares
 from coordinator.solve.heuristics import bound, decomposition, greedy, neighbourhood
 from coordinator.solve.heuristics.search_state import Score, SearchState
 from coordinator.solve.milp import milp
@@ -278,7 +278,7 @@ class _Search:
 
     def _prove_any(self) -> None:
         """Of plans with NLR above 0: stops as soon as one with NLR 0 is found."""
-        traffic = bound.TrafficModel(self.problem, shares.latest_ns(self.problem))
+        traffic = bound.TrafficModel(self.problem, laxity_shares.latest_ns(self.problem))
         relaxed = traffic.bound(self.limits, self.until, False)
         self.proof.impossible = self.proof.impossible or relaxed.infeasible
         if relaxed.infeasible:

@@ -15,8 +15,8 @@ from coordinator.model.problem import Problem
 from coordinator.solve import sub_deadline_allocation
 from coordinator.solve.columns.generation import Generation
 from coordinator.solve.columns.lagrangian import Lagrangian, Multipliers
+from coordinator.solve.columns.laxity_shares import latest_ns, longest_path, shares
 from coordinator.solve.columns.pricing import NodePricing, Piece, Price, Schedule
-from coordinator.solve.columns.shares import latest_ns, longest_path, shares
 from coordinator.spec import input_files
 from infra.bench.instances import SHAPES, Recipe, write
 from tests.coordinator.solve.milp.laxity_oracle import Laxity

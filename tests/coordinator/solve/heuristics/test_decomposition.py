@@ -14,7 +14,7 @@ from coordinator.model import problem, routes
 from coordinator.model.limits import Limits
 from coordinator.model.problem import Problem
 from coordinator.solve import sub_deadline_allocation
-from coordinator.solve.columns.shares import latest_ns
+from coordinator.solve.columns.laxity_shares import latest_ns
 from coordinator.solve.heuristics.bound import TrafficModel
 from coordinator.solve.heuristics.decomposition import Decomposition
 from coordinator.solve.milp import milp

@@ -25,7 +25,7 @@ from coordinator.model.problem import Problem, Stream
 from coordinator.model.progress import Progress
 from coordinator.solve import planner
 from coordinator.solve.audit.audit import audit
-from coordinator.solve.columns.shares import latest_ns
+from coordinator.solve.columns.laxity_shares import latest_ns
 from coordinator.solve.heuristics import bound, greedy, neighbourhood, scale
 from coordinator.solve.heuristics.search_state import Score, SearchState
 from coordinator.solve.milp import deadline, milp

@@ -12,8 +12,8 @@ from typing import Any
 
 from coordinator.model.problem import Problem
 from coordinator.solve.columns.lagrangian import Multipliers
+from coordinator.solve.columns.laxity_shares import Path, longest_path, shares
 from coordinator.solve.columns.pricing import Schedule
-from coordinator.solve.columns.shares import Path, longest_path, shares
 from coordinator.solve.milp.programme import Model
 
 PENALTY = 60.0  # NLR of an item that no schedule covers
