@@ -89,9 +89,9 @@ def _recorded(written: TraceArrival, rho: Fraction) -> Arrival:
 
 
 FIELDS = {
-    "burst": {"burst": "burst", "period_ns": "period"},
-    "jcp": {"period_ns": "jcp.period", "min_gap_ns": "jcp.min_gap", "late_ns": "jcp.late"},
-    "rate": {"rate_per_s": "rate", "burst": "burst"},
+    "burst": {"burst": "arrival.burst", "period_ns": "arrival.period"},
+    "jcp": {"period_ns": "arrival.jcp.period", "min_gap_ns": "arrival.jcp.min_gap", "late_ns": "arrival.jcp.late"},
+    "rate": {"rate_per_s": "arrival.rate", "burst": "arrival.burst"},
 }
 
 

@@ -298,12 +298,16 @@ def _at_most(name: str, declared: SelectivityFile) -> Remedy:
     most = Selectivity(pairs)(OF)
 
     def change(case: Case, value: int) -> Change:
-        at_most = pairs if value >= most else (*pairs, (OF, value))
+        others = tuple(
+            pair for pair in pairs if pair[0] > OF or (pair[0] < OF and pair[1] <= value)
+        )  # no contradiction
+        at_most = pairs if value >= most else (*others, (OF, value))
         mean = min(declared.mean, value / OF)
         changed = SelectivityFile(mean=mean, at_most=list(at_most))
         written = ", ".join(f"[{inputs}, {results}]" for inputs, results in at_most)
-        text = f"declare that of any {OF} inputs in a row of {name} at most {value} results go on (at_most)"
-        edit = Edit("operators", name, "selectivity", f"{{mean: {mean:g}, at_most: [{written}]}}")
+        bounds = [f"of any {inputs} in a row at most {results}" for inputs, results in at_most]
+        text = f"declare how many results of inputs of {name} go on (at_most): {', '.join(bounds)}"
+        edit = Edit("operators", name, "selectivity", f"{{mean: {mean!r}, at_most: [{written}]}}")
         written_to = OPERATORS.changed(case, name, lambda one: replace(one, selectivity=changed))
         return Change("input", text, written_to, (edit,), (Fraction(most, value),) if value < most else ())
 

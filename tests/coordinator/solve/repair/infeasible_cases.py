@@ -112,7 +112,7 @@ CASES: dict[str, Written] = {
     "burst": Written(
         _query(ONE, source=f"at: a, type: json, arrival: {{burst: 60, period: 100 ms}}, {AGED}"),
         _cluster(),
-        "sources.s.burst",
+        "sources.s.arrival.burst",
     ),
     "every": Written(
         _query(ONE.replace("1 ms", "20 ms"), source=f"at: a, every: 10 ms, {AGED}"), _cluster(), "sources.s.every"
@@ -167,6 +167,14 @@ CASES: dict[str, Written] = {
     ),
     "at_most": Written(
         _query("  W: {run: pass, in: s, cost: 1 ms, selectivity: {mean: 2}}\n" + ONE.replace("in: s", "in: W")),
+        _cluster(),
+        "operators.W.selectivity",
+    ),
+    "at_most of ten": Written(
+        _query(
+            "  W: {run: pass, in: s, cost: 1 us, selectivity: {mean: 0.5, at_most: [[5, 4], [10, 8]]}}\n"
+            + ONE.replace("in: s", "in: W").replace("1 ms", "14 ms")
+        ),
         _cluster(),
         "operators.W.selectivity",
     ),

@@ -12,6 +12,7 @@ from coordinator.explain import repair_lines
 from coordinator.model.choices import Choices
 from coordinator.solve import what_if
 from coordinator.solve.repair.candidates import candidates
+from coordinator.solve.repair.relaxation import inputs
 from coordinator.solve.repair.remedy import least
 from coordinator.solve.repair.repair import Repair
 from coordinator.solve.repair.repair_search import Findings, find
@@ -131,3 +132,19 @@ def test_a_change_names_the_line_of_its_file(tmp_path: Path) -> None:
     documents = found.document()["mends"]
     edit = {"file": "cluster", "key": "nodes.a.memory", "value": "100 MiB", "add": False}
     assert [edit] in [mend["changes"][0]["edits"] for mend in documents]
+
+
+def test_a_change_of_arrivals_names_their_line(tmp_path: Path) -> None:
+    written = CASES["burst"]
+    arrival = "arrival: {burst: 60, period: 100 ms}"
+    assert arrival in written.query
+    query = written.query.replace(f", {arrival}", f",\n    {arrival}")
+    line = next(number for number, text in enumerate(query.splitlines(), 1) if arrival in text)
+    case = _case(tmp_path, replace(written, query=query))
+    now = outcome(case)
+    trials = WhatIfRuns(replace(case, choices=replace(case.choices, quick=True)), SECONDS)
+    (one,) = inputs(case)
+    repair = least(trials, one)
+    assert repair is not None
+    (lines,) = repair_lines.sections(Findings(now, (repair,)), case).values()
+    assert any(f"query.yaml:{line}: sources.s.arrival.burst: " in told for told in lines)

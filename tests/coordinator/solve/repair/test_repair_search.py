@@ -291,7 +291,7 @@ def test_shedding_down_to_whole_bursts_is_the_same_by_options(files: Callable[[s
     query = PINNED.replace("burst: 10, period: 100 ms", "burst: 1, period: 5 ms").replace("50 ms", "90 ms")
     made = files(query, cluster("a"))
     mend = next(mend for mend in find(made.case(), 60).repairs if mend.way == "input")
-    assert mend.what_if[0] == "sources.s.period=10 ms" and mend.what_if[1] == "sources.s.tolerance=500 us"
+    assert mend.what_if[0] == "sources.s.arrival.period=10 ms" and mend.what_if[1] == "sources.s.tolerance=500 us"
     applied = made.applied(mend)
     assert applied.query.sources == mend.case.query.sources and outcome(applied).holds
 
