@@ -14,13 +14,19 @@ from rich.console import Console
 from rich.table import Table
 
 from infra.bench import figures
+from infra.bench.best_effort import best_effort
 from infra.bench.figures import Figure
 from infra.bench.placement import placement
+from infra.bench.planner_sound import planner_sound
+from infra.planning.bound_tightness import bound_tightness
 from infra.planning.reference_plans import reference_plans
 
 OUT = Path(__file__).resolve().parents[2] / "runs" / "bench-planner.json"
 PARTS: Mapping[str, Callable[[], list[Figure]]] = {
+    "sound": lambda: list(planner_sound()),
     "gaps": placement,
+    "tightness": bound_tightness,
+    "best_effort": best_effort,
     "reference": reference_plans,
 }
 
