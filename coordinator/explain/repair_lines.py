@@ -19,7 +19,10 @@ def sections(found: Findings, case: Case) -> dict[str, list[str]]:
     """Sections of sentences: what would make every output hold; nothing where all do."""
     if found.now.holds and not found.now.ageless and not found.repairs:
         return {}
-    lines = [f"{name} admits tuples as old as a whole deadline: that has to change" for name in found.hopeless]
+    lines = [
+        f"{name} admits tuples as old as a whole deadline: that age or the deadline has to change"
+        for name in found.hopeless
+    ]
     if not any(len(repair.changes) == 1 for repair in found.repairs):
         lines.append(_no_single(found))
     for repair in found.repairs[:MOST]:
@@ -27,9 +30,6 @@ def sections(found: Findings, case: Case) -> dict[str, list[str]]:
     if left := len(found.repairs) - MOST:
         lines += [f"and {counted(left, 'change')} more: --json has all"] if left > 0 else []
     lines += _failed(found)
-    if found.repairs and found.from_admission:
-        names = ", ".join(found.from_admission)
-        lines.append(f"then still from admission on only, until their sources declare a 'max_age': {names}")
     return {HELPS if found.repairs else NOTHING: lines}
 
 
