@@ -3,11 +3,14 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from dataclasses import replace
 
 from coordinator.solve.repair.repair import Edit, Repair
 from coordinator.solve.repair.repair_search import Findings
 from coordinator.solve.repair.what_if_runs import Case
 from coordinator.spec.files import yaml_source
+from coordinator.spec.sharing import joined_files
+from coordinator.spec.sharing.compose import SEPARATOR
 from coordinator.units import counted
 
 MOST = 12  # repairs that are written out
@@ -45,21 +48,40 @@ def _no_single(found: Findings) -> str:
 
 def _repair(repair: Repair, case: Case) -> list[str]:
     less = "" if repair.settled else " (less may do: not narrowed down in time)"
-    lines = [f"{repair.text}{less}", *(f"    {_place(edit, case)}" for edit in repair.edits)]
+    lines = [f"{repair.text}{less}", *(f"    {told}" for edit in repair.edits for told in _places(edit, case))]
     if options := repair.options():
         lines.append(f"    coordinator plan ... {options}")
     return lines
 
 
-def _place(edit: Edit, case: Case) -> str:
-    """`cluster.yaml:4: nodes.a.memory: 96 MiB`; of a plan, or several queries, without a place."""
+def _places(edit: Edit, case: Case) -> list[str]:
+    """`cluster.yaml:4: nodes.a.memory: 96 MiB`; of a plan without a place; of several queries, in the file of each that
+    has what is changed."""
+    if edit.file == "query" and case.query.members:
+        return _of_members(edit, case)
     file = case.cluster.file if edit.file == "cluster" else case.query.file
-    if not file.data or (edit.file == "query" and case.query.members):
-        return f"in the {edit.file}: {edit.line}"
+    if not file.data:
+        return [f"in the {edit.file}: {edit.line}"]
     name: Sequence[object] = [edit.name] if edit.name else []
     if edit.section == "links" and edit.name:
         name = [_position(file, edit.name)]
-    return f"{file.place(edit.section, *name, *edit.field.split('.'))}: {edit.line}"
+    return [f"{file.place(edit.section, *name, *edit.field.split('.'))}: {edit.line}"]
+
+
+def _of_members(edit: Edit, case: Case) -> list[str]:
+    """An edit of several queries in each file that has the part, by what the file calls it."""
+    parts = case.query.file.parts.values() if isinstance(case.query.file, joined_files.Files) else ()
+    files = {str(each.data.get("query")): each for each in parts}
+    found = []
+    for query, part in case.query.members.items():
+        of_section = {"sources": part.sources, "operators": part.operators, "outputs": part.outputs}[edit.section]
+        name = edit.name.removeprefix(f"{query}{SEPARATOR}")
+        if name == edit.name and name not in of_section:
+            continue
+        own = replace(edit, name=part.called.get(name, name))
+        at = files[query].place(own.section, own.name, *own.field.split(".")) if query in files else f"in {query}"
+        found.append(f"{at}: {own.line}")
+    return found or [f"in the {edit.file}: {edit.line}"]
 
 
 def _position(file: yaml_source.Source, name: str) -> int:

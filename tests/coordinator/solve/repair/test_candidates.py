@@ -172,3 +172,22 @@ def test_a_source_of_any_age_has_one_with_every_repair_of_another_cause(tmp_path
     assert {"deadline", "speed", "cost"} <= {repair.way for repair in found.repairs}
     for repair in found.repairs:
         assert not outcome(_applied(tmp_path, written, repair)).ageless, repair.text
+
+
+def test_a_part_that_queries_share_is_changed_in_each_of_their_files(tmp_path: Path) -> None:
+    written = CASES["cost"]
+    text = written.query.replace("  s: {", "  s:\n    {", 1)
+    first, second, nodes = (tmp_path / name for name in ("first.yaml", "second.yaml", "cluster.yaml"))
+    first.write_text(written.query)
+    second.write_text(text.replace("query: q", "query: r").replace("  x: {", "  z: {"))
+    nodes.write_text(written.cluster)
+    case = Case(*what_if.load([first, second], nodes, ()), Choices(charges=MEASURED))
+    now = outcome(case)
+    trials = WhatIfRuns(replace(case, choices=replace(case.choices, quick=True)), SECONDS)
+    one = next(each for each in candidates(case, now.missed, now.plan) if each.name == "less 'cost' of X")
+    repair = least(trials, one)
+    assert repair is not None
+    (lines,) = repair_lines.sections(Findings(now, (repair,)), case).values()
+    (edit,) = repair.edits
+    told = [f"    {first}:6: {edit.line}", f"    {second}:7: {edit.line}"]
+    assert [line for line in lines if line.endswith(f": {edit.line}")] == told
