@@ -3,11 +3,14 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from dataclasses import replace
 
 from coordinator.solve.repair.repair import Edit, Repair
 from coordinator.solve.repair.repair_search import Findings
 from coordinator.solve.repair.what_if_runs import Case
 from coordinator.spec.files import yaml_source
+from coordinator.spec.sharing import joined_files
+from coordinator.spec.sharing.compose import SEPARATOR
 from coordinator.units import counted
 
 MOST = 12  # repairs that are written out
@@ -19,7 +22,10 @@ def sections(found: Findings, case: Case) -> dict[str, list[str]]:
     """Sections of sentences: what would make every output hold; nothing where all do."""
     if found.now.holds and not found.now.ageless and not found.repairs:
         return {}
-    lines = [f"{name} admits tuples as old as a whole deadline: that has to change" for name in found.hopeless]
+    lines = [
+        f"{name} admits tuples as old as a whole deadline: that age or the deadline has to change"
+        for name in found.hopeless
+    ]
     if not any(len(repair.changes) == 1 for repair in found.repairs):
         lines.append(_no_single(found))
     for repair in found.repairs[:MOST]:
@@ -27,9 +33,6 @@ def sections(found: Findings, case: Case) -> dict[str, list[str]]:
     if left := len(found.repairs) - MOST:
         lines += [f"and {counted(left, 'change')} more: --json has all"] if left > 0 else []
     lines += _failed(found)
-    if found.repairs and found.from_admission:
-        names = ", ".join(found.from_admission)
-        lines.append(f"then still from admission on only, until their sources declare a 'max_age': {names}")
     return {HELPS if found.repairs else NOTHING: lines}
 
 
@@ -45,21 +48,40 @@ def _no_single(found: Findings) -> str:
 
 def _repair(repair: Repair, case: Case) -> list[str]:
     less = "" if repair.settled else " (less may do: not narrowed down in time)"
-    lines = [f"{repair.text}{less}", *(f"    {_place(edit, case)}" for edit in repair.edits)]
+    lines = [f"{repair.text}{less}", *(f"    {told}" for edit in repair.edits for told in _places(edit, case))]
     if options := repair.options():
         lines.append(f"    coordinator plan ... {options}")
     return lines
 
 
-def _place(edit: Edit, case: Case) -> str:
-    """`cluster.yaml:4: nodes.a.memory: 96 MiB`; of a plan, or several queries, without a place."""
+def _places(edit: Edit, case: Case) -> list[str]:
+    """`cluster.yaml:4: nodes.a.memory: 96 MiB`; of a plan without a place; of several queries, in the file of each that
+    has what is changed."""
+    if edit.file == "query" and case.query.members:
+        return _of_members(edit, case)
     file = case.cluster.file if edit.file == "cluster" else case.query.file
-    if not file.data or (edit.file == "query" and case.query.members):
-        return f"in the {edit.file}: {edit.line}"
+    if not file.data:
+        return [f"in the {edit.file}: {edit.line}"]
     name: Sequence[object] = [edit.name] if edit.name else []
     if edit.section == "links" and edit.name:
         name = [_position(file, edit.name)]
-    return f"{file.place(edit.section, *name, *edit.field.split('.'))}: {edit.line}"
+    return [f"{file.place(edit.section, *name, *edit.field.split('.'))}: {edit.line}"]
+
+
+def _of_members(edit: Edit, case: Case) -> list[str]:
+    """An edit of several queries in each file that has the part, by what the file calls it."""
+    parts = case.query.file.parts.values() if isinstance(case.query.file, joined_files.Files) else ()
+    files = {str(each.data.get("query")): each for each in parts}
+    found = []
+    for query, part in case.query.members.items():
+        of_section = {"sources": part.sources, "operators": part.operators, "outputs": part.outputs}[edit.section]
+        name = edit.name.removeprefix(f"{query}{SEPARATOR}")
+        if name == edit.name and name not in of_section:
+            continue
+        own = replace(edit, name=part.called.get(name, name))
+        at = files[query].place(own.section, own.name, *own.field.split(".")) if query in files else f"in {query}"
+        found.append(f"{at}: {own.line}")
+    return found or [f"in the {edit.file}: {edit.line}"]
 
 
 def _position(file: yaml_source.Source, name: str) -> int:

@@ -16,6 +16,9 @@ from coordinator.spec.runtime_charges import RuntimeOverhead
 from coordinator.units import exact, show_ns, step_of
 from protos.plan_document import Plan
 
+PART = 100  # of a deadline, that an age is where nothing is known of the room for one
+LEAST_NS = 100_000  # above what a look at the sockets takes, else fresh tuples would be refused
+
 
 def hopeless(case: Case) -> list[str]:
     """Sources whose tuples may be as old on admission as an output's whole deadline."""
@@ -28,10 +31,24 @@ def hopeless(case: Case) -> list[str]:
     return found
 
 
-def ageless(case: Case) -> tuple[str, ...]:
-    """Outputs of sources that admit tuples of any age."""
-    fed = {name for source in case.query.sources if not source.max_age_ns for name in _outputs(case, source.name)}
-    return tuple(output.name for output in case.query.outputs if output.name in fed)
+def undeclared(case: Case) -> list[str]:
+    """Sources without a `max_age` that lead to an output; a timer's ticks have an age that is known."""
+    return [
+        source.name
+        for source in case.query.sources
+        if not source.max_age_ns and (source.pull is None or source.pull.run) and _outputs(case, source.name)
+    ]
+
+
+def modest(case: Case, names: Sequence[str]) -> Change:
+    """Those sources with an age that leaves nearly all of each deadline."""
+    due = {output.name: output.deadline_ns for output in case.query.outputs}
+    ages_ns = {}
+    for name in names:
+        least_ns = min(due[output] for output in _outputs(case, name))
+        age_ns = max(1, min(least_ns // 2, max(least_ns // PART, LEAST_NS)))
+        ages_ns[name] = age_ns // step_of(age_ns) * step_of(age_ns)
+    return _declared(case, ages_ns)
 
 
 def aged(case: Case, ages_ns: Mapping[str, int]) -> Case:
@@ -68,10 +85,14 @@ def declare_ages(trials: WhatIfRuns, case: Case, plan: Plan, names: Sequence[str
     if not (holds(100) or holds(1)):
         return None
     percent = 100 if holds(100) else first(holds, 100, 1).value
-    told = ", ".join(f"{name} {show_ns(age_ns)}" for name, age_ns in ages(percent).items())
-    edits = tuple(Edit("sources", name, "max_age", exact(age_ns)) for name, age_ns in ages(percent).items())
+    return _declared(case, ages(percent))
+
+
+def _declared(case: Case, ages_ns: Mapping[str, int]) -> Change:
+    told = ", ".join(f"{name} {show_ns(age_ns)}" for name, age_ns in ages_ns.items())
+    edits = tuple(Edit("sources", name, "max_age", exact(age_ns)) for name, age_ns in ages_ns.items())
     text = f"declare how old tuples may be on admission at most (max_age): {told}"
-    return Change("age", text, aged(case, ages(percent)), edits)
+    return Change("age", text, aged(case, ages_ns), edits)
 
 
 def _outputs(case: Case, source: str) -> list[str]:

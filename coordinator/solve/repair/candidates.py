@@ -3,7 +3,7 @@ first."""
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Collection, Mapping
 
 from coordinator.solve.repair import numbers, relaxation, structure
 from coordinator.solve.repair.remedy import Remedy
@@ -42,4 +42,14 @@ def deadlines(case: Case, missed: Mapping[str, str]) -> list[Remedy]:
     return numbers.DEADLINE.remedies(case, missed)
 
 
-__all__ = ["candidates", "deadlines"]
+def younger(case: Case, names: Collection[str]) -> list[Remedy]:
+    """Shorter ages on admission of those sources."""
+    return [
+        one
+        for number in numbers.ARRIVING
+        if (number.key, number.direction) == ("max_age", "less")
+        for one in number.remedies(case, names)
+    ]
+
+
+__all__ = ["candidates", "deadlines", "younger"]

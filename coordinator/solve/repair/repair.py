@@ -94,9 +94,9 @@ class Repair:
 
     @property
     def way(self) -> Way:
-        """Of the change; both: of several of different kinds."""
+        """Of the change; both: of several of different kinds. Ages that are declared with another change are none."""
         ways = {change.way for change in self.changes}
-        return self.changes[0].way if len(ways) == 1 else "both"
+        return self.changes[0].way if len(ways - {"age"}) <= 1 else "both"
 
     @property
     def text(self) -> str:

@@ -11,7 +11,7 @@ from typing import Any
 
 from coordinator.solve.repair import ages, bisect, remedy
 from coordinator.solve.repair.bisect import OverError
-from coordinator.solve.repair.candidates import candidates, deadlines
+from coordinator.solve.repair.candidates import candidates, deadlines, younger
 from coordinator.solve.repair.numbers import WAIT
 from coordinator.solve.repair.remedy import Remedy
 from coordinator.solve.repair.repair import Change, Repair
@@ -25,8 +25,7 @@ class Findings:
     """`now`: what is without a change. `repairs`: the smallest first. `useless`: candidates that alone do not help,
     `untried`: those that there was no time for; `untried_pairs`: of how many pairs there was no time for; `undecided`:
     some attempts ended without a plan and without a proof; `hopeless`: sources whose ages on admission take a whole
-    deadline, so that every repair has to change them, too; `from_admission`: outputs that repairs guarantee from
-    admission on only, since a source of theirs has no `max_age`."""
+    deadline, so that a repair has to change them or the deadline."""
 
     now: Outcome
     repairs: tuple[Repair, ...] = ()
@@ -35,7 +34,6 @@ class Findings:
     attempts: int = 0
     undecided: bool = False
     hopeless: tuple[str, ...] = ()
-    from_admission: tuple[str, ...] = ()
     untried_pairs: int = 0
 
     @property
@@ -48,7 +46,6 @@ class Findings:
         return {
             "infeasible": list(map(str, self.now.reasons)),
             "missed": dict(self.now.missed),
-            "from_admission_only": list(self.from_admission),
             "mends": [repair.document() for repair in self.repairs],
             "useless": [f"{name} alone does not help" for name in self.useless],
             "untried": list(self.untried),
@@ -69,26 +66,43 @@ def find(
     if now.holds and not now.ageless:
         return Findings(now, tuple(_waits(case, now, seconds, tell)) if now.lossy else ())
     hopeless = ages.hopeless(case)
-    base = ages.aged(case, dict.fromkeys(hopeless, 0))
-    quick = replace(base, choices=replace(base.choices, quick=True))
-    trials = WhatIfRuns(quick, seconds, tell)
-    start = outcome(trials.limited(quick)) if hopeless else now
-    if start.holds:
-        search = _Search(trials, ())
-        search.run([("max_age", partial(_declared_ages, trials, start, hopeless))])
-    else:
-        search = _Search(trials, tuple(hopeless))
-        search.alone(start)
+    whole = WhatIfRuns(replace(case, choices=replace(case.choices, quick=True)), seconds, tell)
+    undeclared = ages.undeclared(case)
+    names = [*hopeless, *undeclared]
+    loose = ages.aged(whole.case, dict.fromkeys(hopeless, 0))
+    start = outcome(whole.limited(loose)) if hopeless else now
+    first = _search(whole, undeclared if hopeless else ())
+    if hopeless:
+        first.aged(hopeless, share=1 if start.holds else 2)
+    elif start.holds:
+        first.run([("max_age", partial(_declared_ages, whole, start, names))])
+    searches = [first]
+    if not (start.holds and first.repairs):
+        rest = _search(whole, names)
+        rest.alone(outcome(rest.trials.limited(rest.trials.case)) if names else now)
+        searches.append(rest)
+    return _findings(now, searches, hopeless)
+
+
+def _search(whole: WhatIfRuns, names: Sequence[str]) -> _Search:
+    """With an age of those sources that is declared with each repair."""
+    if not names:
+        return _Search(whole)
+    age = ages.modest(whole.case, names)
+    return _Search(whole.of(age.case), age)
+
+
+def _findings(now: Outcome, searches: Sequence[_Search], hopeless: Sequence[str]) -> Findings:
+    runs = {id(search.trials): search.trials for search in searches}.values()
     return Findings(
         now,
-        tuple(sorted(search.repairs, key=lambda repair: repair.size)),
-        tuple(search.useless),
-        tuple(search.untried),
-        trials.count,
-        trials.undecided,
+        tuple(sorted((repair for search in searches for repair in search.repairs), key=lambda repair: repair.size)),
+        tuple(dict.fromkeys(name for search in searches for name in search.useless)),
+        tuple(dict.fromkeys(name for search in searches for name in search.untried)),
+        sum(trials.count for trials in runs),
+        any(trials.undecided for trials in runs),
         tuple(hopeless),
-        () if now.holds else ages.ageless(case),
-        search.untried_pairs,
+        untried_pairs=sum(search.untried_pairs for search in searches),
     )
 
 
@@ -106,10 +120,9 @@ def _waits(case: Case, now: Outcome, seconds: float, tell: Callable[[str], None]
                 yield Repair((one.change(case, found.value),), found.settled)
 
 
-def _declared_ages(trials: WhatIfRuns, start: Outcome, hopeless: Sequence[str]) -> Repair | None:
-    """Of a plan that holds but for ages that are not declared, or those that take a whole deadline."""
+def _declared_ages(trials: WhatIfRuns, start: Outcome, names: Sequence[str]) -> Repair | None:
+    """Of a plan that holds but for ages that are not declared."""
     assert start.plan is not None  # it holds
-    names = hopeless or [source.name for source in trials.case.query.sources if not source.max_age_ns]
     found = ages.declare_ages(trials, trials.case, start.plan, names)
     return None if found is None else Repair((found,))
 
@@ -118,10 +131,10 @@ Look = Callable[[], Repair | None]
 
 
 class _Search:
-    """Repairs found so far. `hopeless`: sources whose ages are to be declared with every repair."""
+    """Repairs found so far. `age`: what is declared with every repair, and the case of `trials` has already."""
 
-    def __init__(self, trials: WhatIfRuns, hopeless: tuple[str, ...]) -> None:
-        self.trials, self.hopeless = trials, hopeless
+    def __init__(self, trials: WhatIfRuns, age: Change | None = None) -> None:
+        self.trials, self.age = trials, age
         self.repairs: list[Repair] = []
         self.useless: list[str] = []
         self.untried: list[str] = []
@@ -129,7 +142,9 @@ class _Search:
 
     def alone(self, start: Outcome) -> None:
         """Each candidate; then deadlines together, and two of any kind."""
-        found = candidates(self.trials.case, start.missed, start.plan)
+        declared = [edit.name for edit in self.age.edits] if self.age is not None else []
+        taken = {f"{direction} 'max_age' of {name}" for name in declared for direction in ("less", "more")}
+        found = [one for one in candidates(self.trials.case, start.missed, start.plan) if one.name not in taken]
         self.run([(one.name, partial(remedy.least, self.trials, one)) for one in found])
         asked = deadlines(self.trials.case, start.missed)
         if len(asked) > 1 and not any(repair.way == "deadline" for repair in self.repairs):
@@ -138,14 +153,27 @@ class _Search:
         if not self.repairs:
             self._pairs([one for one in found if not one.alone])
 
-    def run(self, jobs: Sequence[tuple[str, Look]]) -> None:
-        """Twice: what was cut short goes on where it was with what the others have left."""
+    def aged(self, names: Sequence[str], share: int) -> None:
+        """Deadlines and the ages of those sources, each alone and all together, in a share of the time that is left:
+        nothing else helps alone where an age takes a whole deadline."""
+        case = self.trials.case
+        asked = deadlines(case, {})
+        shorter = younger(case, names)
+        jobs = [(one.name, partial(remedy.least, self.trials, one)) for one in (*shorter, *asked)]
+        for what, several in (("ages", shorter), ("deadlines", asked)):
+            if len(several) > 1:
+                jobs.append((f"{what} together", partial(remedy.together, self.trials, several)))
+        self.run(jobs, self.trials.left_s * (share - 1) / share)
+
+    def run(self, jobs: Sequence[tuple[str, Look]], spare_s: float = 0.0) -> None:
+        """Twice: what was cut short goes on where it was with what the others have left. `spare_s`: seconds that are
+        left for others."""
         self.untried = [name for name, _ in jobs]
         looks = dict(jobs)
         for last_round in (False, True):
             names, self.untried = self.untried, []
             for position, name in enumerate(names):
-                self.trials.slice(len(names) - position)
+                self.trials.slice(len(names) - position, spare_s)
                 found = self._look(name, looks[name], last_round)
                 if found is None:
                     self.untried.append(name)
@@ -186,13 +214,17 @@ class _Search:
         return every if known is None or known.plan is None else len(known.missed)
 
     def _with_ages(self, repair: Repair) -> Repair:
-        """The repair, and the ages on admission that it leaves room for."""
-        if not self.hopeless:
+        """The repair, and the ages on admission that it leaves room for, at least those that it was found with."""
+        if self.age is None:
             return repair
+        names = [edit.name for edit in self.age.edits]
         exact = ", ".join(change.exact for change in repair.changes)
-        plan = self.trials.outcome(repair.case, exact).plan
-        assert plan is not None  # a repair holds
-        also = ages.declare_ages(self.trials, repair.case, plan, self.hopeless, exact)
-        if also is None:
-            also = Change("age", "let no tuple be old on admission", repair.case)
+        also = replace(self.age, case=repair.case)
+        with suppress(OverError):
+            fresh = ages.aged(repair.case, dict.fromkeys(names, 0))
+            any_age = self.trials.outcome(fresh, f"{exact}, any age")
+            if any_age.holds and not any_age.ageless:
+                return repair
+            if any_age.plan is not None:
+                also = ages.declare_ages(self.trials, fresh, any_age.plan, names, exact) or also
         return replace(repair, changes=(*repair.changes, also))

@@ -64,9 +64,13 @@ class WhatIfRuns:
         """Seconds left of all."""
         return self._until - time.monotonic()
 
-    def slice(self, parts: int) -> None:
-        """What follows may take one of so many equal parts of the time left."""
-        self._slice = time.monotonic() + max(0.0, self.left_s) / max(1, parts)
+    def of(self, case: Case) -> WhatIfRuns:
+        """Of another case, in the time that is left."""
+        return WhatIfRuns(case, self.left_s, self._tell)
+
+    def slice(self, parts: int, spare_s: float = 0.0) -> None:
+        """What follows may take one of so many equal parts of the time left, but for spare seconds."""
+        self._slice = time.monotonic() + max(0.0, self.left_s - spare_s) / max(1, parts)
 
     def outcome(self, case: Case, what: str) -> Outcome:
         """One plan more, or what is known of it: `what` says exactly what is changed. Raises OverError where no time is

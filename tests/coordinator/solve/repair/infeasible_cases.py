@@ -18,12 +18,12 @@ class Written:
     key: str
 
 
-def _cluster(a: str = "", b: str | None = None, links: str = "[]") -> str:
+def cluster(a: str = "", b: str | None = None, links: str = "[]") -> str:
     nodes = [A % a] + ([] if b is None else [B % b])
     return "\n".join(["shimekiri: 1", "nodes:", *(f"  {node}" for node in nodes), f"links: {links}"])
 
 
-def _query(operators: str, output: str = "{from: X, at: a, deadline: 50 ms}", source: str = "", more: str = "") -> str:
+def query(operators: str, output: str = "{from: X, at: a, deadline: 50 ms}", source: str = "", more: str = "") -> str:
     given = source or f"at: a, type: json, arrival: {{burst: 4, period: 100 ms}}, {AGED}"
     return f"""shimekiri: 1
 query: q
@@ -39,11 +39,11 @@ outputs:
 def _two(where: str) -> str:
     """Two operators, of which one fits on a node."""
     cost = f"cost: 1 ms{where}"
-    query = _query(
+    written = query(
         f"  X: {{run: pass, in: s, {cost}}}\n  Y: {{run: pass, in: s, {cost}}}",
         source=f"at: a, type: json, arrival: {{burst: 30, period: 100 ms}}, {AGED}",
     )
-    return query + "  y: {from: Y, at: a, deadline: 50 ms}\n"
+    return written + "  y: {from: Y, at: a, deadline: 50 ms}\n"
 
 
 LINKED = "[{between: [a, b], latency: 1 ms}]"
@@ -52,154 +52,154 @@ AWAY = "{from: X, at: b, deadline: 50 ms}"
 WINDOW = "  X: {run: aggregate, in: s, with: {n: count}, cost: 100 us, window: {%s}}"
 
 CASES: dict[str, Written] = {
-    "deadline": Written(_query("  X: {run: pass, in: s, cost: 20 ms}"), _cluster(), "outputs.x.deadline"),
-    "speed": Written(_query(ONE.replace("1 ms", "30 ms")), _cluster(), "nodes.a.speed"),
-    "emulate": Written(_query(ONE), _cluster(", emulate: {cost_per_tuple: 15 ms}"), "nodes.a.emulate.cost_per_tuple"),
+    "deadline": Written(query("  X: {run: pass, in: s, cost: 20 ms}"), cluster(), "outputs.x.deadline"),
+    "speed": Written(query(ONE.replace("1 ms", "30 ms")), cluster(), "nodes.a.speed"),
+    "emulate": Written(query(ONE), cluster(", emulate: {cost_per_tuple: 15 ms}"), "nodes.a.emulate.cost_per_tuple"),
     "cap": Written(
-        _query(ONE.replace("1 ms", "2 ms"), "{from: X, at: a, deadline: 90 ms}"), _cluster(", cap: 0.05"), "nodes.a.cap"
+        query(ONE.replace("1 ms", "2 ms"), "{from: X, at: a, deadline: 90 ms}"), cluster(", cap: 0.05"), "nodes.a.cap"
     ),
-    "cost": Written(_query(ONE.replace("1 ms", "30 ms")), _cluster(), "operators.X.cost"),
+    "cost": Written(query(ONE.replace("1 ms", "30 ms")), cluster(), "operators.X.cost"),
     "charges": Written(
-        _query(ONE, "{from: X, at: a, deadline: 10 ms}"),
-        _cluster(", charges: {decision: 2 ms, drain: 10 us, side: 1 us}"),
+        query(ONE, "{from: X, at: a, deadline: 10 ms}"),
+        cluster(", charges: {decision: 2 ms, drain: 10 us, side: 1 us}"),
         "nodes.a.charges",
     ),
-    "policy": Written(_query(ONE), _cluster(", policy: fifo"), "nodes.a.policy"),
+    "policy": Written(query(ONE), cluster(", policy: fifo"), "nodes.a.policy"),
     "node memory": Written(
-        _query("  X: {run: pass, in: s, cost: 1 ms, memory: 100 MiB}"), _cluster(", memory: 64 MiB"), "nodes.a.memory"
+        query("  X: {run: pass, in: s, cost: 1 ms, memory: 100 MiB}"), cluster(", memory: 64 MiB"), "nodes.a.memory"
     ),
     "operator memory": Written(
-        _query("  X: {run: pass, in: s, cost: 1 ms, memory: 100 MiB}"),
-        _cluster(", memory: 64 MiB"),
+        query("  X: {run: pass, in: s, cost: 1 ms, memory: 100 MiB}"),
+        cluster(", memory: 64 MiB"),
         "operators.X.memory",
     ),
     "bandwidth": Written(
-        _query(ONE.replace("1 ms", "1 ms, nodes: [a]"), AWAY),
-        _cluster("", "", "[{between: [a, b], latency: 1 ms, bandwidth: 10 kbit/s}]"),
+        query(ONE.replace("1 ms", "1 ms, nodes: [a]"), AWAY),
+        cluster("", "", "[{between: [a, b], latency: 1 ms, bandwidth: 10 kbit/s}]"),
         "links.a-b.bandwidth",
     ),
     "sending": Written(
-        _query(ONE.replace("1 ms", "1 ms, nodes: [a]"), AWAY),
-        _cluster("", "", "[{between: [a, b], latency: 1 ms, bandwidth: 300 kbit/s}]"),
+        query(ONE.replace("1 ms", "1 ms, nodes: [a]"), AWAY),
+        cluster("", "", "[{between: [a, b], latency: 1 ms, bandwidth: 300 kbit/s}]"),
         "links.a-b.bandwidth",
     ),
-    "latency": Written(_query(ONE, AWAY), _cluster("", "", "[{between: [a, b], latency: 60 ms}]"), "links.a-b.latency"),
-    "no link": Written(_query(ONE, AWAY), _cluster("", ""), "links"),
-    "nodes": Written(_two(", nodes: [a]"), _cluster("", "", LINKED), "operators.X.nodes"),
-    "forbid_nodes": Written(_two(", forbid_nodes: [b]"), _cluster("", "", LINKED), "operators.X.forbid_nodes"),
+    "latency": Written(query(ONE, AWAY), cluster("", "", "[{between: [a, b], latency: 60 ms}]"), "links.a-b.latency"),
+    "no link": Written(query(ONE, AWAY), cluster("", ""), "links"),
+    "nodes": Written(_two(", nodes: [a]"), cluster("", "", LINKED), "operators.X.nodes"),
+    "forbid_nodes": Written(_two(", forbid_nodes: [b]"), cluster("", "", LINKED), "operators.X.forbid_nodes"),
     "forbid_streams of a source": Written(
-        _query(
+        query(
             "  X: {run: pass, in: s, cost: 1 ms, nodes: [b]}",
             AWAY,
             f"at: a, type: json, arrival: {{burst: 4, period: 100 ms}}, {AGED}, forbid_streams: [[a, b]]",
         ),
-        _cluster("", "", LINKED),
+        cluster("", "", LINKED),
         "sources.s.forbid_streams",
     ),
     "forbid_streams of an operator": Written(
-        _query("  X: {run: pass, in: s, cost: 1 ms, nodes: [a], forbid_streams: [[a, b]]}", AWAY),
-        _cluster("", "", LINKED),
+        query("  X: {run: pass, in: s, cost: 1 ms, nodes: [a], forbid_streams: [[a, b]]}", AWAY),
+        cluster("", "", LINKED),
         "operators.X.forbid_streams",
     ),
     "max_age": Written(
-        _query(ONE, source="at: a, type: json, arrival: {burst: 4, period: 100 ms}, max_age: 48 ms"),
-        _cluster(),
+        query(ONE, source="at: a, type: json, arrival: {burst: 4, period: 100 ms}, max_age: 48 ms"),
+        cluster(),
         "sources.s.max_age",
     ),
     "no max_age": Written(
-        _query(ONE, source="at: a, type: json, arrival: {burst: 4, period: 100 ms}"), _cluster(), "sources.s.max_age"
+        query(ONE, source="at: a, type: json, arrival: {burst: 4, period: 100 ms}"), cluster(), "sources.s.max_age"
     ),
     "burst": Written(
-        _query(ONE, source=f"at: a, type: json, arrival: {{burst: 60, period: 100 ms}}, {AGED}"),
-        _cluster(),
+        query(ONE, source=f"at: a, type: json, arrival: {{burst: 60, period: 100 ms}}, {AGED}"),
+        cluster(),
         "sources.s.arrival.burst",
     ),
     "every": Written(
-        _query(ONE.replace("1 ms", "20 ms"), source=f"at: a, every: 10 ms, {AGED}"), _cluster(), "sources.s.every"
+        query(ONE.replace("1 ms", "20 ms"), source=f"at: a, every: 10 ms, {AGED}"), cluster(), "sources.s.every"
     ),
     "size": Written(
-        _query(
+        query(
             ONE.replace("1 ms", "1 ms, nodes: [b]"),
             AWAY,
             f"at: a, type: json, arrival: {{burst: 1, period: 100 ms}}, max_size: 512 KiB, {AGED}",
         ),
-        _cluster("", "", "[{between: [a, b], latency: 1 ms, bandwidth: 50 Mbit/s}]"),
+        cluster("", "", "[{between: [a, b], latency: 1 ms, bandwidth: 50 Mbit/s}]"),
         "sources.s.max_size",
     ),
-    "output wait": Written(_query(ONE, "{from: X, at: a, deadline: 50 ms, wait: 2 ms}"), _cluster(), "outputs.x.wait"),
+    "output wait": Written(query(ONE, "{from: X, at: a, deadline: 50 ms, wait: 2 ms}"), cluster(), "outputs.x.wait"),
     "throughput": Written(
-        _query(ONE, "{from: X, at: a, deadline: 50 ms, throughput: 500, latency: 0 s}"),
-        _cluster(),
+        query(ONE, "{from: X, at: a, deadline: 50 ms, throughput: 500, latency: 0 s}"),
+        cluster(),
         "outputs.x.throughput",
     ),
     "output queue": Written(
-        _query(ONE, "{from: X, at: a, deadline: 50 ms, queue: 3 KiB}"), _cluster(), "outputs.x.queue"
+        query(ONE, "{from: X, at: a, deadline: 50 ms, queue: 3 KiB}"), cluster(), "outputs.x.queue"
     ),
     "reaction": Written(
-        _query(ONE, "{from: X, at: a, deadline: 50 ms, reaction: 60 ms}"), _cluster(), "outputs.x.reaction"
+        query(ONE, "{from: X, at: a, deadline: 50 ms, reaction: 60 ms}"), cluster(), "outputs.x.reaction"
     ),
     "window length": Written(
-        _query(WINDOW % "time: 80 ms, deadline: first", "{from: X, at: a, deadline: 90 ms}"),
-        _cluster(),
+        query(WINDOW % "time: 80 ms, deadline: first", "{from: X, at: a, deadline: 90 ms}"),
+        cluster(),
         "operators.X.window",
     ),
-    "window close": Written(_query(WINDOW % "time: 100 ms, close: 80 ms"), _cluster(), "operators.X.window.close"),
+    "window close": Written(query(WINDOW % "time: 100 ms, close: 80 ms"), cluster(), "operators.X.window.close"),
     "window hop": Written(
-        _query(WINDOW % "time: 100 ms, hop: 10 ms, close: 20 ms", "{from: X, at: a, deadline: 300 ms}"),
-        _cluster(),
+        query(WINDOW % "time: 100 ms, hop: 10 ms, close: 20 ms", "{from: X, at: a, deadline: 300 ms}"),
+        cluster(),
         "operators.X.window.hop",
     ),
     "fusion without a timeout": Written(
-        _query(
+        query(
             "  X: {run: join, in: [s, k], cost: 1 ms, sync: all}",
             more=f"\n  k: {{at: a, type: json, arrival: {{rate: 10, burst: 1}}, {AGED}}}",
         ),
-        _cluster(),
+        cluster(),
         "operators.X.sync",
     ),
     "fusion timeout": Written(
-        _query(
+        query(
             "  X: {run: join, in: [s, k], cost: 1 ms, sync: {on: all, timeout: 60 ms}}",
             more=f"\n  k: {{at: a, type: json, arrival: {{rate: 10, burst: 1}}, {AGED}}}",
         ),
-        _cluster(),
+        cluster(),
         "operators.X.sync",
     ),
     "at_most": Written(
-        _query("  W: {run: pass, in: s, cost: 1 ms, selectivity: {mean: 2}}\n" + ONE.replace("in: s", "in: W")),
-        _cluster(),
+        query("  W: {run: pass, in: s, cost: 1 ms, selectivity: {mean: 2}}\n" + ONE.replace("in: s", "in: W")),
+        cluster(),
         "operators.W.selectivity",
     ),
     "at_most of ten": Written(
-        _query(
+        query(
             "  W: {run: pass, in: s, cost: 1 us, selectivity: {mean: 0.5, at_most: [[5, 4], [10, 8]]}}\n"
             + ONE.replace("in: s", "in: W").replace("1 ms", "14 ms")
         ),
-        _cluster(),
+        cluster(),
         "operators.W.selectivity",
     ),
 }
 GIVEN_UP = Written(
-    _query(WINDOW % "time: 100 ms, shed: none, wait: 1 ms", "{from: X, at: b, deadline: 300 ms}").replace(
+    query(WINDOW % "time: 100 ms, shed: none, wait: 1 ms", "{from: X, at: b, deadline: 300 ms}").replace(
         "cost: 100 us", "cost: 100 us, nodes: [b]"
     ),
-    _cluster("", "", "[{between: [a, b], latency: 20 ms}]"),
+    cluster("", "", "[{between: [a, b], latency: 20 ms}]"),
     "operators.X.window.wait",
 )
 PAIRS: dict[str, Written] = {
     "memory and deadline": Written(
-        _query("  X: {run: pass, in: s, cost: 20 ms, memory: 100 MiB}"),
-        _cluster(", memory: 64 MiB"),
+        query("  X: {run: pass, in: s, cost: 20 ms, memory: 100 MiB}"),
+        cluster(", memory: 64 MiB"),
         "outputs.x.deadline",
     ),
     "forbid_streams and deadline": Written(
-        _query("  X: {run: pass, in: s, cost: 20 ms, nodes: [a], forbid_streams: [[a, b]]}", AWAY),
-        _cluster("", "", LINKED),
+        query("  X: {run: pass, in: s, cost: 20 ms, nodes: [a], forbid_streams: [[a, b]]}", AWAY),
+        cluster("", "", LINKED),
         "operators.X.forbid_streams",
     ),
 }
 THREE = Written(
-    _query("  X: {run: pass, in: s, cost: 20 ms, memory: 100 MiB, nodes: [a], forbid_streams: [[a, b]]}", AWAY),
-    _cluster(", memory: 64 MiB", ", memory: 64 MiB", LINKED),
+    query("  X: {run: pass, in: s, cost: 20 ms, memory: 100 MiB, nodes: [a], forbid_streams: [[a, b]]}", AWAY),
+    cluster(", memory: 64 MiB", ", memory: 64 MiB", LINKED),
     "",
 )

@@ -19,7 +19,7 @@ from coordinator.solve.repair.repair_search import Findings, find
 from coordinator.solve.repair.what_if_runs import Case, WhatIfRuns, outcome
 from coordinator.spec.runtime_charges import MEASURED
 from coordinator.units import step_of
-from tests.coordinator.solve.repair.infeasible_cases import CASES, GIVEN_UP, PAIRS, THREE, Written
+from tests.coordinator.solve.repair.infeasible_cases import CASES, GIVEN_UP, ONE, PAIRS, THREE, Written, cluster, query
 from tests.sampling import sample
 
 MS = 10**6
@@ -27,21 +27,21 @@ SECONDS = 3600.0  # no test is by the clock
 
 
 def _case(folder: Path, written: Written, options: tuple[str, ...] = ()) -> Case:
-    query, cluster = folder / "query.yaml", folder / "cluster.yaml"
-    query.write_text(written.query)
-    cluster.write_text(written.cluster)
-    return Case(*what_if.load(query, cluster, options), Choices(charges=MEASURED))
+    queries, nodes = folder / "query.yaml", folder / "cluster.yaml"
+    queries.write_text(written.query)
+    nodes.write_text(written.cluster)
+    return Case(*what_if.load(queries, nodes, options), Choices(charges=MEASURED))
 
 
 def _applied(folder: Path, written: Written, repair: Repair) -> Case:
     """As a user does it: by options, or in the files."""
     added = [edit for edit in repair.edits if not edit.name]
-    cluster = YAML().load(written.cluster)
+    nodes = YAML().load(written.cluster)
     for edit in added:
-        cluster[edit.section] = [*(cluster.get(edit.section) or []), YAML(typ="safe").load(edit.after)]
+        nodes[edit.section] = [*(nodes.get(edit.section) or []), YAML(typ="safe").load(edit.after)]
     if added:
         with (folder / "changed.yaml").open("w") as file:
-            YAML().dump(cluster, file)
+            YAML().dump(nodes, file)
         written = Written(written.query, (folder / "changed.yaml").read_text(), written.key)
     case = _case(folder, written, tuple(edit.option for edit in repair.edits if edit.name))
     return Case(case.query, case.cluster, case.types, Choices(charges=MEASURED, place=dict(repair.place)))
@@ -138,9 +138,9 @@ def test_a_change_of_arrivals_names_their_line(tmp_path: Path) -> None:
     written = CASES["burst"]
     arrival = "arrival: {burst: 60, period: 100 ms}"
     assert arrival in written.query
-    query = written.query.replace(f", {arrival}", f",\n    {arrival}")
-    line = next(number for number, text in enumerate(query.splitlines(), 1) if arrival in text)
-    case = _case(tmp_path, replace(written, query=query))
+    broken = written.query.replace(f", {arrival}", f",\n    {arrival}")
+    line = next(number for number, text in enumerate(broken.splitlines(), 1) if arrival in text)
+    case = _case(tmp_path, replace(written, query=broken))
     now = outcome(case)
     trials = WhatIfRuns(replace(case, choices=replace(case.choices, quick=True)), SECONDS)
     (one,) = inputs(case)
@@ -148,3 +148,46 @@ def test_a_change_of_arrivals_names_their_line(tmp_path: Path) -> None:
     assert repair is not None
     (lines,) = repair_lines.sections(Findings(now, (repair,)), case).values()
     assert any(f"query.yaml:{line}: sources.s.arrival.burst: " in told for told in lines)
+
+
+@pytest.mark.parametrize("cost, alone", [("1 ms", True), ("3 ms", False)])
+def test_an_age_of_a_whole_deadline_leaves_the_deadline_and_the_age(cost: str, alone: bool, tmp_path: Path) -> None:
+    """A longer deadline does alone; a shorter age where there is time for the work, and else with another change."""
+    aged = "at: a, type: json, arrival: {burst: 4, period: 100 ms}, max_age: 5 ms"
+    written = Written(
+        query(ONE.replace("1 ms", cost), "{from: X, at: a, deadline: 5 ms}", aged), cluster(), "outputs.x.deadline"
+    )
+    found = find(_case(tmp_path, written), SECONDS)
+    _check(tmp_path, written, found)
+    single = {edit.key for repair in found.repairs if len(repair.changes) == 1 for edit in repair.edits}
+    assert single == {"outputs.x.deadline"} | ({"sources.s.max_age"} if alone else set())
+    assert all(all(change.edits for change in repair.changes) for repair in found.repairs)
+
+
+def test_a_source_of_any_age_has_one_with_every_repair_of_another_cause(tmp_path: Path) -> None:
+    arrival = "at: a, type: json, arrival: {burst: 4, period: 100 ms}"
+    written = Written(query(ONE.replace("1 ms", "20 ms"), source=arrival), cluster(), "sources.s.max_age")
+    found = find(_case(tmp_path, written), SECONDS)
+    _check(tmp_path, written, found)
+    assert {"deadline", "speed", "cost"} <= {repair.way for repair in found.repairs}
+    for repair in found.repairs:
+        assert not outcome(_applied(tmp_path, written, repair)).ageless, repair.text
+
+
+def test_a_part_that_queries_share_is_changed_in_each_of_their_files(tmp_path: Path) -> None:
+    written = CASES["cost"]
+    text = written.query.replace("  s: {", "  s:\n    {", 1)
+    first, second, nodes = (tmp_path / name for name in ("first.yaml", "second.yaml", "cluster.yaml"))
+    first.write_text(written.query)
+    second.write_text(text.replace("query: q", "query: r").replace("  x: {", "  z: {"))
+    nodes.write_text(written.cluster)
+    case = Case(*what_if.load([first, second], nodes, ()), Choices(charges=MEASURED))
+    now = outcome(case)
+    trials = WhatIfRuns(replace(case, choices=replace(case.choices, quick=True)), SECONDS)
+    one = next(each for each in candidates(case, now.missed, now.plan) if each.name == "less 'cost' of X")
+    repair = least(trials, one)
+    assert repair is not None
+    (lines,) = repair_lines.sections(Findings(now, (repair,)), case).values()
+    (edit,) = repair.edits
+    told = [f"    {first}:6: {edit.line}", f"    {second}:7: {edit.line}"]
+    assert [line for line in lines if line.endswith(f": {edit.line}")] == told
