@@ -76,7 +76,7 @@ def analyse(
     asked before every node; where it says so there is no bound at all. `ways`: with limits of whole ways; else a way
     takes what its units and links take, one by one, and `reuse` has what earlier analyses of this system made, with the
     same charges, other sub-deadlines or ages: the result does not depend on it."""
-    delays = Delays(broken=_uncovered(system), reuse=Reuse() if ways or reuse is None else reuse, ways=ways)
+    delays = Delays(broken=_uncovered(system), reuse=Reuse() if ways or reuse is None else reuse, path_limited=ways)
     for _ in range(MOST_PASSES):
         streams = propagate(system, delays, charges)
         try:
@@ -353,7 +353,7 @@ def _task(system: System, delays: Delays, unit: Unit, node: Node, own: NodeCharg
     costs = [stage.cost_ns for stage in unit.stages]
     costs[0] += own.decision_ns
     curve = streams.triggers[unit.id].curve
-    unblocked = window_closing.collecting(system, streams, unit) if delays.ways else frozenset[str]()
+    unblocked = window_closing.collecting(system, streams, unit) if delays.path_limited else frozenset[str]()
     stages = tuple(zip(costs, passes, strict=True))
     return Task(unit.name, curve, unit.sub_deadline_ns, stages, node.batch, unblocked=unblocked)
 

@@ -149,8 +149,8 @@ class Limits:
 class Delays:
     """What is known so far: it only grows. `links`, `large_links`: of what is small, and of what goes in chunks;
     `broken`: nodes without a bound, `cut`: links without one, and why; `looks`: what it has cost to find; `loads`: of
-    nodes, as last looked at; `ways`: whether limits of whole ways are looked for, and `paths` what is known of them, by (stream, node); `reuse`: what was made
-    on the way, of this system."""
+    nodes, as last looked at; `path_limited`: whether limits of whole ways are looked for, and `paths` what is known of
+    them, by (stream, node); `reuse`: what was made on the way, of this system."""
 
     units: dict[int, Response] = field(default_factory=dict)
     links: dict[tuple[str, str], int] = field(default_factory=dict)
@@ -161,7 +161,7 @@ class Delays:
     cut: dict[tuple[str, str], str] = field(default_factory=dict)
     reuse: Reuse = field(default_factory=Reuse)
     loads: dict[str, Load] = field(default_factory=dict)
-    ways: bool = False
+    path_limited: bool = False
     paths: Mapping[tuple[str, str], Limits] = field(default_factory=dict)
 
 

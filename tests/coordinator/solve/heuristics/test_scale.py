@@ -268,11 +268,15 @@ def test_a_proof_that_goes_on_neither_crashes_nor_keeps_the_process() -> None:
         assert done.returncode == ends and (done.stdout or done.stderr), done
 
 
-def test_the_proof_is_no_daemon(tmp_path: Path) -> None:
+def test_the_proof_is_no_daemon(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     provers: list[bool] = []
 
-    def watch(_: Progress) -> None:
-        provers.extend(each.daemon for each in threading.enumerate() if each.name == scale.PROVER)
+    class Watched(threading.Thread):
+        def start(self) -> None:
+            if self.name == scale.PROVER:
+                provers.append(self.daemon)
+            super().start()
 
-    scale.allocate(_built(Recipe(10, 100, slack=3.0), tmp_path), Limits(20), watch)
-    assert provers and not any(provers)
+    monkeypatch.setattr(threading, "Thread", Watched)
+    scale.allocate(_built(Recipe(10, 100, slack=3.0), tmp_path), Limits(20))
+    assert provers == [False]
