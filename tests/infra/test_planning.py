@@ -1,6 +1,7 @@
 """`make bench-planner`: a part runs alone, and the figures of the others stay."""
 
 import json
+from functools import partial
 from pathlib import Path
 
 import pytest
@@ -15,8 +16,8 @@ def test_a_part_alone_leaves_the_figures_of_the_others(monkeypatch: pytest.Monke
     monkeypatch.setattr(planning, "OUT", out)
     two = [Figure("two", 3.0, "s", None, "")]
     for one, chosen in ((1.0, ["one", "two"]), (2.0, ["one"])):
-        made = [Figure("one", one, "s", 1.5, "as said")]
-        monkeypatch.setattr(planning, "PARTS", {"one": lambda made=made: made, "two": lambda: two})
+        made = {"one": [Figure("one", one, "s", 1.5, "as said")], "two": two}
+        monkeypatch.setattr(planning, "PARTS", {name: partial(list, each) for name, each in made.items()})
         assert planning.main(chosen) == 0
     found = json.loads(out.read_text())
     assert [(name, each["value"], each["ok"]) for name, each in found.items()] == [("one", 2, False), ("two", 3, True)]
