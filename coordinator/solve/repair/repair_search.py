@@ -82,7 +82,11 @@ def find(
     searches = [first]
     if not (start.holds and first.repairs):
         rest = _search(whole, names)
-        rest.alone(outcome(rest.trials.limited(rest.trials.case)) if names else now)
+        begin = outcome(rest.trials.limited(rest.trials.case)) if names else now
+        if begin.holds and rest.age is not None:
+            rest.repairs.append(Repair((rest.age,), settled=False))
+        else:
+            rest.alone(begin)
         searches.append(rest)
     return _findings(now, searches, hopeless)
 

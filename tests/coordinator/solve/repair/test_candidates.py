@@ -205,3 +205,11 @@ def test_what_is_not_proven_to_be_of_no_use_is_not_said_to_be(tmp_path: Path) ->
     (lines,) = repair_lines.sections(found, case).values()
     assert not found.exhausted
     assert lines[0] == "no single change was found that mends it, and it is not proven that none does"
+
+
+def test_an_age_that_does_alone_comes_without_another_change(tmp_path: Path) -> None:
+    arrival = "at: a, type: json, arrival: {burst: 4, period: 100 ms}"
+    written = Written(query(ONE, "{from: X, at: a, deadline: 5 ms}", arrival), cluster(), "sources.s.max_age")
+    found = find(_case(tmp_path, written), SECONDS)
+    assert [[edit.key for edit in repair.edits] for repair in found.repairs] == [["sources.s.max_age"]]
+    assert not outcome(_applied(tmp_path, written, found.repairs[0])).ageless
