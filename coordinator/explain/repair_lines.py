@@ -38,6 +38,8 @@ def sections(found: Findings, case: Case) -> dict[str, list[str]]:
 
 def _no_single(found: Findings) -> str:
     """Whether none of the candidates helps, or not all were tried."""
+    if found.doubtful and not found.untried:
+        return "no single change was found that mends it, and it is not proven that none does"
     if not found.exhausted:
         return "no single change was found in time that mends it"
     if found.repairs:
@@ -99,5 +101,5 @@ def _failed(found: Findings) -> list[str]:
             f"of two together {counted(found.untried_pairs, 'pair')} not tried in time, more with --time-limit"
         )
     if found.undecided:
-        lines.append("some attempts found no plan in time and no proof that there is none: less may do")
+        lines.append("some attempts found no plan that holds and no proof that there is none: less may do")
     return lines

@@ -25,7 +25,8 @@ class Findings:
     """`now`: what is without a change. `repairs`: the smallest first. `useless`: candidates that alone do not help,
     `untried`: those that there was no time for; `untried_pairs`: of how many pairs there was no time for; `undecided`:
     some attempts ended without a plan and without a proof; `hopeless`: sources whose ages on admission take a whole
-    deadline, so that a repair has to change them or the deadline."""
+    deadline, so that a repair has to change them or the deadline; `doubtful`: of those of no use, the ones whose utmost
+    is not proven to be of none."""
 
     now: Outcome
     repairs: tuple[Repair, ...] = ()
@@ -35,11 +36,12 @@ class Findings:
     undecided: bool = False
     hopeless: tuple[str, ...] = ()
     untried_pairs: int = 0
+    doubtful: tuple[str, ...] = ()
 
     @property
     def exhausted(self) -> bool:
         """Whether each candidate was tried alone, to a decision."""
-        return not self.untried and not self.undecided
+        return not self.untried and not self.doubtful
 
     def document(self) -> dict[str, Any]:
         """For --json."""
@@ -49,6 +51,7 @@ class Findings:
             "mends": [repair.document() for repair in self.repairs],
             "useless": [f"{name} alone does not help" for name in self.useless],
             "untried": list(self.untried),
+            "not_proven_useless": list(self.doubtful),
             "untried_pairs": self.untried_pairs,
             "too_old": list(self.hopeless),
             "attempts": self.attempts,
@@ -79,7 +82,11 @@ def find(
     searches = [first]
     if not (start.holds and first.repairs):
         rest = _search(whole, names)
-        rest.alone(outcome(rest.trials.limited(rest.trials.case)) if names else now)
+        begin = outcome(rest.trials.limited(rest.trials.case)) if names else now
+        if begin.holds and rest.age is not None:
+            rest.repairs.append(Repair((rest.age,), settled=False))
+        else:
+            rest.alone(begin)
         searches.append(rest)
     return _findings(now, searches, hopeless)
 
@@ -103,6 +110,7 @@ def _findings(now: Outcome, searches: Sequence[_Search], hopeless: Sequence[str]
         any(trials.undecided for trials in runs),
         tuple(hopeless),
         untried_pairs=sum(search.untried_pairs for search in searches),
+        doubtful=tuple(dict.fromkeys(name for search in searches for name in search.doubtful)),
     )
 
 
@@ -139,6 +147,7 @@ class _Search:
         self.useless: list[str] = []
         self.untried: list[str] = []
         self.untried_pairs = 0
+        self.doubtful: list[str] = []
 
     def alone(self, start: Outcome) -> None:
         """Each candidate; then deadlines together, and two of any kind."""
@@ -185,6 +194,8 @@ class _Search:
         try:
             found = look()
             if found is None:
+                if self.trials.doubt:
+                    self.doubtful.append(name or "two together")
                 return False
             if not found.settled and not last_round:
                 return None

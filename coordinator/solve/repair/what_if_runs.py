@@ -30,9 +30,10 @@ class Case:
 
 @dataclass(frozen=True)
 class Outcome:
-    """`plan` None: infeasible, for these `reasons`, or none was found in time (`undecided`). `missed`: outputs that are
-    not guaranteed, and why; `ageless`: those that are from admission on only, since a source admits tuples of any
-    age; `lossy`: for how many reasons results may be left out, over all outputs."""
+    """`plan` None: infeasible, for these `reasons`, or none was found in time. `missed`: outputs that are not
+    guaranteed, and why; `ageless`: those that are from admission on only, since a source admits tuples of any age;
+    `undecided`: no plan that holds was found, and it is not proven that there is none; `lossy`: for how many reasons
+    results may be left out, over all outputs."""
 
     plan: Plan | None
     reasons: tuple[Mistake, ...] = ()
@@ -54,6 +55,7 @@ class WhatIfRuns:
         self.case = case
         self.count = 0
         self.undecided = False
+        self.doubt = False  # of the last
         self._tell = tell
         self._known: dict[str, Outcome] = {}
         self._until = time.monotonic() + seconds
@@ -76,6 +78,7 @@ class WhatIfRuns:
         """One plan more, or what is known of it: `what` says exactly what is changed. Raises OverError where no time is
         left for it."""
         if what in self._known:
+            self.doubt = self._known[what].undecided
             return self._known[what]
         left_s = self._slice - time.monotonic()
         if left_s <= 0:
@@ -84,6 +87,7 @@ class WhatIfRuns:
         self._tell(what)
         found = outcome(self.limited(case, left_s))
         self.undecided |= found.undecided
+        self.doubt = found.undecided
         self._known[what] = found
         return found
 
@@ -125,4 +129,5 @@ def promised_outcome(plan: Plan) -> Outcome:
         else:
             missed[name] = claim.why
     lossy = sum(len(claim.missing) for claim in plan.guarantee.values())
-    return Outcome(plan, missed=missed, ageless=tuple(ageless), lossy=lossy)
+    undecided = bool(missed) and plan.model == "sound" and not plan.solver.why
+    return Outcome(plan, missed=missed, ageless=tuple(ageless), undecided=undecided, lossy=lossy)

@@ -48,7 +48,7 @@ def _applied(folder: Path, written: Written, repair: Repair) -> Case:
 
 
 def _check(folder: Path, written: Written, found: Findings) -> None:
-    assert found.exhausted and found.repairs
+    assert not found.untried and found.repairs
     assert any(written.key in edit.key for repair in found.repairs for edit in repair.edits), written.key
     for repair in found.repairs:
         assert outcome(_applied(folder, written, repair)).holds, repair.text
@@ -191,3 +191,25 @@ def test_a_part_that_queries_share_is_changed_in_each_of_their_files(tmp_path: P
     (edit,) = repair.edits
     told = [f"    {first}:6: {edit.line}", f"    {second}:7: {edit.line}"]
     assert [line for line in lines if line.endswith(f": {edit.line}")] == told
+
+
+def test_what_is_not_proven_to_be_of_no_use_is_not_said_to_be(tmp_path: Path) -> None:
+    """The plan misses a wish, and nothing proves that no other plan meets it."""
+    case = _case(tmp_path, CASES["output queue"])
+    now = outcome(case)
+    assert now.missed and now.undecided
+    trials = WhatIfRuns(replace(case, choices=replace(case.choices, quick=True)), SECONDS)
+    one = next(each for each in candidates(case, now.missed, now.plan) if each.name == "more 'cap' of a")
+    assert least(trials, one) is None and trials.doubt
+    found = Findings(now, useless=(one.name,), doubtful=(one.name,))
+    (lines,) = repair_lines.sections(found, case).values()
+    assert not found.exhausted
+    assert lines[0] == "no single change was found that mends it, and it is not proven that none does"
+
+
+def test_an_age_that_does_alone_comes_without_another_change(tmp_path: Path) -> None:
+    arrival = "at: a, type: json, arrival: {burst: 4, period: 100 ms}"
+    written = Written(query(ONE, "{from: X, at: a, deadline: 5 ms}", arrival), cluster(), "sources.s.max_age")
+    found = find(_case(tmp_path, written), SECONDS)
+    assert [[edit.key for edit in repair.edits] for repair in found.repairs] == [["sources.s.max_age"]]
+    assert not outcome(_applied(tmp_path, written, found.repairs[0])).ageless
