@@ -2,12 +2,12 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass, replace
 from typing import Literal
 
 from coordinator.guarantee import admission_ages, bounds, policing, system
-from coordinator.guarantee.analysis import Analysis, analyse
+from coordinator.guarantee.analysis import Analysis, analyse, never
 from coordinator.model.allocation import Allocation
 from coordinator.model.flows import mean_selectivity
 from coordinator.model.incumbent import Incumbent
@@ -61,15 +61,17 @@ def build(
     paper: PaperChoice | None = None,
     incumbent: Incumbent | None = None,
     quick: bool = False,
+    stop: Callable[[], bool] = never,
 ) -> Plan:
     """The whole plan, with its hash. `solver`: its gap and sub-deadlines are those of the allocation; `held`: operators
     that the caller held to a node; `charges`: what the bounds charge for the runtime; `paper`: what the `paper` model
     would have chosen, where another was used; `incumbent`: what runs already and stays as it is; `quick`: without ages
-    that sources might declare. Raises BadInputError where a node's queues could not hold one payload."""
+    that sources might declare; `stop`: ends the search for these. Raises BadInputError where a node's queues could not
+    hold one payload."""
     query, cluster = layout.query, layout.cluster
     payload_checks.check_memory(query, cluster, layout.place)
     named: Literal["sound", "paper", "sqpr"] = model if allocator == "deadline" else "sqpr"
-    found = _promised(layout, charges, named == "sound" and not quick)
+    found = _promised(layout, charges, named == "sound" and not quick, stop)
     nodes, analysed = found.laid.nodes, found.document
     if named == "sound":  # a guarantee that a source could break would be none
         nodes, policed = policing.enforced(found.laid, found.analysis)
@@ -116,11 +118,11 @@ class _Promised:
     ages: plan_document.ProposedAges | None = None
 
 
-def _promised(layout: Layout, charges: RuntimeOverhead, proposing: bool) -> _Promised:
+def _promised(layout: Layout, charges: RuntimeOverhead, proposing: bool, stop: Callable[[], bool]) -> _Promised:
     """Under edf on nodes that name no policy; where that guarantees nothing, under the best of the others. `proposing`:
-    also ages, which are reason enough for edf."""
+    also ages, which are reason enough for edf; `stop`: ends the search for them."""
     found = _analysed(layout, charges)
-    ages = admission_ages.proposed(found.analysis) if proposing else None
+    ages = admission_ages.proposed(found.analysis, stop) if proposing else None
     if ages is not None:
         return replace(found, ages=ages)
     free = [node.name for node in layout.cluster.nodes.values() if node.policy is None and layout.tasks[node.name]]

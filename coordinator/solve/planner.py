@@ -118,6 +118,7 @@ def _sound(query: Query, cluster: Cluster, types: Mapping[str, str], choices: Ch
         paper=other.paper,
         incumbent=choices.incumbent,
         quick=choices.quick,
+        stop=finder.over,
     )
 
 

@@ -311,6 +311,10 @@ class Finder:
         self.longest_s = max(self.longest_s, search.longest_s)
         return _Tried(offer, search, objective, late)
 
+    def over(self) -> bool:
+        """Whether the time limit is over, also for what follows the search."""
+        return time.monotonic() >= self.began + self.limits.seconds
+
     def _stop(self) -> Callable[[], bool]:
         """What ends an analysis early: time, once there is a result."""
         return never if self.best is None else lambda: time.monotonic() >= self.until
