@@ -36,9 +36,10 @@ def close(
     """The windows that leave a unit which collects them. `trigger`: what comes to it; `own`: its instance.
 
     With nothing lost a window closes between its end and its age, however long the `wait` for lost numbers: each number
-    below a heartbeat's, or a sign of what became of it, is there one way after its admission. So the curve has no
-    `wait` in it. A bound is for links without loss. Nodes police with it all the same: after a loss several windows
-    that waited for one number close at once, and are to be given.
+    below a heartbeat's, or a sign of what became of it, is there one way after its admission. Not so behind a fusion
+    whose tuples find no partner: there more have closed at once. So the curve is without the `wait` only where limits
+    of whole ways are looked for, which plans do not use. Nodes police with it: after a loss several windows that waited
+    for one number close at once, and are to be given.
     """
     paths = {name: _known(windows, trigger.late[name].after(own)) for name in windows.sources if name in trigger.late}
     found = _age(system, delays, charges, windows, paths, streams)
@@ -49,7 +50,8 @@ def close(
     spread_ns = None if apart_ns is None else apart_ns + windows.wait_ns
     streams.window_closings[windows.add] = replace(found, spread_ns=spread_ns)
     numbers = _numbers(system, windows, streams)
-    curve = windows.curve(numbers, apart_ns) if numbers is not None else None
+    jitter_ns = apart_ns if delays.path_limited else spread_ns
+    curve = windows.curve(numbers, jitter_ns) if numbers is not None else None
     if curve is None:
         streams.why[at] = f"nothing bounds how many windows of {windows.name} close at once: {found.why}"
         return
