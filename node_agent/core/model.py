@@ -9,12 +9,12 @@ from __future__ import annotations
 from collections import deque
 from collections.abc import Callable, Container, Iterator, Mapping
 from dataclasses import dataclass
-from heapq import heapify, heappop, heappush
-from typing import NamedTuple, Protocol, Self, final
+from typing import NamedTuple, Protocol, Self
 
 from node_agent.core import plan as plans
 from node_agent.core.facts import heading
 from node_agent.core.fusion import Fusion
+from node_agent.core.jobs import ArrivalQueue, Job, KeyQueue, Queue, in_order
 from node_agent.core.lineage import Lineage
 from node_agent.core.meters import UnitMeter
 from node_agent.core.punctuation import DelayedRemoval, Punctuation, Removal
@@ -22,86 +22,6 @@ from protos.records import RAN
 
 RECENT_NS = 5_000_000_000
 ALWAYS_NS = 1 << 62  # of a tuple that is worth running at any age: something without a deadline waits for it
-
-
-@final
-class Job:
-    """One tuple at one task unit, from its release until it has run or was shed. key_ns: the deadline that the policy
-    gives it, or its rank. number: of its arrival, unique on its engine. payload: its first operator's
-    input.
-
-    The fields are set where jobs are made, by `new_job` and by the ready queue at each release: on the hot path an
-    `__init__` costs more than all of them.
-    """
-
-    __slots__ = ("key_ns", "lineage", "number", "payload", "release_ns", "unit")
-
-    key_ns: int
-    release_ns: int
-    number: int
-    unit: Unit
-    lineage: Lineage
-    payload: object
-
-    def __lt__(self, other: Job) -> bool:
-        """The order in which jobs run: total, since no two have the same number."""
-        return (self.key_ns, self.release_ns, self.number) < (other.key_ns, other.release_ns, other.number)
-
-    def __repr__(self) -> str:
-        return f"Job({self.key_ns}, {self.release_ns}, {self.number}, unit {self.unit.id}, {self.lineage})"
-
-
-def new_job(key_ns: int, release_ns: int, number: int, unit: Unit, lineage: Lineage, payload: object) -> Job:
-    """A job with these fields."""
-    job = Job()
-    job.key_ns, job.release_ns, job.number = key_ns, release_ns, number
-    job.unit, job.lineage, job.payload = unit, lineage, payload
-    return job
-
-
-HeapEntry = tuple[int, int, int, Job]  # key_ns or rank, release_ns, number: tuples compare in C
-
-
-class KeyQueue:
-    """The queue of a unit whose keys may decrease: jobs by key, then release, then arrival. `[0]` is the head, which
-    has the least. heap: always the same list."""
-
-    __slots__ = ("heap",)
-
-    def __init__(self) -> None:
-        self.heap: list[HeapEntry] = []
-
-    def __len__(self) -> int:
-        return len(self.heap)
-
-    def __iter__(self) -> Iterator[Job]:
-        """In no order."""
-        return (entry[3] for entry in self.heap)
-
-    def __getitem__(self, index: int) -> Job:
-        return self.heap[index][3]
-
-    def append(self, job: Job) -> None:
-        """A job comes in."""
-        heappush(self.heap, (job.key_ns, job.release_ns, job.number, job))
-
-    def popleft(self) -> Job:
-        """Take the head off."""
-        return heappop(self.heap)[3]
-
-    def clear(self) -> None:
-        """Forget all jobs."""
-        self.heap.clear()
-
-    def keep(self, wanted: Callable[[Job], bool]) -> None:
-        """Forget all other jobs."""
-        self.heap[:] = [entry for entry in self.heap if wanted(entry[3])]
-        heapify(self.heap)
-
-
-Queue = deque[Job] | KeyQueue
-"""A deque where a policy's keys do not decrease along a unit's arrivals: its head has the least key. Jobs come out of
-both by `popleft`, the one with the least key first."""
 
 
 # -- what shedders and admission control return; the engine applies it
@@ -420,8 +340,8 @@ class Unit:
     """A task unit, or under a policy that yields one operator of it (then `rest` is what follows)."""
 
     __slots__ = (
-        "_before_ns", "_span", "_span_worst_ns", "absences", "chain", "collects", "deadline_ns", "exits", "flags",
-        "gate", "hang_ns", "has_end_hooks", "heap", "id", "inputs", "join_shedder", "last_step", "late_ns", "loaded",
+        "_before_ns", "_span", "_span_worst_ns", "absences", "arrivals", "chain", "collects", "deadline_ns", "exits",
+        "flags", "gate", "hang_ns", "has_end_hooks", "id", "inputs", "join_shedder", "last_step", "late_ns", "loaded",
         "lost", "meter", "offset_ns", "punctuated_exits", "queue", "ran", "rest", "rule", "runs", "shed", "spec",
         "sub_deadline_ns", "timed", "timed_ns", "unfused", "useful_ns", "utilisation", "worst_ns",
     )  # fmt: skip
@@ -444,9 +364,10 @@ class Unit:
         self.rule: Callable[[int, bool], int] | None = None  # release, idle -> deadline, where it is not the offset
         self.meter: UnitMeter | None = None  # where the policy measures
         self.hang_ns = sum(loaded.plan.operator_by_id[step.operator_id].hang_ns for step in chain)
-        by_key = KeyQueue()
-        self.heap = by_key.heap  # of the queue, where it is by key
-        self.queue: Queue = deque() if fifo else by_key
+        self.arrivals: deque[Job] | ArrivalQueue | None = (
+            in_order() if fifo else None
+        )  # the queue, where it is in the order of arrival
+        self.queue: Queue = KeyQueue() if self.arrivals is None else self.arrivals
         first = chain[0].operator_id == spec.operators[0]  # not what follows where its policy yields
         self.gate: Gate | None = None
         self.rest: Unit | None = None
@@ -628,7 +549,7 @@ class CompiledPlan:
 
 __all__ = [
     "ALWAYS_NS", "CompiledPlan", "Decision", "Displaced", "Effect", "EntryShedder", "Exit", "ForwardedRemoval",
-    "FusionHead", "Gate", "HeapEntry", "Job", "Join", "KeyQueue", "LateRule", "Passed", "Queue", "ResultPolice",
+    "FusionHead", "Gate", "Join", "LateRule", "Passed", "ResultPolice",
     "Route", "Shed", "Shedding", "SideSlot", "SourceControl", "Step", "StreamShedder", "Unit", "UtilisationMeter",
-    "Waiting", "WindowPort", "Withdrawal", "new_job",
+    "Waiting", "WindowPort", "Withdrawal",
 ]  # fmt: skip

@@ -1,12 +1,11 @@
 """Operations on a unit's queue, in the order of arrival or by key: take or find its oldest jobs, or certain ones."""
 
 from bisect import bisect_left
-from collections import deque
 from collections.abc import Container
 from operator import attrgetter
 
+from node_agent.core.jobs import Job, KeyQueue, Queue
 from node_agent.core.lineage import Lineage
-from node_agent.core.model import Job, Queue
 
 _number = attrgetter("number")
 _age = attrgetter("release_ns", "number")
@@ -14,7 +13,7 @@ _age = attrgetter("release_ns", "number")
 
 def in_order(queue: Queue) -> bool:
     """Whether jobs leave the queue in the order in which they came."""
-    return isinstance(queue, deque)
+    return not isinstance(queue, KeyQueue)
 
 
 def by_age(queue: Queue) -> list[Job]:
@@ -24,7 +23,7 @@ def by_age(queue: Queue) -> list[Job]:
 
 def find(queue: Queue, first: int, last: int) -> Job | None:
     """The job whose arrival number is one of first..last, of which at most one is queued."""
-    if isinstance(queue, deque):
+    if not isinstance(queue, KeyQueue):
         at = bisect_left(queue, first, key=_number)
         return queue[at] if at < len(queue) and queue[at].number <= last else None
     return next((job for job in queue if first <= job.number <= last), None)
@@ -32,7 +31,7 @@ def find(queue: Queue, first: int, last: int) -> Job | None:
 
 def take_oldest(queue: Queue, most: int) -> list[Job]:
     """Take the oldest jobs off, at most so many."""
-    if isinstance(queue, deque):
+    if not isinstance(queue, KeyQueue):
         return [queue.popleft() for _ in range(min(most, len(queue)))]
     taken = by_age(queue)[:most]
     if taken:
@@ -68,7 +67,7 @@ def take_all(queue: Queue) -> list[Job]:
 
 def withdraw(queue: Queue, job: Job) -> None:
     """Take that job off, wherever in the queue it is."""
-    if isinstance(queue, deque):
+    if not isinstance(queue, KeyQueue):
         del queue[bisect_left(queue, job.number, key=_number)]
     else:
         queue.keep(lambda each: each is not job)

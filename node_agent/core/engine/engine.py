@@ -24,6 +24,7 @@ from node_agent.core.engine.window_ends import WindowEnds
 from node_agent.core.expiry import is_late
 from node_agent.core.facts import HEADED, Facts
 from node_agent.core.fusion import Fired, FusionEnd, Unfused
+from node_agent.core.jobs import Job
 from node_agent.core.lineage import Lineage, merged
 from node_agent.core.model import (
     Calls,
@@ -34,7 +35,6 @@ from node_agent.core.model import (
     Exit,
     ForwardedRemoval,
     FusionHead,
-    Job,
     Join,
     Route,
     Shed,
@@ -76,6 +76,8 @@ from protos.records import (
 TWO = 2  # jobs that go for each that comes, so that what is above the node's limit shrinks
 MOST_JOBS = 1_000_000
 
+COMPILED = not __file__.endswith(".py")
+
 pack = HEADED.pack_into
 
 
@@ -114,8 +116,8 @@ class Engine:
     """
 
     __slots__ = (
-        "_batch_made", "_batching", "_commands", "_limit_jobs", "_made", "_measures", "_memory_full", "_next", "_plain",
-        "_resumed", "_slow", "_surplus", "ended_ns", "facts", "ledger", "loaded", "policy", "ready", "simple",
+        "_batch_made", "_batching", "_commands", "_limit_jobs", "_made", "_measures", "_memory_full", "_plain", "_resumed",
+        "_selects", "_slow", "_surplus", "ended_ns", "facts", "ledger", "loaded", "policy", "ready", "simple",
         "windows",
     )  # fmt: skip
 
@@ -183,8 +185,8 @@ class Engine:
     def _select_dispatch(self) -> None:
         """How the next instance is chosen under what is loaded now."""
         ready = self.ready
+        self._selects = ready.selects
         self._plain = ready.direct and self.simple and not ready.selects  # `step` does what `pop` would do
-        self._next: Callable[[int], Job | None] = self._choose if ready.selects else ready.pop
 
     # -- what a driver may ask
 
@@ -222,8 +224,8 @@ class Engine:
     @property
     def most_urgent(self) -> Unit | None:
         """The unit that would run next; None: nothing is ready."""
-        queue_heads = self.ready.queue_heads
-        return queue_heads[0][3].unit if queue_heads else None
+        heads = self.ready.heads
+        return heads.first().unit if heads else None
 
     @property
     def due_ns(self) -> int | None:
@@ -334,9 +336,13 @@ class Engine:
             job = Job()
             job.key_ns = key_ns = at_ns + unit.offset_ns
             job.release_ns, job.number, job.unit, job.lineage, job.payload = at_ns, number, unit, lineage, payload
-            queue = unit.queue
+            queue = unit.arrivals
             if not queue:
-                heappush(ready.queue_heads, (key_ns, at_ns, number, job))
+                if COMPILED:
+                    job.rank = key_ns
+                    ready.heads.push(job)
+                else:
+                    heappush(ready.heads.entries, (key_ns, at_ns, number, job))
             queue.append(job)
             return
         if exit_.outdated_ns and is_late(at_ns, lineage, exit_.outdated_ns):
@@ -372,30 +378,42 @@ class Engine:
             position = facts.position
             if position == facts.limit:
                 position, facts.limit = facts.refill()
-            pack(
-                facts.buffer, position, unit.ran, source, epoch, seq, release_ns, start_ns, end_ns,
-                release_ns + unit.sub_deadline_ns, start_ns - self.ended_ns, ordinal << 32 | made,
-            )  # fmt: skip
+            if COMPILED:
+                facts.put(
+                    position, unit.ran, source, epoch, seq, release_ns, start_ns, end_ns,
+                    release_ns + unit.sub_deadline_ns, start_ns - self.ended_ns, ordinal << 32 | made,
+                )  # fmt: skip
+            else:
+                pack(
+                    facts.buffer, position, unit.ran, source, epoch, seq, release_ns, start_ns, end_ns,
+                    release_ns + unit.sub_deadline_ns, start_ns - self.ended_ns, ordinal << 32 | made,
+                )  # fmt: skip
             facts.position = position + RECORD_BYTES
             unit.runs += 1
             if unit.has_end_hooks:
                 self._run_end_hooks(end_ns, job, made, end_ns - self.ended_ns, ABSENCE)
             self._made = 0
         self.ended_ns = end_ns
-        queue_heads = ready.queue_heads
-        if not (self._plain and queue_heads):
+        heads = ready.heads
+        if COMPILED:
+            return ready.pop(end_ns) if self._plain else self._next(end_ns)
+        entries = heads.entries
+        if not (self._plain and entries):
             return self._next(end_ns)
-        job = queue_heads[0][3]  # `ready.pop`, without the call
+        job = entries[0][3]  # `ready.pop`, without the call
         ready.running = job
-        queue = job.unit.queue
+        queue = job.unit.arrivals
         queue.popleft()
         ready.dispatched += 1
         if queue:
             head = queue[0]
-            heapreplace(queue_heads, (head.key_ns, head.release_ns, head.number, head))
+            heapreplace(entries, (head.key_ns, head.release_ns, head.number, head))
         else:
-            heappop(queue_heads)
+            heappop(entries)
         return job
+
+    def _next(self, at_ns: int) -> Job | None:
+        return self._choose(at_ns) if self._selects else self.ready.pop(at_ns)
 
     # -- other ends of an instance
 

@@ -8,18 +8,18 @@ and `pop` are the ways that jobs go under it. A policy that drops or forms batch
 what is shed beside what runs; then `begin` is due.
 """
 
-from collections.abc import Callable, Collection, Container, Iterable, Iterator
-from heapq import heapify, heappop, heappush, heapreplace
+from collections.abc import Collection, Container, Iterable, Iterator
+from heapq import heappush
 
 from node_agent.core import queues
 from node_agent.core.expiry import Expiry, expiry, is_late
+from node_agent.core.jobs import Job, JobHeap, Queue, new_job
 from node_agent.core.lineage import Lineage
 from node_agent.core.meters import NodeMeter
-from node_agent.core.model import CompiledPlan, Job, Queue, Unit, new_job
+from node_agent.core.model import CompiledPlan, Unit
 from node_agent.core.policies.policy_parts import BatchFormer, Policy
 
-Entry = tuple[int, int, int, Job]  # deadline or rank, release_ns, arrival number
-
+COMPILED = not __file__.endswith(".py")
 
 Selection = tuple[Unit, list[Job], list[Job]]
 """A unit that is chosen, its jobs that run, in their order, and those that are shed. No job runs where the head was
@@ -29,8 +29,7 @@ shed: then another unit may come first."""
 class ReadyQueue:
     """The queues of the units of all loaded plans, and the instance that was taken off them last.
 
-    release(at_ns, unit, lineage, payload): a job comes in. pop(at_ns): the job that runs next, None: nothing is ready;
-    only where `selects` is False. expires: some heads are shed where they are late, so `expired` has to be asked.
+    expires: some heads are shed where they are late, so `expired` has to be asked.
     running, batch: the instance that runs, and its jobs where the policy forms batches. decided: choosing it took a
     decision; not, where its unit went on. released, dispatched: jobs so far. meter: is kept up to date where the policy
     measures.
@@ -49,12 +48,12 @@ class ReadyQueue:
         "direct",
         "dispatched",
         "expires",
+        "heads",
         "held",
+        "measured",
         "meter",
+        "ordered",
         "policy",
-        "pop",
-        "queue_heads",
-        "release",
         "released",
         "running",
         "selects",
@@ -63,8 +62,8 @@ class ReadyQueue:
 
     def __init__(self, policy: Policy) -> None:
         self.policy = policy
-        self.queue_heads: list[Entry] = []
-        self._not_eligible: list[Entry] = []  # heads, by the instant at which their batches are complete
+        self.heads = JobHeap()
+        self._not_eligible = JobHeap()  # heads, by the instant at which their batches are complete
         self.meter = NodeMeter()
         self.tuner = policy.tuner(self.meter, policy.parameters) if policy.tuner is not None else None
         self._order = policy.order(self.meter) if policy.order is not None else None
@@ -78,14 +77,8 @@ class ReadyQueue:
         self.batch: list[Job] = []
         self.decided = True
         self.released = self.dispatched = 0
-        ordered, measured = policy.key is not None, policy.measured
-        self.release: Callable[[int, Unit, Lineage, object], None] = (
-            self._release_measured if measured else self._release_by_key if ordered else self._release
-        )
-        self.direct = not (ordered or measured)
-        self.pop: Callable[[int], Job | None] = (
-            self._pop_measured if measured else self._pop_by_key if ordered else self._pop
-        )
+        self.ordered, self.measured = policy.key is not None, policy.measured
+        self.direct = not (self.ordered or self.measured)
         self._look_at_lateness(())
 
     # -- plans
@@ -101,8 +94,8 @@ class ReadyQueue:
 
     def unload(self, loaded: CompiledPlan, plans: Iterable[CompiledPlan]) -> None:
         """Its queues are empty (`take_all`); plans: all that are left."""
-        for heap in (self.queue_heads, self._not_eligible):
-            heap[:] = sorted(entry for entry in heap if entry[3].unit.loaded is not loaded)
+        for heap in (self.heads, self._not_eligible):
+            heap.keep(lambda job: job.unit.loaded is not loaded)
         if self.held is not None and self.held.loaded is loaded:
             self.held = None
         for unit in loaded.units:
@@ -119,37 +112,49 @@ class ReadyQueue:
 
     # -- jobs come in
 
-    def _release(self, at_ns: int, unit: Unit, lineage: Lineage, payload: object) -> None:
+    def release(self, at_ns: int, unit: Unit, lineage: Lineage, payload: object) -> None:
+        """A job comes in."""
+        if not self.direct:
+            self._release_otherwise(at_ns, unit, lineage, payload)
+            return
         self.released = number = self.released + 1
         job = Job()
         job.key_ns = key_ns = at_ns + unit.offset_ns
         job.release_ns, job.number, job.unit, job.lineage, job.payload = at_ns, number, unit, lineage, payload
-        queue = unit.queue
+        queue = unit.arrivals
         if not queue:
-            heappush(self.queue_heads, (key_ns, at_ns, number, job))
+            if COMPILED:
+                job.rank = key_ns
+                self.heads.push(job)
+            else:
+                heappush(self.heads.entries, (key_ns, at_ns, number, job))
         queue.append(job)
+
+    def _release_otherwise(self, at_ns: int, unit: Unit, lineage: Lineage, payload: object) -> None:
+        if self.measured:
+            self._release_measured(at_ns, unit, lineage, payload)
+        else:
+            self._release_by_key(at_ns, unit, lineage, payload)
 
     def _release_by_key(self, at_ns: int, unit: Unit, lineage: Lineage, payload: object) -> None:
         key = self.policy.key
         assert key is not None
         self.released = number = self.released + 1
         job = new_job(key(unit.spec, lineage), at_ns, number, unit, lineage, payload)
-        heap, entry = unit.heap, (job.key_ns, at_ns, number, job)
-        heappush(heap, entry)
-        if heap[0] is entry:
-            heappush(self.queue_heads, entry)  # the former head stays in there and is skipped when it is not the head
+        unit.queue.append(job)
+        if unit.queue[0] is job:
+            self.heads.push(job)  # the former head stays in there and is skipped when it is not the head
 
     def _release_measured(self, at_ns: int, unit: Unit, lineage: Lineage, payload: object) -> None:
-        assert unit.meter is not None
-        unit.meter.arrived(at_ns)
+        meter, queue = unit.meter, unit.arrivals
+        assert meter is not None
+        meter.arrived(at_ns)
         self.released = number = self.released + 1
-        queue, key_ns = unit.queue, at_ns + unit.offset_ns
+        key_ns = at_ns + unit.offset_ns
         if unit.rule is not None:
             idle = not queue and (self.running is None or self.running.unit is not unit)
             key_ns = unit.rule(at_ns, idle)
-        job = Job()
-        job.key_ns = key_ns
-        job.release_ns, job.number, job.unit, job.lineage, job.payload = at_ns, number, unit, lineage, payload
+        job = new_job(key_ns, at_ns, number, unit, lineage, payload)
         queue.append(job)
         if len(queue) == 1 and unit is not self.held:
             self._head(unit)
@@ -162,57 +167,63 @@ class ReadyQueue:
         self.released += 1
         rest = new_job(job.key_ns, job.release_ns, job.number, unit, job.lineage, payload)
         if not unit.queue:
-            heappush(self.queue_heads, (rest.key_ns, rest.release_ns, rest.number, rest))
+            self.heads.push(rest)
         unit.queue.append(rest)
 
     def _head(self, unit: Unit) -> None:
         """The head of a unit's queue, into the heap: by its deadline, or under the rank that it has now."""
-        job, order, tuner, queue_heads = unit.queue[0], self._order, self.tuner, self.queue_heads
-        key = job.key_ns
+        job, order, tuner, heads = unit.queue[0], self._order, self.tuner, self.heads
+        job.rank = job.key_ns
         if order is not None:
-            key = order.rank(job)
-        elif tuner is not None and queue_heads and (eligible_ns := tuner.eligible_ns(job)) > self._at_ns:
-            key, queue_heads = eligible_ns, self._not_eligible
-        heappush(queue_heads, (key, job.release_ns, job.number, job))
+            job.rank = order.rank(job)
+        elif tuner is not None and heads and (eligible_ns := tuner.eligible_ns(job)) > self._at_ns:
+            job.rank, heads = eligible_ns, self._not_eligible
+        heads.push(job)
 
     def _make_eligible(self) -> None:
         """Batches that are complete by now compete; where there is none, the oldest, so that the node is not idle."""
-        not_eligible, queue_heads = self._not_eligible, self.queue_heads
-        while not_eligible and (not_eligible[0][0] <= self._at_ns or not queue_heads):
-            head = heappop(not_eligible)[3].unit.queue[0]
-            heappush(queue_heads, (head.key_ns, head.release_ns, head.number, head))
+        not_eligible, heads = self._not_eligible, self.heads
+        while not_eligible and (not_eligible.first().rank <= self._at_ns or not heads):
+            head = not_eligible.pop().unit.queue[0]
+            head.rank = head.key_ns
+            heads.push(head)
 
     # -- the choice
 
-    def _pop(self, at_ns: int) -> Job | None:
-        """The usual one: a head is the least of its queue, and nothing is asked."""
-        queue_heads = self.queue_heads
-        if not queue_heads:
+    def pop(self, at_ns: int) -> Job | None:
+        """The job that runs next; None: nothing is ready. Only where `selects` is False."""
+        if self.measured:
+            return self._pop_measured(at_ns)
+        if self.ordered:
+            return self._pop_by_key()
+        heads = self.heads
+        if not heads:
             self.running = None
             return None
-        self.running = job = queue_heads[0][3]
-        queue: Queue = job.unit.queue
+        self.running = job = heads.first()
+        queue = job.unit.arrivals
         queue.popleft()
         self.dispatched += 1
         if queue:
-            head = queue[0]
-            heapreplace(queue_heads, (head.key_ns, head.release_ns, head.number, head))
+            head = queue.head() if COMPILED else queue[0]
+            head.rank = head.key_ns
+            heads.replace(head)
         else:
-            heappop(queue_heads)
+            heads.pop()
         return job
 
-    def _pop_by_key(self, at_ns: int) -> Job | None:
+    def _pop_by_key(self) -> Job | None:
         """The least key of all; entries of jobs that are not their queue's head any more are passed over."""
-        queue_heads = self.queue_heads
-        while queue_heads:
-            job = heappop(queue_heads)[3]
-            heap = job.unit.heap
-            if not heap or heap[0][3] is not job:
+        heads = self.heads
+        while heads:
+            job = heads.pop()
+            queue = job.unit.queue
+            if not queue or queue[0] is not job:
                 continue
-            heappop(heap)
+            queue.popleft()
             self.dispatched += 1
-            if heap:
-                heappush(queue_heads, heap[0])
+            if queue:
+                heads.push(queue[0])
             self.running = job
             return job
         self.running = None
@@ -323,21 +334,21 @@ class ReadyQueue:
             self._head(unit)
 
     def _other(self) -> Job | None:
-        return self.queue_heads[0][3] if self.queue_heads else None
+        return self.heads.first() if self.heads else None
 
     def _take(self) -> Job | None:
         """The job with the least key, out of its queue; the queue's next head is not in the heap yet."""
-        queue_heads = self.queue_heads
+        heads = self.heads
         if self._not_eligible:
             self._make_eligible()
-        while queue_heads:
-            key, _, _, job = heappop(queue_heads)
+        while heads:
+            job = heads.pop()
             queue: Queue = job.unit.queue
             if not queue or queue[0] is not job:
                 continue  # no longer its queue's head
             queue.popleft()
             if self._order is not None:
-                self._order.chosen(key)
+                self._order.chosen(job.rank)
             self.dispatched += 1
             return job
         return None
@@ -414,10 +425,8 @@ class ReadyQueue:
 
     def _reseat(self, units: Collection[Unit]) -> None:
         """Other jobs than before may be the heads of these units' queues."""
-        for heap in (self.queue_heads, self._not_eligible):
-            if any(entry[3].unit in units for entry in heap):
-                heap[:] = [entry for entry in heap if entry[3].unit not in units]
-                heapify(heap)
+        for heap in (self.heads, self._not_eligible):
+            heap.keep(lambda job: job.unit not in units)
         for unit in units:
             if unit.queue and unit is not self.held:
                 self._head(unit)

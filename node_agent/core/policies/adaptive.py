@@ -7,8 +7,8 @@ at the measured rate, dl_min the least sub-deadline of the node. What cannot be 
 dear gives way to what is cheap where the node is behind (`giving_way`).
 """
 
+from node_agent.core.jobs import Job, Queue
 from node_agent.core.meters import PPM, NodeMeter, UnitMeter
-from node_agent.core.model import Job, Queue
 from node_agent.core.plan import Parameters
 from node_agent.core.policies.batch_formers import basic_batches
 from node_agent.core.policies.edf import sub_deadline

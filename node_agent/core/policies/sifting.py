@@ -1,6 +1,6 @@
 """Dropping what cannot be met any more, batch by batch, and what is dear before what is cheap."""
 
-from node_agent.core.model import Job
+from node_agent.core.jobs import Job
 
 YIELD = 4  # the part of its room that what is infinitely dear gives up
 

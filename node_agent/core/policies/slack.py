@@ -15,8 +15,9 @@ unit leads to by the one with most room.
 
 from collections.abc import Iterator
 
+from node_agent.core.jobs import Job
 from node_agent.core.meters import NodeMeter, UnitMeter
-from node_agent.core.model import ALWAYS_NS, CompiledPlan, Job, Route, Step, Unit
+from node_agent.core.model import ALWAYS_NS, CompiledPlan, Route, Step, Unit
 from node_agent.core.policies.edf import sub_deadline
 from node_agent.core.policies.policy_parts import Policy
 

@@ -7,7 +7,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from node_agent.core.model import Job, KeyQueue, Queue, new_job
+from node_agent.core.jobs import Job, KeyQueue, Queue, new_job
 from node_agent.core.queues import by_age, find, in_order, take, take_all, take_oldest, take_youngest, withdraw
 from tests.sampling import examples
 

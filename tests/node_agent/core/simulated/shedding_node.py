@@ -14,8 +14,9 @@ from typing import Any
 from node_agent.core import plan as plans
 from node_agent.core.engine.engine import Engine, Settings
 from node_agent.core.facts import MemoryFacts
+from node_agent.core.jobs import Job
 from node_agent.core.lineage import Lineage
-from node_agent.core.model import CompiledPlan, Job, Step
+from node_agent.core.model import CompiledPlan, Step
 from node_agent.core.policies import policy as named
 from node_agent.core.windows.aggregates import Users
 from node_agent.core.windows.allocator import Grid

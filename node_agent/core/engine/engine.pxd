@@ -1,0 +1,27 @@
+cimport cython
+
+from node_agent.core.engine.ready_queue cimport ReadyQueue
+from node_agent.core.facts cimport Facts
+from node_agent.core.jobs cimport ArrivalQueue, Job, JobHeap
+from node_agent.core.model cimport Exit, Route, Step, Unit
+
+cdef bint COMPILED
+cdef long long RECORD_BYTES
+
+cdef class Engine:
+    cdef public object policy, loaded, windows, ledger, _commands, _limit_jobs, _memory_full
+    cdef public Facts facts
+    cdef public ReadyQueue ready
+    cdef public bint simple
+    cdef public long long ended_ns
+    cdef unsigned long long _made
+    cdef list _batch_made
+    cdef dict _surplus
+    cdef bint _resumed, _batching, _measures, _slow, _selects, _plain
+    @cython.locals(ready=ReadyQueue, job=Job, unit=Unit, queue=ArrivalQueue, number=cython.longlong, key_ns=cython.longlong, route=Route, each=Unit)
+    cpdef emit(self, long long at_ns, Exit exit_, tuple lineage, object payload, int slot=*)
+    @cython.locals(ready=ReadyQueue, job=Job, unit=Unit, facts=Facts, release_ns=cython.longlong, made=cython.ulonglong, position=cython.longlong,
+        source=cython.ulonglong, epoch=cython.ulonglong, seq=cython.ulonglong, ordinal=cython.ulonglong)
+    cpdef Job step(self, long long start_ns, long long end_ns)
+    cdef Job _next(self, long long at_ns)
+    cpdef Job next(self, long long at_ns)

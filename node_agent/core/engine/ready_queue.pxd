@@ -1,0 +1,28 @@
+from node_agent.core.jobs cimport ArrivalQueue, Job, JobHeap
+from node_agent.core.model cimport Unit
+
+cdef bint COMPILED
+
+cdef class ReadyQueue:
+    cdef public object policy, meter, tuner
+    cdef public JobHeap heads
+    cdef JobHeap _not_eligible
+    cdef object _order, _stay, _form, _expiry
+    cdef public Unit held
+    cdef long long _at_ns
+    cdef public bint batching, decided, expires, selects, direct, ordered, measured
+    cdef public Job running
+    cdef public list batch
+    cdef public long long released, dispatched
+    cpdef release(self, long long at_ns, Unit unit, tuple lineage, object payload)
+    cdef _release_otherwise(self, long long at_ns, Unit unit, tuple lineage, object payload)
+    cdef _release_by_key(self, long long at_ns, Unit unit, tuple lineage, object payload)
+    cdef _release_measured(self, long long at_ns, Unit unit, tuple lineage, object payload)
+    cpdef Job pop(self, long long at_ns)
+    cdef Job _pop_by_key(self)
+    cdef Job _pop_measured(self, long long at_ns)
+    cdef _head(self, Unit unit)
+    cdef Job _take(self)
+    cdef _let_go(self, long long at_ns)
+    cdef _follow(self, Unit unit, Job job)
+    cdef Job _other(self)

@@ -1,0 +1,260 @@
+"""Jobs and their queues: one in the order of arrival, and a heap by rank.
+
+Uncompiled, both queues rest on what the standard library has in C: `deque`, and `heapq` with tuples. Compiled, jobs are
+compared by their fields without a tuple for each, so a heap is a list of jobs, and a queue is a list with a first
+place. The order is total, since no two jobs have the same number: both ways give the same one.
+"""
+
+from __future__ import annotations
+
+from collections import deque
+from collections.abc import Callable, Iterator
+from heapq import heappop, heappush, heapreplace
+from typing import TYPE_CHECKING
+
+from node_agent.core.lineage import Lineage
+
+if TYPE_CHECKING:
+    from node_agent.core.model import Unit
+
+COMPILED = not __file__.endswith(".py")
+SPARE = 64  # empty places at the beginning of a queue, from which on they are given up
+
+
+class Job:
+    """One tuple at one task unit, from its release until it has run or was shed. key_ns: the deadline that the policy
+    gives it. rank: by which it competes, its deadline where the policy has no other. number: of its arrival, unique on
+    its engine. payload: its first operator's input.
+
+    The fields are set where jobs are made, by `new_job` and by the ready queue at each release: on the hot path an
+    `__init__` costs more than all of them.
+    """
+
+    __slots__ = ("key_ns", "lineage", "number", "payload", "rank", "release_ns", "unit")
+
+    key_ns: int
+    rank: int
+    release_ns: int
+    number: int
+    unit: Unit
+    lineage: Lineage
+    payload: object
+
+    def __lt__(self, other: Job) -> bool:
+        """The order in which jobs run: total, since no two have the same number."""
+        return (self.key_ns, self.release_ns, self.number) < (other.key_ns, other.release_ns, other.number)
+
+    def __repr__(self) -> str:
+        return f"Job({self.key_ns}, {self.release_ns}, {self.number}, unit {self.unit.id}, {self.lineage})"
+
+
+def new_job(key_ns: int, release_ns: int, number: int, unit: Unit, lineage: Lineage, payload: object) -> Job:
+    """A job with these fields, which competes by its deadline."""
+    job = Job()
+    job.key_ns = job.rank = key_ns
+    job.release_ns, job.number = release_ns, number
+    job.unit, job.lineage, job.payload = unit, lineage, payload
+    return job
+
+
+LEFT = Job()  # at a place of a queue whose job has left
+
+
+def before(job: Job, other: Job) -> bool:
+    """Whether a job comes before another one of the same heap."""
+    if job.rank != other.rank:
+        return job.rank < other.rank
+    if job.release_ns != other.release_ns:
+        return job.release_ns < other.release_ns
+    return job.number < other.number
+
+
+HeapEntry = tuple[int, int, int, Job]  # rank, release_ns, number: tuples compare in C
+
+
+class JobHeap:
+    """Jobs by rank, then release, then arrival. entries: all of them where this is not compiled, always the same list;
+    there the hot path of the engine pushes and pops them itself, without a call in between."""
+
+    __slots__ = ("_jobs", "entries")
+
+    def __init__(self) -> None:
+        self.entries: list[HeapEntry] = []
+        self._jobs: list[Job] = []
+
+    def __len__(self) -> int:
+        return len(self._jobs) if COMPILED else len(self.entries)
+
+    def jobs(self) -> list[Job]:
+        """All of them, in no order."""
+        return list(self._jobs) if COMPILED else [entry[3] for entry in self.entries]
+
+    def first(self) -> Job:
+        """The one that comes before all others. There is one."""
+        return self._jobs[0] if COMPILED else self.entries[0][3]
+
+    def push(self, job: Job) -> None:
+        """One comes in."""
+        if COMPILED:
+            self._up(job)
+        else:
+            heappush(self.entries, (job.rank, job.release_ns, job.number, job))
+
+    def pop(self) -> Job:
+        """Take the first off. There is one."""
+        if not COMPILED:
+            return heappop(self.entries)[3]
+        jobs = self._jobs
+        first, last = jobs[0], jobs.pop()
+        if jobs:
+            self._down(last)
+        return first
+
+    def replace(self, job: Job) -> None:
+        """Take the first off, as one comes in."""
+        if COMPILED:
+            self._down(job)
+        else:
+            heapreplace(self.entries, (job.rank, job.release_ns, job.number, job))
+
+    def clear(self) -> None:
+        """Forget all of them."""
+        self.entries.clear()
+        self._jobs.clear()
+
+    def keep(self, wanted: Callable[[Job], bool]) -> None:
+        """Forget all that are not wanted."""
+        jobs = self.jobs()
+        kept = [job for job in jobs if wanted(job)]
+        if len(kept) < len(jobs):
+            self.clear()
+            for job in kept:
+                self.push(job)
+
+    def _up(self, job: Job) -> None:
+        """Put it at the end, and those above that it comes before below."""
+        jobs = self._jobs
+        jobs.append(job)
+        at = len(jobs) - 1
+        while at > 0:
+            above = (at - 1) >> 1
+            parent = jobs[above]
+            if not before(job, parent):
+                break
+            jobs[at] = parent
+            at = above
+        jobs[at] = job
+
+    def _down(self, job: Job) -> None:
+        """Put it at the beginning, which is free, and those below that come before it above."""
+        jobs, size, at = self._jobs, len(self._jobs), 0
+        while True:
+            below = 2 * at + 1
+            if below >= size:
+                break
+            child = jobs[below]
+            if below + 1 < size and before(jobs[below + 1], child):
+                below += 1
+                child = jobs[below]
+            if not before(child, job):
+                break
+            jobs[at] = child
+            at = below
+        jobs[at] = job
+
+
+class KeyQueue:
+    """The queue of a unit whose deadlines may decrease: jobs by rank. `[0]` is the head, which has the least."""
+
+    __slots__ = ("heap",)
+
+    def __init__(self) -> None:
+        self.heap = JobHeap()
+
+    def __len__(self) -> int:
+        return len(self.heap)
+
+    def __iter__(self) -> Iterator[Job]:
+        """In no order."""
+        return iter(self.heap.jobs())
+
+    def __getitem__(self, index: int) -> Job:
+        return self.heap.jobs()[index] if index else self.heap.first()
+
+    def append(self, job: Job) -> None:
+        """A job comes in."""
+        self.heap.push(job)
+
+    def popleft(self) -> Job:
+        """Take the head off."""
+        return self.heap.pop()
+
+    def clear(self) -> None:
+        """Forget all jobs."""
+        self.heap.clear()
+
+    def keep(self, wanted: Callable[[Job], bool]) -> None:
+        """Forget all that are not wanted."""
+        self.heap.keep(wanted)
+
+
+class ArrivalQueue:
+    """Jobs in the order of arrival: in compiled code instead of a deque, with what queues are asked."""
+
+    __slots__ = ("_first", "_jobs")
+
+    def __init__(self) -> None:
+        self._jobs: list[Job] = []  # those before `_first` have left
+        self._first = 0
+
+    def __len__(self) -> int:
+        return len(self._jobs) - self._first
+
+    def __iter__(self) -> Iterator[Job]:
+        return iter(self._jobs[self._first :])
+
+    def __getitem__(self, index: int) -> Job:
+        return self._jobs[self._first + index]
+
+    def __delitem__(self, index: int) -> None:
+        del self._jobs[self._first + index]
+
+    def head(self) -> Job:
+        """The one that came first. There is one."""
+        return self._jobs[self._first]
+
+    def append(self, job: Job) -> None:
+        """One comes in."""
+        self._jobs.append(job)
+
+    def popleft(self) -> Job:
+        """Take the one off that came first. There is one."""
+        jobs = self._jobs
+        job = jobs[self._first]
+        jobs[self._first] = LEFT
+        self._first += 1
+        if self._first == len(jobs):
+            jobs.clear()
+            self._first = 0
+        elif self._first >= SPARE and 2 * self._first >= len(jobs):
+            del jobs[: self._first]
+            self._first = 0
+        return job
+
+    def clear(self) -> None:
+        """Forget all of them."""
+        self._jobs.clear()
+        self._first = 0
+
+
+Queue = deque[Job] | ArrivalQueue | KeyQueue
+"""In the order of arrival where a policy's deadlines do not decrease along a unit's arrivals: its head has the least.
+Jobs come out of all of them by `popleft`, the one with the least deadline first."""
+
+
+def in_order() -> deque[Job] | ArrivalQueue:
+    """A queue of a unit whose deadlines do not decrease."""
+    return ArrivalQueue() if COMPILED else deque()
+
+
+__all__ = ["ArrivalQueue", "HeapEntry", "Job", "JobHeap", "KeyQueue", "Queue", "in_order", "new_job"]

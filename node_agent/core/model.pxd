@@ -1,0 +1,30 @@
+from node_agent.core.jobs cimport ArrivalQueue
+
+cdef class Exit:
+    cdef public object index, operator_id
+    cdef public Route route
+    cdef public long long one, outdated_ns
+    cdef public Unit only
+
+cdef class Step:
+    cdef public bint bare, plain, policed
+    cdef public object call, cost_ns, operator_id, join, late, sides, collects, police
+    cdef public Exit exit
+
+cdef class Unit:
+    cdef public object spec, id, flags, loaded
+    cdef public unsigned long long ran
+    cdef public long long sub_deadline_ns, deadline_ns, useful_ns, offset_ns, hang_ns, late_ns, runs
+    cdef public tuple chain
+    cdef public Step last_step
+    cdef public object exits, punctuated_exits
+    cdef public bint has_end_hooks
+    cdef public object utilisation, collects, join_shedder, rule, meter, queue, gate, rest
+    cdef public ArrivalQueue arrivals
+    cdef public object shed, lost, unfused, timed, timed_ns, worst_ns, _span, _span_worst_ns, _before_ns, inputs, absences
+
+cdef class Route:
+    cdef public object loaded, stream, joins, sides, sends, outputs, stream_shedders, entry_shedders
+    cdef public tuple units
+    cdef public bint marked, simple, counted
+    cdef public object delayed_removal, admission, admitted, refused, shed, lost

@@ -1,0 +1,13 @@
+cimport cython
+
+from node_agent.core.engine.engine cimport Engine
+from node_agent.core.jobs cimport Job
+from node_agent.core.model cimport Exit, Step, Unit
+
+cdef class Executor:
+    cdef public Engine engine
+    cdef public object now, spend, failed, operate, drain, barrier
+    cdef public long long due_ns
+    cdef public bint stepwise
+    @cython.locals(engine=Engine, unit=Unit, step=Step, start_ns=cython.longlong, end_ns=cython.longlong, due_ns=cython.longlong, next_job=Job, lineage=tuple)
+    cpdef Job run(self, Job job, object facts=*)
