@@ -9,7 +9,7 @@ from __future__ import annotations
 
 from collections import deque
 from collections.abc import Callable, Iterator
-from heapq import heappop, heappush, heapreplace
+from heapq import heapify, heappop, heappush, heapreplace
 from typing import TYPE_CHECKING
 
 from node_agent.core.lineage import Lineage
@@ -124,12 +124,15 @@ class JobHeap:
 
     def keep(self, wanted: Callable[[Job], bool]) -> None:
         """Forget all that are not wanted."""
+        if not COMPILED:
+            self.entries[:] = [entry for entry in self.entries if wanted(entry[3])]
+            heapify(self.entries)
+            return
         jobs = self.jobs()
-        kept = [job for job in jobs if wanted(job)]
-        if len(kept) < len(jobs):
-            self.clear()
-            for job in kept:
-                self.push(job)
+        self._jobs.clear()
+        for job in jobs:
+            if wanted(job):
+                self._up(job)
 
     def _up(self, job: Job) -> None:
         """Put it at the end, and those above that it comes before below."""

@@ -185,5 +185,5 @@ def test_a_plan_that_is_unloaded_leaves_nothing() -> None:
         ready.release(0, loaded.units[unit], tuple_(unit + 1, 1), None)
     assert [len(ready.take_all(unit)) for unit in loaded.units] == [1, 2, 0]
     ready.unload(loaded, [])
-    assert ready.released == ready.dispatched and not ready.queue_heads and not ready.meter.units
+    assert ready.released == ready.dispatched and not ready.heads and not ready.meter.units
     assert ready.choose(7) is None
