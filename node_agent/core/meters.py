@@ -70,8 +70,8 @@ class UnitMeter:
     """One task unit: CPU time per tuple, and gaps between arrivals."""
 
     __slots__ = (
-        "_last_ns", "arrivals", "cost", "declared_ns", "gap", "node", "number", "service", "slack_ns",
-        "sub_deadline_ns",
+        "_last_ns", "arrivals", "cost", "declared_ns", "excess", "gap", "node", "number", "place_ns", "service",
+        "slack_ns", "steps", "sub_deadline_ns", "urgent", "work_ns", "yields",
     )  # fmt: skip
 
     def __init__(self, node: "NodeMeter", number: int, unit: MeteredUnit) -> None:
@@ -82,7 +82,13 @@ class UnitMeter:
         self.arrivals: tuple[Arrivals, ...] = unit.spec.arrivals
         self.cost, self.gap = Mean(JOBS), Mean(ARRIVALS)
         self._last_ns: int | None = None
-        self.slack_ns: int | None = None  # what an order knows of it; see `policies/slack.py`
+        # What an order knows of it; see `policies/slack.py` and `policies/excess.py`.
+        self.slack_ns: int | None = None  # how long after its origin a tuple may start and still meet an output
+        self.work_ns = 1  # up to that output
+        self.place_ns = 0  # where a tuple stands, after its origin
+        self.steps = 0  # units up to the last output, itself included
+        self.urgent = self.yields = False  # its deadline is nearly the least; tuples of it may be given up for others
+        self.excess = 0  # tuples that wait and are given up
 
     @property
     def cost_ns(self) -> int:
@@ -116,7 +122,7 @@ class UnitMeter:
 class NodeMeter:
     """One engine. `ended` and `missed` count task instances since the start, those that were shed as missed."""
 
-    __slots__ = ("_number", "changes", "cost", "decision", "ended", "least_ns", "missed", "units")
+    __slots__ = ("_number", "changes", "cost", "decision", "ended", "least_ns", "looks", "missed", "units")
 
     def __init__(self) -> None:
         self.decision = Mean(DECISIONS)
@@ -124,6 +130,7 @@ class NodeMeter:
         self.ended = self.missed = 0
         self.units: list[UnitMeter] = []
         self.changes = 0  # of the units
+        self.looks = 0  # tuples until the excess is counted anew; see `policies/excess.py`
         self.least_ns = 0  # sub-deadline of a unit
         self._number = 0
 

@@ -13,17 +13,21 @@ one of any. And what cannot be met makes room, judged by the work that is left u
 unit leads to by the one with most room.
 """
 
-from collections.abc import Iterator
+from typing import NamedTuple
 
 from node_agent.core.meters import NodeMeter, UnitMeter
 from node_agent.core.model import ALWAYS_NS, CompiledPlan, Job, Route, Step, Unit
+from node_agent.core.policies.branches import Branches, after, splits
 from node_agent.core.policies.edf import sub_deadline
+from node_agent.core.policies.excess import gives_up
 from node_agent.core.policies.policy_parts import Policy
 
 TIMES = 2  # the least deadline of its node: what has this much time waits for that
 EVERY = 256  # ranks after which the work that is left is added up anew, at least
 STEP_BITS = 16  # of a rank: units on the way to an output
 NUMBER_BITS = 40  # of a rank: the tuple's number at its source
+YOUNG = 8  # of its deadline: a tuple that has waited for less of it than one part is young
+SOME_DAY_NS = ALWAYS_NS // 2
 NUMBERS = (1 << NUMBER_BITS) - 1
 
 
@@ -37,68 +41,96 @@ class EndToEnd:
     not known here: there a stream has time until its deadline.
     """
 
-    __slots__ = ("_changes", "_left", "_meter", "_places_ns", "_plans", "_steps")
+    __slots__ = ("_changes", "_left", "_meter", "_plans", "_splits")
 
     def __init__(self, meter: NodeMeter) -> None:
         self._meter, self._left, self._changes = meter, 0, -1
         self._plans: dict[CompiledPlan, list[Unit]] = {}  # loaded plan -> its units, each after those that it leads to
-        self._places_ns: dict[int, int] = {}  # by the unit's number: where a tuple stands, after its origin
-        self._steps: dict[int, int] = {}  # by the unit's number: units up to the last output, itself included
+        self._splits: dict[Route, Branches] = {}
 
     def rank(self, head: Job) -> int:
         """Place by deadline, number and steps in one number."""
         unit, lineage, meter = head.unit, head.lineage, head.unit.meter
         assert meter is not None  # the policy measures
-        if self._changes != self._meter.changes:
-            self._plans, self._steps, self._changes = {}, {}, self._meter.changes
-        if unit.loaded not in self._plans:
-            self._plans[unit.loaded] = _backwards(unit.loaded.units)
-            self._left = 0
-        if not self._left:
-            self._add_up()
+        if self._changes != self._meter.changes or not self._left or unit.loaded not in self._plans:
+            self._look_at(unit.loaded)
         self._left -= 1
-        place_ns = lineage[4] + self._places_ns[meter.number]
         number = 1 + lineage[2] % NUMBERS if unit.punctuated_exits else 0
-        return (place_ns << NUMBER_BITS | number) << STEP_BITS | self._steps[meter.number]
+        return (lineage[4] + meter.place_ns << NUMBER_BITS | number) << STEP_BITS | meter.steps
 
     def chosen(self, rank: int) -> None:
         """Nothing follows from it."""
+
+    def _look_at(self, loaded: CompiledPlan) -> None:
+        if self._changes != self._meter.changes:
+            self._plans, self._splits, self._changes = {}, {}, self._meter.changes
+        if loaded not in self._plans:
+            self._plans[loaded] = backwards = _backwards(loaded.units)
+            self._splits |= splits(backwards)
+        self._add_up()
 
     def _add_up(self) -> None:
         """O(units), so it is done once in as many ranks as there are units."""
         self._left = max(EVERY, len(self._meter.units))
         every = [unit.deadline_ns for units in self._plans.values() for unit in units]
         least_ns = min((deadline_ns for deadline_ns in every if deadline_ns), default=0)
+        branched = {unit for split in self._splits.values() for unit in split.before}
         for units in self._plans.values():
             for unit in units:
-                slack_ns, steps, declared_ns = None, 0, 0
                 meter = _meter(unit)
-                later_ns = least_ns if unit.deadline_ns >= TIMES * least_ns else 0
-                self._places_ns[meter.number] = unit.deadline_ns + later_ns
-                for step in unit.chain:
-                    declared_ns += _least_ns(step)
-                    if step.exit is not None:
-                        room_ns, after = self._room(step.exit.route)
-                        room_ns -= meter.cost_ns * declared_ns // max(1, meter.declared_ns)
-                        slack_ns = room_ns if slack_ns is None else max(slack_ns, room_ns)
-                        steps = max(steps, after)
-                meter.slack_ns = slack_ns
-                self._steps[meter.number] = min(steps + 1, (1 << STEP_BITS) - 1)
+                meter.urgent = unit.deadline_ns < TIMES * least_ns
+                meter.place_ns = unit.deadline_ns + (0 if meter.urgent else least_ns)
+                self._add(unit, meter)
+                meter.yields = meter.slack_ns is not None and meter.slack_ns < SOME_DAY_NS and unit not in branched
 
-    def _room(self, route: Route) -> tuple[int, int]:
-        """How long after its origin a tuple may come on that stream and still meet an output; units left to it."""
-        room_ns, steps = 0, 0
+    def _add(self, unit: Unit, meter: UnitMeter) -> None:
+        """What is left from a unit on; the units that it leads to are known."""
+        best: Left | None = None
+        steps = declared_ns = 0
+        for step in unit.chain:
+            declared_ns += _least_ns(step)
+            if step.exit is not None:
+                left = self._left_behind(step.exit.route)
+                own_ns = meter.cost_ns * declared_ns // max(1, meter.declared_ns)
+                left = Left(left.room_ns - own_ns, left.work_ns + own_ns, left.steps)
+                best = left if best is None or left.room_ns > best.room_ns else best
+                steps = max(steps, left.steps)
+        meter.slack_ns = None if best is None else best.room_ns
+        meter.work_ns = max(1, meter.cost_ns if best is None else best.work_ns)
+        meter.steps = min(steps + 1, (1 << STEP_BITS) - 1)
+
+    def _left_behind(self, route: Route) -> "Left":
+        """What is left of a tuple that comes on that stream."""
+        room_ns, work_ns, steps = 0, 0, 0
         if route.sides:
             room_ns = ALWAYS_NS  # an operator reads the newest one
         for output in route.outputs:
             room_ns = max(room_ns, output.deadline_ns)
         if route.sends:
             room_ns = max(room_ns, _leaving_ns(route))
-        for unit in _after(route):
-            slack_ns = _meter(unit).slack_ns
-            room_ns = max(room_ns, ALWAYS_NS if slack_ns is None else slack_ns)
-            steps = max(steps, self._steps.get(_meter(unit).number, 0))
-        return room_ns, steps
+        leaves = room_ns > 0
+        for unit in after(route):
+            meter = _meter(unit)
+            slack_ns = ALWAYS_NS if meter.slack_ns is None else meter.slack_ns
+            if slack_ns > room_ns:
+                room_ns, work_ns = slack_ns, meter.work_ns
+            steps = max(steps, meter.steps)
+        split = self._splits.get(route)
+        if split is not None and not leaves:
+            joined = _meter(split.join)
+            if joined.slack_ns is not None:
+                branches_ns = sum(_meter(unit).cost_ns for unit in split.before)
+                room_ns, work_ns = joined.slack_ns - branches_ns, joined.work_ns + branches_ns
+        return Left(room_ns, work_ns, steps)
+
+
+class Left(NamedTuple):
+    """room_ns: how long after its origin a tuple may come and still meet an output; work_ns: up to that one; steps:
+    units up to the last output."""
+
+    room_ns: int
+    work_ns: int
+    steps: int
 
 
 def _meter(unit: Unit) -> UnitMeter:
@@ -110,12 +142,6 @@ def _least_ns(step: Step) -> int:
     """As declared; of what runs in its place for tuples that are late, where that is less."""
     variant = None if step.late is None else step.late.variant
     return int(step.cost_ns if variant is None else min(step.cost_ns, variant.cost_ns))
-
-
-def _after(route: Route) -> Iterator[Unit]:
-    yield from route.units
-    for join, _ in route.joins:
-        yield join.unit
 
 
 def _leaving_ns(route: Route) -> int:
@@ -138,7 +164,7 @@ def _backwards(units: list[Unit]) -> list[Unit]:
             elif unit not in seen:
                 seen.add(unit)
                 waiting.append((unit, True))
-                waiting += [(each, False) for exit_ in unit.exits for each in _after(exit_.route)]
+                waiting += [(each, False) for exit_ in unit.exits for each in after(exit_.route)]
     return found
 
 
@@ -151,4 +177,14 @@ def hopeless(job: Job, at_ns: int, ahead: int) -> bool:
     return slack_ns is not None and at_ns + meter.node.decision_ns > lineage[5] + slack_ns
 
 
-SLACK = Policy(name="slack", offset=sub_deadline, order=EndToEnd, dropper=hopeless)
+def hopeless_or_too_many(job: Job, at_ns: int, ahead: int) -> bool:
+    """Whether the tuple is hopeless, or of what waits one that is given up for others. What is young is not asked."""
+    if hopeless(job, at_ns, ahead):
+        return True
+    meter = job.unit.meter
+    assert meter is not None  # the policy measures
+    young = (at_ns - job.lineage[5]) * YOUNG < job.unit.deadline_ns
+    return not young and meter.yields and gives_up(job, at_ns)
+
+
+SLACK = Policy(name="slack", offset=sub_deadline, order=EndToEnd, dropper=hopeless_or_too_many)
