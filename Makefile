@@ -77,6 +77,10 @@ spark-plan: setup ## how Spark carries a report out, as explain prints it; write
 bench-planner: setup ## what the planner finds, proves and bounds, up to 1000 operators; an hour; writes runs/bench-planner.json (PART=reference: that alone)
 	@$(BIN)/python -m infra.planning $(PART)
 
+.PHONY: bench-policies
+bench-policies: setup ## what scheduling policies miss on 200 random scenarios; ten minutes; writes runs/bench-policies.json (FIRST=1 NUMBER=3: those seeds of each class)
+	@$(BIN)/python -m infra.bench.scheduling $(or $(FIRST),6001) $(or $(NUMBER),25)
+
 .PHONY: bench-crossing
 bench-crossing: setup ## the contest at blind crossings: 500 encounters in dense traffic, six ways, four loads; three hours, goes on where it was broken off; writes runs/bench-crossing.json (ENCOUNTERS=40: less; PUBLISH=1: runs nothing, publishes them)
 	@$(BIN)/python -m infra.contest $(if $(PUBLISH),--publish,--encounters $(or $(ENCOUNTERS),500))

@@ -23,8 +23,8 @@ def _add(query: Query, output: str, seq: int, tasks: list[Task]) -> Result:
             (first + before, LINK_NS if query.operators[before].node != each.node else 0) for before in each.reads
         )
         earliest_ns = max((tasks[b].earliest_ns + tasks[b].cost_ns + hop for b, hop in comes), default=at_ns)
-        before = tuple(b for b, hop in comes if not hop)
-        tasks.append(Task(f"n{each.node}", query.costs_ns[place][seq], earliest_ns, before, comes))
+        here = tuple(before for before, hop in comes if not hop)
+        tasks.append(Task(f"n{each.node}", query.costs_ns[place][seq], earliest_ns, here, comes))
     latest_ns = [at_ns + query.deadline_ns] * len(query.operators)
     for place in reversed(range(len(query.operators))):
         for before, hop_ns in tasks[first + place].comes:

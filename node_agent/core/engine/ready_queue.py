@@ -68,7 +68,7 @@ class ReadyQueue:
         self.meter = NodeMeter()
         self.tuner = policy.tuner(self.meter, policy.parameters) if policy.tuner is not None else None
         self._order = policy.order(self.meter) if policy.order is not None else None
-        self._stay = policy.stays(self.meter) if policy.stays is not None else None
+        self._stay = policy.stays(self.meter, policy.parameters) if policy.stays is not None else None
         self.held: Unit | None = None  # the running unit under a policy that stays: its next head is not in the heap
         self._form = self.tuner.batch if self.tuner is not None else policy.batch
         self._expiry: Expiry | None = None  # of the units whose first operator sheds what is late

@@ -13,23 +13,26 @@ from heapq import heappop, heappush
 
 from node_agent.core.meters import UnitMeter
 from node_agent.core.model import Job
+from node_agent.core.policies.hopeless import hopeless
 
 FOR = 8  # tuples that one look is for, at least; and units for each of them
 PART = 4
 
 
 def gives_up(job: Job, at_ns: int) -> bool:
-    """Whether that tuple, a head that was just chosen, is one too many of its unit."""
+    """Whether that tuple, a head that was just chosen, is one too many of its unit. It is not, where the one behind it
+    is hopeless anyway."""
     meter = job.unit.meter
     assert meter is not None  # the policy measures
     node = meter.node
     if node.looks <= 0:
         look(job, at_ns)
     node.looks -= 1
-    if meter.excess > 0:
-        meter.excess -= 1
-        return True
-    return False
+    if meter.excess <= 0:
+        return False
+    meter.excess -= 1
+    queue = job.unit.queue
+    return not (queue and hopeless(queue[0], at_ns, 0))
 
 
 def look(head: Job, at_ns: int) -> None:
@@ -42,8 +45,8 @@ def look(head: Job, at_ns: int) -> None:
         meter.excess = 0
         queue, extra = unit.queue, unit is head.unit
         if (queue or extra) and meter.slack_ns is not None:
-            last = queue[len(queue) - 1] if queue else head
-            due_ns = last.lineage[5] + meter.slack_ns + meter.work_ns
+            youngest_ns = max(queue[-1].lineage[5] if queue else 0, head.lineage[5] if extra else 0)
+            due_ns = youngest_ns + meter.slack_ns + meter.work_ns
             waiting.append((due_ns, meter.number, len(queue) + extra, meter))
     waiting.sort()
     _divide(at_ns, ((due_ns, count, meter) for due_ns, _, count, meter in waiting if meter.urgent), urgent=True)

@@ -80,7 +80,7 @@ class Policy:
     key: Key | None = None
     order: Callable[[NodeMeter], Order] | None = None  # makes one per engine; None: by deadline
     batch: BatchFormer | None = None  # None: tuple by tuple
-    stays: Callable[[NodeMeter], Stay] | None = None  # makes one per engine
+    stays: Callable[[NodeMeter, Parameters], Stay] | None = None  # makes one per engine
     dropper: Dropper | None = None  # None: every job runs
     sifter: Sifter | None = None  # a dropper that looks at whole batches
     tuner: Callable[[NodeMeter, Parameters], Tuner] | None = None  # makes one per engine, which then forms the batches
@@ -99,8 +99,6 @@ class Policy:
             raise UnusableValueError(
                 "not_in_batches", "batches need an order by release, and instances that do not yield; so does measuring"
             )
-        if self.order and self.stays:
-            raise UnusableValueError("not_by_ranks", "a unit goes on by deadlines, not by ranks")
 
     @property
     def measured(self) -> bool:

@@ -20,6 +20,7 @@ from node_agent.core.model import ALWAYS_NS, CompiledPlan, Job, Route, Step, Uni
 from node_agent.core.policies.branches import Branches, after, splits
 from node_agent.core.policies.edf import sub_deadline
 from node_agent.core.policies.excess import gives_up
+from node_agent.core.policies.hopeless import hopeless
 from node_agent.core.policies.policy_parts import Policy
 
 TIMES = 2  # the least deadline of its node: what has this much time waits for that
@@ -166,15 +167,6 @@ def _backwards(units: list[Unit]) -> list[Unit]:
                 waiting.append((unit, True))
                 waiting += [(each, False) for exit_ in unit.exits for each in after(exit_.route)]
     return found
-
-
-def hopeless(job: Job, at_ns: int, ahead: int) -> bool:
-    """Whether the tuple can meet none of its outputs any more, if measured costs hold. The lower bound of its age
-    counts: what may be younger than it seems is given the chance."""
-    meter, lineage = job.unit.meter, job.lineage
-    assert meter is not None  # the policy measures
-    slack_ns = meter.slack_ns
-    return slack_ns is not None and at_ns + meter.node.decision_ns > lineage[5] + slack_ns
 
 
 def hopeless_or_too_many(job: Job, at_ns: int, ahead: int) -> bool:

@@ -162,33 +162,15 @@ class _Search:
         checkpoints were made: where nothing of it is left and all is idle as it was then, the rest is as it was.
         """
         tasks, latest_ns, nodes = self._tasks, self._latest_ns, range(len(self._given))
-        given, coming, ready, free_ns = state.given, state.coming, state.ready, state.free_ns
+        free_ns = state.free_ns
         unended = {need.task for need in self._results[tried].needs} if old is not None else set()
         number = 0
         while True:
-            first, first_ns = -1, 0
-            for node in nodes:
-                if ready[node]:
-                    at_ns = free_ns[node]
-                else:
-                    queue, place = self._given[node], given[node]
-                    while place < len(queue) and queue[place][1] not in latest_ns:
-                        place += 1
-                    given[node] = place
-                    if place < len(queue):
-                        at_ns = queue[place][0]
-                        if coming[node]:
-                            at_ns = min(at_ns, coming[node][0][0])
-                    elif coming[node]:
-                        at_ns = coming[node][0][0]
-                    else:
-                        continue
-                    at_ns = max(at_ns, free_ns[node])
-                if first < 0 or at_ns < first_ns:
-                    first, first_ns = node, at_ns
-            if first < 0:
+            starts = [(at_ns, node) for node in nodes if (at_ns := self._starts_ns(state, node)) is not None]
+            if not starts:
                 return None
-            if first_ns > max(free_ns) and not any(ready) and not any(coming):
+            first_ns, first = min(starts)
+            if first_ns > max(free_ns) and not any(state.ready) and not any(state.coming):
                 if old is not None and not unended and self._as_before(first_ns, *old):
                     return None
                 self._idle_ns.append(first_ns)
@@ -209,6 +191,19 @@ class _Search:
             for following, hop_ns in self._after[task]:
                 if following in latest_ns:
                     self._ended(state, following, ends_ns + hop_ns)
+
+    def _starts_ns(self, state: _State, node: int) -> int | None:
+        """When the node can start its next task; None: it has none."""
+        if state.ready[node]:
+            return state.free_ns[node]
+        given, place = self._given[node], state.given[node]
+        while place < len(given) and given[place][1] not in self._latest_ns:
+            place += 1
+        state.given[node] = place
+        dues = [given[place][0]] if place < len(given) else []
+        if state.coming[node]:
+            dues.append(state.coming[node][0][0])
+        return max(min(dues), state.free_ns[node]) if dues else None
 
     def _as_before(self, at_ns: int, checkpoints: list[_State], idle_ns: list[int]) -> bool:
         place = bisect_left(idle_ns, at_ns)
