@@ -37,7 +37,7 @@ def run(effort: Effort, tell: Tell) -> Iterator[Figure]:
 
 def counted(rate: float, length: int) -> dict[str, Result]:
     """Runs whose decisions are counted; `bts1, k = 50`: batches may be as long as the longest deadline."""
-    found = measure(Setting(rate, length=length), ("taat", "bts", "bts1", "ats", "ats1", "adaptive"))
+    found = measure(Setting(rate, length=length), ("taat", "bts", "bts1", "ats", "ats1"))
     long = measure(Setting(rate, length=length), ("bts1",), first_k=LONG)
     return found | {f"bts1, k = {LONG}": long["bts1"]}
 
