@@ -17,11 +17,11 @@ from typing import NamedTuple
 
 from node_agent.core.meters import NodeMeter, UnitMeter
 from node_agent.core.model import ALWAYS_NS, CompiledPlan, Job, Route, Step, Unit
-from node_agent.core.policies.branches import Branches, after, splits
 from node_agent.core.policies.edf import sub_deadline
 from node_agent.core.policies.excess import gives_up
 from node_agent.core.policies.hopeless import hopeless
 from node_agent.core.policies.policy_parts import Policy
+from node_agent.core.policies.split_joins import SplitJoin, after, splits
 
 TIMES = 2  # the least deadline of its node: what has this much time waits for that
 EVERY = 256  # ranks after which the work that is left is added up anew, at least
@@ -47,7 +47,7 @@ class EndToEnd:
     def __init__(self, meter: NodeMeter) -> None:
         self._meter, self._left, self._changes = meter, 0, -1
         self._plans: dict[CompiledPlan, list[Unit]] = {}  # loaded plan -> its units, each after those that it leads to
-        self._splits: dict[Route, Branches] = {}
+        self._splits: dict[Route, SplitJoin] = {}
 
     def rank(self, head: Job) -> int:
         """Place by deadline, number and steps in one number."""

@@ -7,7 +7,7 @@ from node_agent.core.model import Route, Unit
 
 
 @dataclass(frozen=True, slots=True)
-class Branches:
+class SplitJoin:
     """before: the units between a split and where its branches come together; join: the unit that begins there."""
 
     before: tuple[Unit, ...]
@@ -21,14 +21,14 @@ def after(route: Route) -> Iterator[Unit]:
         yield join.unit
 
 
-def splits(backwards: Sequence[Unit]) -> dict[Route, Branches]:
+def splits(backwards: Sequence[Unit]) -> dict[Route, SplitJoin]:
     """By the stream that is split. backwards: each unit after all that it leads to.
 
     A unit is a bit; its mask has it and all that it leads to. Branches come together at the first unit that all of
     them lead to, which is the last one in that order.
     """
     masks: dict[Unit, int] = {}
-    found: dict[Route, Branches] = {}
+    found: dict[Route, SplitJoin] = {}
     for place, unit in enumerate(backwards):
         mask = 1 << place
         for exit_ in unit.exits:
@@ -41,6 +41,6 @@ def splits(backwards: Sequence[Unit]) -> dict[Route, Branches]:
                 join = common.bit_length() - 1
                 places = range(join + 1, place)
                 before = [backwards[i] for i in places if every >> i & 1 and masks[backwards[i]] >> join & 1]
-                found[exit_.route] = Branches(tuple(before), backwards[join])
+                found[exit_.route] = SplitJoin(tuple(before), backwards[join])
         masks[unit] = mask
     return found
