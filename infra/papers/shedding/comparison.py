@@ -74,7 +74,7 @@ def run(effort: Effort, tell: Tell) -> Iterator[Figure]:
     both = replace(setting, windows=SEVERAL)
     yield _several(both, compare(both, few, seeds[:1]), few, seeds[:1])
     tell("a bursty stream")
-    bursty = replace(setting, bursty=True)
+    bursty = replace(setting, phases=((10, 2.0), (20, 0.8)))
     yield _bursty(bursty, compare(bursty, [1.2], seeds), seeds)
 
 
