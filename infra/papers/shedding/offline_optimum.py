@@ -1,18 +1,18 @@
-"""The most windows of a run that any choice of tuples could have given exactly and in time, all arrivals and costs known.
+"""The most windows of a run that any choice of tuples gives exactly and in time: arrivals and costs are known before.
 
-One server takes admitted tuples in the order of their arrival, each for its own cost, and at most `most` wait beside the
-one that runs. A window is given if all its tuples are admitted and the last of them is done `latency_ns` after its end
-at the latest. The order of arrival is the order of these deadlines, so for the deadlines alone no other order gives
+One server takes admitted tuples in the order of their arrival, each for its own cost, and at most `most` wait beside
+the one that runs. A window is given if all its tuples are admitted and the last of them is done `latency_ns` after its
+end at the latest. The order of arrival is the order of these deadlines, so for the deadlines alone no other order gives
 more. Tuples that no given window needs are not admitted: they would only take time and room.
 
-Dynamic programming over the windows in order. A label says: all tuples up to the end of this window that its row needs
-are admitted, so many windows have been given, and these departures are still to come. A label is left out where another
-one has given as many windows and each of its departures, counted from the last one, is no later: whatever can follow the
-first one can follow the other. Windows between two of a row that overlap need no tuples of their own, so a row is
-extended window by window. As a server that is empty has no past, labels that empty become one.
+It is a dynamic programme over the windows in order. A label is a state at a window: the tuples of a row of windows up
+to the end of this one are admitted, so many windows have been given, and these departures are still to come. A label
+is left out where another one has given as many windows and has no departure later, counted from the last one: all that
+can follow the first can follow the other. The windows between two of a row that overlap need no tuples of their own, so
+a row is extended window by window. A server that is empty has no past, so labels that empty become one.
 
 Where more than `labels` labels remain at a window, those with the same number of given windows become one that has the
-earliest of each departure. It is no schedule any more, so the result is an upper bound, and says so.
+earliest of each departure. It is no schedule any more, so the result is an upper bound, and is marked as one.
 """
 
 from __future__ import annotations
@@ -157,8 +157,8 @@ class _Search:
 
 
 def optimum(workload: Workload, constraints: Constraints, windows: range, labels: int = LABELS) -> Optimum:
-    """Of these windows of the grid, which begin and end within the run. labels: where more remain at a window, the result
-    is a bound."""
+    """Of these windows of the grid, which begin and end within the run. labels: where more remain at a window, the
+    result is a bound."""
     return _Search(workload, constraints, windows).run(labels)
 
 

@@ -15,7 +15,7 @@ from math import log, log1p, sqrt
 from random import Random
 from typing import Any
 
-from infra.papers.shedding.offline_optimum import Workload
+from infra.papers.shedding.offline_optimum import Constraints, Workload, optimum
 from node_agent.core import plan as plans
 from node_agent.core.engine.engine import Engine
 from node_agent.core.facts import Facts
@@ -58,6 +58,10 @@ class Setting:
         """Of each query."""
         return [Grid(length * S, hop * S) for length, hop in self.windows]
 
+    def constraints(self, grid: Grid) -> Constraints:
+        """For the optimum of the query with that grid."""
+        return Constraints(grid, self.latency_s * S, self.most)
+
     def counted(self, grid: Grid) -> range:
         """The windows of a grid that are counted: they lie within the stream, behind the warm-up."""
         return range(grid.from_(START_NS + self.warm_s * S), grid.first(START_NS + self.seconds * S))
@@ -67,9 +71,9 @@ class Setting:
 class Outcome:
     """windows: that lie within the stream and are counted, of all queries; given: of them, exact and in time; late:
     exact, not in time. wrong: results that are not the exact ones, in time or not. printed, printed_wrong: what the
-    rule as printed gives over the same survivors. admitted: windows that `window-aware` admitted as they opened, also
-    such that are not counted. peak: the most tuples that waited. busy: share of the time that the CPU worked; useful:
-    on tuples of windows in time."""
+    rule as printed gives over the same survivors. best: windows that could have been given at most, of one query;
+    bounds: runs of which it is a bound and no schedule's. peak: the most tuples that waited. busy: share of the time
+    that the CPU worked; useful: on tuples of windows in time."""
 
     windows: int = 0
     given: int = 0
@@ -79,7 +83,8 @@ class Outcome:
     printed_wrong: int = 0
     shed: int = 0
     tuples: int = 0
-    admitted: int = 0
+    best: int = 0
+    bounds: int = 0
     peak: int = 0
     busy: float = 0
     useful: float = 0
@@ -105,14 +110,12 @@ def arrivals(setting: Setting) -> list[int]:
 
 def _load(setting: Setting, after_s: float) -> float:
     """What is offered at that time."""
-    if not setting.phases:
-        return setting.load
-    left_s = after_s % sum(seconds for seconds, _ in setting.phases)
+    left_s = after_s % (sum(seconds for seconds, _ in setting.phases) or 1)
     for seconds, load in setting.phases:
         left_s -= seconds
         if left_s < 0:
-            break
-    return load
+            return load
+    return setting.load
 
 
 def costs(setting: Setting, tuples: int) -> list[int]:
@@ -235,7 +238,7 @@ class _Node:
             else:
                 self.position = number = self.position + 1
                 engine.admit(now, loaded, 1, (1, 1, number, 0, now, now), {"v": number * number}, 0)
-                self.peak = max(self.peak, max(len(unit.queue) for unit in self.waiting))
+                self.peak = max(self.peak, *(len(unit.queue) for unit in self.waiting))
 
 
 def run(setting: Setting, shedder: str, policy_name: str = "edf") -> Outcome:
@@ -277,20 +280,17 @@ def run(setting: Setting, shedder: str, policy_name: str = "edf") -> Outcome:
                 engine.emit(now, step.exit, each, value)
         job = engine.step(start, now)
     done = Outcome(shed=len(at_ns) - len(ran), tuples=len(at_ns), busy=100 * busy_ns / S / setting.seconds)
-    done.peak, done.admitted = node.peak, _admitted(loaded)
+    done.peak = node.peak
+    if len(setting.grids) == 1:
+        (grid,) = setting.grids
+        found = optimum(offered, setting.constraints(grid), setting.counted(grid))
+        done.best, done.bounds = found.windows, int(not found.exact)
     useful: set[int] = set()
     sums = [0, *accumulate(number * number for number in range(1, len(at_ns) + 1))]
     for query, (grid, rule) in enumerate(zip(setting.grids, printed.values(), strict=True)):
         _judge(done, setting, grid, query, at_ns, sums, results.given, rule, useful)
     done.useful = 100 * sum(offered.cost_ns[each] for each in useful) / S / (setting.seconds - setting.warm_s)
     return done
-
-
-def _admitted(loaded: CompiledPlan) -> int:
-    """Windows that its shedders let in as they opened."""
-    counts = loaded.shedding_counts()
-    first = next((name.rsplit(".", 1)[0] for name in counts), "")
-    return counts.get(f"{first}.decided", 0) - counts.get(f"{first}.denied", 0)
 
 
 def _judge(

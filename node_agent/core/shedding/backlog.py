@@ -85,9 +85,10 @@ class _Stage:
         self.tuples += new
         self._made = [mine + now - then for mine, now, then in zip(self._made, utilisation.made, made, strict=True)]
         if self.tuples >= JOBS:
-            self.ns >>= 1
-            self.tuples >>= 1
-            self._made = [n >> 1 for n in self._made]
+            half = self.tuples >> 1
+            self.ns = self.ns * half // self.tuples
+            self._made = [n * half // self.tuples for n in self._made]
+            self.tuples = half
         self._seen = utilisation.ns, utilisation.tuples, list(utilisation.made)
         return new_ns, new
 

@@ -153,7 +153,8 @@ def fit(load: Load, kind: Kind, most: int, positions: int, by_luck: bool) -> boo
 
 class WindowAware:
     """Over one stream, for all kinds of windows on it, by time or by count. most: tuples the queue holds. lateness_ns:
-    decisions are kept longer by that. first_ns: windows that begin before it are not given; None: as soon as tuples come.
+    decisions are remembered longer by that. first_ns: windows that begin before it are not given; None: as soon as
+    tuples come.
 
     Where overlap is strong (Z >= 2 H) whole runs of windows go: what a single one of them needs is nearly all needed by
     its neighbours, so leaving it out sheds nothing. After a window that is denied, none is admitted that overlaps the

@@ -1,6 +1,7 @@
 """A shedder at the doors of units, by itself: what it decides, and what follows for the engine to do."""
 
 from collections import deque
+from collections.abc import Callable
 
 from node_agent.core.lineage import Lineage
 from node_agent.core.model import Effect, ForwardedRemoval, Shed, Withdrawal, new_job
@@ -18,13 +19,14 @@ def tuple_(number: int, origin_ns: int = 0) -> Lineage:
 
 
 class Even:
-    """Lets even numbers in; in each period so many of the oldest go."""
+    """Lets even numbers in; in each period so many of the oldest go. lost: numbers that no window needs any more."""
 
     policy = POLICY
     decided = (0, 0)
 
     def __init__(self, gone: int = 0) -> None:
         self.gone = gone
+        self.lost: frozenset[int] = frozenset()
 
     def keeps(self, at_ns: int, lineage: Lineage, load: Load) -> bool:
         return not lineage[2] % 2
@@ -34,6 +36,10 @@ class Even:
 
     def period(self, load: Load) -> int:
         return self.gone
+
+    def unneeded(self) -> Callable[[Lineage], bool] | None:
+        lost, self.lost = self.lost, frozenset()
+        return (lambda lineage: lineage[2] in lost) if lost else None
 
     def inherit(self, other: Rule, sources: dict[int, int]) -> None:
         raise AssertionError("no other plan")

@@ -85,13 +85,19 @@ def test_window_aware_sheds_runs_where_windows_overlap_strongly(load: str) -> No
 
 
 def test_a_window_fits_by_its_end() -> None:
-    """Z = 5, L = 5 s, c = 2 ms: q c + lambda c Z - Z <= 4.5 s."""
-    kind = Kind(Grid(5 * SECOND, 4 * SECOND), 5 * SECOND)
+    """Z = 5, L = 5 s, c = 2 ms: q c + lambda c Z - Z <= 5 s."""
+    kind, length = Kind(Grid(5 * SECOND, 4 * SECOND), 5 * SECOND), 5 * SECOND
     gap = 1_600_000  # load 1.25: 1.25 s are left of a window that finds nothing
-    assert fit(Load(1625, COST, gap), kind, 10_000) and not fit(Load(1626, COST, gap), kind, 10_000)
-    assert fit(Load(1375, COST, gap), kind, 2105) is False  # q + 625 > 0.95 M
-    assert fit(Load(1374, COST, gap), kind, 2105)
-    assert fit(Load(0, 0, 0), kind, 1), "nothing is known yet"
+
+    def fits(queued: int, most: int, rest: int = length, by_luck: bool = False) -> bool:
+        return fit(Load(queued, COST, gap), kind, most, rest, by_luck)
+
+    assert fits(1875, 10_000) and not fits(1876, 10_000)
+    assert fits(1375, 2000) and not fits(1376, 2000), "q + 625 <= M"
+    assert fits(2500, 10_000, 0) and not fits(2501, 10_000, 0), "as it ends"
+    assert fits(1954, 10_000, by_luck=True) and not fits(1955, 10_000, by_luck=True), "79 = sqrt(2 * 3125) tuples less"
+    assert fits(1454, 2000, by_luck=True) and not fits(1455, 2000, by_luck=True)
+    assert fit(Load(0, 0, 0), kind, 1, length, by_luck=False), "nothing is known yet"
 
 
 def test_a_tuple_is_shed_only_when_no_admitted_window_of_any_kind_needs_it() -> None:
