@@ -20,7 +20,7 @@ PERIODS_MS = (500, 2000, 5000, 10_000, 20_000)
 READING = (
     "One server, 8 ms per tuple, Poisson arrivals, L = 5 s after a window's end, M = 3000 tuples, a control period of "
     "0.5 s, target L / 2. 140 s of each seed; windows of the first 40 s are not counted: queues fill. The optimum "
-    "is of the same runs, all arrivals and costs known beforehand. The paper names no load, no cost and no control law; "
+    "is of the same runs, all arrivals and costs known before. The paper names no load, no cost and no control law; "
     "these are ours."
 )
 Table = dict[tuple[str, float], Outcome]

@@ -116,6 +116,26 @@ def test_when_a_period_has_passed_the_oldest_leave_all_queues_and_go_on_as_range
     assert gone(effects) == [(1, 1, 2), (2, 1, 2)]
 
 
+def test_what_no_window_needs_any_more_leaves_all_queues_at_the_end_of_a_period() -> None:
+    rule = Even()
+    place = Place(rule)
+    place.queue(2, 4, 6, 8)
+    rule.lost = frozenset({4, 6})
+    effects = place.shedder.tick(250)
+    assert [type(each) for each in effects] == [Withdrawal, Shed, Shed, ForwardedRemoval, ForwardedRemoval] * 2
+    assert gone(effects) == [(1, 4, 4), (1, 6, 6), (2, 4, 4), (2, 6, 6)]
+    assert place.shedder.shed == 2 and place.shedder.tick(550) == []
+
+
+def test_what_no_window_needs_any_more_leaves_with_the_tuple_that_is_refused() -> None:
+    rule = Even()
+    place = Place(rule)
+    place.queue(2, 4)
+    rule.lost = frozenset({4})
+    kept, effects = place.entry.decide(6, tuple_(5))
+    assert not kept and shed(effects) == [(1, 5, POLICY), (2, 5, POLICY), (1, 4, POLICY), (2, 4, POLICY)]
+
+
 def test_periods_that_nobody_asked_in_are_one() -> None:
     place = Place(Even())
     place.shedder.tick(50)
