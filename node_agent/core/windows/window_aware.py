@@ -3,7 +3,7 @@
 With a backlog of q tuples, a cost of c per tuple and lambda tuples per time, window [o, o + Z) is admitted iff what is
 left of the work when it ends is done in time, q c + (lambda c - 1) Z <= L, and the queue holds it,
 q + (lambda - 1/c) Z <= M. Where nothing waits a window may need luck: what comes may have to be less than expected, by
-one standard deviation. A tuple is shed only when no admitted window of any grid needs it.
+two standard deviations. A tuple is shed only when no admitted window of any grid needs it.
 
 An admitted window is looked at again every period until it ends, with the rest of Z: where it would need more luck than
 that it is given up, and so is one of which a tuple found the queue full. What waits for it alone is shed as well. So a
@@ -136,8 +136,8 @@ class _Row:
 
 def fit(load: Load, kind: Kind, most: int, positions: int, by_luck: bool) -> bool:
     """Whether a window is in time and has room if it takes in that much more of its grid. Without measurements: it is.
-    by_luck: also if the rest is a standard deviation smaller than expected, that of a Poisson stream with exponential
-    costs."""
+    by_luck: also if the rest has to be two standard deviations smaller than expected, as of a Poisson stream with
+    exponential costs."""
     cost, gap = load.cost_ns, load.gap_ns
     if not cost or not gap:
         return load.queued <= most
@@ -145,7 +145,7 @@ def fit(load: Load, kind: Kind, most: int, positions: int, by_luck: bool) -> boo
     latency = kind.latency_ns or length
     if kind.oldest and kind.latency_ns:
         latency = max(0, latency - length)
-    spare = isqrt(2 * rest // gap) if by_luck else 0
+    spare = isqrt(8 * rest // gap) if by_luck else 0
     left = load.backlog_ns * gap + rest * (cost - gap)  # q c + lambda c Z - Z, times gap
     room = load.queued * gap * cost + rest * (cost - gap)  # q + (lambda - 1/c) Z, times gap and c
     return left <= (latency + spare * cost) * gap and room <= (most + spare) * gap * cost

@@ -8,7 +8,7 @@ from infra.papers.shedding.window_node import Setting, workload
 from tests.sampling import sample
 
 SETTINGS = [
-    Setting(2.0, seconds=30, warm_s=0, seed=3, most=1000),
+    Setting(1.6, seconds=30, warm_s=0, seed=3, most=1000),
     Setting(1.3, phases=((10, 2.6), (20, 0.65)), seconds=45, warm_s=0, seed=3, most=300, cost_cv=1.0),
     Setting(1.1, ((10, 1),), seconds=40, warm_s=0, seed=4),
     Setting(1.0, seconds=60, warm_s=0, seed=5, most=50),

@@ -95,8 +95,8 @@ def test_a_window_fits_by_its_end() -> None:
     assert fits(1875, 10_000) and not fits(1876, 10_000)
     assert fits(1375, 2000) and not fits(1376, 2000), "q + 625 <= M"
     assert fits(2500, 10_000, 0) and not fits(2501, 10_000, 0), "as it ends"
-    assert fits(1954, 10_000, by_luck=True) and not fits(1955, 10_000, by_luck=True), "79 = sqrt(2 * 3125) tuples less"
-    assert fits(1454, 2000, by_luck=True) and not fits(1455, 2000, by_luck=True)
+    assert fits(2033, 10_000, by_luck=True) and not fits(2034, 10_000, by_luck=True), "158 = sqrt(8 * 3125) tuples less"
+    assert fits(1533, 2000, by_luck=True) and not fits(1534, 2000, by_luck=True)
     assert fit(Load(0, 0, 0), kind, 1, length, by_luck=False), "nothing is known yet"
 
 
