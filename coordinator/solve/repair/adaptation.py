@@ -86,8 +86,8 @@ def _outside(
     """The smallest repair of any kind, and the smallest that changes only values with a range, beyond it."""
     found = repair_search.find(case, seconds, tell, now).repairs
     ranged = {one.range.key for one in values}
-    own = [one for one in found if one.edits and {edit.key for edit in one.edits} <= ranged]
-    return tuple(dict.fromkeys((*own[:1], *found[:1])))
+    own = [one for one in found if one.edits and {edit.key for edit in one.edits} <= ranged][:1]
+    return (*own, *(one for one in found[:1] if one not in own))
 
 
 class _Search:

@@ -240,6 +240,6 @@ ARRIVALS: tuple[Number[Source], ...] = (
         _with_span,
     ),
 )
-RANGED = (*MACHINES, *ARRIVALS)
+RANGED: tuple[Number[Node] | Number[Source], ...] = (*MACHINES, *ARRIVALS)
 
 __all__ = ["RANGED"]

@@ -62,14 +62,14 @@ def _changed(text: str, value: NewValue) -> str:
 def _with_key(text: str, node: Any, value: NewValue) -> str:
     """One key more: the last of a mapping in braces, the first of one that is written in lines."""
     written = f"{value.path[-1]}: {value.text}"
-    pairs = node.value if isinstance(node.value, list) else []
+    pairs = node.value
+    if not isinstance(pairs, list) or not all(isinstance(each, tuple) for each in pairs):  # no mapping
+        raise NotInPlaceError(value.path)
     if node.flow_style:
         end = node.end_mark.index - 1
         before = text[:end].rstrip()
         comma = "" if not pairs or before.endswith(",") else ","
         return f"{before}{comma}{' ' if pairs else ''}{written}{text[end:]}"
-    if not pairs or not isinstance(pairs[0], tuple):
-        raise NotInPlaceError(value.path)
     start = pairs[0][0].start_mark
     return f"{text[: start.index]}{written}\n{' ' * start.column}{text[start.index :]}"
 
