@@ -161,7 +161,6 @@ RANGES = {
     "window close": "operators.X.window.close: 1..80 ms",
     "window hop": "operators.X.window.hop: 10..100 ms",
     "fusion timeout": "operators.X.sync.timeout: 1..60 ms",
-    "reaction": "outputs.x.reaction: 60..500 ms",
 }
 CLUSTER_RANGES = {
     "speed": "nodes.a.speed: 1..10",
@@ -197,12 +196,15 @@ OTHER = {
         "nodes.a.policy.batch: 1..8",
     ),
     "chain": (
-        query(ONE.replace("X:", "X1..X3:").replace("run:", "chain:").replace("1 ms", "5 ms"), "{from: X3, at: a, deadline: 50 ms}"),
+        query("  X1..X3: {chain: pass, in: s, cost: 5 ms}", "{from: X3, at: a, deadline: 50 ms}"),
         cluster(),
         "operators.X1..X3.cost: 1..5 ms",
     ),
     "max_rate": (
-        query(ONE.replace("1 ms", "20 ms"), source="at: a, type: json, arrival: {burst: 4, period: 1 s}, max_rate: 4, max_age: 1 ms"),
+        query(
+            ONE.replace("1 ms", "20 ms"),
+            source="at: a, type: json, arrival: {burst: 4, period: 1 s}, max_rate: 4, max_age: 1 ms",
+        ),
         cluster(),
         "sources.s.max_rate: 1..4",
     ),
@@ -217,7 +219,10 @@ OTHER = {
         "sources.s.arrival.rate: 10..50",
     ),
     "jcp": (
-        query(ONE.replace("1 ms", "20 ms"), source="at: a, type: json, arrival: {jcp: {period: 50 ms, late: 120 ms}}, max_age: 1 ms"),
+        query(
+            ONE.replace("1 ms", "20 ms"),
+            source="at: a, type: json, arrival: {jcp: {period: 50 ms, late: 120 ms}}, max_age: 1 ms",
+        ),
         cluster(),
         "sources.s.arrival.jcp.late: 0..120 ms",
     ),
