@@ -45,7 +45,8 @@ def tried(values: Sequence[Adjustable]) -> str:
 def outside(found: Adaptation, values: Sequence[Adjustable], case: Case) -> list[str]:
     """The nearest changes that leave the ranges."""
     if not found.outside:
-        return ["beyond the ranges no change was found either: 'coordinator explain' says what was tried"]
+        when = "" if found.decided else " in time"
+        return [f"beyond the ranges no change was found either{when}: 'coordinator explain' says what was tried"]
     ranges = {one.range.key: one.range.written for one in values}
     lines = []
     for repair in found.outside:

@@ -162,7 +162,9 @@ def _range(key: str, text: str, data: Mapping[str, Any], of: str) -> Range:
     scale = KEYS[section][field]
     low, high = _ends(text, scale)
     if low > high:
-        raise MistakeError("range_reversed", f"is {text.strip()}, which ends before it begins", "write the smaller end first")
+        raise MistakeError(
+            "range_reversed", f"is {text.strip()}, which ends before it begins", "write the smaller end first"
+        )
     one = Range(section, name, field, low, high, text.strip(), of)
     now = _written(section, name, field, data)
     if now is not None and not low <= scale.read(now) <= high:
