@@ -83,6 +83,9 @@ def hinting(files: Sequence[Path | str], choices: Choices, query: Query | None =
     except InfeasibleError as error:
         command = " ".join(["coordinator explain", *map(str, files), *given])
         error.hint = f"the smallest changes that mend it: {command}"
+        if query is not None and query.ranges:
+            command = " ".join(["coordinator adapt", *map(str, files), *options(choices)])
+            error.hint += f"; the least within the declared ranges: {command}"
         if choices.model == "sound" and choices.allocator == "deadline" and not choices.best_effort:
             error.hint += "; a plan that guarantees less: --best-effort"
         if query is not None and (guesses := cost_lines.guesses(query)):

@@ -34,12 +34,13 @@ def missed(found: Adaptation) -> list[str]:
 
 def tried(values: Sequence[Adjustable]) -> str:
     """What was tried before it is said that nothing within the ranges helps."""
-    if not values:
-        return "no declared range has a value that may help"
-    if len(values) == 1:
-        return f"{values[0].range.key} was tried at the end of its range {values[0].range.written}"
-    together = "both together" if len(values) == 2 else "every two and all together"
-    return f"each of {len(values)} values alone and {together} were tried at the ends of their ranges"
+    useful = [one for one in values if one.ways]
+    if not useful:
+        return "none of them has a value in a direction that may help"
+    if len(useful) == 1:
+        return f"{useful[0].range.key} was tried at the end of its range {useful[0].range.written}"
+    together = "both together" if len(useful) == 2 else "every two and all together"
+    return f"each of {len(useful)} values alone and {together} were tried at the ends of their ranges"
 
 
 def outside(found: Adaptation, values: Sequence[Adjustable], case: Case) -> list[str]:

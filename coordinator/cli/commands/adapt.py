@@ -106,7 +106,7 @@ def register(app: typer.Typer) -> None:
         values = _values(case, queries)
         with _unwritten():
             found, changed = _search(case, values, loaded, time_limit, as_json)
-            written = target.write(changed) if found.is_guaranteed or changed else []
+        written = target.write(changed) if found.is_guaranteed or changed else []
         _show(found, changed, written, values, case, as_json)
         _conclude(found, values, case)
         if not as_json:

@@ -12,15 +12,16 @@ from itertools import combinations, product
 from typing import Any
 
 from coordinator.solve.repair import bisect, remedy, repair_search
-from coordinator.solve.repair.bisect import OverError
+from coordinator.solve.repair.bisect import Found, OverError
 from coordinator.solve.repair.least_sum import Axis, least_sum
 from coordinator.solve.repair.ranged import Adjustable
 from coordinator.solve.repair.remedy import Remedy
 from coordinator.solve.repair.repair import Repair
 from coordinator.solve.repair.what_if_runs import Case, Outcome, WhatIfRuns, outcome
 
-LEAST_S = 0.2  # for the first plan
-PART_WITHIN = 0.7  # of the time, at most, that is for changes within the ranges where others have to be looked for
+LEAST_S = 0.2  # for the first plan, which may take a PART_FIRST of the time
+PART_FIRST = 1 / 3
+PART_WITHIN = 0.7  # of what is left, at most, to see whether anything within the ranges suffices
 
 
 @dataclass(frozen=True)
@@ -76,7 +77,8 @@ def adapt(
 
 
 def _limited(case: Case, seconds: float) -> Case:
-    limits = replace(case.choices.limits, seconds=max(LEAST_S, min(seconds, case.choices.limits.seconds)))
+    most_s = max(LEAST_S, min(seconds * PART_FIRST, case.choices.limits.seconds))
+    limits = replace(case.choices.limits, seconds=most_s)
     return replace(case, choices=replace(case.choices, limits=limits, quick=True))
 
 
@@ -91,8 +93,8 @@ def _outside(
 
 
 class _Search:
-    """Of the values that may change. `is_over`: the time did not do for all; `is_doubtful`: an attempt ended without a
-    plan and without a proof that there is none."""
+    """Of the values that may change. `is_over`: the time did not do for all of it; `is_doubtful`: an attempt ended
+    without a plan and without a proof that there is none."""
 
     def __init__(self, trials: WhatIfRuns, values: Sequence[Adjustable]) -> None:
         self._trials, self._values = trials, values
@@ -145,19 +147,21 @@ class _Search:
         """The least change of any of these sets; None: none suffices. `known`: one that does. Raises OverError where no
         set is known to."""
         enough: list[tuple[Remedy, ...]] = [known] if known else []
-        is_over = False
         try:
-            enough += [one for one in subsets if one != known and self._suffice(one)]
+            for one in subsets:
+                if one != known and self._suffice(one):
+                    enough.append(one)
         except OverError:
             if not enough:
                 raise
-            is_over = True
+            self.is_over = True
         best: Repair | None = None
-        for one in enough:
+        for position, one in enumerate(enough):
+            self._trials.slice(len(enough) - position)
             found = self._least(one, best)
             if found is not None and (best is None or found.size < best.size):
                 best = found
-        return replace(best, settled=best.settled and not is_over) if best is not None else None
+        return replace(best, settled=best.settled and not self.is_over) if best is not None else None
 
     def _least(self, remedies: Sequence[Remedy], best: Repair | None) -> Repair | None:
         """The least change of a set that suffices, of which no part does; None: not less than the best of the sets
@@ -176,20 +180,25 @@ class _Search:
             if found is None:
                 return None
             point, settled = found.point, found.settled
-        for i, one in enumerate(remedies):
-
-            def along(value: int, i: int = i) -> bool:
-                return holds((*point[:i], value, *point[i + 1 :]))  # noqa: B023
-
-            try:
-                limits = [limit for limit in one.limits if abs(limit - one.start) < abs(point[i] - one.start)]
-                least = bisect.least(along, one.start, [*limits, point[i]], one.near)
-            except OverError:
-                settled = False
-                break
-            assert least is not None  # the point holds
-            point, settled = (*point[:i], least.value, *point[i + 1 :]), settled and least.settled
+        try:
+            for i in range(len(remedies)):
+                along = self._least_along(remedies, point, i)
+                point = (*point[:i], along.value, *point[i + 1 :])
+                settled &= along.settled
+        except OverError:
+            settled = False
+        self.is_over |= not settled
         return replace(self._repair(remedies, point), settled=settled)
+
+    def _least_along(self, remedies: Sequence[Remedy], point: tuple[int, ...], i: int) -> Found:
+        """The least of one of them, where the others stay as they are in a point that holds. Raises OverError."""
+        one = remedies[i]
+
+        def holds(value: int) -> bool:
+            return self._holds(list(zip(remedies, (*point[:i], value, *point[i + 1 :]), strict=True)))
+
+        limits = [limit for limit in one.limits if abs(limit - one.start) < abs(point[i] - one.start)]
+        return bisect.least(holds, one.start, [*limits, point[i]], one.near) or Found(point[i], True)
 
     def _repair(self, remedies: Sequence[Remedy], point: Sequence[int]) -> Repair:
         return Repair(tuple(remedy.changes(self._trials.case, list(zip(remedies, point, strict=True)))))

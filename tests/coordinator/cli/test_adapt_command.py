@@ -71,7 +71,8 @@ def test_the_change_is_shown_and_not_written(folder: Path) -> None:
 
 def test_what_is_written_keeps_every_other_byte_and_plans_guaranteed(folder: Path) -> None:
     (folder / "query.yaml").chmod(0o640)
-    assert _run(folder, "plan", "--json").code == 3
+    refused = _run(folder, "plan", "--json")
+    assert refused.code == 3 and "ranges: coordinator adapt query.yaml cluster.yaml;" in refused.err
     done = _run(folder, "adapt", "--write")
     assert done.code == 0 and (folder / "query.yaml").read_text() == ADAPTED
     assert (folder / "query.yaml").stat().st_mode & 0o777 == 0o640
