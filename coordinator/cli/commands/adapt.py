@@ -36,7 +36,7 @@ The ranges stand in the files, by the keys that 'plan --what-if' takes:
     sources.v2v.arrival.burst: 10..20
 
 Exit codes: 0 every output is guaranteed, as it is or with the change; 3 nothing within the ranges helps (the nearest
-change beyond them is told); 4 out of time. In both of these nothing is written."""
+change beyond them is named); 4 out of time. In both of these nothing is written."""
 
 
 class NothingWithinError(CoordinatorError):
