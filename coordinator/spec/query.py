@@ -8,6 +8,7 @@ from fractions import Fraction
 from typing import Any
 
 from coordinator.spec.arrivals import Arrival
+from coordinator.spec.declared_ranges import Range
 from coordinator.spec.files import yaml_source
 from coordinator.spec.files.query_file import SelectivityFile
 from coordinator.spec.quality import NOTHING, Freshness, Qos
@@ -143,7 +144,7 @@ class Output:
 @dataclass(frozen=True)
 class Query:
     """A query; sources, operators and outputs in the file's order; `sha256` of the file's bytes. `members`: the queries
-    that it is composed of, by name; empty: it is one."""
+    that it is composed of, by name; empty: it is one; `ranges`: within which values may change."""
 
     name: str
     sources: tuple[Source, ...]
@@ -152,6 +153,7 @@ class Query:
     sha256: str
     file: yaml_source.Source
     members: Mapping[str, QueryPart] = field(default_factory=dict)
+    ranges: tuple[Range, ...] = ()
 
     @property
     def producers(self) -> list[Source | Operator]:

@@ -6,7 +6,7 @@ import hashlib
 from dataclasses import replace
 from pathlib import Path
 
-from coordinator.spec import arrivals, overload_given
+from coordinator.spec import arrivals, declared_ranges, overload_given
 from coordinator.spec.files import yaml_source
 from coordinator.spec.files.freshness_file import FreshnessFile
 from coordinator.spec.files.query_file import (
@@ -45,9 +45,10 @@ def load(path: Path, edit: yaml_source.Edit | None = None) -> Query:
     operators = [one for name, given in shape.operators.items() for one in _operators(name, given, file)]
     outputs = [_output(name, given, file) for name, given in shape.outputs.items()]
     _unique(file, [*sources, *operators])
+    ranges = declared_ranges.read(shape.may_change, file, shape.query)
     file.check()
     sha256 = hashlib.sha256(file.raw).hexdigest()
-    return Query(shape.query, tuple(sources), tuple(operators), tuple(outputs), sha256, file)
+    return Query(shape.query, tuple(sources), tuple(operators), tuple(outputs), sha256, file, ranges=ranges)
 
 
 def _output(name: str, given: OutputFile, file: yaml_source.Source) -> Output:

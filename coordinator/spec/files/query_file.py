@@ -35,6 +35,7 @@ from coordinator.spec.files.quantities import (
     Places,
     Strict,
 )
+from coordinator.spec.files.range_texts import MayChange
 from coordinator.spec.files.window_file import OnLateFile, OverloadOfOperator, OverloadOfSource
 from coordinator.units import show_ns
 
@@ -379,13 +380,14 @@ CHAIN_NAME = re.compile(r"([A-Za-z_][A-Za-z0-9_-]*?)(\d+)\.\.\1(\d+)")
 
 
 class QueryFile(Strict):
-    """query.yaml."""
+    """query.yaml. `may_change`: ranges of its values, by `SECTION.NAME.KEY`, for `coordinator adapt`."""
 
     shimekiri: Literal[1]
     query: Name
     sources: dict[Name, SourceFile] = Field(min_length=1)
     operators: dict[str, OperatorFile] = Field(min_length=1)
     outputs: dict[Name, OutputFile] = Field(min_length=1)
+    may_change: MayChange = Field(default={})
 
     @field_validator("operators")
     @classmethod
