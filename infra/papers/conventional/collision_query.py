@@ -45,11 +45,11 @@ ON_NODE_1 = ("O1", "O2")
 
 
 @cache
-def placed(n: int) -> PlacedQuery:
+def collision_query(n: int) -> PlacedQuery:
     """Operators take 1 ms per tuple, no less."""
     names = [f"O{number}" for number in range(1, 22)]
     place = {name: "a" if name in ON_NODE_1 else "b" for name in names}
     return PlacedQuery.of(Case(QUERY.format(n=n), CLUSTER, place))
 
 
-__all__ = ["placed"]
+__all__ = ["collision_query"]

@@ -6,7 +6,7 @@ from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
 from functools import cache
 
-from infra.papers.conventional.collision_query import placed
+from infra.papers.conventional.collision_query import collision_query
 from infra.papers.conventional.holistic import WORTH_HAVING
 from infra.papers.conventional.methods import METHODS, OURS, OURS_HOLISTIC, PAPER, Family, Method, holds
 from infra.papers.conventional.outcomes import IN_TIME, Outcome, Reason, mean_share, outcomes, share_held
@@ -28,12 +28,15 @@ ALIKE = (
     "charged for the runtime."
 )
 SAME = "Queries and methods as in the first of these rows."
-COLLISION = "A burst a second, links without delay, O3 on node 2, where [P] puts it; bounds from admission on. " + ALIKE
+COLLISION = (
+    "A burst a second, so RM goes by place in the query; links without delay; O3 on node 2, where [P] puts it; bounds "
+    "from admission on. " + ALIKE
+)
 
 
 def collision(effort: Effort, tell: Tell) -> Iterator[Figure]:
     """[P]'s own query: bounds at n = 15."""
-    query = placed(15)
+    query = collision_query(15)
     found = {method: method.bounds_ns(query, WORTH_HAVING) for method in METHODS}
     yield Figure(
         name="conventional: [P]'s query, n = 15 (bounds in ms, out1/out2/out3)",
@@ -66,7 +69,7 @@ def _ms(ns: int | None) -> str:
 
 
 def _of_collision(found: Mapping[Method, Mapping[str, int | None]]) -> str:
-    query = placed(15)
+    query = collision_query(15)
     late = [method.name for method, bounds in found.items() if not holds(query, bounds)]
     warning = {method: ns for method, bounds in found.items() if (ns := bounds["warning"]) is not None}
     least = min((each for each in warning if each.conventional), key=lambda method: warning[method])
@@ -89,7 +92,9 @@ def _largest_n(method: Method) -> int:
     low, high = 0, LARGEST_N
     while low < high:
         n = (low + high + 1) // 2
-        low, high = (n, high) if holds(placed(n), method.bounds_ns(placed(n), IN_TIME)) else (low, n - 1)
+        low, high = (
+            (n, high) if holds(collision_query(n), method.bounds_ns(collision_query(n), IN_TIME)) else (low, n - 1)
+        )
     return low
 
 
@@ -143,16 +148,16 @@ def _shares(found: Mapping[float, Sequence[Outcome]], reading: str, seeds: list[
 def _of_shares(found: Mapping[float, Sequence[Outcome]]) -> str:
     every = [each for of in found.values() for each in of]
     held = {method: sum(each.holds(method) for each in every) for method in METHODS}
-    told = []
+    said = []
     for family in FAMILIES:
         most = max(held[method] for method in METHODS if method.family == family)
         best = [method.name for method in METHODS if method.family == family and held[method] == most]
-        told.append(f"{_named(best)} ({family}: {most})")
+        said.append(f"{_named(best)} ({family}: {most})")
     first = max((method for method in METHODS if method.conventional), key=lambda m: held[m])
     than_first = _compared(held[OURS], held[first])
     than_rule = _compared(held[PAPER], held[_named_method("EDF EQF")])
     return (
-        f"Of {len(every)}, the most are in time by {_named(told)}. Ours has {held[OURS]}, {than_first} the best "
+        f"Of {len(every)}, the most are in time by {_named(said)}. Ours has {held[OURS]}, {than_first} the best "
         f"conventional method, and {held[OURS_HOLISTIC]} by the holistic "
         f"analysis of the same sub-deadlines. [P] has {held[PAPER]}, {than_rule} EDF EQF, which is its (1) without "
         "the demand rows."
@@ -228,29 +233,28 @@ def _better(found: Mapping[float, Sequence[Outcome]], seeds: list[int]) -> Figur
     same = [each for each in better if each.holds(OURS_HOLISTIC)]
     by_reason = Counter(each.reason for each in better)
     sums = [each for each in better if each.reason is Reason.SUMS]
-    told = [f"{by_reason[reason]}: {reason.value}" for reason in Reason if by_reason[reason]]
+    said = [f"{by_reason[reason]}: {reason.value}" for reason in Reason if by_reason[reason]]
     return Figure(
         name="conventional: random queries where a conventional method is better than ours",
         printed={},
         measured={
             "in time by some conventional method, not by ours": len(better),
             "of these by our sub-deadlines under holistic analysis": len(same),
-            "of these by our analysis of whole ways": sum(each.ways for each in sums),
+            "of these by our analysis of whole ways, with either's sub-deadlines": sum(
+                each.by_whole_ways for each in sums
+            ),
             "in time by ours, by no conventional method": len(only),
             "seeds": ", ".join(f"{each.seed} at {each.utilisation:g}" for each in better) or "none",
         },
         reproduces=None,
-        why=f"{'; '.join(told)}. " + WHERE if better else "No query is.",
+        why=f"{'; '.join(said)}.{WHOLE_WAYS if sums else ''}" if better else "No query is.",
         reading=SAME,
         seeds=seeds,
     )
 
 
-WHERE = (
-    "The planner adds up (`Late.after` in coordinator/guarantee/streams.py) what each unit takes from its release on, "
-    "at most. Where the jitter of a stream is above its period, jobs that were late come together, and the last of "
-    "them waited less before: the holistic analysis counts from the event, and so counts that wait once. "
-    "`analyse(..., ways=True)` does as well, but plans do not use it (docs/explanation/guarantee.md, whole ways)."
+WHOLE_WAYS = (
+    " `analyse(..., ways=True)` counts that wait once as well, but plans do not use it (docs/explanation/guarantee.md)."
 )
 FAMILIES: tuple[Family, ...] = ("fixed priorities", "EDF", "EDF, clocks in common")
 
@@ -261,8 +265,8 @@ def _named_method(name: str) -> Method:
 
 
 def _by_level(found: Mapping[float, Sequence[Outcome]], values: Sequence[float | None]) -> str:
-    told = ["none" if value is None else f"{value:.3g}" for value in values]
-    return ", ".join(f"{level:g}: {value}" for level, value in zip(found, told, strict=True))
+    said = ["none" if value is None else f"{value:.3g}" for value in values]
+    return ", ".join(f"{level:g}: {value}" for level, value in zip(found, said, strict=True))
 
 
 def _plot(family: Family, levels: list[float], values: Mapping[Method, Sequence[float | None]], what: str) -> Plot:

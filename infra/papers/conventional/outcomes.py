@@ -17,24 +17,34 @@ IN_TIME = 1  # times the deadline: what is later is late
 class Reason(Enum):
     """Why a conventional method holds a query that ours does not, the first that applies."""
 
-    SEARCH = "our nodes and our bounds hold it with that method's order, within (5): the search has not found it"
-    RULE_5 = "they hold it with sub-deadlines that add up to more than the deadline, which (5) of the planner excludes"
-    SUMS = "our bound is a sum of responses from releases; the holistic one is from the event"
-    CLOCKS = "only where deadlines count from the event on all nodes, with clocks in common"
+    SEARCH = (
+        "our nodes and our bounds hold it with that method's order, within (5): the search does not come to it "
+        "(`Search.starts` and `_moves` in coordinator/solve/guaranteed/sub_deadlines.py)"
+    )
+    RULE_5 = (
+        "they hold it with sub-deadlines that add up to more than the deadline, which the planner makes fit "
+        "(`fitted` in coordinator/solve/guaranteed/unit_paths.py)"
+    )
+    SUMS = (
+        "our bound adds up what each unit takes from its release on, at most (`Late.after` in "
+        "coordinator/guarantee/streams.py); the holistic one counts from the event: where the jitter of a stream is "
+        "above its period, jobs that were late come together, and the last of them waited less before"
+    )
+    CLOCKS = "only where deadlines count from the event on all nodes, which needs clocks in common"
 
 
 @dataclass(frozen=True)
 class Outcome:
     """Of one query at one utilisation. `shares`: by method, every bound over its deadline, empty: some output is late,
-    or has none; `accepted`: whether [P]'s (6) has a solution; `reason`: see `Reason`; `ways`: whether, where it is
-    SUMS, whole ways hold it."""
+    or has none; `accepted`: whether [P]'s (6) has a solution; `reason`: see `Reason`; `by_whole_ways`: whether, where
+    it is SUMS, our analysis of whole ways holds it, with our sub-deadlines or with those of the better method."""
 
     seed: int
     utilisation: float
     shares: Mapping[str, Sequence[float]]
     accepted: bool
     reason: Reason | None = None
-    ways: bool = False
+    by_whole_ways: bool = False
 
     def holds(self, method: Method) -> bool:
         """Every output within its deadline."""
@@ -61,8 +71,8 @@ def outcome(seed: int, utilisation: float, query: PlacedQuery) -> Outcome:
     if not better or found.holds(OURS):
         return found
     reason = _reason(query, better)
-    ways = reason is Reason.SUMS and _by_whole_ways(query, better)
-    return Outcome(seed, utilisation, shares, found.accepted, reason, ways)
+    whole = reason is Reason.SUMS and _by_whole_ways(query, better)
+    return Outcome(seed, utilisation, shares, found.accepted, reason, whole)
 
 
 def _shares(query: PlacedQuery, found: Mapping[str, int | None]) -> list[float]:

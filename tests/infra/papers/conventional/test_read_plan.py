@@ -2,7 +2,7 @@
 
 import pytest
 
-from infra.papers.conventional.collision_query import placed
+from infra.papers.conventional.collision_query import collision_query
 from infra.papers.conventional.placed_query import PlacedQuery
 from infra.papers.conventional.random_queries import Case
 from infra.papers.conventional.read_plan import BeyondTransactionsError
@@ -33,7 +33,7 @@ outputs:
 
 
 def test_the_papers_query_is_four_activities_of_which_one_filters() -> None:
-    of = placed(15).transactions
+    of = collision_query(15).transactions
     assert [(each.node, each.event.burst, each.batch) for each in of.activities] == [
         ("a", 10, 10), ("a", 15, 15), ("b", 100, 100), ("b", 15, 15),
     ]  # fmt: skip

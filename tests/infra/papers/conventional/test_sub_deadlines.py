@@ -1,6 +1,6 @@
 """The rules on ways that a pencil does, and where [P]'s own assignment is one of them."""
 
-from infra.papers.conventional.collision_query import placed
+from infra.papers.conventional.collision_query import collision_query
 from infra.papers.conventional.sub_deadlines import (
     effective,
     equal_flexibility,
@@ -43,5 +43,5 @@ def test_what_several_outputs_need_is_due_as_the_most_urgent_asks_and_links_take
 
 def test_equal_flexibility_is_equation_1_of_the_paper() -> None:
     """d = c D / c', of whole bursts: O1 30, O2 300 times 15 of 158, the rest what is left."""
-    found = from_releases(placed(15).transactions, equal_flexibility)
+    found = from_releases(collision_query(15).transactions, equal_flexibility)
     assert found == (30_000_000, 300_000_000 * 15 // 158, 3_000_000_000, 300_000_000 - 300_000_000 * 15 // 158)
