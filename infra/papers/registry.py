@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from infra.papers.batching import batch_length, control, streams, theory
+from infra.papers.conventional import comparison as conventional
 from infra.papers.guarantee import batches, composed, sharing, sweeps, table2, table3
 from infra.papers.placement import both_placements, figure6, figure7, section41
 from infra.papers.reproduction import Reproduction
@@ -10,6 +11,7 @@ from infra.papers.shedding import comparison
 
 PAPERS = {
     "placement": "[P] Placement, sub-deadlines and EDF",
+    "conventional": "[P] beside conventional methods for distributed real-time systems",
     "batching": "[A] Batching (ATS)",
     "guarantee": "[Q] Deterministic QoS (QED, PQED)",
     "shedding": "[S] Shedding of aggregate queries",
@@ -20,6 +22,9 @@ REPRODUCTIONS = (
     Reproduction("placement", "section41", section41.run, fixed=True),
     Reproduction("placement", "placements", both_placements.run),
     Reproduction("placement", "figure7", figure7.run),
+    Reproduction("conventional", "collision", conventional.collision, fixed=True),
+    Reproduction("conventional", "largest", conventional.largest, fixed=True),
+    Reproduction("conventional", "random", conventional.random_queries),
     Reproduction("guarantee", "table3", table3.run, fixed=True),
     Reproduction("guarantee", "figure9", sharing.run),
     Reproduction("guarantee", "sharing", composed.run),
