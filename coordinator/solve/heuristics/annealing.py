@@ -70,10 +70,10 @@ class Annealing:
         while self.free and (share := passed()) < 1:
             cooled = (COLD / HOT) ** share
             for _ in range(STRIDE):
-                if self._moved(mean * HOT * cooled, mean * PRICE / cooled**0.5) and not any(self.late):
-                    if self.traffic < self.best - LEAST * self.traffic:
-                        self.best = self.traffic
-                        found(self.place)
+                moved = self._moved(mean * HOT * cooled, mean * PRICE / cooled**0.5)
+                if moved and self.traffic < self.best * (1 - LEAST) and not any(self.late):
+                    self.best = self.traffic
+                    found(self.place)
 
     def _stream(self, number: int) -> None:
         stream = self.state.problem.streams[number]

@@ -1,8 +1,8 @@
 """Large problems: a plan at once, bettered until it is proven or time is up, and a proven bound beside it.
 
 One thread proves bounds (its solver leaves Python's lock free), the other searches: greedy start, annealing, the
-places that the bound's own model suggests, then large neighbourhoods. An interrupt from the keyboard ends the search, and the
-best plan so far is the result.
+places that the bound's own model suggests, then large neighbourhoods. An interrupt from the keyboard ends the search,
+and the best plan so far is the result.
 """
 
 from __future__ import annotations
