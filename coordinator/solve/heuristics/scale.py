@@ -226,8 +226,10 @@ class _Search:
         """What the proof suggests, if anything is new."""
         while self.proof.guides and not self._stop():
             groups, kinds = bound.components(self.problem), bound.kinds(self.problem)
-            greedy.from_guide(self.state, self.proof.guides.pop(0), groups, kinds)
-            self._descend()
+            found = greedy.from_guide(self.state, self.proof.guides.pop(0), groups, kinds)
+            if self.best is None or self._uneven() or found.better(self.best[0]):
+                self._descend()
+            self._keep()
         while self.proof.placements and not self._stop():
             self.state.load_placement(self.proof.placements.pop(0))
             self._descend()
