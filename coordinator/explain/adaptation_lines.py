@@ -5,10 +5,10 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 
 from coordinator.explain import repair_lines
-from coordinator.solve.repair.adaptation import Adaptation
-from coordinator.solve.repair.ranged import Adjustable
 from coordinator.solve.repair.repair import Repair
 from coordinator.solve.repair.what_if_runs import Case
+from coordinator.solve.repair.within_ranges.adaptation import Adaptation
+from coordinator.solve.repair.within_ranges.ranged import Adjustable
 
 HOLDS = "every output is guaranteed as it is: nothing has to change"
 HEAD = "the least change within the declared ranges that makes every output guaranteed"
@@ -34,7 +34,7 @@ def missed(found: Adaptation) -> list[str]:
 
 def tried(values: Sequence[Adjustable]) -> str:
     """What was tried before it is said that nothing within the ranges helps."""
-    useful = [one for one in values if one.ways]
+    useful = [one for one in values if one.remedies]
     if not useful:
         return "none of them has a value in a direction that may help"
     if len(useful) == 1:

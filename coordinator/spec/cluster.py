@@ -15,10 +15,10 @@ from functools import cached_property
 from itertools import combinations, product
 from pathlib import Path
 
-from coordinator.spec import catalog, declared_ranges
-from coordinator.spec.declared_ranges import Range
-from coordinator.spec.files import security, yaml_source
+from coordinator.spec import catalog
+from coordinator.spec.files import declared_ranges, security, yaml_source
 from coordinator.spec.files.cluster_file import CORE_LINK_NS, NOT_YET, ClusterFile, NodeFile
+from coordinator.spec.files.declared_ranges import Range
 from coordinator.spec.files.yaml_source import nearest
 from protos.plan_document import NodeCharges
 from protos.policies import Chosen

@@ -8,8 +8,8 @@ from fractions import Fraction
 from typing import Any
 
 from coordinator.spec.arrivals import Arrival
-from coordinator.spec.declared_ranges import Range
 from coordinator.spec.files import yaml_source
+from coordinator.spec.files.declared_ranges import Range
 from coordinator.spec.files.query_file import SelectivityFile
 from coordinator.spec.quality import NOTHING, Freshness, Qos
 from protos.plan_document import (

@@ -6,8 +6,8 @@ import hashlib
 from dataclasses import replace
 from pathlib import Path
 
-from coordinator.spec import arrivals, declared_ranges, overload_given
-from coordinator.spec.files import yaml_source
+from coordinator.spec import arrivals, overload_given
+from coordinator.spec.files import declared_ranges, yaml_source
 from coordinator.spec.files.freshness_file import FreshnessFile
 from coordinator.spec.files.query_file import (
     CHAIN_NAME,

@@ -16,10 +16,10 @@ from coordinator.cli.lines import tell
 from coordinator.errors import CoordinatorError
 
 if TYPE_CHECKING:
-    from coordinator.solve.repair.adaptation import Adaptation
-    from coordinator.solve.repair.edited_files import EditedFile
-    from coordinator.solve.repair.ranged import Adjustable
     from coordinator.solve.repair.what_if_runs import Case
+    from coordinator.solve.repair.within_ranges.adaptation import Adaptation
+    from coordinator.solve.repair.within_ranges.edited_files import EditedFile
+    from coordinator.solve.repair.within_ranges.ranged import Adjustable
 
 EPILOG = """Examples:
 
@@ -181,7 +181,7 @@ class Target:
 def _values(case: Case, queries: Sequence[Path]) -> list[Adjustable]:
     """That may change. Raises BadInputError where no range is declared."""
     from coordinator.errors import bad_file
-    from coordinator.solve.repair import ranged
+    from coordinator.solve.repair.within_ranges import ranged
 
     if not case.query.ranges and not case.cluster.ranges:
         mend = "say what may change, and how far: may_change: {outputs.NAME.deadline: 300..400 ms}"
@@ -202,8 +202,8 @@ def _search(
     and BadInputError where they cannot be changed in place."""
     from coordinator import signals
     from coordinator.errors import Mistake, UnprovenError
-    from coordinator.solve.repair import adaptation, edited_files
     from coordinator.solve.repair.what_if_runs import outcome
+    from coordinator.solve.repair.within_ranges import adaptation, edited_files
 
     with planning.searching("looking for a change", quiet) as progress:
 

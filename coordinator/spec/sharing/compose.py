@@ -15,7 +15,7 @@ from typing import Any
 from coordinator.errors import BadInputError
 from coordinator.spec import core_assignment
 from coordinator.spec.cluster import Cluster
-from coordinator.spec.declared_ranges import Range
+from coordinator.spec.files.declared_ranges import Range
 from coordinator.spec.files.query_file import CHAIN_NAME
 from coordinator.spec.query import Operator, Query, Source
 from coordinator.spec.sharing import equivalence, match

@@ -10,8 +10,8 @@ from unittest import mock
 import pytest
 
 from coordinator.errors import BadInputError
-from coordinator.solve.repair import adaptation
 from coordinator.solve.repair.what_if_runs import Outcome
+from coordinator.solve.repair.within_ranges import adaptation
 from tests.command_line import Said, run
 from tests.coordinator.wording import Wording
 

@@ -7,8 +7,10 @@ from pathlib import Path
 import pytest
 
 from coordinator.errors import BadInputError
-from coordinator.solve.repair import numbers, ranged_numbers
-from coordinator.spec import declared_ranges, input_files
+from coordinator.solve.repair import numbers
+from coordinator.solve.repair.within_ranges import ranged_numbers
+from coordinator.spec import input_files
+from coordinator.spec.files import declared_ranges
 from coordinator.spec.query import Query
 from tests.coordinator.wording import Wording, mended, printed
 

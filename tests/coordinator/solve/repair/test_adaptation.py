@@ -13,10 +13,10 @@ import pytest
 from coordinator.errors import BadInputError
 from coordinator.model.choices import Choices
 from coordinator.solve import what_if
-from coordinator.solve.repair import edited_files, ranged
-from coordinator.solve.repair.adaptation import Adaptation, adapt, guaranteed
-from coordinator.solve.repair.least_sum import CLOSE
 from coordinator.solve.repair.what_if_runs import Case, outcome
+from coordinator.solve.repair.within_ranges import edited_files, ranged
+from coordinator.solve.repair.within_ranges.adaptation import Adaptation, adapt, guaranteed
+from coordinator.solve.repair.within_ranges.least_sum import CLOSE
 from coordinator.spec import input_files
 from tests.coordinator.solve.repair.infeasible_cases import CASES, ONE, WINDOW, cluster, query
 from tests.sampling import sample
@@ -228,7 +228,7 @@ def test_what_only_a_range_may_change(name: str, tmp_path: Path) -> None:
 def test_windows_wait_less_within_a_range(tmp_path: Path) -> None:
     """A number that a candidate of explain changes as well; without a value of its own the wait is a second."""
     case = _case(tmp_path, _with(query(WINDOW % "time: 100 ms"), "operators.X.window.wait: 0.01..1 s"), cluster())
-    ((one,),) = (value.ways for value in ranged.adjustables(case))
+    ((one,),) = (value.remedies for value in ranged.adjustables(case))
     assert one.change(case, one.utmost).edits[0].line == "operators.X.window.wait: 10 ms"
 
 

@@ -9,7 +9,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from coordinator.solve.repair.bisect import OverError
-from coordinator.solve.repair.least_sum import CLOSE, Axis, Point, least_sum
+from coordinator.solve.repair.within_ranges.least_sum import CLOSE, Axis, Point, least_sum
 from tests.sampling import examples
 
 

@@ -10,13 +10,13 @@ from typing import Any
 from coordinator.errors import BadInputError, MistakeError, Problem
 from coordinator.solve.repair.case_parts import SOURCES
 from coordinator.solve.repair.numbers import NUMBERS, TIME, Bounds, Number
-from coordinator.solve.repair.ranged_numbers import RANGED
 from coordinator.solve.repair.remedy import Remedy
 from coordinator.solve.repair.repair import Change, Edit
 from coordinator.solve.repair.what_if_runs import Case
-from coordinator.spec import declared_ranges
+from coordinator.solve.repair.within_ranges.ranged_numbers import RANGED
 from coordinator.spec.costs import MEASURED
-from coordinator.spec.declared_ranges import Range
+from coordinator.spec.files import declared_ranges
+from coordinator.spec.files.declared_ranges import Range
 from coordinator.spec.query import Source
 from protos.plan_document import ADD
 
@@ -25,11 +25,11 @@ COSTS = frozenset({"cost", "window.close"})
 
 @dataclass(frozen=True)
 class Adjustable:
-    """A value that may change. `ways`: one remedy for each direction that may help; none where its range has no value
-    in such a direction."""
+    """A value that may change. `remedies`: one for each direction that may help; none where its range has no value in
+    such a direction."""
 
     range: Range
-    ways: tuple[Remedy, ...]
+    remedies: tuple[Remedy, ...]
 
 
 def adjustables(case: Case) -> list[Adjustable]:
@@ -47,7 +47,7 @@ def adjustables(case: Case) -> list[Adjustable]:
             problems.append(Problem(mistake, one.file, one.line))
             continue
         if len({each.of for each in several}) == len(_owners(case, one)):
-            found.append(Adjustable(one, _ways(case, one)))
+            found.append(Adjustable(one, _choices(case, one)))
     if problems:
         raise BadInputError(problems)
     return found
@@ -106,7 +106,7 @@ def _is_measured(case: Case, one: Range) -> bool:
     return found is not None and found.kind == MEASURED
 
 
-def _ways(case: Case, one: Range) -> tuple[Remedy, ...]:
+def _choices(case: Case, one: Range) -> tuple[Remedy, ...]:
     if _declares_age(case, one):
         return (_declared_age(one),)
     bounds = Bounds(one.low, one.high)

@@ -13,11 +13,11 @@ from typing import Any
 
 from coordinator.solve.repair import bisect, remedy, repair_search
 from coordinator.solve.repair.bisect import Found, OverError
-from coordinator.solve.repair.least_sum import Axis, least_sum
-from coordinator.solve.repair.ranged import Adjustable
 from coordinator.solve.repair.remedy import Remedy
 from coordinator.solve.repair.repair import Repair
 from coordinator.solve.repair.what_if_runs import Case, Outcome, WhatIfRuns, outcome
+from coordinator.solve.repair.within_ranges.least_sum import Axis, least_sum
+from coordinator.solve.repair.within_ranges.ranged import Adjustable
 
 LEAST_S = 0.2  # for the first plan, which may take a PART_FIRST of the time
 PART_FIRST = 1 / 3
@@ -67,7 +67,7 @@ def adapt(
     now = outcome(_limited(case, seconds))
     if guaranteed(now):
         return Adaptation(now)
-    search = _Search(trials, [one for one in values if one.ways])
+    search = _Search(trials, [one for one in values if one.remedies])
     found = search.run()
     if found is not None:
         return Adaptation(now, found, attempts=trials.count)
@@ -116,7 +116,7 @@ class _Search:
 
     def _of_many(self) -> Repair | None:
         """Of three values or more: none suffice where all do not. Raises OverError."""
-        whole = next((one for one in self._ways(self._values) if self._suffice(one)), None)
+        whole = next((one for one in self._choices(self._values) if self._suffice(one)), None)
         if whole is None:
             return None
         few = self._without_needless(whole)
@@ -137,11 +137,11 @@ class _Search:
     def _subsets(self, count: int) -> Iterator[tuple[Remedy, ...]]:
         """So many of the values, each in every direction that may help."""
         for several in combinations(self._values, count):
-            yield from self._ways(several)
+            yield from self._choices(several)
 
     @staticmethod
-    def _ways(values: Iterable[Adjustable]) -> Iterator[tuple[Remedy, ...]]:
-        yield from product(*(one.ways for one in values))
+    def _choices(values: Iterable[Adjustable]) -> Iterator[tuple[Remedy, ...]]:
+        yield from product(*(one.remedies for one in values))
 
     def _of(self, subsets: Iterable[tuple[Remedy, ...]], known: tuple[Remedy, ...] = ()) -> Repair | None:
         """The least change of any of these sets; None: none suffices. `known`: one that does. Raises OverError where no
