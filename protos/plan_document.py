@@ -698,6 +698,13 @@ class Claim:
         return self.guaranteed or (self.confident is not None and self.confident.guaranteed)
 
     @property
+    def judged_ns(self) -> int | None:
+        """What results of a run are held against: the bound with the confidence that is asked, else that of all."""
+        if self.confident is not None and self.confident.bound_ns is not None:
+            return self.confident.bound_ns
+        return self.bound_ns
+
+    @property
     def is_fresh(self) -> bool:
         """The age and the reaction that are asked are guaranteed."""
         asked = ((self.age_ns, self.age_bound_ns), (self.reaction_ns, self.reaction_bound_ns))

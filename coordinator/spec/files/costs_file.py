@@ -16,8 +16,8 @@ OPERATOR = rf"^{NAME}({ADD.replace('.', '[.]')}|[.]degraded)?$"
 
 class MeasuredFile(Strict):
     """Of an operator on one node: CPU time of a call in that node's own time, at its `speed`. `p99` is an upper bound;
-    `cv`: standard deviation over mean; `elapsed`: mean of the time that went by; `rt`: with the real-time class; `calls`: how
-    they are distributed, ascending: at most so long took so many of them."""
+    `cv`: standard deviation over mean; `elapsed`: mean of the time that went by; `rt`: with the real-time class;
+    `calls`: how they are distributed, ascending: at most so long took so many of them."""
 
     mean: Duration
     p99: Duration
