@@ -48,6 +48,18 @@ def upper_limit(n: int, above: int, alpha: float) -> float:
     return min(1.0, high * ROUNDED_UP)
 
 
+def lower_limit(n: int, above: int, alpha: float) -> float:
+    """The greatest p with P(Bin(n, p) >= above) <= alpha, or a little less; 0 where no call is above."""
+    low, high = 0.0, above / n
+    while high - low > ENOUGH * high:
+        middle = (low + high) / 2
+        if 1 - binomial_tail(n, above - 1, middle) <= alpha:
+            low = middle
+        else:
+            high = middle
+    return low
+
+
 def binomial_tail(n: int, most: int, p: float) -> float:
     """P(Bin(n, p) <= most), summed from its largest term downwards."""
     if p >= 1:
@@ -156,6 +168,6 @@ def of_operators(measured: Mapping[str, Sequence[CostDistribution]], alpha: floa
 
 
 __all__ = [
-    "Limit", "TailLimits", "binomial_tail", "of_operators", "of_sample", "of_samples", "ranks", "samples_needed",
+    "Limit", "TailLimits", "binomial_tail", "lower_limit", "of_operators", "of_sample", "of_samples", "ranks", "samples_needed",
     "share_of_alpha", "upper_limit",
 ]  # fmt: skip

@@ -6,7 +6,7 @@ from fractions import Fraction
 from math import ceil, log, log1p
 from typing import Literal
 
-from coordinator.guarantee.confidence.quantile_limits import upper_limit
+from coordinator.guarantee.confidence.quantile_limits import lower_limit, upper_limit
 from coordinator.report.report_document import HeldShare
 
 DOUBT = 0.05  # of either limit
@@ -17,13 +17,13 @@ def held_share(share: float, results: int, beyond: int) -> HeldShare:
     which take results for independent of each other."""
     late = float(1 - Fraction(str(share)))
     most = upper_limit(results, beyond, DOUBT) if results else 1.0
-    least = 1.0 - upper_limit(results, results - beyond, DOUBT) if beyond else 0.0
+    least = lower_limit(results, beyond, DOUBT) if beyond else 0.0
     says: Literal["kept", "broken", "open"] = "kept" if most <= late else "broken" if least > late else "open"
     return HeldShare(
         share=share,
         results=results,
         beyond=beyond,
-        least=max(0.0, least),
+        least=least,
         most=most,
         says=says,
         needed=ceil(log(DOUBT) / log1p(-late)),

@@ -92,13 +92,15 @@ def rows(kinds: Sequence[str], loads: Sequence[float], seeds: Sequence[int], set
                 yield from rows_of(kind, load, seed, law, setting)
 
 
-def rows_of(kind: str, load: float, seed: int, law: str, setting: Setting) -> Iterator[Row]:
-    """Of one plan."""
+def rows_of(
+    kind: str, load: float, seed: int, law: str, setting: Setting, least: int = LEAST_RESULTS
+) -> Iterator[Row]:
+    """Of one plan; `least`: results that an output needs."""
     given = f"{{confidence: {setting.asked.said}}}"
     found = measured(kind, load, seed, law, setting.calls, given)
     took = held_out.latencies(read(found.plan), found.samples, setting.runs, f"{kind} {load} {seed} {law} held out")
     for name, bounds in _bounds(found, setting.asked).items():
-        if len(took[name]) >= LEAST_RESULTS:
+        if len(took[name]) >= least:
             share, seen = float(setting.asked.share), took[name]
             yield Row(
                 kind, load, seed, law, name, share, bounds, _quantile_ns(seen, share),
