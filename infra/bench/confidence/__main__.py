@@ -2,9 +2,10 @@
 
     .venv/bin/python -m infra.bench.confidence [--seeds 2] [--first 100] [--runs 200] [--calls 1000000]
 
-Minutes. The exit code is 1 where the 95 % upper limit of the share of an output's results beyond its bound is not below
-what the confidence leaves. Written to runs/bench-confidence.json. Seeds 0 to 9 were looked at while the bounds were
-made; those from 100 on were not.
+Minutes. The exit code is 1 where the 95 % upper limit of the share of all results beyond their bounds is not below what
+the confidence leaves, or the lower limit of an output's share is above it. An output by itself is `open` where its
+results are too few to tell: a bound that uses up what may be late is near it in truth. Written to
+runs/bench-confidence.json. Seeds 0, 1, 3 and 100 were looked at while this was made; those from 200 on were not.
 """
 
 from __future__ import annotations
@@ -26,8 +27,8 @@ from infra.bench.confidence.measured_rows import Figures, Row, Setting, figures,
 from infra.bench.tightness.drawn_queries import LOADS, PLAIN
 
 OUT = Path(__file__).resolve().parents[3] / "runs" / "bench-confidence.json"
-WHILE_BUILDING = range(10)  # seeds
-FIRST = 100
+WHILE_BUILDING = (0, 1, 3, 100)  # seeds
+FIRST = 200
 
 
 def main() -> int:
@@ -47,10 +48,13 @@ def main() -> int:
     OUT.parent.mkdir(exist_ok=True)
     content = {"figures": [asdict(each) for each in summaries], "rows": [asdict(each) for each in found]}
     OUT.write_text(json.dumps(content, indent=1) + "\n")
-    failed = [row for row in found if not row.holds]
-    for row in failed:
-        print(f"does not hold: {row}")
-    return 1 if failed else 0
+    for row in found:
+        if row.says != "kept":
+            print(f"{row.says}: {row}")
+    late = float(setting.asked.late)
+    whole = figures("all", found)
+    beyond = max(whole.together.most, whole.together_independent.most) >= late
+    return 1 if beyond or whole.broken else 0
 
 
 def _summaries(found: Sequence[Row]) -> list[Figures]:
@@ -62,16 +66,21 @@ def _summaries(found: Sequence[Row]) -> list[Figures]:
 
 
 def _print(summaries: Sequence[Figures]) -> None:
-    table = Table("outputs of", "n", "bounded", "results", "beyond", "largest upper limit", box=None)
-    for heading in ("bound / seen", "evenly", "independent", "largest cost", "plan's cost"):
+    table = Table("outputs of", "n", "bounded", "results", box=None)
+    for heading in (
+        "beyond", "at most", "of independent", "at most", "kept", "open", "broken", "bound / seen", "evenly",
+        "independent", "largest cost", "plan's cost",
+    ):  # fmt: skip
         table.add_column(heading, justify="right")
     for each in summaries:
         ratios = (each.confident, each.evenly, each.independent, each.largest, each.certain)
+        one, other = each.together, each.together_independent
         table.add_row(
-            each.name, str(each.outputs), str(each.bounded), str(each.results), str(each.beyond),
-            f"{each.most:.5f}", *("-" if ratio is None else f"{ratio:.2f}" for ratio in ratios),
+            each.name, str(each.outputs), str(each.bounded), str(one.results), str(one.beyond), f"{one.most:.3%}",
+            str(other.beyond), f"{other.most:.3%}", str(each.kept), str(each.open), str(each.broken),
+            *("-" if ratio is None else f"{ratio:.2f}" for ratio in ratios),
         )  # fmt: skip
-    Console(width=160).print(table)
+    Console(width=180).print(table)
 
 
 if __name__ == "__main__":

@@ -10,10 +10,12 @@ import numpy as np
 from coordinator.guarantee.system import Stage, System
 from infra.bench.confidence.cost_laws import Sample
 from infra.bench.tightness.attack import Attack
-from infra.bench.tightness.edf_cluster import MOST_TUPLES, EdfCluster, Execution, Seen, Token
+from infra.bench.tightness.edf_cluster import EdfCluster, Execution, Seen, Token
 
-UNTIL_NS = 2_000_000_000
+UNTIL_NS = 60_000_000_000
+MOST_TUPLES = 250  # of a source, in a run
 DRAWN = 256  # calls of an operator at a time
+PATTERNS = 8  # of pauses, so that arrivals are made out seldom
 
 
 class _Drawn(Execution):
@@ -42,7 +44,7 @@ def latencies(system: System, samples: Mapping[str, Sample], runs: int, seed: st
     """Of all runs. Sources send as densely as they may, with a pause now and then; in every other run all begin at
     once."""
     found: dict[str, list[int]] = {name: [] for name in system.outputs}
-    cluster = EdfCluster(system, UNTIL_NS)
+    cluster = EdfCluster(system, UNTIL_NS, MOST_TUPLES)
     dice = Random(seed)
     for run in range(runs):
         together = run % 2 == 0
@@ -53,7 +55,7 @@ def latencies(system: System, samples: Mapping[str, Sample], runs: int, seed: st
 def _attack(system: System, dice: Random, together: bool) -> Attack:
     """Links are as slow as declared; filters pass as many as they may, from the first tuple on or later."""
     phase = {name: 0 if together else dice.randrange(50_000_000) for name in system.sources}
-    pauses = {name: _pauses(dice) for name in system.sources}
+    pauses = {name: _pauses(Random(dice.randrange(PATTERNS))) for name in system.sources}
     operators = [stage.operator for unit in system.units.values() for stage in unit.stages]
     return Attack(
         phase_ns=phase,

@@ -2,16 +2,17 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass, replace
 from statistics import fmean
+from typing import Literal
 
 from coordinator.guarantee.analysis import analyse
 from coordinator.guarantee.bounds import deadline_claim
 from coordinator.guarantee.confidence import late_budget
 from coordinator.guarantee.confidence.confident_bounds import ConfidentBounds
 from coordinator.guarantee.confidence.operator_costs import with_costs
-from coordinator.guarantee.confidence.quantile_limits import upper_limit
+from coordinator.guarantee.confidence.quantile_limits import lower_limit, upper_limit
 from coordinator.guarantee.system import read
 from coordinator.spec.quality import Confidence
 from coordinator.spec.runtime_charges import NOTHING
@@ -21,6 +22,8 @@ from infra.bench.confidence.drawn_plans import Measured, measured
 from infra.bench.tightness.drawn_queries import PLAIN
 
 AGE_NS = 1  # of every tuple, as the drawn queries declare
+DOUBT = 0.05
+Says = Literal["kept", "open", "broken"]
 LEAST_RESULTS = 3000  # of which none may be late for the upper limit to be below 0.1 %
 
 
@@ -40,11 +43,25 @@ class Bounds:
 
 @dataclass(frozen=True)
 class Held:
-    """A bound against held-out results. `most`: of the share beyond it, with 95 % (Clopper and Pearson)."""
+    """A bound against held-out results: how many were beyond it. `least`, `most`: of the share that is, with 95 % each
+    (Clopper and Pearson)."""
 
     beyond: int
     results: int
-    most: float
+
+    @property
+    def least(self) -> float:
+        """From below."""
+        return lower_limit(self.results, self.beyond, DOUBT) if self.beyond else 0.0
+
+    @property
+    def most(self) -> float:
+        """From above."""
+        return upper_limit(self.results, self.beyond, DOUBT)
+
+    def says(self, late: float) -> Says:
+        """Whether so many results show that no larger share is beyond, or that a larger one is."""
+        return "kept" if self.most < late else "broken" if self.least > late else "open"
 
 
 @dataclass(frozen=True)
@@ -64,14 +81,11 @@ class Row:
     held_independent: Held | None
 
     @property
-    def most(self) -> float:
-        """Of the two bounds, the larger upper limit; 0: there are none."""
-        return max((each.most for each in (self.held, self.held_independent) if each is not None), default=0.0)
-
-    @property
-    def holds(self) -> bool:
-        """Both bounds, as far as the runs can tell."""
-        return self.most < 1 - self.share
+    def says(self) -> Says:
+        """Of the two bounds, the worse."""
+        late = 1 - self.share
+        said = [each.says(late) for each in (self.held, self.held_independent) if each is not None]
+        return "broken" if "broken" in said else "open" if "open" in said else "kept"
 
 
 @dataclass(frozen=True)
@@ -92,9 +106,7 @@ def rows(kinds: Sequence[str], loads: Sequence[float], seeds: Sequence[int], set
                 yield from rows_of(kind, load, seed, law, setting)
 
 
-def rows_of(
-    kind: str, load: float, seed: int, law: str, setting: Setting, least: int = LEAST_RESULTS
-) -> Iterator[Row]:
+def rows_of(kind: str, load: float, seed: int, law: str, setting: Setting, least: int = LEAST_RESULTS) -> Iterator[Row]:
     """Of one plan; `least`: results that an output needs."""
     given = f"{{confidence: {setting.asked.said}}}"
     found = measured(kind, load, seed, law, setting.calls, given)
@@ -142,22 +154,23 @@ def _held(took: Sequence[int], bound_ns: int | None) -> Held | None:
     if bound_ns is None:
         return None
     beyond = sum(each + AGE_NS > bound_ns for each in took)
-    return Held(beyond, len(took), upper_limit(len(took), beyond, 0.05))
+    return Held(beyond, len(took))
 
 
 @dataclass(frozen=True)
 class Figures:
-    """Of some rows. `bounded`: those with a bound of dependent costs; `results`, `beyond`: held against it; `most`: the
-    largest upper limit of a share beyond; `failed`: rows that do not hold. The ratios are means of a bound over the
-    quantile seen, of the bounded rows; None: there are none."""
+    """Of some rows. `bounded`: those with a bound of dependent costs; `together`, `together_independent`: all their
+    results against the two bounds; `kept`, `open`, `broken`: rows, each by itself. The ratios are means of a bound over
+    the quantile seen, of the bounded rows; None: there are none."""
 
     name: str
     outputs: int
     bounded: int
-    results: int
-    beyond: int
-    most: float
-    failed: int
+    together: Held
+    together_independent: Held
+    kept: int
+    open: int
+    broken: int
     confident: float | None
     evenly: float | None
     independent: float | None
@@ -168,7 +181,7 @@ class Figures:
 def figures(name: str, found: Sequence[Row]) -> Figures:
     """Of one row at least."""
     bounded = [row for row in found if row.held is not None]
-    held = [each for row in found for each in (row.held, row.held_independent) if each is not None]
+    said = [row.says for row in bounded]
 
     def ratio(of: Callable[[Bounds], int | None]) -> float | None:
         there = [bound / row.seen_ns for row in bounded if (bound := of(row.bounds)) is not None]
@@ -178,16 +191,22 @@ def figures(name: str, found: Sequence[Row]) -> Figures:
         name,
         len(found),
         len(bounded),
-        sum(each.results for each in held),
-        sum(each.beyond for each in held),
-        max((row.most for row in found), default=0.0),
-        sum(not row.holds for row in found),
+        _together(row.held for row in found),
+        _together(row.held_independent for row in found),
+        said.count("kept"),
+        said.count("open"),
+        said.count("broken"),
         ratio(lambda one: one.confident_ns),
         ratio(lambda one: one.evenly_ns),
         ratio(lambda one: one.independent_ns),
         ratio(lambda one: one.largest_ns),
         ratio(lambda one: one.certain_ns),
     )
+
+
+def _together(found: Iterable[Held | None]) -> Held:
+    there = [each for each in found if each is not None]
+    return Held(sum(each.beyond for each in there), sum(each.results for each in there))
 
 
 __all__ = ["Bounds", "Figures", "Held", "Row", "Setting", "figures", "rows", "rows_of"]

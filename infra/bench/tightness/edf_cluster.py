@@ -70,10 +70,11 @@ class _Consumers:
 
 
 class EdfCluster:
-    """A plan, ready to be run again and again. `until_ns`: sources send so long after their first tuple."""
+    """A plan, ready to be run again and again. `until_ns`: sources send so long after their first tuple; `most_tuples`:
+    so many of each at most."""
 
-    def __init__(self, system: System, until_ns: int) -> None:
-        self.system, self.until_ns = system, until_ns
+    def __init__(self, system: System, until_ns: int, most_tuples: int = MOST_TUPLES) -> None:
+        self.system, self.until_ns, self.most_tuples = system, until_ns, most_tuples
         self._arrivals: dict[tuple[str, tuple[tuple[int, int], ...]], list[int]] = {}
         self.consumers = self._consumers()
         self.spans: dict[str, SpanCurve] = {
@@ -98,7 +99,7 @@ class EdfCluster:
         key = (source, tuple(sorted(pauses_ns.items())))
         if key not in self._arrivals:
             span, found = self.spans[source].span, list[int]()
-            while len(found) < MOST_TUPLES:
+            while len(found) < self.most_tuples:
                 n = len(found)
                 at = max((found[i] + span(n - i + 1) for i in range(n)), default=0) + pauses_ns.get(n, 0)
                 if at > self.until_ns:

@@ -30,7 +30,9 @@ def _rows(choices: list[Limit], certain_ns: int, length: int) -> list[dict[int, 
 
 
 @pytest.mark.parametrize("exceeded", [0.2, 1e-3, 1e-7])
-def test_sums_are_exceeded_as_seldom_as_asked_and_no_larger_than_the_grid_makes_them(exceeded: float, seed: int) -> None:
+def test_sums_are_exceeded_as_seldom_as_asked_and_no_larger_than_the_grid_makes_them(
+    exceeded: float, seed: int
+) -> None:
     dice = Random(seed)
     for _ in range(5):
         costs = sorted(dice.sample(range(1, 2000), 3), reverse=True)

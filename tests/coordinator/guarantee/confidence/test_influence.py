@@ -90,7 +90,7 @@ def test_what_is_late_was_within_reach_of_an_instance_that_took_longer(kind: str
                 if one.output in found and one.took_ns > found[one.output]:
                     late += 1
                     reach = reaches[passes][one.output]
-                    assert any(
-                        one.at_ns - reach.get(node, -1) <= at_ns <= one.at_ns for node, at_ns in longer
-                    ), f"{one} of {passes} passes"
+                    assert any(one.at_ns - reach.get(node, -1) <= at_ns <= one.at_ns for node, at_ns in longer), (
+                        f"{one} of {passes} passes"
+                    )
     print(f"{late} late")

@@ -35,7 +35,9 @@ def test_no_more_is_used_than_may_be_late_and_the_best_is_near(seed: int) -> Non
         late = least_late(spenders) + dice.uniform(0, 0.1)
         limits = divided(spenders, late)
         assert _used(spenders, limits) <= late + 1e-12
-        every = (dict(zip(spenders, each, strict=True)) for each in product(*(one.choices for one in spenders.values())))
+        every = (
+            dict(zip(spenders, each, strict=True)) for each in product(*(one.choices for one in spenders.values()))
+        )
         least = min(_waited(spenders, each) for each in every if _used(spenders, each) <= late)
         largest = sum(one.waited * one.choices[0].cost_ns for one in spenders.values())
         assert least <= _waited(spenders, limits) <= largest
