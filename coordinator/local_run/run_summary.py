@@ -61,7 +61,7 @@ def _output(found: Output, claim: Claim | None) -> Json:
     values = {key: value for key, value in json_shape.write(found).items() if key != "quantiles_ns"}
     if claim is not None:
         values |= {"bound_ns": claim.bound_ns, "guaranteed": claim.guaranteed, "why": claim.why}
-        values |= confidence_lines.document(claim)
+        values |= {"confident": json_shape.write(claim.confident)} if claim.confident else {}
     return values
 
 

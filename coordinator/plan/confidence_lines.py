@@ -3,11 +3,9 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from typing import Any
 
 from coordinator.spec.quality import show_share
 from coordinator.units import counted, show_ns
-from protos import json_shape
 from protos.plan_document import Claim, ConfidentBound
 
 SHOWN = 4  # operators, those of which the fewest calls were measured
@@ -46,11 +44,6 @@ def _rests(found: ConfidentBound) -> list[str]:
     ]
 
 
-def document(claim: Claim) -> dict[str, Any]:
-    """For --json; nothing where the output asks for none."""
-    return {"confident": json_shape.write(claim.confident)} if claim.confident is not None else {}
-
-
 def with_less(claims: Mapping[str, Claim]) -> str:
     """How many of those that hold do so for a share of the results: `, 2 of them with 99.9 %`; empty: none."""
     shares: dict[str, int] = {}
@@ -61,4 +54,4 @@ def with_less(claims: Mapping[str, Claim]) -> str:
     return "".join(f", {n} of them with {share}" for share, n in shares.items())
 
 
-__all__ = ["document", "lines", "status", "with_less"]
+__all__ = ["lines", "status", "with_less"]

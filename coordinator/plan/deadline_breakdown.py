@@ -81,7 +81,7 @@ def document(plan: Plan, output: str) -> dict[str, Any]:
         **status_values(claim),
         **({"qos": json_shape.write(claim.qos)} if claim.qos else {}),
         **_freshness(claim),
-        **confidence_lines.document(claim),
+        **({"confident": json_shape.write(claim.confident)} if claim.confident else {}),
         "parts": [{"kind": part.kind, "what": part.what, "ns": part.ns} for part in shares(plan, output)],
         "totals_ns": totals(plan, output),
     }

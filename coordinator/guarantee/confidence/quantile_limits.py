@@ -168,6 +168,6 @@ def of_operators(measured: Mapping[str, Sequence[CostDistribution]], alpha: floa
 
 
 __all__ = [
-    "Limit", "TailLimits", "binomial_tail", "lower_limit", "of_operators", "of_sample", "of_samples", "ranks", "samples_needed",
-    "share_of_alpha", "upper_limit",
+    "Limit", "TailLimits", "binomial_tail", "lower_limit", "of_operators", "of_sample", "of_samples", "ranks",
+    "samples_needed", "share_of_alpha", "upper_limit",
 ]  # fmt: skip

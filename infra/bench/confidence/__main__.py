@@ -53,8 +53,8 @@ def main() -> int:
             print(f"{row.says}: {row}")
     late = float(setting.asked.late)
     whole = figures("all", found)
-    beyond = max(whole.together.most, whole.together_independent.most) >= late
-    return 1 if beyond or whole.broken else 0
+    exceeding = max(whole.together.most, whole.together_independent.most) >= late
+    return 1 if exceeding or whole.broken else 0
 
 
 def _summaries(found: Sequence[Row]) -> list[Figures]:
@@ -76,8 +76,8 @@ def _print(summaries: Sequence[Figures]) -> None:
         ratios = (each.confident, each.evenly, each.independent, each.largest, each.certain)
         one, other = each.together, each.together_independent
         table.add_row(
-            each.name, str(each.outputs), str(each.bounded), str(one.results), str(one.beyond), f"{one.most:.3%}",
-            str(other.beyond), f"{other.most:.3%}", str(each.kept), str(each.open), str(each.broken),
+            each.name, str(each.outputs), str(each.bounded), str(one.results), str(one.exceeding), f"{one.most:.3%}",
+            str(other.exceeding), f"{other.most:.3%}", str(each.holding), str(each.open), str(each.broken),
             *("-" if ratio is None else f"{ratio:.2f}" for ratio in ratios),
         )  # fmt: skip
     Console(width=180).print(table)

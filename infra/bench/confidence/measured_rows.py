@@ -46,18 +46,18 @@ class Held:
     """A bound against held-out results: how many were beyond it. `least`, `most`: of the share that is, with 95 % each
     (Clopper and Pearson)."""
 
-    beyond: int
+    exceeding: int
     results: int
 
     @property
     def least(self) -> float:
         """From below."""
-        return lower_limit(self.results, self.beyond, DOUBT) if self.beyond else 0.0
+        return lower_limit(self.results, self.exceeding, DOUBT) if self.exceeding else 0.0
 
     @property
     def most(self) -> float:
         """From above."""
-        return upper_limit(self.results, self.beyond, DOUBT)
+        return upper_limit(self.results, self.exceeding, DOUBT)
 
     def says(self, late: float) -> Says:
         """Whether so many results show that no larger share is beyond, or that a larger one is."""
@@ -153,14 +153,14 @@ def _quantile_ns(took: Sequence[int], share: float) -> int:
 def _held(took: Sequence[int], bound_ns: int | None) -> Held | None:
     if bound_ns is None:
         return None
-    beyond = sum(each + AGE_NS > bound_ns for each in took)
-    return Held(beyond, len(took))
+    exceeding = sum(each + AGE_NS > bound_ns for each in took)
+    return Held(exceeding, len(took))
 
 
 @dataclass(frozen=True)
 class Figures:
     """Of some rows. `bounded`: those with a bound of dependent costs; `together`, `together_independent`: all their
-    results against the two bounds; `kept`, `open`, `broken`: rows, each by itself. The ratios are means of a bound over
+    results against the two bounds; `holding`, `open`, `broken`: rows, each by itself, as `says` has it. The ratios are means of a bound over
     the quantile seen, of the bounded rows; None: there are none."""
 
     name: str
@@ -168,7 +168,7 @@ class Figures:
     bounded: int
     together: Held
     together_independent: Held
-    kept: int
+    holding: int
     open: int
     broken: int
     confident: float | None
@@ -206,7 +206,7 @@ def figures(name: str, found: Sequence[Row]) -> Figures:
 
 def _together(found: Iterable[Held | None]) -> Held:
     there = [each for each in found if each is not None]
-    return Held(sum(each.beyond for each in there), sum(each.results for each in there))
+    return Held(sum(each.exceeding for each in there), sum(each.results for each in there))
 
 
 __all__ = ["Bounds", "Figures", "Held", "Row", "Setting", "figures", "rows", "rows_of"]
