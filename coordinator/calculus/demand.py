@@ -66,9 +66,14 @@ class Task:
     def work(self, jobs: int, stages: int | None = None) -> Time:
         """gamma: the most CPU time of that many consecutive jobs, up to and with stage number `stages`."""
         done: Time = 0
-        for number, (cost, passes) in enumerate(self.stages[:stages]):
+        if self.sums:
+            for (cost, passes), row in zip(self.stages[:stages], self.sums, strict=False):
+                jobs = passes(jobs)
+                done += in_a_row(row, jobs) if row else cost * jobs
+            return done
+        for cost, passes in self.stages[:stages]:
             jobs = passes(jobs)
-            done += in_a_row(self.sums[number], jobs) if self.sums and self.sums[number] else cost * jobs
+            done += cost * jobs
         return done
 
     @cached_property

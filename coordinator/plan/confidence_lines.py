@@ -40,7 +40,7 @@ def _rests(found: ConfidentBound) -> list[str]:
     more = f" and {counted(len(ordered) - SHOWN, 'more operator')}" if len(ordered) > SHOWN else ""
     of_one = "the longest of one" if found.independent else "costs"
     return [
-        f"it counts on {of_one}: {', '.join(told)}{more}; what the samples say is so with {found.measured_with:.0%}"
+        f"it counts on {of_one}: {', '.join(told)}{more}; what the samples say is so with {show_share(found.measured_with)}"
     ]
 
 

@@ -43,12 +43,18 @@ def _held(name: str, found: Output) -> list[str]:
     bound = f"{show_ns(found.bound_ns)}{by}, the bound that {share} are to keep"
     counts = f"output {name}: {held.beyond} of {counted(held.results, 'result')} took longer than {bound}"
     if held.says == "kept":
-        return [f"{counts}: at most {held.most:.2%} do, with 95 %, and {late} may"]
+        return [f"{counts}: at most {_percent(held.most)} do, with 95 %, and {late} may"]
     if held.says == "broken":
         more = "costs are not as they were measured, or something happened that no bound covers"
-        return [f"{counts}: at least {held.least:.2%} do, with 95 %, and {late} may: {more}"]
+        return [f"{counts}: at least {_percent(held.least)} do, with 95 %, and {late} may: {more}"]
     too_few = f"; {counted(held.needed, 'result')} without one beyond would show it" if not held.beyond else ""
-    return [f"{counts}: between {held.least:.2%} and {held.most:.2%} do, so this run does not tell{too_few}"]
+    return [
+        f"{counts}: between {_percent(held.least)} and {_percent(held.most)} do, so this run does not tell{too_few}"
+    ]
+
+
+def _percent(share: float) -> str:
+    return f"{100 * share:.2f} %"
 
 
 def _bound(found: Output, several: bool) -> str:

@@ -160,8 +160,8 @@ def _held(took: Sequence[int], bound_ns: int | None) -> Held | None:
 @dataclass(frozen=True)
 class Figures:
     """Of some rows. `bounded`: those with a bound of dependent costs; `together`, `together_independent`: all their
-    results against the two bounds; `holding`, `open`, `broken`: rows, each by itself, as `says` has it. The ratios are means of a bound over
-    the quantile seen, of the bounded rows; None: there are none."""
+    results against the two bounds; `holding`, `open`, `broken`: rows, each by itself. The ratios are means of a bound
+    over the quantile seen, of the bounded rows; None: there are none."""
 
     name: str
     outputs: int

@@ -8,6 +8,9 @@ from random import Random
 
 import pytest
 
+from coordinator.calculus.curves import Bursts
+from coordinator.calculus.demand import Task
+from coordinator.calculus.selectivity import ONE, Selectivity
 from coordinator.guarantee.confidence.cost_sums import GRID, sums
 from coordinator.guarantee.confidence.quantile_limits import Limit
 
@@ -46,3 +49,12 @@ def test_sums_are_exceeded_as_seldom_as_asked_and_no_larger_than_the_grid_makes_
             smaller = most - n * cell - 1
             assert smaller < 0 or sum(chance for total, chance in row.items() if total > smaller) > exceeded * 0.999
             assert most <= n * certain
+
+
+def test_sums_of_a_task_take_the_place_of_its_costs() -> None:
+    twice = Selectivity(((1, 2),))
+    one = Task("unit", Bursts(1, 100), 50, ((10, ONE), (5, twice)), sums=((10, 14, 17), ()))
+    assert [one.work(jobs) for jobs in (0, 1, 2, 3, 4, 7)] == [0, 20, 34, 47, 17 + 10 + 40, 2 * 17 + 10 + 70]
+    assert one.work(2, 1) == 14
+    assert one.utilisation == Fraction(17, 300) + Fraction(2 * 5, 100)
+    assert all(one.work(a + b) <= one.work(a) + one.work(b) for a in range(8) for b in range(8))
