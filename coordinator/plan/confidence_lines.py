@@ -39,9 +39,8 @@ def _rests(found: ConfidentBound) -> list[str]:
     ]
     more = f" and {counted(len(ordered) - SHOWN, 'more operator')}" if len(ordered) > SHOWN else ""
     of_one = "the longest of one" if found.independent else "costs"
-    return [
-        f"it counts on {of_one}: {', '.join(told)}{more}; what the samples say is so with {show_share(found.measured_with)}"
-    ]
+    sure = f"what the samples say is so with {show_share(found.measured_with)}"
+    return [f"it counts on {of_one}: {', '.join(told)}{more}; {sure}"]
 
 
 def with_less(claims: Mapping[str, Claim]) -> str:
