@@ -18,6 +18,7 @@ Code = Literal[
     "bad_max_rate", "bad_name", "bad_on_late", "bad_operator_name", "bad_quantile", "bad_value",
     "cdr_and_schema", "chain_length", "connector_kind", "connector_place", "connector_topic",
     "from_of_own", "key_of_other_connector",
+    "calls_unlike_samples", "confidence_of_all", "no_confidence", "no_percentage", "no_distribution", "too_few_samples",
     "closes_after_deadline", "contradicting_selectivity", "core_link_of_one_core",
     "cost_beyond_cap", "cost_beyond_every",
     "cost_too_large",

@@ -11,7 +11,7 @@ from coordinator.spec.arrivals import Arrival
 from coordinator.spec.files import yaml_source
 from coordinator.spec.files.declared_ranges import Range
 from coordinator.spec.files.query_file import SelectivityFile
-from coordinator.spec.quality import NOTHING, Freshness, Qos
+from coordinator.spec.quality import NOTHING, Confidence, Freshness, Qos
 from protos.plan_document import (
     ADD,
     Connector,
@@ -128,7 +128,7 @@ class Operator:
 class Output:
     """What operator `origin` produces, delivered at node `at` within `deadline_ns` of the tuple's origin; `qos`: what
     is asked beyond that; `age`: how old the data behind a result may be; `reaction`: how soon a change at a source has
-    to show; `connector`: where the node puts results."""
+    to show; `connector`: where the node puts results; `confidence`: None: the bound is to hold for every result."""
 
     name: str
     origin: str
@@ -139,6 +139,7 @@ class Output:
     age: Freshness | None = None
     reaction: Freshness | None = None
     connector: Connector | None = None
+    confidence: Confidence | None = None
 
 
 @dataclass(frozen=True)
