@@ -31,6 +31,7 @@ WITHOUT = {  # exception classes without a code, and why
     "node_agent.wire.tuple_count.WalkError": "becomes a FrameError",
     "sim_vehicles.world.limits.OffScaleError": "becomes a mistake of the file's row",
     "sim_vehicles.story.timeline.clocks.UnknownOffsetError": "becomes a MissingRecordError",
+    "infra.papers.conventional.node_load.UnboundedError": "becomes the absence of a bound",
     # texts that a mistake with a code takes into its sentence
     "coordinator.fleet.identity.certificates.UnusableError": "within 'unusable_ca' and 'unusable_identity'",
     "coordinator.spec.expressions.kinds.KindError": "within an ExpressionError",
@@ -40,6 +41,7 @@ WITHOUT = {  # exception classes without a code, and why
     "coordinator.lab.walk.WalkError": "the command and what it printed",
     "infra.agent_tests.EnvironmentFailedError": "a command of development",
     "infra.chaos.host_cluster.ChaosError": "a command of development",
+    "infra.papers.conventional.read_plan.BeyondTransactionsError": "a command of development",
     "infra.release.two_pis.WalkError": "a command of development",
     "infra.release.userland.UserlandError": "a command of development",
 }
