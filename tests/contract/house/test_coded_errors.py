@@ -31,7 +31,6 @@ WITHOUT = {  # exception classes without a code, and why
     "node_agent.wire.tuple_count.WalkError": "becomes a FrameError",
     "sim_vehicles.world.limits.OffScaleError": "becomes a mistake of the file's row",
     "sim_vehicles.story.timeline.clocks.UnknownOffsetError": "becomes a MissingRecordError",
-    "infra.papers.conventional.node_load.UnboundedError": "becomes the absence of a bound",
     # texts that a mistake with a code takes into its sentence
     "coordinator.fleet.identity.certificates.UnusableError": "within 'unusable_ca' and 'unusable_identity'",
     "coordinator.spec.expressions.kinds.KindError": "within an ExpressionError",
