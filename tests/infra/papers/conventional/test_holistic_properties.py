@@ -7,10 +7,10 @@ import pytest
 
 from infra.bench.tightness.attack import Attack, Slow, Which
 from infra.bench.tightness.edf_cluster import EdfCluster
+from infra.papers.conventional.drawn_transactions import case
 from infra.papers.conventional.edf import Edf
 from infra.papers.conventional.holistic import Scheduling, bounds_ns
 from infra.papers.conventional.placed_query import PlacedQuery
-from infra.papers.conventional.random_queries import case
 from infra.papers.conventional.sub_deadlines import equal_flexibility, from_releases
 from infra.papers.conventional.transactions import Activity, Transactions
 from tests.infra.papers.conventional.small_transactions import drawn, schedulings
