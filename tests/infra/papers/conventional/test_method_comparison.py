@@ -2,9 +2,9 @@
 
 import pytest
 
-from infra.papers.conventional import comparison
+from infra.papers.conventional import method_comparison as comparison
+from infra.papers.conventional.method_outcomes import Outcome, Reason, mean_share, share_held
 from infra.papers.conventional.methods import METHODS, OURS
-from infra.papers.conventional.outcomes import Outcome, Reason, mean_share, share_held
 from infra.papers.reproduction import Figure
 
 
