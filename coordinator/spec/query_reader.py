@@ -8,8 +8,7 @@ from pathlib import Path
 
 from coordinator.spec import arrivals, overload_given
 from coordinator.spec.files import declared_ranges, yaml_source
-from coordinator.spec.files.confidence_file import GuaranteeFile
-from coordinator.spec.files.freshness_file import FreshnessFile
+from coordinator.spec.files.output_demands import FreshnessFile, GuaranteeFile
 from coordinator.spec.files.query_file import (
     CHAIN_NAME,
     NOT_YET,

@@ -20,10 +20,9 @@ from pydantic.json_schema import JsonSchemaValue
 from pydantic_core import CoreSchema, PydanticKnownError
 
 from coordinator.errors import MistakeError
-from coordinator.spec.files.confidence_file import GuaranteeFile
 from coordinator.spec.files.connector_file import FromFile, ToFile
-from coordinator.spec.files.freshness_file import FreshnessLimit
 from coordinator.spec.files.fusion_file import Side, Sync
+from coordinator.spec.files.output_demands import FreshnessLimit, GuaranteeFile
 from coordinator.spec.files.quantities import (
     NAME,
     Count,

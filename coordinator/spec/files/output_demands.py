@@ -1,4 +1,5 @@
-"""The shape of what query.yaml says about guarantees with a confidence, as pydantic models."""
+"""The shapes of what an output in query.yaml asks beside a deadline: freshness of its data, and a confidence, as pydantic
+models."""
 
 from __future__ import annotations
 
@@ -7,13 +8,37 @@ from decimal import Decimal
 from fractions import Fraction
 from typing import Annotated
 
-from pydantic import BeforeValidator, WithJsonSchema
+from pydantic import BeforeValidator, Field, GetJsonSchemaHandler, WithJsonSchema
+from pydantic.json_schema import JsonSchemaValue
+from pydantic_core import CoreSchema
 
 from coordinator.errors import MistakeError
-from coordinator.spec.files.quantities import Strict
+from coordinator.spec.files.quantities import DURATION_SCHEMA, Duration, Name, Strict
 
 MOST_DIGITS = 9  # of a percentage: the least share that may be late is far above what floats confuse
 _PERCENT = re.compile(r"\s*([+-]?\d+(?:\.\d+)?)\s*%\s*")
+
+
+class FreshnessFile(Strict):
+    """`limit`: of an age or a reaction. `without`: sources that do not count, like a map that is published once."""
+
+    limit: Duration
+    without: Annotated[list[Name], Field(min_length=1)] | None = None
+
+
+def _limit(value: object) -> object:
+    """`age: 300 ms` is short for `age: {limit: 300 ms}`."""
+    return value if isinstance(value, dict) else {"limit": value}
+
+
+class _DurationOr:
+    """In the JSON Schema, a value may also be a duration."""
+
+    def __get_pydantic_json_schema__(self, core: CoreSchema, handler: GetJsonSchemaHandler) -> JsonSchemaValue:
+        return {"anyOf": [DURATION_SCHEMA, handler(core)]}
+
+
+FreshnessLimit = Annotated[FreshnessFile, BeforeValidator(_limit), _DurationOr()]
 
 
 def _percent(text: object) -> Fraction:
