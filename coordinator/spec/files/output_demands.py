@@ -1,5 +1,4 @@
-"""The shapes of what an output in query.yaml asks beside a deadline: freshness of its data, and a confidence, as pydantic
-models."""
+"""The shapes of what an output in query.yaml asks beside a deadline, as pydantic models: freshness, a confidence."""
 
 from __future__ import annotations
 
