@@ -30,6 +30,7 @@ REPRODUCTIONS = (
     Reproduction("batching", "control", control.run),
     Reproduction("batching", "streams", streams.run),
     Reproduction("batching", "theory", theory.run),
+    Reproduction("batching", "whole", batch_length.run_whole),
     Reproduction("shedding", "windows", comparison.run),
 )
 
