@@ -142,7 +142,8 @@ def said(claim: Claim) -> str:
 
 def finding(claim: Claim) -> str:
     """For people: our statement, or that it does not hold."""
-    return ("" if claim.verdict == "yes" else "Does not hold: ") + f"{claim.says} ({claim.found})."
+    first = claim.says[0] if claim.says[1:2] == " " else claim.says[0].upper()  # a symbol stays as it is
+    return ("" if claim.verdict == "yes" else "Does not hold: ") + f"{first}{claim.says[1:]} ({claim.found})."
 
 
 def spoken(seeds: list[int]) -> str:
