@@ -19,14 +19,13 @@ INTEGRAL = tuple(map(Fraction, (1, 5, 10, 15, 20)))
 FACTORS = [(each, Fraction(10)) for each in PROPORTIONAL] + [(Fraction(1), each) for each in INTEGRAL]
 CORNERS = [(Fraction(p), Fraction(i)) for p, i in (("1", 10), ("1", 1), ("20", 10))]
 SHOCKED = ("bts", "ats", "ats1", "adaptive")
-DRAWS = 10
 PAIRS_RATES = (0.3, 0.6, 1.0)
 Factors = tuple[Fraction, Fraction]  # Kp, KI
 
 
 def run(effort: Effort, tell: Tell) -> Iterator[Figure]:
     """The shock, pairs of ATS and BTS, where k begins, Kp and KI."""
-    seeds, tiny = SEEDS[effort][:DRAWS], effort == "tiny"
+    seeds, tiny = SEEDS[effort], effort == "tiny"
     base = Setting(0.8, length=LENGTH[effort] * 3 // 10, slower=TREES)
     tell("shock")
     shocks = [(LENGTH[effort] // 2, 0.3 if tiny else 3.0, SHOCKED, seed) for seed in seeds]

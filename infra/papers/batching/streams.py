@@ -10,14 +10,13 @@ from infra.papers.batching.query_trees import RANKS, Setting, Streams
 from infra.papers.claims import holds
 from infra.papers.reproduction import SEEDS, Effort, Figure, Tell
 
-DRAWS = 10
 NAMES = ("taat", "bts", "ats")
 STREAMS: tuple[Streams, ...] = ("poisson", "zipf gaps", "zipf rates")
 
 
 def run(effort: Effort, tell: Tell) -> Iterator[Figure]:
     """MUF, then Zipf."""
-    seeds, base = SEEDS[effort][:DRAWS], Setting(0.8, length=LENGTH[effort] * 3 // 10, slower=TREES)
+    seeds, base = SEEDS[effort], Setting(0.8, length=LENGTH[effort] * 3 // 10, slower=TREES)
     tell("maximum urgency first, Zipf")
     found = {each: sweep(replace(base, streams=each), [0.8], seeds, NAMES)[0.8] for each in STREAMS}
     muf = sweep(base, [0.8], seeds, tuple(f"{name} muf" for name in NAMES))[0.8]

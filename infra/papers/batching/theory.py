@@ -13,19 +13,17 @@ from infra.papers.reproduction import SEEDS, Curve, Effort, Figure, Plot, Tell
 ARITHMETIC = ((0.2, "taat1", 25.6, 2), (0.5, "taat1", 66.3, 2), (0.6, "bts1", 13.0, 3), (0.8, "bts1", 29.3, 3))
 Batch = tuple[int, int]  # phi in ms, k; those of a group have one length k phi
 CASES: tuple[Batch, ...] = ((10, 10), (100, 1), (10, 5), (50, 1))
-DRAWS = 10
 LONG = 50  # basic batches of PHI: as long as the longest deadline
 
 
 def run(effort: Effort, tell: Tell) -> Iterator[Figure]:
     """Theorem 1, bounds on overload, batches of equal length."""
-    seeds, length = SEEDS[effort][:DRAWS], LENGTH[effort]
+    seeds, length = SEEDS[effort], LENGTH[effort]
     tell("theorem 1")
     rates = (0.2, 0.8)
     runs = iter(spread(counted, [(rate, length // 10, seed) for rate in rates for seed in seeds]))
     yield theorem({rate: [next(runs) for _ in seeds] for rate in rates}, seeds)
     tell("arithmetic of overload")
-    seeds = seeds[: DRAWS // 2]
     work = [(Setting(rate, length=length, equal=True, seed=each, slower=TREES), (name,))
             for rate, name, *_ in ARITHMETIC for each in seeds]  # fmt: skip
     found = iter(spread(measure, work))

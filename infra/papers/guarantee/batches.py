@@ -18,7 +18,7 @@ from infra.papers.reproduction import SEEDS, Curve, Effort, Figure, Plot, Tell
 
 DECISION_US = 5  # of figure 8 (c); not printed, and only the direction is compared
 COUNTS = (100, 250, 400, 450)  # of the paper's 10 to 450 queries
-DRAWS = 3
+DRAWS = 10
 FORMS = ("qed", "pqed", "pqed-printed")
 SETS = 40  # of a draw
 

@@ -17,7 +17,7 @@ from infra.papers.reproduction import SEEDS, Effort, Figure, Tell
 
 Instants = npt.NDArray[np.int64]  # ns
 LENGTHS_MS = {"tiny": (30, 300), "quick": (300, 3000), "full": (300, 300_000)}  # the paper has 300 s
-DRAWS = 2
+DRAWS = 5
 
 
 @dataclass(frozen=True)

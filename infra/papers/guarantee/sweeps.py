@@ -15,7 +15,7 @@ from infra.papers.policies import POLICIES
 from infra.papers.pool import spread
 from infra.papers.reproduction import SEEDS, Curve, Effort, Figure, Plot, Tell
 
-DRAWS = 3
+DRAWS = 10
 Vary = Callable[[Drawn, float], Drawn]
 SWEEPS: dict[str, tuple[str, Vary, tuple[float, ...]]] = {
     "figure 5": ("input rate", lambda each, by: each.scaled(rate=by), (0.9, 1.0, 1.1)),

@@ -21,7 +21,6 @@ DEVIATION_NS = 2000 * FACTOR  # of a task's cost: table 2's 0.002 ms
 SHOWN = ("qed", "pqed", "pqed-printed", "fifo", "rr", "spt")
 PHASED = ("qed", "fifo", "rr", "spt")
 PHASED_MS = 500
-DRAWS = 5
 MANY = 10  # %, of FIFO and RR: "many"
 DEAR = 0.1  # of the queries: those whose tasks cost the most
 STEPS = 100  # of the limit, in which the first miss is looked for
@@ -88,7 +87,7 @@ def at_limit(seed: int, most: int | None = None) -> AtLimit:
 
 def run(effort: Effort, tell: Tell) -> Iterator[Figure]:
     """The limit, then figure 4."""
-    seeds = SEEDS[effort][:DRAWS]
+    seeds = SEEDS[effort]
     tell("table 2 and figure 4")
     found = spread(at_limit, [(seed, 60 if effort == "tiny" else None) for seed in seeds])
     yield table2(found, seeds)

@@ -26,7 +26,7 @@ PRINTED = {"DA.EDF": 2.11, "EA.EDF": 15.6, "DA.FIFO": 40.9, "EA.FIFO": 55.5}  # 
 PLANNED_AT = 15  # [P] 6.1: the plan is made for 15 tuples, also where others come
 DELAYS_MS = (0, 5)  # of the sensor after V2V; the paper says "directly after", which is 0
 BURSTS = (5, 10, 15, 20, 26)  # n of the sweep; the figure's axis is lost
-DRAWS = 10
+FEW = 5  # draws of the sweep
 TRIALS = {"tiny": 2, "quick": 5, "full": 10}  # of a draw
 HANDS = {"DA.EDF": "25/128/327", "EA.EDF": "25/139/312", "DA.FIFO": "25/327/215", "EA.FIFO": "25/312/207"}
 HOW = (
@@ -76,7 +76,7 @@ Draws = list[dict[str, Missed]]  # by way, of each seed
 
 def run(effort: Effort, tell: Tell) -> Iterator[Figure]:
     """The four at n = 15, the sweep, what the percentages can mean, and batches."""
-    seeds, trials = SEEDS[effort][:DRAWS], TRIALS[effort]
+    seeds, trials = SEEDS[effort], TRIALS[effort]
     tell("without jitter")
     yield by_hand(without_jitter())
     tell("n = 15")
@@ -86,7 +86,7 @@ def run(effort: Effort, tell: Tell) -> Iterator[Figure]:
     yield fifo(at_15, seeds)
     yield definition(at_15[0], seeds)
     tell("sweep of n")
-    few = seeds[: DRAWS // 3]
+    few = seeds[:FEW]
     yield sweep({n: at_15[0][: len(few)] if n == 15 else _sampled(n, 0, few, trials) for n in BURSTS}, few)
     tell("batches")
     yield batches(*(batched(batch) for batch in ("tuple", "burst")))
@@ -186,13 +186,14 @@ def fifo(at_15: dict[int, Draws], seeds: list[int]) -> Figure:
 def definition(draws: Draws, seeds: list[int]) -> Figure:
     """DMR as 6.1 defines it, over the tuples of all outputs."""
     most = 100 * (10 + 7.5) / (10 + 7.5 + 100)
+    late = any(each[way].each["advisory"] for each in draws for way in WAYS)
     return Figure(
         "figure 7: DMR over all three outputs, n = 15 (%)",
         [
             *(value(f"{way} {printed}", Band.of(each[way].three for each in draws), printed)
               for way, printed in PRINTED.items()),
-            always(f"the values are possible while out3's 100 tuples are in time (at most {most:.1f})",
-                   [printed <= most for printed in PRINTED.values()], "values"),
+            always(f"the values are possible: at most {most:.1f}, unless tuples of out3 are late",
+                   [printed <= most or late for printed in PRINTED.values()], "values"),
         ],
         {way: str(Band.of(each[way].three for each in draws)) for way in WAYS},
         [holds("no tuple of out3 is late", [each[way].each["advisory"] == 0 for each in draws for way in WAYS],

@@ -15,13 +15,13 @@ from infra.papers.shedding.window_node import run as simulate
 from node_agent.core.windows.shedding_control import best_share
 
 POLICIES = ("front", "random", "drop-tail", "window-aware")
-LOADS = (1.1, 1.6)
+LOADS = (1.1, 1.3, 1.6)
 BAR = 5.0  # points below f* that are allowed
 STRONG = ((10, 1),)
 SEVERAL = ((5, 4), (4, 3))  # [S] 2.2.3
 LONGER = {"window-aware": 3}  # as many times the others' length: their shares do not change any more
 PERIODS_MS = (500, 5000, 20_000)
-DRAWS = 3
+DRAWS = 5
 LACKING = "rests on the gains and the period of the control and on the load, which are not printed"
 OTHERS = ("random", "drop-tail")
 READING = (
