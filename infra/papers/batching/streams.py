@@ -16,7 +16,7 @@ STREAMS: tuple[Streams, ...] = ("poisson", "zipf gaps", "zipf rates")
 
 def run(effort: Effort, tell: Tell) -> Iterator[Figure]:
     """MUF, then Zipf."""
-    seeds, base = SEEDS[effort], Setting(0.8, length=LENGTH[effort] * 3 // 10, slower=TREES)
+    seeds, base = SEEDS[effort], Setting(0.8, length=LENGTH[effort], slower=TREES)
     tell("maximum urgency first, Zipf")
     found = {each: sweep(replace(base, streams=each), [0.8], seeds, NAMES)[0.8] for each in STREAMS}
     muf = sweep(base, [0.8], seeds, tuple(f"{name} muf" for name in NAMES))[0.8]
@@ -41,7 +41,7 @@ def urgency(draws: Draws, seeds: list[int]) -> Figure:
                   [each["bts muf"].missed <= each["bts"].missed for each in draws]),
         ],
         "The paper names MUF as another rule and shows no run of it. MUF is Stewart's, which [A] cites as [14]; by "
-        f"(2), deadline less the time, MUF would be EDF. 30 % of the length. {AS}",
+        f"(2), deadline less the time, MUF would be EDF. {AS}",
         seeds,
     )  # fmt: skip
 
@@ -65,6 +65,6 @@ def zipf(found: dict[Streams, Draws], seeds: list[int]) -> Figure:
         ],
         f"Zipf's law for the gaps: r times the least gap with probability 1/r, r up to {RANKS}, the same mean; or for "
         "the streams' rates: the n-th has 1/n of the first one's, Poisson each, so that a third of all tuples go to "
-        f"one tree. The same trees as with Poisson streams. 30 % of the length. {AS}",
+        f"one tree. The same trees as with Poisson streams. {AS}",
         seeds,
     )  # fmt: skip
