@@ -216,7 +216,8 @@ def compared(rows: dict[int, Sharing], test_without: int, planned_without: int) 
                    [each.planned < each.tested for each in every], "costs"),
         ],
         f"{BURST} tuples every {PERIOD_MS} ms, deadlines {deadline_ms(0)} to {deadline_ms(4)} ms, {TASK_US} us per "
-        f"tuple and query. Planner: model `sound`, no charges, at most {SECONDS:g} s per plan; {BURSTS} bursts in the "
+        f"tuple and query. Planner: model `sound`, no charges, at most {SECONDS:g} s per plan: a busy machine "
+        f"finds fewer. {BURSTS} bursts in the "
         "virtual cluster. Test: theorem 5, sharper, under QED; the query that needs the branch first runs it.",
         [],
         [Plot("queries that are guaranteed together", "cost of the shared branch, ms of 1", "queries", [
