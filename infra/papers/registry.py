@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from infra.papers.batching import batch_length, control, streams, theory
-from infra.papers.conventional import comparison as conventional
+from infra.papers.conventional import method_comparison as conventional
 from infra.papers.guarantee import adaptation, batches, composed, long_streams, sharing, sweeps, table2, table3
 from infra.papers.placement import both_placements, figure6, figure7, section41
 from infra.papers.reproduction import Reproduction

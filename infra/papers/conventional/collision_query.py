@@ -5,8 +5,8 @@ from __future__ import annotations
 
 from functools import cache
 
+from infra.papers.conventional.drawn_transactions import Case
 from infra.papers.conventional.placed_query import PlacedQuery
-from infra.papers.conventional.random_queries import Case
 
 QUERY = """\
 shimekiri: 1

@@ -24,7 +24,7 @@ from coordinator.solve.milp import deadline
 from coordinator.spec import input_files
 from coordinator.spec.runtime_charges import NOTHING
 from infra.papers.conventional import read_plan
-from infra.papers.conventional.random_queries import Case
+from infra.papers.conventional.drawn_transactions import Case
 from infra.papers.conventional.transactions import Transactions
 
 Dues = tuple[int, ...]

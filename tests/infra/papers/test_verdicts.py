@@ -13,10 +13,10 @@ import pytest
 from infra.papers.batching import batch_length, control, streams, theory
 from infra.papers.batching.batch_length import SHOWN, SOME, Draws
 from infra.papers.batching.query_trees import Result
-from infra.papers.conventional import comparison as conventional
+from infra.papers.conventional import method_comparison as conventional
+from infra.papers.conventional.method_outcomes import Outcome as Compared
+from infra.papers.conventional.method_outcomes import Reason
 from infra.papers.conventional.methods import METHODS
-from infra.papers.conventional.outcomes import Outcome as Compared
-from infra.papers.conventional.outcomes import Reason
 from infra.papers.guarantee import adaptation, batches, composed, long_streams, sharing, sweeps, table2, table3
 from infra.papers.placement import both_placements, figure6, figure7, section41
 from infra.papers.reproduction import Figure

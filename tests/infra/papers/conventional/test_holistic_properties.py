@@ -7,10 +7,10 @@ import pytest
 
 from infra.bench.tightness.attack import Attack, Slow, Which
 from infra.bench.tightness.edf_cluster import EdfCluster
+from infra.papers.conventional.drawn_transactions import case
 from infra.papers.conventional.edf import Edf
 from infra.papers.conventional.holistic import Scheduling, bounds_ns
 from infra.papers.conventional.placed_query import PlacedQuery
-from infra.papers.conventional.random_queries import case
 from infra.papers.conventional.sub_deadlines import equal_flexibility, from_releases
 from infra.papers.conventional.transactions import Activity, Transactions
 from tests.infra.papers.conventional.small_transactions import drawn, schedulings
@@ -77,15 +77,15 @@ def test_ours_adds_up_what_jobs_that_catch_up_waited() -> None:
 
 
 @pytest.mark.parametrize("query_seed", sample(range(1, 13), 12))
-def test_the_adversary_finds_nothing_above_the_holistic_bound(query_seed: int) -> None:
-    """Of the sweep that measures how tight the product's bounds are; it reads plans and knows no transactions."""
+def test_no_drawn_attack_is_longer_than_the_holistic_bound(query_seed: int) -> None:
+    """On the cluster that measures how tight the product's bounds are; it reads plans and knows no transactions."""
     query = PlacedQuery.of(case(query_seed, 0.5))
     dues_ns = from_releases(query.transactions, equal_flexibility)
     holistic = bounds_ns(query.transactions, Edf(dues_ns))
     system = query.candidate.with_deadlines(dict(zip(query.system.order, dues_ns, strict=True)))
-    adversary_sees = attacked(EdfCluster(system, 400 * 10**6), Random(query_seed))
+    seen = attacked(EdfCluster(system, 400 * 10**6), Random(query_seed))
     for name, ns in holistic.items():
-        assert ns is None or adversary_sees.get(name, 0) <= ns
+        assert ns is None or seen.get(name, 0) <= ns
 
 
 def attacked(cluster: EdfCluster, dice: Random) -> dict[str, int]:

@@ -3,8 +3,8 @@
 import pytest
 
 from infra.papers.conventional.collision_query import collision_query
+from infra.papers.conventional.drawn_transactions import Case
 from infra.papers.conventional.placed_query import PlacedQuery
-from infra.papers.conventional.random_queries import Case
 from infra.papers.conventional.read_plan import BeyondTransactionsError
 from infra.papers.conventional.transactions import Event, Release
 

@@ -9,8 +9,8 @@ from statistics import fmean
 from infra.papers.claims import Claim, always
 from infra.papers.conventional.collision_query import collision_query
 from infra.papers.conventional.holistic import WORTH_HAVING
+from infra.papers.conventional.method_outcomes import IN_TIME, Outcome, Reason, mean_share, outcomes, share_held
 from infra.papers.conventional.methods import METHODS, OURS, OURS_HOLISTIC, PAPER, Bounds, Family, Method, holds
-from infra.papers.conventional.outcomes import IN_TIME, Outcome, Reason, mean_share, outcomes, share_held
 from infra.papers.reproduction import Curve, Effort, Figure, Plot, Tell
 
 MS = 1_000_000

@@ -7,9 +7,9 @@ from dataclasses import dataclass
 from enum import Enum
 from statistics import fmean
 
+from infra.papers.conventional.drawn_transactions import case
 from infra.papers.conventional.methods import METHODS, OURS, OURS_HOLISTIC, Method, holds
 from infra.papers.conventional.placed_query import PlacedQuery
-from infra.papers.conventional.random_queries import case
 
 IN_TIME = 1  # times the deadline: what is later is late
 
