@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from infra.papers.batching import batch_length, control, streams, theory
 from infra.papers.conventional import method_comparison as conventional
-from infra.papers.guarantee import batches, composed, sharing, sweeps, table2, table3
+from infra.papers.guarantee import adaptation, batches, composed, long_streams, sharing, sweeps, table2, table3
 from infra.papers.placement import both_placements, figure6, figure7, section41
 from infra.papers.reproduction import Reproduction
 from infra.papers.shedding import comparison
@@ -31,10 +31,13 @@ REPRODUCTIONS = (
     Reproduction("guarantee", "table2", table2.run),
     Reproduction("guarantee", "figures5to7", sweeps.run),
     Reproduction("guarantee", "figure8", batches.run),
+    Reproduction("guarantee", "long", long_streams.run),
+    Reproduction("guarantee", "adaptation", adaptation.run),
     Reproduction("batching", "figures", batch_length.run),
     Reproduction("batching", "control", control.run),
     Reproduction("batching", "streams", streams.run),
     Reproduction("batching", "theory", theory.run),
+    Reproduction("batching", "whole", batch_length.run_whole),
     Reproduction("shedding", "windows", comparison.run),
 )
 

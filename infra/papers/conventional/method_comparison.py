@@ -2,14 +2,15 @@
 
 from __future__ import annotations
 
-from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
 from functools import cache
+from statistics import fmean
 
+from infra.papers.claims import Claim, always
 from infra.papers.conventional.collision_query import collision_query
 from infra.papers.conventional.holistic import WORTH_HAVING
 from infra.papers.conventional.method_outcomes import IN_TIME, Outcome, Reason, mean_share, outcomes, share_held
-from infra.papers.conventional.methods import METHODS, OURS, OURS_HOLISTIC, PAPER, Family, Method, holds
+from infra.papers.conventional.methods import METHODS, OURS, OURS_HOLISTIC, PAPER, Bounds, Family, Method, holds
 from infra.papers.reproduction import Curve, Effort, Figure, Plot, Tell
 
 MS = 1_000_000
@@ -35,18 +36,34 @@ COLLISION = (
 )
 
 
+Found = Mapping[float, Sequence[Outcome]]  # by utilisation
+
+
 def collision(effort: Effort, tell: Tell) -> Iterator[Figure]:
     """[P]'s own query: bounds at n = 15."""
     query = collision_query(15)
-    found = {method: method.bounds_ns(query, WORTH_HAVING) for method in METHODS}
-    yield Figure(
-        name="conventional: [P]'s query, n = 15 (bounds in ms, out1/out2/out3)",
-        printed={},
-        measured={method.name: "/".join(_ms(each) for each in found[method].values()) for method in METHODS},
-        reproduces=None,
-        why=_of_collision(found),
-        reading=COLLISION,
-    )
+    yield bounds_of_collision({method: method.bounds_ns(query, WORTH_HAVING) for method in METHODS})
+
+
+def bounds_of_collision(found: Mapping[Method, Bounds]) -> Figure:
+    """By method, in ns; [P]'s query at n = 15."""
+    query = collision_query(15)
+    warning = {method: WORST if ns is None else ns for method, each in found.items() for ns in [each["warning"]]}
+    return Figure(
+        "conventional: [P]'s query, n = 15 (bounds in ms, out1/out2/out3)",
+        [],
+        {method.name: "/".join(_ms(each) for each in bounds.values()) for method, bounds in found.items()},
+        [
+            always("all but RM have every output in time, and RM has not",
+                   [holds(query, bounds) == (method.name != "RM") for method, bounds in found.items()], "methods"),
+            always("no method's bound of out2 is below ours",
+                   [warning[OURS] <= each for each in warning.values()], "methods"),
+            always("with our sub-deadlines the holistic bound of out2 is above ours, which also counts that O2 takes "
+                   "1 ms for each tuple, so that O3 gets them no more densely",
+                   [warning[OURS] < warning[OURS_HOLISTIC]], "bounds"),
+        ],
+        COLLISION,
+    )  # fmt: skip
 
 
 def largest(effort: Effort, tell: Tell) -> Iterator[Figure]:
@@ -55,37 +72,29 @@ def largest(effort: Effort, tell: Tell) -> Iterator[Figure]:
     for method in METHODS:
         tell(method.name)
         found[method] = _largest_n(method)
-    yield Figure(
-        name="conventional: [P]'s query, the largest n with every bound in time",
-        printed={},
-        measured={method.name: n for method, n in found.items()},
-        reproduces=None,
-        why=_of_largest(found),
-        reading="As in the row before.",
-    )
+    yield how_far(found)
+
+
+def how_far(found: Mapping[Method, int]) -> Figure:
+    """By method, the largest n."""
+    conventional = max(n for method, n in found.items() if method.conventional)
+    return Figure(
+        "conventional: [P]'s query, the largest n with every bound in time",
+        [],
+        {method.name: n for method, n in found.items()},
+        [
+            always("ours goes farther than every conventional method and [P]",
+                   [n < found[OURS] for method, n in found.items() if method.family != "ours"], "methods"),
+            always("by the holistic analysis of our sub-deadlines ours goes as far as the farthest conventional method",
+                   [found[OURS_HOLISTIC] == conventional], "methods"),
+            always("the farthest conventional method goes farther than [P]", [conventional > found[PAPER]], "methods"),
+        ],
+        "As in the row before.",
+    )  # fmt: skip
 
 
 def _ms(ns: int | None) -> str:
     return "none" if ns is None else f"{ns / MS:.4g}"
-
-
-def _of_collision(found: Mapping[Method, Mapping[str, int | None]]) -> str:
-    query = collision_query(15)
-    late = [method.name for method, bounds in found.items() if not holds(query, bounds)]
-    warning = {method: ns for method, bounds in found.items() if (ns := bounds["warning"]) is not None}
-    least = min((each for each in warning if each.conventional), key=lambda method: warning[method])
-    ours, same = warning[OURS], warning[OURS_HOLISTIC]
-    return (
-        f"In time by all{f' but {_named(late)}' if late else ''}. The least bound of out2 is "
-        f"{_ms(min(warning.values()))} ms, by {min(warning, key=lambda method: warning[method]).name}; of the "
-        f"conventional methods {_ms(warning[least])}, by {least.name}. With our sub-deadlines the holistic bound is "
-        f"{_ms(same)} and ours {_ms(ours)}: "
-        + (
-            "ours also counts that O2 takes 1 ms for each tuple, so that O3 gets them no more densely."
-            if ours < same
-            else "ours is not the sharper one."
-        )
-    )
 
 
 def _largest_n(method: Method) -> int:
@@ -99,17 +108,6 @@ def _largest_n(method: Method) -> int:
     return low
 
 
-def _of_largest(found: Mapping[Method, int]) -> str:
-    most = max(n for method, n in found.items() if method.conventional)
-    farthest = [method.name for method, n in found.items() if method.conventional and n == most]
-    best = max(found.values())
-    return (
-        f"{_named([method.name for method, n in found.items() if n == best])} "
-        f"{'goes' if sum(n == best for n in found.values()) == 1 else 'go'} farthest, to n = {best}. Of the "
-        f"conventional methods {_named(farthest)}, to {most}; [P] to {found[PAPER]}, ours to {found[OURS]}."
-    )
-
-
 def random_queries(effort: Effort, tell: Tell) -> Iterator[Figure]:
     """Shares of random queries, bounds over deadlines, and where a conventional method is better, why."""
     found: dict[float, list[Outcome]] = {}
@@ -118,150 +116,160 @@ def random_queries(effort: Effort, tell: Tell) -> Iterator[Figure]:
         for each in outcomes(seeds, level):
             found[level].append(each)
             tell(f"utilisation {level:g}, query {len(found[level])} of {len(seeds)}")
-    reading = (
+    yield from of_random(found)
+
+
+def of_random(found: Found) -> Iterator[Figure]:
+    """All figures of one set of queries. No means where no query is in time by every method."""
+    seeds = sorted({each.seed for of in found.values() for each in of})
+    yield shares(found, seeds)
+    if any(each.all_hold for each in _every(found)):
+        yield means(found, seeds)
+    yield accepted(found, seeds)
+    yield better(found, seeds)
+
+
+def _every(found: Found) -> list[Outcome]:
+    return [each for of in found.values() for each in of]
+
+
+def shares(found: Found, seeds: list[int]) -> Figure:
+    """Queries that each method holds."""
+    held = {method: [share_held(each, method) for each in found.values()] for method in METHODS}
+    in_all = {method: sum(each.holds(method) for each in _every(found)) for method in METHODS}
+    most = [max(each) for each in zip(*(held[method] for method in METHODS if method.conventional), strict=True)]
+    return Figure(
+        "conventional: random queries with every output in time (%)",
+        [],
+        {method.name: f"{_by_level(found, held[method])}; in all {in_all[method]}" for method in METHODS},
+        [
+            *(_first(in_all, family) for family in FAMILIES),
+            always("ours holds as many as the best conventional method does, or more",
+                   [ours >= best for ours, best in zip(held[OURS], most, strict=True)], "utilisations"),
+            always("what ours holds, the holistic analysis of the same sub-deadlines holds as well",
+                   [each.holds(OURS_HOLISTIC) or not each.holds(OURS) for each in _every(found)], "queries"),
+            always("[P] holds no more than EDF EQF, which is its (1) without the demand rows",
+                   [mine <= its for mine, its in zip(held[PAPER], held[_named("EDF EQF")], strict=True)],
+                   "utilisations"),
+        ],
         f"Queries by utilisation, the seeds from the first on: {_by_level(found, [len(of) for of in found.values()])}; "
         "on 2 to 4 nodes, of odd seeds trees, of even ones chains; bursts of 1 to 3 and periods "
         "with jitter of up to two of them; deadlines of 0.4 to 1 period per operator on the way; every operator where "
         "the draw has put it; costs scaled until every node is as full as said. Seeds used while this was built: "
-        f"{BUILT_WITH}. {ALIKE}"
-    )
-    given = sorted({each.seed for of in found.values() for each in of})
-    yield _shares(found, reading, given)
-    yield _means(found, given)
-    yield _accepted(found, given)
-    yield _better(found, given)
+        f"{BUILT_WITH}. {ALIKE}",
+        seeds,
+        [_plot(family, list(found), held, "queries with every output in time, %") for family in FAMILIES],
+    )  # fmt: skip
 
 
-def _shares(found: Mapping[float, Sequence[Outcome]], reading: str, seeds: list[int]) -> Figure:
-    shares = {method: [share_held(each, method) for each in found.values()] for method in METHODS}
-    return Figure(
-        name="conventional: random queries with every output in time (%)",
-        printed={},
-        measured={method.name: _by_level(found, shares[method]) for method in METHODS},
-        reproduces=None,
-        why=_of_shares(found),
-        reading=reading,
-        seeds=seeds,
-        plots=[_plot(family, list(found), shares, "queries with every output in time, %") for family in FAMILIES],
-    )
+def _first(held: Mapping[Method, int], family: Family) -> Claim:
+    """Whether the method that we name as the best of its family holds the most queries, or as many."""
+    best = _named(BEST[family])
+    return always(f"of {family} none holds more than {best.name}",
+                  [n <= held[best] for method, n in held.items() if method.family == family], "methods")  # fmt: skip
 
 
-def _of_shares(found: Mapping[float, Sequence[Outcome]]) -> str:
-    every = [each for of in found.values() for each in of]
-    held = {method: sum(each.holds(method) for each in every) for method in METHODS}
-    said = []
-    for family in FAMILIES:
-        most = max(held[method] for method in METHODS if method.family == family)
-        best = [method.name for method in METHODS if method.family == family and held[method] == most]
-        said.append(f"{_named(best)} ({family}: {most})")
-    first = max((method for method in METHODS if method.conventional), key=lambda m: held[m])
-    than_first = _compared(held[OURS], held[first])
-    than_rule = _compared(held[PAPER], held[_named_method("EDF EQF")])
-    return (
-        f"Of {len(every)}, the most are in time by {_named(said)}. Ours has {held[OURS]}, {than_first} the best "
-        f"conventional method, and {held[OURS_HOLISTIC]} by the holistic "
-        f"analysis of the same sub-deadlines. [P] has {held[PAPER]}, {than_rule} EDF EQF, which is its (1) without "
-        "the demand rows."
-    )
-
-
-def _compared(one: int, other: int) -> str:
-    if one == other:
-        return "as many as"
-    return f"{abs(one - other)} {'more' if one > other else 'fewer'} than"
-
-
-def _means(found: Mapping[float, Sequence[Outcome]], seeds: list[int]) -> Figure:
-    means = {method: [mean_share(each, method) for each in found.values()] for method in METHODS}
+def means(found: Found, seeds: list[int]) -> Figure:
+    """Bounds over deadlines of the queries that every method holds, at least one."""
+    by_level = {method: [mean_share(each, method) for each in found.values()] for method in METHODS}
     counts = [sum(each.all_hold for each in of) for of in found.values()]
-    every = [each for of in found.values() for each in of]
-    whole = {method: mean_share(every, method) for method in METHODS}
-    known = {method: mean for method, mean in whole.items() if mean is not None}
-    ranked = sorted(known, key=lambda method: known[method])
-    why = f"Over the outputs of the queries that every method holds, which are {_by_level(found, counts)}. "
-    if ranked:
-        why += f"All levels together the lowest is {ranked[0].name} ({known[ranked[0]]:.3f}), the highest "
-        why += (
-            f"{ranked[-1].name} ({known[ranked[-1]]:.3f}); ours is {known[OURS]:.3f}, and {known[OURS_HOLISTIC]:.3f} "
-        )
-        why += "by the holistic analysis of the same sub-deadlines. Our planner stops where all outputs are in time "
-        why += "and does not look for less."
-    why = why.strip()
+    whole = {method: fmean(_shares_of_all(found, method)) for method in METHODS}
+    deadline_monotonic = _named("DM")
     return Figure(
-        name="conventional: random queries, mean bound over deadline",
-        printed={},
-        measured={method.name: _by_level(found, means[method]) for method in METHODS},
-        reproduces=None,
-        why=why,
-        reading=SAME,
-        seeds=seeds,
-        plots=[_plot(family, list(found), means, "mean bound over deadline") for family in FAMILIES],
-    )
+        "conventional: random queries, mean bound over deadline",
+        [],
+        {method.name: f"{_by_level(found, by_level[method])}; in all {whole[method]:.3f}" for method in METHODS},
+        [
+            always("none is below DM", [whole[deadline_monotonic] <= each for each in whole.values()], "methods"),
+            always("none is above ours: our planner stops where all outputs are in time and does not look for less",
+                   [whole[OURS] >= each for each in whole.values()], "methods"),
+            always("the holistic analysis of our sub-deadlines is below ours", [whole[OURS_HOLISTIC] < whole[OURS]],
+                   "samples"),
+        ],
+        f"Over the outputs of the queries that every method holds, which are {_by_level(found, counts)}. {SAME}",
+        seeds,
+        [_plot(family, list(found), by_level, "mean bound over deadline") for family in FAMILIES],
+    )  # fmt: skip
 
 
-def _accepted(found: Mapping[float, Sequence[Outcome]], seeds: list[int]) -> Figure:
-    every = [each for of in found.values() for each in of]
-    accepted = [each for each in every if each.accepted]
-    beyond = [each for each in accepted if not each.holds(PAPER)]
+def _shares_of_all(found: Found, method: Method) -> list[float]:
+    return [share for each in _every(found) if each.all_hold for share in each.shares[method.name]]
+
+
+def accepted(found: Found, seeds: list[int]) -> Figure:
+    """What [P]'s demand rows accept, beside what is in time."""
+    every = _every(found)
+    beyond = [each for each in every if each.accepted and not each.holds(PAPER)]
     held = [each for each in every if not each.accepted and any(each.holds(method) for method in METHODS)]
     return Figure(
-        name="conventional: random queries that [P]'s demand rows (6) accept",
-        printed={},
-        measured={
+        "conventional: random queries that [P]'s demand rows (6) accept",
+        [],
+        {
             f"utilisation {level:g}": f"{sum(each.accepted for each in of)} of {len(of)} accepted, "
             f"{sum(each.holds(PAPER) for each in of)} in time by holistic analysis"
             for level, of in found.items()
-        },
-        reproduces=None,
-        why=f"(6) counts one burst of each stream, released at one instant: of the {len(accepted)} queries that it "
-        f"accepts {len(beyond)} have an output whose bound is beyond its deadline, since jobs come again, late ones "
-        f"close to the next, and what is due later blocks. Of the {len(every) - len(accepted)} that it refuses "
-        f"{len(held)} are in time by another method: (6) takes all of a node's streams for released together and all "
-        "due after their own sub-deadlines, and a sub-deadline that does not hold is no late output yet.",
-        reading=SAME,
-        seeds=seeds,
-    )
+        }
+        | {"accepted, with an output whose bound is beyond its deadline": len(beyond),
+           "refused, in time by another method": len(held)},
+        [
+            always("(6) accepts queries that have an output whose bound is beyond its deadline: it counts one burst of "
+                   "each stream, released at one instant, but jobs come again, late ones close to the next, and what "
+                   "is due later blocks",
+                   [any(each in beyond for each in of) for of in found.values()], "utilisations"),
+            always("it refuses queries that are in time by another method: it takes all of a node's streams for "
+                   "released together and all due after their own sub-deadlines, and a sub-deadline that does not hold "
+                   "is no late output yet", [bool(held)], "samples"),
+        ],
+        SAME,
+        seeds,
+    )  # fmt: skip
 
 
-def _better(found: Mapping[float, Sequence[Outcome]], seeds: list[int]) -> Figure:
-    every = [each for of in found.values() for each in of]
-    better = [each for each in every if each.reason is not None]
+def better(found: Found, seeds: list[int]) -> Figure:
+    """Queries that a conventional method holds and ours does not, and why."""
+    every = _every(found)
+    late = [each for each in every if each.reason is not None]
+    of = {reason: [each for each in late if each.reason is reason] for reason in Reason}
     only = [
-        each
-        for each in every
-        if each.holds(OURS) and not any(each.holds(method) for method in METHODS if method.conventional)
+        each.holds(OURS) and not any(each.holds(method) for method in METHODS if method.conventional) for each in every
     ]
-    same = [each for each in better if each.holds(OURS_HOLISTIC)]
-    by_reason = Counter(each.reason for each in better)
-    sums = [each for each in better if each.reason is Reason.SUMS]
-    said = [f"{by_reason[reason]}: {reason.value}" for reason in Reason if by_reason[reason]]
     return Figure(
-        name="conventional: random queries where a conventional method is better than ours",
-        printed={},
-        measured={
-            "in time by some conventional method, not by ours": len(better),
-            "of these by our sub-deadlines under holistic analysis": len(same),
+        "conventional: random queries where a conventional method is better than ours",
+        [],
+        {
+            "in time by some conventional method, not by ours": len(late),
+            **{f"of these {NAMES[reason]}": len(each) for reason, each in of.items()},
+            "of these by our sub-deadlines under holistic analysis": sum(each.holds(OURS_HOLISTIC) for each in late),
             "of these by our analysis of whole ways, with either's sub-deadlines": sum(
-                each.by_whole_ways for each in sums
+                each.by_whole_ways for each in of[Reason.SUMS]
             ),
-            "in time by ours, by no conventional method": len(only),
-            "seeds": ", ".join(f"{each.seed} at {each.utilisation:g}" for each in better) or "none",
+            "in time by ours, by no conventional method": sum(only),
+            "seeds": ", ".join(f"{each.seed} at {each.utilisation:g}" for each in late) or "none",
         },
-        reproduces=None,
-        why=f"{'; '.join(said)}.{WHOLE_WAYS if sums else ''}" if better else "No query is.",
-        reading=SAME,
-        seeds=seeds,
-    )
+        [
+            always("none is in time by ours and by no conventional method", [not each for each in only], "queries"),
+            always("sums are the most frequent reason",
+                   [len(of[Reason.SUMS]) > len(of[reason]) for reason in Reason if reason is not Reason.SUMS],
+                   "other reasons"),
+            always("where sums are the reason `analyse(..., ways=True)`, which counts that wait once as well, holds "
+                   "the query; plans do not use it (docs/explanation/guarantee.md)",
+                   [each.by_whole_ways or each.reason is not Reason.SUMS for each in every], "queries"),
+        ],
+        f"{'; '.join(f'{NAMES[reason]}: {reason.value}' for reason in Reason)}. {SAME}",
+        seeds,
+    )  # fmt: skip
 
 
-WHOLE_WAYS = (
-    " `analyse(..., ways=True)` counts that wait once as well, but plans do not use it (docs/explanation/guarantee.md)."
-)
+WORST = 1 << 62  # ns: no bound
 FAMILIES: tuple[Family, ...] = ("fixed priorities", "EDF", "EDF, clocks in common")
+BEST: Mapping[Family, str] = {  # HOPA searches, the others are rules
+    "fixed priorities": "HOPA", "EDF": "EDF ED", "EDF, clocks in common": "common EDF EQF",
+}  # fmt: skip
+NAMES = {Reason.SEARCH: "by search", Reason.RULE_5: "by (5)", Reason.SUMS: "by sums", Reason.CLOCKS: "by clocks"}
 
 
 @cache
-def _named_method(name: str) -> Method:
+def _named(name: str) -> Method:
     return next(method for method in METHODS if method.name == name)
 
 
@@ -278,10 +286,6 @@ def _plot(family: Family, levels: list[float], values: Mapping[Method, Sequence[
         what,
         [Curve(method.name, levels, list(values[method])) for method in drawn],
     )
-
-
-def _named(names: Sequence[str]) -> str:
-    return names[0] if len(names) == 1 else f"{', '.join(names[:-1])} and {names[-1]}"
 
 
 __all__ = ["collision", "largest", "random_queries"]

@@ -50,6 +50,7 @@ MATCHES = {  # tests that look at words, and why
     "tests/coordinator/change/test_killed_change.py": "words of the system",
     "tests/coordinator/fleet/identity/test_certs.py": "words of OpenSSL",
     "tests/coordinator/guarantee/test_charges.py": "a value that only damage makes; the plan's reader has the code",
+    "tests/infra/papers/test_claims.py": "a caller's mistake, which no user can make",
     "tests/infra/papers/test_papers.py": "commands of development",
     "tests/infra/release/test_release.py": "commands of development",
     "tests/node_agent/control/test_metrics.py": "the whole log of an agent that does not start",
