@@ -11,6 +11,7 @@ from node_agent.core import plan as plans
 from node_agent.core.plan import Arrivals, Service
 
 PPM = 1_000_000
+MADE_BITS, MOST_MADE = 8, 255  # of an instance's outputs word, per exit
 JOBS, ARRIVALS, DECISIONS = 512, 128, 128  # how many samples a mean remembers at most; half of them at least
 
 
@@ -66,12 +67,27 @@ class MeteredUnit(Protocol):
         """The unit's sub-deadline, ns."""
 
 
+class ExitMeter:
+    """A stream that leaves a unit: how many tuples leave per tuple of the unit. queued_ns: work of each of them in the
+    units that it comes to, as an order knows it."""
+
+    __slots__ = ("passed", "queued_ns")
+
+    def __init__(self) -> None:
+        self.passed, self.queued_ns = Mean(JOBS), 0
+
+    def passing(self, work_ns: int) -> int:
+        """Per tuple of the unit, of work that each of these has; before the first one, as if each passed."""
+        passed = self.passed
+        return work_ns * passed.total // passed.count if passed.count else work_ns
+
+
 class UnitMeter:
     """One task unit: CPU time per tuple, and gaps between arrivals."""
 
     __slots__ = (
-        "_last_ns", "arrivals", "cost", "declared_ns", "excess", "gap", "node", "number", "place_ns", "service",
-        "slack_ns", "steps", "sub_deadline_ns", "urgent", "work_ns", "yields",
+        "_last_ns", "arrivals", "cost", "declared_ns", "due_ns", "excess", "exits", "gap", "node", "number", "place_ns",
+        "service", "slack_ns", "steps", "sub_deadline_ns", "urgent", "work_ns", "yields",
     )  # fmt: skip
 
     def __init__(self, node: "NodeMeter", number: int, unit: MeteredUnit) -> None:
@@ -81,10 +97,12 @@ class UnitMeter:
         self.service: tuple[Service, ...] = unit.spec.service
         self.arrivals: tuple[Arrivals, ...] = unit.spec.arrivals
         self.cost, self.gap = Mean(JOBS), Mean(ARRIVALS)
+        self.exits = tuple(ExitMeter() for _ in unit.spec.exits)
         self._last_ns: int | None = None
         # What an order knows of it; see `policies/slack.py` and `policies/excess.py`.
         self.slack_ns: int | None = None  # how long after its origin a tuple may start and still meet an output
-        self.work_ns = 1  # up to that output
+        self.due_ns = 0  # after its origin, that output
+        self.work_ns = 1  # up to there, in the mean
         self.place_ns = 0  # where a tuple stands, after its origin
         self.steps = 0  # units up to the last output, itself included
         self.urgent = self.yields = False  # its deadline is nearly the least; tuples of it may be given up for others
@@ -112,9 +130,21 @@ class UnitMeter:
             self.gap.add(at_ns - self._last_ns)
         self._last_ns = at_ns
 
+    def made(self, counts: int) -> None:
+        """A tuple has run: how many left by each exit, a byte each, the first one lowest."""
+        done_ns = self.work_ns
+        for exit_ in self.exits:
+            count = counts & MOST_MADE
+            counts >>= MADE_BITS
+            exit_.passed.add(count)
+            done_ns -= count * exit_.queued_ns
+        self.node.done_ns += done_ns
+
     def inherit(self, other: "UnitMeter") -> None:
         """A new plan has a unit of the same operators: go on with what is known of it."""
         self.cost.inherit(other.cost)
+        for own, known in zip(self.exits, other.exits, strict=False):
+            own.passed.inherit(known.passed)
         self.gap.inherit(other.gap)
         self._last_ns = other._last_ns
 
@@ -122,7 +152,10 @@ class UnitMeter:
 class NodeMeter:
     """One engine. `ended` and `missed` count task instances since the start, those that were shed as missed."""
 
-    __slots__ = ("_number", "changes", "cost", "decision", "ended", "least_ns", "looks", "missed", "units")
+    __slots__ = (
+        "_number", "changes", "cost", "decision", "done_ns", "ended", "least_ns", "looked_ns", "looks", "missed",
+        "units",
+    )  # fmt: skip
 
     def __init__(self) -> None:
         self.decision = Mean(DECISIONS)
@@ -130,7 +163,10 @@ class NodeMeter:
         self.ended = self.missed = 0
         self.units: list[UnitMeter] = []
         self.changes = 0  # of the units
-        self.looks = 0  # tuples until the excess is counted anew; see `policies/excess.py`
+        # See `policies/excess.py`.
+        self.looks = 0  # tuples until the excess is counted anew
+        self.looked_ns = 0  # when it was counted
+        self.done_ns = 0  # of the work that was counted then, as far as it is known to be over
         self.least_ns = 0  # sub-deadline of a unit
         self._number = 0
 

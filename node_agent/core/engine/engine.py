@@ -493,7 +493,7 @@ class Engine:
             if has_end_hooks:
                 self._run_end_hooks(end_ns, each, counts, share_ns, removal_of(each.lineage) if surplus else ABSENCE)
         if self._measures:
-            ready.ended(unit, len(jobs), missed, end_ns - start_ns, decided_ns)
+            ready.ended(unit, made, missed, end_ns - start_ns, decided_ns)
         unit.runs += len(jobs)
         self._made, self._resumed, self._slow = 0, False, self._measures
         following = ready.goes_on(end_ns)

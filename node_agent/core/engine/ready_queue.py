@@ -8,7 +8,7 @@ and `pop` are the ways that jobs go under it. A policy that drops or forms batch
 what is shed beside what runs; then `begin` is due.
 """
 
-from collections.abc import Callable, Collection, Container, Iterable, Iterator
+from collections.abc import Callable, Collection, Container, Iterable, Iterator, Sequence
 from heapq import heapify, heappop, heappush, heapreplace
 
 from node_agent.core import queues
@@ -436,11 +436,14 @@ class ReadyQueue:
                     if queues.in_order(unit.queue):
                         break
 
-    def ended(self, unit: Unit, jobs: int, missed: int, ran_ns: int, decided_ns: int) -> None:
-        """Where the policy measures: an instance of so many tuples has ended, `missed` of them after their deadline.
-        decided_ns: what choosing it took."""
-        if unit.meter is not None:
-            self.meter.ran(unit.meter, jobs, missed, ran_ns, decided_ns if self.decided else None)
+    def ended(self, unit: Unit, made: Sequence[int], missed: int, ran_ns: int, decided_ns: int) -> None:
+        """Where the policy measures: an instance has ended, `missed` of its tuples after their deadline. made: the
+        outputs word of each tuple. decided_ns: what choosing it took."""
+        jobs, meter = len(made), unit.meter
+        if meter is not None:
+            self.meter.ran(meter, jobs, missed, ran_ns, decided_ns if self.decided else None)
+            for counts in made:
+                meter.made(counts)
         if self.tuner is not None:
             self.tuner.ended(unit, jobs, ran_ns, decided_ns)
 

@@ -3,7 +3,8 @@
 Moore and Hodgson's rule, on queues in place of tuples. Queues are gone through by when their last tuple is due; as soon
 as all work up to there does not fit, tuples of the unit that asks most are given up until it does. Where costs do not
 vary that leaves as many results as possible, of what waits. It takes O(units log units), so it is done once for several
-tuples: until then each unit gives up as many as it was found to have too many.
+tuples: until then each unit gives up as many as it was found to have too many, unless since then more work is over than
+time has passed. What comes meanwhile makes no room.
 
 What has nearly the least deadline of its node gives up nothing for what has more time.
 """
@@ -25,7 +26,7 @@ def gives_up(job: Job, at_ns: int) -> bool:
     meter = job.unit.meter
     assert meter is not None  # the policy measures
     node = meter.node
-    if node.looks <= 0:
+    if node.looks <= 0 or (meter.excess > 0 and at_ns < node.looked_ns + node.done_ns):
         look(job, at_ns)
     node.looks -= 1
     if meter.excess <= 0:
@@ -46,14 +47,15 @@ def look(head: Job, at_ns: int) -> None:
         queue, extra = unit.queue, unit is head.unit
         if (queue or extra) and meter.slack_ns is not None:
             youngest_ns = max(queue[-1].lineage[5] if queue else 0, head.lineage[5] if extra else 0)
-            due_ns = youngest_ns + meter.slack_ns + meter.work_ns
+            due_ns = youngest_ns + meter.due_ns
             waiting.append((due_ns, meter.number, len(queue) + extra, meter))
     waiting.sort()
     _divide(at_ns, ((due_ns, count, meter) for due_ns, _, count, meter in waiting if meter.urgent), urgent=True)
     _divide(at_ns, ((due_ns, count, meter) for due_ns, _, count, meter in waiting), urgent=False)
     head_meter = head.unit.meter
     assert head_meter is not None
-    head_meter.node.looks = max(FOR, len(units) // PART)
+    node = head_meter.node
+    node.looks, node.looked_ns, node.done_ns = max(FOR, len(units) // PART), at_ns, 0
 
 
 def _divide(at_ns: int, waiting: Iterable[tuple[int, int, UnitMeter]], urgent: bool) -> None:

@@ -16,7 +16,7 @@ unit leads to by the one with most room.
 from typing import NamedTuple
 
 from node_agent.core.meters import NodeMeter, UnitMeter
-from node_agent.core.model import ALWAYS_NS, CompiledPlan, Job, Route, Step, Unit
+from node_agent.core.model import ALWAYS_NS, CompiledPlan, FusionHead, Job, Join, Route, Step, Unit
 from node_agent.core.policies.edf import sub_deadline
 from node_agent.core.policies.excess import gives_up
 from node_agent.core.policies.hopeless import hopeless
@@ -73,6 +73,7 @@ class EndToEnd:
     def _add_up(self) -> None:
         """O(units), so it is done once in as many ranks as there are units."""
         self._left = max(EVERY, len(self._meter.units))
+        self._meter.looks = 0
         every = [unit.deadline_ns for units in self._plans.values() for unit in units]
         least_ns = min((deadline_ns for deadline_ns in every if deadline_ns), default=0)
         branched = {unit for split in self._splits.values() for unit in split.before}
@@ -92,46 +93,56 @@ class EndToEnd:
             declared_ns += _least_ns(step)
             if step.exit is not None:
                 left = self._left_behind(step.exit.route)
-                own_ns = meter.cost_ns * declared_ns // max(1, meter.declared_ns)
-                left = Left(left.room_ns - own_ns, left.work_ns + own_ns, left.steps)
-                best = left if best is None or left.room_ns > best.room_ns else best
                 steps = max(steps, left.steps)
-        meter.slack_ns = None if best is None else best.room_ns
-        meter.work_ns = max(1, meter.cost_ns if best is None else best.work_ns)
+                own_ns = meter.cost_ns * declared_ns // max(1, meter.declared_ns)
+                leaving = meter.exits[step.exit.index]
+                leaving.queued_ns = sum(_meter(each).work_ns for each in step.exit.route.units)
+                left = Left(left.room_ns - own_ns, left.due_ns, own_ns + leaving.passing(left.work_ns), steps)
+                best = left if best is None else max(best, left)
+        if best is None:
+            meter.slack_ns, meter.due_ns, meter.work_ns = None, 0, max(1, meter.cost_ns)
+        else:
+            meter.slack_ns, meter.due_ns, meter.work_ns = best.room_ns, best.due_ns, max(1, best.work_ns)
         meter.steps = min(steps + 1, (1 << STEP_BITS) - 1)
 
     def _left_behind(self, route: Route) -> "Left":
         """What is left of a tuple that comes on that stream."""
-        room_ns, work_ns, steps = 0, 0, 0
-        if route.sides:
-            room_ns = ALWAYS_NS  # an operator reads the newest one
-        for output in route.outputs:
-            room_ns = max(room_ns, output.deadline_ns)
-        if route.sends:
-            room_ns = max(room_ns, _leaving_ns(route))
-        leaves = room_ns > 0
-        for unit in after(route):
-            meter = _meter(unit)
-            slack_ns = ALWAYS_NS if meter.slack_ns is None else meter.slack_ns
-            if slack_ns > room_ns:
-                room_ns, work_ns = slack_ns, meter.work_ns
-            steps = max(steps, meter.steps)
+        ends = [output.deadline_ns for output in route.outputs]
+        ends += [ALWAYS_NS] if route.sides else []  # an operator reads the newest one
+        ends += [_leaving_ns(route)] if route.sends else []
+        found = [Left(end_ns, end_ns, 0, 0) for end_ns in ends]
+        found += [_left(unit, 1) for unit in route.units] + [_left(join.unit, _inputs(join)) for join, _ in route.joins]
         split = self._splits.get(route)
-        if split is not None and not leaves:
+        if split is not None and not ends:
             joined = _meter(split.join)
             if joined.slack_ns is not None:
                 branches_ns = sum(_meter(unit).cost_ns for unit in split.before)
-                room_ns, work_ns = joined.slack_ns - branches_ns, joined.work_ns + branches_ns
-        return Left(room_ns, work_ns, steps)
+                found = [Left(joined.slack_ns - branches_ns, joined.due_ns, joined.work_ns + branches_ns, 0)]
+        steps = max((_meter(unit).steps for unit in after(route)), default=0)
+        return max(found, default=Left(0, 0, 0, 0))._replace(steps=steps)
 
 
 class Left(NamedTuple):
-    """room_ns: how long after its origin a tuple may come and still meet an output; work_ns: up to that one; steps:
-    units up to the last output."""
+    """On the way to the output that leaves most time. room_ns: how long after its origin a tuple may come and still
+    meet it; due_ns: after its origin, its deadline, or when the tuple has to leave the node; work_ns: what is to be
+    done up to it on this node, in the mean; steps: units up to the last output."""
 
     room_ns: int
+    due_ns: int
     work_ns: int
     steps: int
+
+
+def _left(unit: Unit, inputs: int) -> Left:
+    """From a unit on that runs once for so many tuples that come."""
+    meter = _meter(unit)
+    room_ns = ALWAYS_NS if meter.slack_ns is None else meter.slack_ns
+    return Left(room_ns, meter.due_ns, meter.work_ns // inputs, meter.steps)
+
+
+def _inputs(join: Join | FusionHead) -> int:
+    head = join.unit.loaded.plan.operator_by_id[join.unit.chain[0].operator_id]
+    return len(head.inputs)
 
 
 def _meter(unit: Unit) -> UnitMeter:
@@ -171,10 +182,11 @@ def _backwards(units: list[Unit]) -> list[Unit]:
 
 def hopeless_or_too_many(job: Job, at_ns: int, ahead: int) -> bool:
     """Whether the tuple is hopeless, or of what waits one that is given up for others. What is young is not asked."""
-    if hopeless(job, at_ns, ahead):
-        return True
     meter = job.unit.meter
     assert meter is not None  # the policy measures
+    if hopeless(job, at_ns, ahead):
+        meter.node.done_ns += meter.work_ns
+        return True
     young = (at_ns - job.lineage[5]) * YOUNG < job.unit.deadline_ns
     return not young and meter.yields and gives_up(job, at_ns)
 
