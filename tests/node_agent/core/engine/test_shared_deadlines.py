@@ -217,11 +217,19 @@ def watched(name: str, judge: Callable[[Job, int, list[Job], bool], None]) -> An
 
 
 def all_fit(head: Job, at_ns: int) -> bool:
-    """Whether that tuple and all that waits can be met by what the policy knows, the earliest deadline first."""
-    waiting = [head, *(job for unit in head.unit.loaded.units for job in unit.queue)]
-    meters = [(job.lineage[5], job.unit.meter) for job in waiting if job.unit.meter is not None]
+    """Whether that tuple and all that waits can be met by what the policy knows, in a unit as they came, else the
+    earliest deadline first."""
+    jobs: list[tuple[int, int]] = []  # due, work
+    for unit in head.unit.loaded.units:
+        meter, due_ns = unit.meter, ALWAYS_NS
+        assert meter is not None
+        if meter.slack_ns is None:  # leads to nothing
+            continue
+        for job in reversed([*([head] if unit is head.unit else []), *unit.queue]):
+            due_ns = min(due_ns, job.lineage[5] + meter.due_ns)
+            jobs.append((due_ns, meter.work_ns))
     ends_ns = at_ns
-    for due_ns, work_ns in sorted((latest_ns + each.due_ns, each.work_ns) for latest_ns, each in meters):
+    for due_ns, work_ns in sorted(jobs):
         ends_ns += work_ns
         if ends_ns > due_ns:
             return False
