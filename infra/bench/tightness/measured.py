@@ -36,7 +36,7 @@ class Measured:
 
 def measured(kind: str, load: float, seed: int, runs: int) -> Iterator[Measured]:
     """Every output with a bound: of a tuple from its admission on, of a window from its end, and from its closing."""
-    analysis = analyse(read(case(kind, load, seed).plan()), NOTHING, ways=True)
+    analysis = analyse(read(case(kind, load, seed).plan()), NOTHING)
     promised = claims(analysis)
     outputs = analysis.system.outputs
     lineages = {name: analysis.streams.flows[one.stream, one.node].late for name, one in outputs.items()}
