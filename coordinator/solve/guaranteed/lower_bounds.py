@@ -36,10 +36,7 @@ def late(
 ) -> str | None:
     """An output of this placement, none of `spared`, that is late under any sub-deadlines, in a sentence; None: nothing
     is proven. `cut`: also however units are cut; else with these units only."""
-    bounds_ns = _with_rivals(system, charges, _first_bursts if cut else _whole_bursts, cut)
-    for name, least_ns in lone_bursts(system, charges).items():
-        bounds_ns[name] = max(least_ns, bounds_ns.get(name, 0))
-    for name, bound_ns in bounds_ns.items():
+    for name, bound_ns in least_bounds(system, charges, cut).items():
         deadline_ns = system.outputs[name].deadline_ns
         if name not in spared and bound_ns > deadline_ns:
             return (
@@ -47,6 +44,14 @@ def late(
                 f"{show_ns(bound_ns)}, its deadline is {show_ns(deadline_ns)}"
             )
     return None
+
+
+def least_bounds(system: System, charges: RuntimeOverhead, cut: bool = True) -> dict[str, int]:
+    """What each output's bound is at least, in ns from a tuple's origin on; `cut` as of `late`."""
+    found = _with_rivals(system, charges, _first_bursts if cut else _whole_bursts, cut)
+    for name, least_ns in lone_bursts(system, charges).items():
+        found[name] = max(least_ns, found.get(name, 0))
+    return found
 
 
 def _with_rivals(

@@ -125,8 +125,9 @@ def test_without_the_wait_more_windows_close_at_once_than_their_curve_has(monkey
     done = simulate(plan, Scenario(seed=0), world=Periodic(plan, 0))
     check_releases(analyse(read(plan), NOTHING), done, 0)
     monkeypatch.setattr(window_closing, "_untimed", lambda system, windows: False)
-    with pytest.raises(AssertionError, match="5 in 0 ns"):
+    with pytest.raises(AssertionError) as failed:
         check_releases(analyse(read(plan), NOTHING), done, 0)
+    assert "5 in 0 ns" in str(failed.value)
 
 
 APART = """
