@@ -3,7 +3,8 @@
 All other sources are silent, operators and links take what they may at most, and filters let the last tuple pass. Take
 the units of one node that the last tuple's result needs. Their jobs of the whole burst are done on that node, one at a
 time, from when the first tuple comes there; and the job that ends last is one of the last tuple, since a unit runs its
-tuples in their order. From there on its result takes the work of the units that follow. The same holds however units are cut.
+tuples in their order. From there on its result takes the work of the units that follow. The same holds however units
+are cut.
 """
 
 from __future__ import annotations
