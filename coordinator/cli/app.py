@@ -24,6 +24,7 @@ COMMANDS = (
     "validate",
     "plan",
     "explain",
+    "adapt",
     "certs",
     "addresses",
     "up",
@@ -92,7 +93,7 @@ def asked(arguments: Sequence[str]) -> tuple[str, ...]:
 
 def run() -> None:
     """Runs the command line; a failure that a user can mend is told in sentences, one per line, on stderr."""
-    register(*asked(sys.argv[1:]))  # what typer makes of eighteen commands takes as long as a short one of them
+    register(*asked(sys.argv[1:]))  # what typer makes of nineteen commands takes as long as a short one of them
     signals.watch()
     try:
         app()

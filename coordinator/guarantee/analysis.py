@@ -139,6 +139,31 @@ def _grown(
     return propagate(system, delays, charges)
 
 
+def lessened(system: System, before: Delays, charges: RuntimeOverhead) -> Delays:
+    """The state that follows from one that holds, in one pass and not until nothing changes: where the system has
+    smaller costs than those that the state was found with, it is below it. What follows from it holds for all that such
+    costs held for, as far back as `confidence.influence` says."""
+    streams = propagate(system, before, charges)
+    after = Delays(broken=dict(before.broken), cut=dict(before.cut), reuse=before.reuse, drains=dict(before.drains))
+    for pair, flows in streams.sent.items():
+        if flows and pair not in after.cut:
+            _grow_link(system, after, charges, pair, streams)
+    for node in system.nodes.values():
+        if node.name in after.broken:
+            continue
+        if not _units(system, node):
+            drain_ns = _idle_drain_ns(system, before, charges, streams, node)
+        else:
+            found = _node_responses(system, before, charges, streams, node)
+            drain_ns = found.drain_ns
+            after.loads[node.name] = found.load
+            for unit in _units(system, node):
+                after.units[unit.id] = before.units[unit.id] if found.error else found.responses[unit.name]
+        if charges.drained:
+            after.drains[node.name] = min(drain_ns, before.drains.get(node.name, drain_ns))
+    return after
+
+
 def _uncovered(system: System) -> dict[str, str]:
     """Nodes whose policy no test covers."""
     used = {unit.node for unit in system.units.values()}
@@ -426,7 +451,16 @@ def _task(system: System, delays: Delays, unit: Unit, node: Node, own: NodeCharg
     curve = streams.triggers[unit.id].curve
     unblocked = window_closing.collecting(system, streams, unit)
     stages = tuple(zip(costs, passes, strict=True))
-    return Task(unit.name, curve, unit.sub_deadline_ns, stages, node.batch, unblocked=unblocked)
+    sums = _sums(unit, own.decision_ns)
+    return Task(unit.name, curve, unit.sub_deadline_ns, stages, node.batch, unblocked=unblocked, sums=sums)
+
+
+def _sums(unit: Unit, decision_ns: int) -> tuple[tuple[int, ...], ...]:
+    """What runs in a row take, with a decision for each of the first operator's."""
+    if not any(stage.sums_ns for stage in unit.stages):
+        return ()
+    first, *others = (stage.sums_ns for stage in unit.stages)
+    return tuple(sum_ns + (n + 1) * decision_ns for n, sum_ns in enumerate(first)), *others
 
 
 def _units(system: System, node: Node) -> Sequence[Unit]:

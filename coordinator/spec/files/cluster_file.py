@@ -8,6 +8,7 @@ from pydantic import BeforeValidator, Field, InstanceOf, WithJsonSchema
 
 from coordinator.errors import Mistake, MistakeError
 from coordinator.spec.files.quantities import Duration, DurationOrZero, Memory, Name, Pair, Strict
+from coordinator.spec.files.range_texts import MayChange
 from coordinator.spec.files.security import INSECURE, MUTUAL_TLS
 from coordinator.spec.policy_names import written
 from coordinator.units import rate_bps
@@ -95,7 +96,8 @@ class LinkFile(Strict):
 
 class ClusterFile(Strict):
     """cluster.yaml. Without `links:` every pair of nodes is linked, without delay. `certificates`: the folder that
-    `coordinator certs` made for `security: mutual-tls`, relative to this file; certs unless given."""
+    `coordinator certs` made for `security: mutual-tls`, relative to this file; certs unless given. `may_change`: ranges
+    of its values, by `SECTION.NAME.KEY`, for `coordinator adapt`."""
 
     shimekiri: Literal[1]
     nodes: dict[Name, NodeFile] = Field(min_length=1)
@@ -103,3 +105,4 @@ class ClusterFile(Strict):
     operators: str | None = None
     security: Annotated[Any, WithJsonSchema({"enum": [INSECURE, MUTUAL_TLS]})] = INSECURE
     certificates: Annotated[str, Field(min_length=1)] | None = None
+    may_change: MayChange = Field(default={})

@@ -16,7 +16,8 @@ OPERATOR = rf"^{NAME}({ADD.replace('.', '[.]')}|[.]degraded)?$"
 
 class MeasuredFile(Strict):
     """Of an operator on one node: CPU time of a call in that node's own time, at its `speed`. `p99` is an upper bound;
-    `cv`: standard deviation over mean; `elapsed`: mean of the time that went by; `rt`: with the real-time class."""
+    `cv`: standard deviation over mean; `elapsed`: mean of the time that went by; `rt`: with the real-time class;
+    `calls`: how they are distributed, ascending: at most so long took so many of them."""
 
     mean: Duration
     p99: Duration
@@ -28,6 +29,18 @@ class MeasuredFile(Strict):
     rt: bool = False
     measured: Annotated[str, Field(pattern=r"^\d{4}-\d\d-\d\dT\d\d:\d\dZ$")]
     plan: Annotated[str, Field(pattern=r"^[0-9a-f]{8}$")]
+    calls: list[tuple[Duration, Annotated[int, Field(ge=1, le=2**62, strict=True)]]] = Field(default=[])
+
+    @model_validator(mode="after")
+    def _all_counted(self) -> MeasuredFile:
+        ends = [end for end, _ in self.calls]
+        if self.calls and (sum(n for _, n in self.calls) != self.samples or ends != sorted(set(ends))):
+            raise MistakeError(
+                "calls_unlike_samples",
+                "has 'calls' that are not its 'samples' in ascending order",
+                "measure again with 'coordinator profile', or remove 'calls'",
+            )
+        return self
 
     @model_validator(mode="after")
     def _ordered(self) -> MeasuredFile:

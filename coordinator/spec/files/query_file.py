@@ -21,8 +21,8 @@ from pydantic_core import CoreSchema, PydanticKnownError
 
 from coordinator.errors import MistakeError
 from coordinator.spec.files.connector_file import FromFile, ToFile
-from coordinator.spec.files.freshness_file import FreshnessLimit
 from coordinator.spec.files.fusion_file import Side, Sync
+from coordinator.spec.files.output_demands import FreshnessLimit, GuaranteeFile
 from coordinator.spec.files.quantities import (
     NAME,
     Count,
@@ -35,6 +35,7 @@ from coordinator.spec.files.quantities import (
     Places,
     Strict,
 )
+from coordinator.spec.files.range_texts import MayChange
 from coordinator.spec.files.window_file import OnLateFile, OverloadOfOperator, OverloadOfSource
 from coordinator.units import show_ns
 
@@ -343,8 +344,8 @@ class OutputFile(Strict):
     """`from` an operator, delivered `at` a node, with its end-to-end deadline. Beyond it ([Q] 2.3), from admission on:
     `wait`: the first result after a pause; `throughput`: at least so many a second, after `latency`; `queue`: bytes of
     tuples that wait or run. Of the data behind a result, side inputs among them: `age`: of the oldest, when the result
-    is delivered; `reaction`: from a change at a source to the first result that reflects it. `to`: a place
-    outside that the node puts results to."""
+    is delivered; `reaction`: from a change at a source to the first result that reflects it. `guarantee`: in place of
+    the query's. `to`: a place outside that the node puts results to."""
 
     from_: Name = Field(alias="from")
     at: Place
@@ -355,6 +356,7 @@ class OutputFile(Strict):
     queue: Memory | None = None
     age: FreshnessLimit | None = None
     reaction: FreshnessLimit | None = None
+    guarantee: GuaranteeFile | None = None
     to: ToFile | None = None
 
     @model_validator(mode="after")
@@ -379,13 +381,16 @@ CHAIN_NAME = re.compile(r"([A-Za-z_][A-Za-z0-9_-]*?)(\d+)\.\.\1(\d+)")
 
 
 class QueryFile(Strict):
-    """query.yaml."""
+    """query.yaml. `guarantee`: of all outputs that have none of their own; without one a bound holds for every
+    result. `may_change`: ranges of its values, by `SECTION.NAME.KEY`, for `coordinator adapt`."""
 
     shimekiri: Literal[1]
     query: Name
+    guarantee: GuaranteeFile | None = None
     sources: dict[Name, SourceFile] = Field(min_length=1)
     operators: dict[str, OperatorFile] = Field(min_length=1)
     outputs: dict[Name, OutputFile] = Field(min_length=1)
+    may_change: MayChange = Field(default={})
 
     @field_validator("operators")
     @classmethod
