@@ -38,7 +38,8 @@ def measured(kind: str, load: float, seed: int, runs: int) -> Iterator[Measured]
     """Every output with a bound: of a tuple from its admission on, of a window from its end, and from its closing."""
     analysis = analyse(read(case(kind, load, seed).plan()), NOTHING)
     promised = claims(analysis)
-    outputs = {name: one for name, one in analysis.system.outputs.items() if promised[name].bound_ns is not None}
+    bounded = {name for name, claim in promised.items() if claim.from_admission_ns is not None}
+    outputs = {name: one for name, one in analysis.system.outputs.items() if name in bounded}
     lineages = {name: analysis.streams.flows[one.stream, one.node].late for name, one in outputs.items()}
     of_windows = {n for n, late in lineages.items() if any(each in analysis.system.windows for each in late)}
     for aged in (False, True):
