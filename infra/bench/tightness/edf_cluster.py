@@ -16,6 +16,7 @@ from coordinator.guarantee.system import Stage, System, Unit
 from infra.bench.tightness.attack import ALWAYS, Attack
 from infra.bench.tightness.attack import NEVER as OLD
 from infra.bench.tightness.closing_windows import NEVER, Collected
+from infra.bench.tightness.fused_sets import Fired, Fusion
 
 Token = tuple[str, int]
 ARRIVES, ENDS, CHOOSES = 0, 1, 2  # in this order at one instant
@@ -131,6 +132,7 @@ class Execution:
         self.origin_ns: dict[Token, int] = {}
         self.counts: dict[str, int] = defaultdict(int)
         self.windows: dict[str, Collected] = {}
+        self.fusions = {u.id: Fusion(len(u.inputs)) for u in self.system.units.values() if u.sync is not None}
 
     def at(self, at_ns: int, kind: int, what: str, *given: object) -> None:
         self.order += 1
@@ -142,7 +144,7 @@ class Execution:
         self._beat(last_ns)
         calls = {
             "deliver": self.deliver, "release": self.release, "end": self.end, "choose": self.choose,
-            "present": self.present, "beat": self.beat, "admit": self.admit,
+            "present": self.present, "beat": self.beat, "admit": self.admit, "fire": self.fire,
         }  # fmt: skip
         while self.events:
             at_ns, _, _, what, given = heappop(self.events)
@@ -225,7 +227,7 @@ class Execution:
     def deliver(self, at_ns: int, stream: str, node: str, token: Token) -> None:
         consumers = self.cluster.consumers[stream, node]
         for unit in consumers.units:
-            self.arrive(at_ns, unit, token)
+            self.arrive(at_ns, unit, stream, token)
         for output in consumers.outputs:
             self.result(output, at_ns, token)
         for to in consumers.hops:
@@ -246,13 +248,40 @@ class Execution:
         if output not in found or took_ns > found[output].ns:
             found[output] = Longest(took_ns, token)
 
-    def arrive(self, at_ns: int, number: int, token: Token) -> None:
+    def arrive(self, at_ns: int, number: int, stream: str, token: Token) -> None:
         unit = self.system.units[number]
+        if unit.sync is not None:
+            fusion = self.fusions[number]
+            begins = not fusion.waiting
+            self._fired(at_ns, unit, fusion.come(unit.inputs.index(stream), token, self.origin_ns))
+            if begins and fusion.waiting:
+                self.at(at_ns + unit.sync.timeout_ns, ENDS, "fire", number, fusion.begun)
+            return
         if unit.join:
             self.joined[number, token] += 1
             if self.joined[number, token] < len(unit.inputs):
                 return
         self.release(at_ns, number, token)
+
+    # -- fusions
+
+    def fire(self, at_ns: int, number: int, begun: int) -> None:
+        """A set has waited for as long as it may."""
+        fusion = self.fusions[number]
+        if fusion.waiting and fusion.begun == begun:
+            self._fired(at_ns, self.system.units[number], fusion.fire(self.origin_ns))
+
+    def _fired(self, at_ns: int, unit: Unit, fired: Fired) -> None:
+        """A set runs; windows behind hear what is not to come, ahead of what is queued."""
+        for token in fired.absent:
+            for add, windows in self.system.windows.items():
+                if token[0] in windows.sources:
+                    way = self._way(add, token[0], windows.node)
+                    behind = way[len(self._way(unit.stages[0].operator, token[0], unit.node)) :]
+                    late_ns = sum(self.system.links[pair].latency_ns for pair in behind)
+                    self.at(at_ns + late_ns, ARRIVES, "present", add, *token, self.origin_ns[token], False)
+        if fired.lead is not None:
+            self.release(at_ns, unit.id, fired.lead)
 
     # -- nodes
 

@@ -240,9 +240,6 @@ def better(found: Found, seeds: list[int]) -> Figure:
             "in time by some conventional method, not by ours": len(late),
             **{f"of these {NAMES[reason]}": len(each) for reason, each in of.items()},
             "of these by our sub-deadlines under holistic analysis": sum(each.holds(OURS_HOLISTIC) for each in late),
-            "of these by our analysis of whole ways, with either's sub-deadlines": sum(
-                each.by_whole_ways for each in of[Reason.SUMS]
-            ),
             "in time by ours, by no conventional method": sum(only),
             "seeds": ", ".join(f"{each.seed} at {each.utilisation:g}" for each in late) or "none",
         },
@@ -251,9 +248,6 @@ def better(found: Found, seeds: list[int]) -> Figure:
             always("sums are the most frequent reason",
                    [len(of[Reason.SUMS]) > len(of[reason]) for reason in Reason if reason is not Reason.SUMS],
                    "other reasons"),
-            always("where sums are the reason `analyse(..., ways=True)`, which counts that wait once as well, holds "
-                   "the query; plans do not use it (docs/explanation/guarantee.md)",
-                   [each.by_whole_ways or each.reason is not Reason.SUMS for each in every], "queries"),
         ],
         f"{'; '.join(f'{NAMES[reason]}: {reason.value}' for reason in Reason)}. {SAME}",
         seeds,

@@ -36,15 +36,13 @@ class Reason(Enum):
 @dataclass(frozen=True)
 class Outcome:
     """Of one query at one utilisation. `shares`: by method, every bound over its deadline, empty: some output is late,
-    or has none; `accepted`: whether [P]'s (6) has a solution; `reason`: see `Reason`; `by_whole_ways`: whether, where
-    it is SUMS, our analysis of whole ways holds it, with our sub-deadlines or with those of the better method."""
+    or has none; `accepted`: whether [P]'s (6) has a solution; `reason`: see `Reason`."""
 
     seed: int
     utilisation: float
     shares: Mapping[str, Sequence[float]]
     accepted: bool
     reason: Reason | None = None
-    by_whole_ways: bool = False
 
     def holds(self, method: Method) -> bool:
         """Every output within its deadline."""
@@ -70,9 +68,7 @@ def outcome(seed: int, utilisation: float, query: PlacedQuery) -> Outcome:
     better = [method for method in METHODS if method.conventional and found.holds(method)]
     if not better or found.holds(OURS):
         return found
-    reason = _reason(query, better)
-    whole = reason is Reason.SUMS and _by_whole_ways(query, better)
-    return Outcome(seed, utilisation, shares, found.accepted, reason, whole)
+    return Outcome(seed, utilisation, shares, found.accepted, _reason(query, better))
 
 
 def _shares(query: PlacedQuery, found: Mapping[str, int | None]) -> list[float]:
@@ -94,11 +90,6 @@ def _reason(query: PlacedQuery, better: Sequence[Method]) -> Reason:
     if given or holds(query, OURS_HOLISTIC.bounds_ns(query, IN_TIME)):
         return Reason.SUMS
     return Reason.CLOCKS
-
-
-def _by_whole_ways(query: PlacedQuery, better: Sequence[Method]) -> bool:
-    given = [dues_ns for method in (*better, OURS) if (dues_ns := method.dues_ns(query)) is not None]
-    return any(holds(query, query.our_bounds_ns(dues_ns, ways=True)) for dues_ns in given)
 
 
 def share_held(of: Sequence[Outcome], method: Method) -> float:

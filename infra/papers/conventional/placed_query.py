@@ -10,7 +10,7 @@ from pathlib import Path
 from tempfile import TemporaryDirectory
 
 from coordinator.errors import InfeasibleError
-from coordinator.guarantee.analysis import analyse
+from coordinator.guarantee.analysis import shortened, unit_by_unit
 from coordinator.guarantee.bounds import claims
 from coordinator.guarantee.system import System
 from coordinator.model import problem, routes
@@ -90,11 +90,10 @@ class PlacedQuery:
         assert found is not None  # the first analysis is always made
         return Bounded(tuple(found.due_ns[number] for number in self.system.order), found.bounds_ns)
 
-    def our_bounds_ns(self, dues_ns: Dues, ways: bool = False) -> Mapping[str, int | None]:
-        """By the product's analysis, from admission on. `ways`: with limits of whole ways, which plans do not use;
-        None, for all: one grows beyond the longest deadline."""
+    def our_bounds_ns(self, dues_ns: Dues) -> Mapping[str, int | None]:
+        """By the product's analysis, from admission on; None, for all: one grows beyond the longest deadline."""
         system = self.candidate.with_deadlines(dict(zip(self.system.order, dues_ns, strict=True)))
-        found = claims(analyse(system, NOTHING, 1, ways=ways))
+        found = claims(shortened(unit_by_unit(system, NOTHING, 1)))
         return {name: claim.from_admission_ns for name, claim in found.items()}
 
     def fitted_ns(self, dues_ns: Dues) -> Dues:

@@ -253,8 +253,7 @@ def compared(random: Random, seeds: list[int]) -> Iterator[Figure]:
         shares = {each.name: rest if alike else random.choice(([0.5], [0.6], [1.5], [])) for each in METHODS}
         if alike:
             shares |= random.choice(({}, {"ours": [0.4]}, {"DM": [0.4], "ours": [0.7]}, {"DM": [0.6], "ours": [0.4]}))
-        return Compared(seed, level, shares, random.random() < 0.5, random.choice((None, Reason.SUMS, *Reason)),
-                        alike or random.random() < 0.5)  # fmt: skip
+        return Compared(seed, level, shares, random.random() < 0.5, random.choice((None, Reason.SUMS, *Reason)))
 
     yield from conventional.of_random({level: [outcome(seed, level) for seed in seeds] for level in (0.3, 0.5)})
 

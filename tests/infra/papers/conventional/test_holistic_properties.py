@@ -5,6 +5,9 @@ from random import Random
 
 import pytest
 
+from coordinator.guarantee.analysis import unit_by_unit
+from coordinator.guarantee.bounds import claims
+from coordinator.spec.runtime_charges import NOTHING
 from infra.bench.tightness.attack import Attack, Slow, Which
 from infra.bench.tightness.edf_cluster import EdfCluster
 from infra.papers.conventional.drawn_transactions import case
@@ -49,31 +52,34 @@ def test_more_of_anything_never_makes_a_bound_less(seed: int) -> None:
             assert all(largest(before[name]) <= largest(after[name]) for name in before), number
 
 
-def bounds(query: PlacedQuery) -> tuple[dict[str, int | None], dict[str, int | None]]:
-    """By holistic analysis and by the product's, of the same sub-deadlines."""
+def bounds(query: PlacedQuery) -> tuple[dict[str, int | None], dict[str, int | None], dict[str, int | None]]:
+    """By holistic analysis, by the product's unit by unit, and as it promises, of the same sub-deadlines."""
     dues_ns = from_releases(query.transactions, equal_flexibility)
     scheduling: Scheduling = Edf(dues_ns)
-    return bounds_ns(query.transactions, scheduling), dict(query.our_bounds_ns(dues_ns))
+    system = query.candidate.with_deadlines(dict(zip(query.system.order, dues_ns, strict=True)))
+    summed = {name: claim.from_admission_ns for name, claim in claims(unit_by_unit(system, NOTHING, 1)).items()}
+    return bounds_ns(query.transactions, scheduling), summed, dict(query.our_bounds_ns(dues_ns))
 
 
 @pytest.mark.parametrize("query_seed", sample(range(1, 21), 10))
-def test_without_least_costs_the_holistic_bound_is_ours_or_below_it(query_seed: int) -> None:
+def test_without_least_costs_the_holistic_bound_is_ours_unit_by_unit_or_below_it(query_seed: int) -> None:
     """It is ours where no jitter is above its period: two implementations of one analysis, from the same papers."""
     for utilisation in (0.2, 0.4):
         query = PlacedQuery.of(case(query_seed, utilisation))
-        holistic, ours = bounds(query)
+        holistic, summed, ours = bounds(query)
         for name, ns in holistic.items():
-            if ns is not None and (own_ns := ours[name]) is not None:
-                assert ns <= own_ns
+            if ns is not None and (own_ns := summed[name]) is not None:
+                assert ns <= own_ns and largest(ours[name]) <= own_ns
                 if all(each.event.jitter_ns + ns < each.event.period_ns for each in query.transactions.activities):
                     assert ns == own_ns
 
 
-def test_ours_adds_up_what_jobs_that_catch_up_waited() -> None:
-    """And so is above the holistic bound of the same sub-deadlines on some query here."""
+def test_whole_ways_count_once_what_holistic_analysis_counts_unit_by_unit() -> None:
+    """So what plans promise is below it on some query here, and sums of units are above it on some."""
     found = [bounds(PlacedQuery.of(case(number, 0.4))) for number in range(1, 4)]
-    pairs = [(holistic[name], ours[name]) for holistic, ours in found for name in holistic]
-    assert any(ns is not None and own_ns is not None and ns < own_ns for ns, own_ns in pairs)
+    triples = [(holistic[name], summed[name], ours[name]) for holistic, summed, ours in found for name in holistic]
+    known = [(ns, sum_ns, own_ns) for ns, sum_ns, own_ns in triples if ns and sum_ns and own_ns]
+    assert any(ns < sum_ns for ns, sum_ns, _ in known) and any(own_ns < ns for ns, _, own_ns in known)
 
 
 @pytest.mark.parametrize("query_seed", sample(range(1, 13), 12))
