@@ -26,7 +26,7 @@ from node_agent.core.plan import Parameters
 from node_agent.virtual.optimum.schedule import fewest_missed
 
 BUILT_ON = range(1, 25)
-FIRST, NUMBER = 6001, 25
+FIRST, NUMBER = 7001, 25
 KS = (1, 2, 5, 10, 20)
 FIXED = tuple(f"bts1 k={k}" for k in KS)
 POLICIES = ("edf", "slack", "adaptive", "ideal", *FIXED)
