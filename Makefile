@@ -70,7 +70,7 @@ score-blame: setup ## score the causes that reports name, on constructed runs, s
 	@$(BIN)/python -m tests.coordinator.report.blame $(if $(SEED),--seed $(SEED)) $(if $(SET),--set $(SET))
 
 .PHONY: spark-plan
-spark-plan: setup ## how Spark carries a report out, as explain prints it; writes docs/reference/spark_plan.md
+spark-plan: setup ## how Spark carries a report out, as explain prints it
 	@$(BIN)/python -m infra.spark_plan
 
 .PHONY: bench-planner
