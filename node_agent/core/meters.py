@@ -31,8 +31,12 @@ class Mean:
         self.total += total
         self.count += count
         if self.count >= self.limit:
-            self.total >>= 1
-            self.count >>= 1
+            self.halve()
+
+    def halve(self) -> None:
+        """Newer samples count for more."""
+        self.total >>= 1
+        self.count >>= 1
 
     def inherit(self, other: "Mean") -> None:
         """With the samples of another one."""
@@ -86,8 +90,9 @@ class UnitMeter:
     """One task unit: CPU time per tuple, and gaps between arrivals."""
 
     __slots__ = (
-        "_last_ns", "arrivals", "cost", "declared_ns", "due_ns", "excess", "exits", "gap", "node", "number", "place_ns",
-        "service", "slack_ns", "steps", "sub_deadline_ns", "urgent", "work_ns", "yields",
+        "_last_ns", "arrivals", "cost", "declared_ns", "declared_slack_ns", "due_ns", "excess", "exits", "gap", "node",
+        "number", "on_trial", "place_ns", "service", "slack_ns", "steps", "sub_deadline_ns", "urgent", "work_ns",
+        "yields",
     )  # fmt: skip
 
     def __init__(self, node: "NodeMeter", number: int, unit: MeteredUnit) -> None:
@@ -101,11 +106,13 @@ class UnitMeter:
         self._last_ns: int | None = None
         # What an order knows of it; see `policies/slack.py` and `policies/excess.py`.
         self.slack_ns: int | None = None  # how long after its origin a tuple may start and still meet an output
+        self.declared_slack_ns = 0  # the same by declared costs
         self.due_ns = 0  # after its origin, that output
         self.work_ns = 1  # up to there, in the mean
         self.place_ns = 0  # where a tuple stands, after its origin
         self.steps = 0  # units up to the last output, itself included
         self.urgent = self.yields = False  # its deadline is nearly the least; tuples of it may be given up for others
+        self.on_trial = False  # what runs was hopeless
         self.excess = 0  # tuples that wait and are given up
 
     @property
@@ -139,6 +146,8 @@ class UnitMeter:
             exit_.passed.add(count)
             done_ns -= count * exit_.queued_ns
         self.node.done_ns += done_ns
+        if self.on_trial:
+            self.on_trial, self.node.ranks = False, 0
 
     def inherit(self, other: "UnitMeter") -> None:
         """A new plan has a unit of the same operators: go on with what is known of it."""
@@ -154,7 +163,7 @@ class NodeMeter:
 
     __slots__ = (
         "_number", "changes", "cost", "decision", "done_ns", "ended", "least_ns", "looked_ns", "looks", "missed",
-        "units",
+        "ranks", "tried_ns", "units",
     )  # fmt: skip
 
     def __init__(self) -> None:
@@ -167,6 +176,9 @@ class NodeMeter:
         self.looks = 0  # tuples until the excess is counted anew
         self.looked_ns = 0  # when it was counted
         self.done_ns = 0  # of the work that was counted then, as far as it is known to be over
+        # See `policies/slack.py`.
+        self.ranks = 0  # until the work that is left is added up anew
+        self.tried_ns = 0  # when something hopeless ran
         self.least_ns = 0  # sub-deadline of a unit
         self._number = 0
 

@@ -28,6 +28,7 @@ EVERY = 256  # ranks after which the work that is left is added up anew, at leas
 STEP_BITS = 16  # of a rank: units on the way to an output
 NUMBER_BITS = 40  # of a rank: the tuple's number at its source
 YOUNG = 8  # of its deadline: a tuple that has waited for less of it than one part is young
+TRIAL = 16  # of the time, one part is for trials
 SOME_DAY_NS = ALWAYS_NS // 2
 NUMBERS = (1 << NUMBER_BITS) - 1
 
@@ -42,10 +43,10 @@ class EndToEnd:
     not known here: there a stream has time until its deadline.
     """
 
-    __slots__ = ("_changes", "_left", "_meter", "_plans", "_splits")
+    __slots__ = ("_changes", "_meter", "_plans", "_splits")
 
     def __init__(self, meter: NodeMeter) -> None:
-        self._meter, self._left, self._changes = meter, 0, -1
+        self._meter, self._changes = meter, -1
         self._plans: dict[CompiledPlan, list[Unit]] = {}  # loaded plan -> its units, each after those that it leads to
         self._splits: dict[Route, SplitJoin] = {}
 
@@ -53,9 +54,10 @@ class EndToEnd:
         """Place by deadline, number and steps in one number."""
         unit, lineage, meter = head.unit, head.lineage, head.unit.meter
         assert meter is not None  # the policy measures
-        if self._changes != self._meter.changes or not self._left or unit.loaded not in self._plans:
+        node = self._meter
+        if self._changes != node.changes or not node.ranks or unit.loaded not in self._plans:
             self._look_at(unit.loaded)
-        self._left -= 1
+        node.ranks -= 1
         number = 1 + lineage[2] % NUMBERS if unit.punctuated_exits else 0
         return (lineage[4] + meter.place_ns << NUMBER_BITS | number) << STEP_BITS | meter.steps
 
@@ -72,8 +74,7 @@ class EndToEnd:
 
     def _add_up(self) -> None:
         """O(units), so it is done once in as many ranks as there are units."""
-        self._left = max(EVERY, len(self._meter.units))
-        self._meter.looks = 0
+        self._meter.ranks, self._meter.looks = max(EVERY, len(self._meter.units)), 0
         every = [unit.deadline_ns for units in self._plans.values() for unit in units]
         least_ns = min((deadline_ns for deadline_ns in every if deadline_ns), default=0)
         branched = {unit for split in self._splits.values() for unit in split.before}
@@ -97,12 +98,14 @@ class EndToEnd:
                 own_ns = meter.cost_ns * declared_ns // max(1, meter.declared_ns)
                 leaving = meter.exits[step.exit.index]
                 leaving.queued_ns = sum(_meter(each).work_ns for each in step.exit.route.units)
-                left = Left(left.room_ns - own_ns, left.due_ns, own_ns + leaving.passing(left.work_ns), steps)
+                work_ns = own_ns + leaving.passing(left.work_ns)
+                left = Left(left.room_ns - own_ns, left.due_ns, work_ns, steps, left.declared_room_ns - declared_ns)
                 best = left if best is None else max(best, left)
         if best is None:
             meter.slack_ns, meter.due_ns, meter.work_ns = None, 0, max(1, meter.cost_ns)
         else:
             meter.slack_ns, meter.due_ns, meter.work_ns = best.room_ns, best.due_ns, max(1, best.work_ns)
+            meter.declared_slack_ns = best.declared_room_ns
         meter.steps = min(steps + 1, (1 << STEP_BITS) - 1)
 
     def _left_behind(self, route: Route) -> "Left":
@@ -110,34 +113,40 @@ class EndToEnd:
         ends = [output.deadline_ns for output in route.outputs]
         ends += [ALWAYS_NS] if route.sides else []  # an operator reads the newest one
         ends += [_leaving_ns(route)] if route.sends else []
-        found = [Left(end_ns, end_ns, 0, 0) for end_ns in ends]
+        found = [Left(end_ns, end_ns, 0, 0, end_ns) for end_ns in ends]
         found += [_left(unit, 1) for unit in route.units] + [_left(join.unit, _inputs(join)) for join, _ in route.joins]
         split = self._splits.get(route)
         if split is not None and not ends:
             joined = _meter(split.join)
             if joined.slack_ns is not None:
                 branches_ns = sum(_meter(unit).cost_ns for unit in split.before)
-                found = [Left(joined.slack_ns - branches_ns, joined.due_ns, joined.work_ns + branches_ns, 0)]
+                room_ns = joined.declared_slack_ns - sum(_meter(unit).declared_ns for unit in split.before)
+                work_ns = joined.work_ns + branches_ns
+                found = [Left(joined.slack_ns - branches_ns, joined.due_ns, work_ns, 0, room_ns)]
         steps = max((_meter(unit).steps for unit in after(route)), default=0)
-        return max(found, default=Left(0, 0, 0, 0))._replace(steps=steps)
+        return max(found, default=Left(0, 0, 0, 0, 0))._replace(steps=steps)
 
 
 class Left(NamedTuple):
     """On the way to the output that leaves most time. room_ns: how long after its origin a tuple may come and still
     meet it; due_ns: after its origin, its deadline, or when the tuple has to leave the node; work_ns: what is to be
-    done up to it on this node, in the mean; steps: units up to the last output."""
+    done up to it on this node, in the mean; steps: units up to the last output; declared_room_ns: `room_ns` if all took
+    what it was declared to take."""
 
     room_ns: int
     due_ns: int
     work_ns: int
     steps: int
+    declared_room_ns: int
 
 
 def _left(unit: Unit, inputs: int) -> Left:
     """From a unit on that runs once for so many tuples that come."""
     meter = _meter(unit)
-    room_ns = ALWAYS_NS if meter.slack_ns is None else meter.slack_ns
-    return Left(room_ns, meter.due_ns, meter.work_ns // inputs, meter.steps)
+    room_ns, declared_ns = meter.slack_ns, meter.declared_slack_ns
+    if room_ns is None:
+        room_ns = declared_ns = ALWAYS_NS
+    return Left(room_ns, meter.due_ns, meter.work_ns // inputs, meter.steps, declared_ns)
 
 
 def _inputs(join: Join | FusionHead) -> int:
@@ -185,10 +194,25 @@ def hopeless_or_too_many(job: Job, at_ns: int, ahead: int) -> bool:
     meter = job.unit.meter
     assert meter is not None  # the policy measures
     if hopeless(job, at_ns, ahead):
+        if _tries(job, meter, at_ns):
+            return False
         meter.node.done_ns += meter.work_ns
         return True
     young = (at_ns - job.lineage[5]) * YOUNG < job.unit.deadline_ns
     return not young and meter.yields and gives_up(job, at_ns)
+
+
+def _tries(job: Job, meter: UnitMeter, at_ns: int) -> bool:
+    """Whether a tuple runs although it is hopeless, to measure anew: by what was measured hardly any tuple of its unit
+    can be met, and what never runs is never found to be quick again. One instance that hung would end its unit."""
+    node, slack_ns = meter.node, meter.slack_ns
+    assert slack_ns is not None  # it is hopeless
+    doubtful = slack_ns * YOUNG < job.unit.deadline_ns and at_ns <= job.lineage[5] + meter.declared_slack_ns
+    if not doubtful or at_ns < node.tried_ns + TRIAL * meter.work_ns:
+        return False
+    node.tried_ns, meter.on_trial = at_ns, True
+    meter.cost.halve()
+    return True
 
 
 SLACK = Policy(name="slack", offset=sub_deadline, order=EndToEnd, dropper=hopeless_or_too_many)
