@@ -81,9 +81,9 @@ class ExitMeter:
         self.passed, self.queued_ns = Mean(JOBS), 0
 
     def passing(self, work_ns: int) -> int:
-        """Per tuple of the unit, of work that each of these has; before the first one, as if each passed."""
+        """Per tuple of the unit, of work that each of these has; before the first one, as if none passed."""
         passed = self.passed
-        return work_ns * passed.total // passed.count if passed.count else work_ns
+        return work_ns * passed.total // passed.count if passed.count else 0
 
 
 class UnitMeter:
@@ -91,8 +91,8 @@ class UnitMeter:
 
     __slots__ = (
         "_last_ns", "arrivals", "cost", "declared_ns", "declared_slack_ns", "due_ns", "excess", "exits", "gap", "node",
-        "number", "on_trial", "place_ns", "service", "slack_ns", "steps", "sub_deadline_ns", "urgent", "work_ns",
-        "yields",
+        "number", "on_trial", "pause_ns", "place_ns", "service", "slack_ns", "steps", "sub_deadline_ns", "tried_ns",
+        "urgent", "work_ns", "yields",
     )  # fmt: skip
 
     def __init__(self, node: "NodeMeter", number: int, unit: MeteredUnit) -> None:
@@ -113,6 +113,7 @@ class UnitMeter:
         self.steps = 0  # units up to the last output, itself included
         self.urgent = self.yields = False  # its deadline is nearly the least; tuples of it may be given up for others
         self.on_trial = False  # what runs was hopeless
+        self.tried_ns = self.pause_ns = 0  # when that was last, and how long there is no other
         self.excess = 0  # tuples that wait and are given up
 
     @property
@@ -149,8 +150,15 @@ class UnitMeter:
                 passed.halve()
             done_ns -= count * exit_.queued_ns
         self.node.done_ns += done_ns
-        if self.on_trial:
-            self.on_trial, self.node.ranks = False, 0
+
+    def tried(self, ran_ns: int) -> None:
+        """An instance on trial took so long. Where it is quick, what was measured before is of another time."""
+        self.on_trial, self.node.ranks = False, 0
+        if 2 * ran_ns <= self.cost_ns:
+            self.cost.total, self.cost.count = ran_ns, 1
+            self.pause_ns = 0
+        else:
+            self.pause_ns = 2 * self.pause_ns
 
     def inherit(self, other: "UnitMeter") -> None:
         """A new plan has a unit of the same operators: go on with what is known of it."""
@@ -166,7 +174,7 @@ class NodeMeter:
 
     __slots__ = (
         "_number", "changes", "cost", "decision", "done_ns", "ended", "least_ns", "looked_ns", "looks", "missed",
-        "ranks", "tried_ns", "units",
+        "ranks", "units",
     )  # fmt: skip
 
     def __init__(self) -> None:
@@ -179,9 +187,7 @@ class NodeMeter:
         self.looks = 0  # tuples until the excess is counted anew
         self.looked_ns = 0  # when it was counted
         self.done_ns = 0  # of the work that was counted then, as far as it is known to be over
-        # See `policies/slack.py`.
-        self.ranks = 0  # until the work that is left is added up anew
-        self.tried_ns = 0  # when something hopeless ran
+        self.ranks = 0  # until the work that is left is added up anew; see `policies/slack.py`
         self.least_ns = 0  # sub-deadline of a unit
         self._number = 0
 
@@ -215,6 +221,8 @@ class NodeMeter:
         self.ended += jobs
         self.missed += missed
         if jobs:
+            if unit.on_trial:
+                unit.tried(ran_ns)
             unit.cost.add(ran_ns, jobs)
             self.cost.add(ran_ns, jobs)
         if decision_ns is not None:

@@ -24,11 +24,11 @@ from node_agent.core.policies.policy_parts import Policy
 from node_agent.core.policies.split_joins import SplitJoin, after, splits
 
 TIMES = 2  # the least deadline of its node: what has this much time waits for that
-EVERY = 256  # ranks after which the work that is left is added up anew, at least
+SOON, EVERY = 16, 256  # ranks after which the work that is left is added up anew, at least: at first, and ever later
 STEP_BITS = 16  # of a rank: units on the way to an output
 NUMBER_BITS = 40  # of a rank: the tuple's number at its source
 YOUNG = 8  # of its deadline: a tuple that has waited for less of it than one part is young
-TRIAL = 16  # of the time, one part is for trials
+TRIAL = 32  # of the time, one part is for trials of a unit
 SOME_DAY_NS = ALWAYS_NS // 2
 NUMBERS = (1 << NUMBER_BITS) - 1
 
@@ -43,10 +43,10 @@ class EndToEnd:
     not known here: there a stream has time until its deadline.
     """
 
-    __slots__ = ("_changes", "_meter", "_plans", "_splits")
+    __slots__ = ("_changes", "_every", "_meter", "_plans", "_splits")
 
     def __init__(self, meter: NodeMeter) -> None:
-        self._meter, self._changes = meter, -1
+        self._meter, self._changes, self._every = meter, -1, SOON
         self._plans: dict[CompiledPlan, list[Unit]] = {}  # loaded plan -> its units, each after those that it leads to
         self._splits: dict[Route, SplitJoin] = {}
 
@@ -66,7 +66,7 @@ class EndToEnd:
 
     def _look_at(self, loaded: CompiledPlan) -> None:
         if self._changes != self._meter.changes:
-            self._plans, self._splits, self._changes = {}, {}, self._meter.changes
+            self._plans, self._splits, self._changes, self._every = {}, {}, self._meter.changes, SOON
         if loaded not in self._plans:
             self._plans[loaded] = backwards = _backwards(loaded.units)
             self._splits |= splits(backwards)
@@ -74,7 +74,8 @@ class EndToEnd:
 
     def _add_up(self) -> None:
         """O(units), so it is done once in as many ranks as there are units."""
-        self._meter.ranks, self._meter.looks = max(EVERY, len(self._meter.units)), 0
+        self._meter.ranks, self._meter.looks = max(self._every, len(self._meter.units)), 0
+        self._every = min(EVERY, 2 * self._every)
         every = [unit.deadline_ns for units in self._plans.values() for unit in units]
         least_ns = min((deadline_ns for deadline_ns in every if deadline_ns), default=0)
         branched = {unit for split in self._splits.values() for unit in split.before}
@@ -204,14 +205,15 @@ def hopeless_or_too_many(job: Job, at_ns: int, ahead: int) -> bool:
 
 def _tries(job: Job, meter: UnitMeter, at_ns: int) -> bool:
     """Whether a tuple runs although it is hopeless, to measure anew: by what was measured hardly any tuple of its unit
-    can be met, and what never runs is never found to be quick again. One instance that hung would end its unit."""
-    node, slack_ns = meter.node, meter.slack_ns
+    can be met, and what never runs is never found to be quick again. One instance that hung would end its unit. Pauses
+    double until trials take one part of the time."""
+    slack_ns = meter.slack_ns
     assert slack_ns is not None  # it is hopeless
     doubtful = slack_ns * YOUNG < job.unit.deadline_ns and at_ns <= job.lineage[5] + meter.declared_slack_ns
-    if not doubtful or at_ns < node.tried_ns + TRIAL * meter.work_ns:
+    if not doubtful or at_ns < meter.tried_ns + min(meter.pause_ns, TRIAL * meter.work_ns):
         return False
-    node.tried_ns, meter.on_trial = at_ns, True
-    meter.cost.halve()
+    meter.tried_ns, meter.on_trial = at_ns, True
+    meter.pause_ns = max(meter.pause_ns, TRIAL * meter.declared_ns)
     return True
 
 
