@@ -15,7 +15,7 @@ from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 from heapq import heappop, heappush
 
-from coordinator.solve.repair.bisect import OverError, between
+from coordinator.solve.repair.bisect import Found, OverError, between, first
 
 Point = tuple[int, ...]
 CLOSE = 0.02  # of a sum of logarithms: the product of factors is within 2 % of the least
@@ -67,6 +67,24 @@ def least_sum(
     return LeastSum(best, True) if best_size < below else None
 
 
+def tightened(holds: Callable[[Point], bool], axes: Sequence[Axis], point: Point) -> LeastSum:
+    """Each value as near to its start as those of the others allow, one after the other. `point`: holds; `settled`:
+    there was time for all of them."""
+    for i, axis in enumerate(axes):
+
+        def along(value: int, i: int = i, at: Point = point) -> bool:
+            return holds((*at[:i], value, *at[i + 1 :]))
+
+        try:
+            found = Found(axis.start, True) if along(axis.start) else first(along, axis.start, point[i], axis.near)
+        except OverError:
+            return LeastSum(point, False)
+        point = (*point[:i], found.value, *point[i + 1 :])
+        if not found.settled:
+            return LeastSum(point, False)
+    return LeastSum(point, True)
+
+
 class _Seen:
     """What is known of points, and what follows: more than what holds does, less than what does not does not."""
 
@@ -109,4 +127,4 @@ def _halves(
         yield (*low[:i], middle, *low[i + 1 :]), high
 
 
-__all__ = ["Axis", "LeastSum", "least_sum"]
+__all__ = ["Axis", "LeastSum", "least_sum", "tightened"]

@@ -9,7 +9,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from coordinator.solve.repair.bisect import OverError
-from coordinator.solve.repair.within_ranges.least_sum import CLOSE, Axis, Point, least_sum
+from coordinator.solve.repair.within_ranges.least_sum import CLOSE, Axis, Point, least_sum, tightened
 from tests.sampling import examples
 
 
@@ -55,6 +55,23 @@ def test_no_point_that_holds_is_less_by_more_than_what_is_close(given: tuple[lis
     every = product(*(_values(axis) for axis in axes))
     least = min(_size(axes, one) for one in every if any(_reached(axes, corner, one) for corner in corners))
     assert _size(axes, found.point) <= least + CLOSE + 1e-9
+
+
+@settings(max_examples=examples(300, 40), deadline=None)
+@given(problems())
+def test_a_tightened_point_holds_and_no_value_of_it_alone_is_nearer_to_its_start(
+    given: tuple[list[Axis], list[Point]],
+) -> None:
+    axes, corners = given
+
+    def holds(point: Point) -> bool:
+        return any(_reached(axes, corner, point) for corner in corners)
+
+    found = tightened(holds, axes, tuple(axis.utmost for axis in axes))
+    assert found.settled and holds(found.point)
+    for i, axis in enumerate(axes):
+        nearer = [value for value in _values(axis) if abs(value - axis.start) < abs(found.point[i] - axis.start)]
+        assert not any(holds((*found.point[:i], value, *found.point[i + 1 :])) for value in nearer)
 
 
 @given(problems(), st.integers(0, 8))
