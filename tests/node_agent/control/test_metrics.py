@@ -155,7 +155,7 @@ def test_labels_are_escaped_and_bounded(monkeypatch: pytest.MonkeyPatch) -> None
 def test_the_manual_lists_what_is_served() -> None:
     rows = [
         tuple(cell.strip() for cell in line.strip("|\n ").split(" | "))
-        for line in (ROOT / "node_agent" / "METRICS.md").read_text().splitlines()
+        for line in (ROOT / "docs" / "reference" / "metrics.md").read_text().splitlines()
         if line.startswith("| `shimekiri_")
     ]
     assert rows == [
