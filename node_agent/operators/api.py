@@ -1,6 +1,6 @@
 """How the author of an operator declares it; `node_agent.sdk` is the face of this and of the client.
 
-Importing it has no side effect. `docs/how_to/operators.md` is the manual.
+Importing it has no side effect. `node_agent/OPERATORS.md` is the manual.
 """
 
 from __future__ import annotations
@@ -14,7 +14,7 @@ Implementation = TypeVar("Implementation", bound=Callable[..., Any])
 
 
 class Declaration(NamedTuple):
-    """What `@operator` says about a class or function. Types are codec names; see docs/how_to/operators.md."""
+    """What `@operator` says about a class or function. Types are codec names; see OPERATORS.md."""
 
     name: str
     version: str

@@ -1,7 +1,7 @@
 """How the author of a source declares what an agent calls for its tuples; `node_agent.sdk` is the face of this.
 
 Kept apart from `api`, which is part of the code that the built-in operators are identified by.
-`docs/how_to/operators.md` is the manual.
+`node_agent/OPERATORS.md` is the manual.
 """
 
 from __future__ import annotations
