@@ -10,7 +10,7 @@ import tempfile
 from pathlib import Path
 from typing import Any
 
-from infra import command_reference, completions, record_reference, table_reference
+from infra import command_reference, completions, error_reference, record_reference, table_reference
 
 ROOT = Path(__file__).resolve().parent.parent
 BUILTIN = Path("coordinator/spec/builtin_operators.json")
@@ -35,7 +35,12 @@ def generate(out: Path) -> None:
 
 def _pages() -> dict[Path, str]:
     single = (record_reference, table_reference)
-    return _lists() | command_reference.pages() | {Path(each.PAGE): each.page() for each in single}
+    return (
+        _lists()
+        | command_reference.pages()
+        | error_reference.files()
+        | {Path(each.PAGE): each.page() for each in single}
+    )
 
 
 def _lists() -> dict[Path, str]:
