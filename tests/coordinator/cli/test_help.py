@@ -10,8 +10,8 @@ from typing import get_args
 import pytest
 
 from coordinator import error_codes, error_reference
-from coordinator.cli import completion
-from coordinator.errors import Mistake
+from coordinator.cli import app, completion
+from coordinator.errors import CoordinatorError, Mistake
 from infra import error_remedies
 from node_agent import error_codes as agent_codes
 from sim_vehicles import error_codes as vehicle_codes
@@ -85,8 +85,14 @@ def test_an_error_without_a_mend_leads_to_its_entry() -> None:
     assert error_reference.hint([Mistake("hop_beyond_length", "a code without a remedy")]) == ""
 
 
-def test_the_line_is_printed_once(tmp_path: Path) -> None:
-    (tmp_path / "addresses.json").write_text("{")
+def test_the_line_is_printed_once(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    def fail() -> None:
+        raise CoordinatorError(*(Mistake("not_ready", f"agent {name} was not ready") for name in "ab"))
+
+    app.register()
+    monkeypatch.setattr(app, "app", fail)
     said = run(tmp_path, "coordinator status")
-    assert said.err.count("coordinator help") == 1, said
-    assert said.err.splitlines()[-1] == "'coordinator help not_json' has what to do"
+    assert (said.code, said.out) == (1, "")
+    assert said.err.splitlines() == [
+        "agent a was not ready", "agent b was not ready", "'coordinator help not_ready' has what to do",
+    ]  # fmt: skip
