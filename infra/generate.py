@@ -10,7 +10,8 @@ import tempfile
 from pathlib import Path
 from typing import Any
 
-from infra import command_reference, completions, error_reference, record_reference, table_reference
+from coordinator.spec.files import schema
+from infra import command_reference, completions, error_reference, file_reference, record_reference, table_reference
 
 ROOT = Path(__file__).resolve().parent.parent
 BUILTIN = Path("coordinator/spec/builtin_operators.json")
@@ -34,13 +35,13 @@ def generate(out: Path) -> None:
 
 
 def _pages() -> dict[Path, str]:
-    single = (record_reference, table_reference)
-    return (
-        _lists()
-        | command_reference.pages()
-        | error_reference.files()
-        | {Path(each.PAGE): each.page() for each in single}
-    )
+    single = {Path(each.PAGE): each.page() for each in (record_reference, table_reference)}
+    several = command_reference.pages() | error_reference.files() | file_reference.pages()
+    return _lists() | _schemas() | single | several
+
+
+def _schemas() -> dict[Path, str]:
+    return {schema.path(kind).relative_to(ROOT): schema.schema_text(kind) for kind in schema.MODELS}
 
 
 def _lists() -> dict[Path, str]:
