@@ -1,6 +1,6 @@
 """What is known of each error code: where it is reported, in which sentences, and what to do.
 
-error_entries.json is made from the code of the three programs by `python -m infra.generate`, as the pages are.
+error_entries.json is made from the code of both programs by `python -m infra.generate`, as the pages are.
 """
 
 from __future__ import annotations
@@ -19,7 +19,7 @@ OURS = "coordinator"
 MOST_NEAR = 3
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True, slots=True, order=True)
 class Sentence:
     """What is printed in one place, filled-in words in capitals; `mend`: what to do."""
 

@@ -89,20 +89,20 @@ def _of_typer(app: typer.Typer) -> tuple[Command, list[Command]]:
 
 def _typed(command: Any) -> Command:
     shown = [each for each in command.params if each.name not in HIDDEN and not getattr(each, "hidden", False)]
-    usage = " ".join([command.name or "", *(_placed(each) for each in shown if each.param_type_name == "argument")])
+    usage = " ".join([command.name or "", *(_argument(each) for each in shown if each.param_type_name == "argument")])
     options = any(each.param_type_name == "option" for each in shown)
     about = cleandoc(command.help or "").replace("\f", "")
     return Command(command.name or "", about, usage + " [OPTIONS]" * options, tuple(map(_typed_option, shown)))
 
 
-def _placed(argument: Any) -> str:
+def _argument(argument: Any) -> str:
     name = argument.metavar or (argument.name or "").upper() + "..." * (argument.nargs == -1)
     return name if argument.required or "[" in name else f"[{name}]"
 
 
 def _typed_option(option: Any) -> Option:
     if option.param_type_name == "argument":
-        return Option(_placed(option), option.help or "", _default(option))
+        return Option(_argument(option), option.help or "", _default(option))
     value = "" if option.is_flag else f" {option.metavar or _kind(option)}"
     names = ", ".join([*option.opts, *option.secondary_opts])
     return Option(names + value, option.help or "", _default(option))

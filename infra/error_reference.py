@@ -5,19 +5,20 @@ from __future__ import annotations
 import json
 from collections.abc import Iterator
 from pathlib import Path
-from typing import Any, get_args
+from typing import get_args
 
 from coordinator import error_codes as coordinator_codes
+from coordinator.error_reference import Entry, Sentence
 from infra import error_remedies, error_sources
-from infra.error_sources import Place
 from node_agent import error_codes as agent_codes
 from sim_vehicles import error_codes as vehicle_codes
 
 ENTRIES = Path("coordinator/error_entries.json")
 FOLDER = Path("docs/reference/errors")
-PROGRAMS: dict[str, Any] = {
+PROGRAMS: dict[str, object] = {
     "coordinator": coordinator_codes.Code, "node_agent": agent_codes.Code, "sim_vehicles": vehicle_codes.Code,
 }  # fmt: skip
+EXPLAINED = ("coordinator", "node_agent")  # by `coordinator help`, which knows nothing of applications
 WHERE = {  # what a reader knows a room by; the longest beginning of a module's name counts
     "coordinator.calculus": "bounds",
     "coordinator.change": "add and remove",
@@ -65,66 +66,72 @@ WHERE = {  # what a reader knows a room by; the longest beginning of a module's 
 HEAD = """\
 # Error codes of {program}
 
-Programs and tests compare codes; a log in JSON has them, and `coordinator help CODE` prints an entry of this page. What
-a sentence is filled with stands in capitals. KEY is the key that has the value, with the file and the line before it.
+Programs and tests compare codes, and a log in JSON has them.{printed}
+What a sentence is filled with stands in capitals. KEY is the key that has the value, with the file and the line
+before it.
 
 This page is made from the places in `{package}` that report mistakes, by `python -m infra.generate`.
 
 | code | where | sentence | what to do |
 |---|---|---|---|
 """
+PRINTED = " `coordinator help CODE` prints an entry of this page."
 
 
 def files() -> dict[Path, str]:
     """The pages in Markdown and the entries in JSON, by path."""
     found = {package: _entries(package) for package in PROGRAMS}
     pages = {FOLDER / f"{package}.md": _page(package, entries) for package, entries in found.items()}
-    return pages | {ENTRIES: _json(found)}
+    return pages | {ENTRIES: _json({package: found[package] for package in EXPLAINED})}
 
 
-def _json(found: dict[str, Any]) -> str:
+def _json(found: dict[str, list[Entry]]) -> str:
     """A line per code."""
     programs = (
-        f'"{package}": {{\n'
-        + ",\n".join(f"{json.dumps(code)}: {json.dumps(each, ensure_ascii=False)}" for code, each in entries.items())
+        f"{json.dumps(package)}: {{\n"
+        + ",\n".join(f"{json.dumps(each.code)}: {_document(each)}" for each in entries)
         + "\n}"
         for package, entries in found.items()
     )
     return "{\n" + ",\n".join(programs) + "\n}\n"
 
 
-def _entries(package: str) -> dict[str, Any]:
-    """By code: where, sentence and mend of each place, and what to do where no place has a mend."""
+def _document(entry: Entry) -> str:
+    sentences = [{"where": each.where, "sentence": each.text, "mend": each.mend} for each in entry.sentences]
+    return json.dumps({"places": sentences, "remedy": entry.remedy}, ensure_ascii=False)
+
+
+def _entries(package: str) -> list[Entry]:
+    """By code in order, each with its sentences, and what to do where a sentence has no mend."""
     codes = sorted(get_args(PROGRAMS[package]))
-    at: dict[str, list[Place]] = {code: [] for code in codes}
-    for place in error_sources.places(package, frozenset(codes)):
-        at[place.code].append(place)
-    return {code: _entry(package, code, at[code]) for code in codes}
+    at: dict[str, set[Sentence]] = {code: set() for code in codes}
+    for place in error_sources.sentences_of(package, frozenset(codes)):
+        text, mend = place.sentence.text.strip(), place.sentence.remedy.strip()
+        at[place.code].add(Sentence(_where(place.module), text, mend))
+    for code, text in error_remedies.SENTENCES[package].items():
+        at[code].add(Sentence(_where(error_sources.module_of(package, code)), text, ""))
+    remedies = error_remedies.REMEDIES[package]
+    return [Entry(_program(package), code, tuple(sorted(at[code])), remedies.get(code, "")) for code in codes]
 
 
-def _entry(package: str, code: str, places: list[Place]) -> dict[str, Any]:
-    seen = {(_where(each.module), each.sentence.text.strip(), each.sentence.mend.strip()) for each in places}
-    if sentence := error_remedies.SENTENCES[package].get(code):
-        seen.add((_where(error_sources.module_of(package, code)), sentence, ""))
-    found = [{"where": where, "sentence": sentence, "mend": mend} for where, sentence, mend in sorted(seen)]
-    return {"places": found, "remedy": error_remedies.REMEDIES[package].get(code, "")}
+def _program(package: str) -> str:
+    return package.replace("_", "-")
 
 
 def _where(module: str) -> str:
     return WHERE[max((name for name in WHERE if f"{module}.".startswith(f"{name}.")), key=len)]
 
 
-def _page(package: str, entries: dict[str, Any]) -> str:
-    return HEAD.format(program=package.replace("_", "-"), package=package) + "".join(
-        line for code, entry in entries.items() for line in _rows(code, entry)
-    )
+def _page(package: str, entries: list[Entry]) -> str:
+    printed = PRINTED if package in EXPLAINED else ""
+    head = HEAD.format(program=_program(package), package=package, printed=printed)
+    return head + "".join(line for entry in entries for line in _rows(entry))
 
 
-def _rows(code: str, entry: dict[str, Any]) -> Iterator[str]:
-    for number, place in enumerate(entry["places"]):
-        shown = "" if number else f"`{code}`"
-        mend = place["mend"] or entry["remedy"]
-        yield f"| {shown} | {place['where']} | {_cell(place['sentence'])} | {_cell(mend)} |\n"
+def _rows(entry: Entry) -> Iterator[str]:
+    for number, each in enumerate(entry.sentences):
+        shown = "" if number else f"`{entry.code}`"
+        yield f"| {shown} | {each.where} | {_cell(each.text)} | {_cell(each.mend or entry.remedy)} |\n"
 
 
 def _cell(text: str) -> str:

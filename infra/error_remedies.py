@@ -242,5 +242,5 @@ SENTENCES: dict[str, dict[str, str]] = {
         "policy_never_live": "policy NAME runs in virtual time only",
         "too_many_results": "OPERATOR returned more results for one input than can be told apart",
     },
-    "sim_vehicles": {},
+    "sim_vehicles": {"bad_row": "FILE:LINE: what is wrong with the row"},
 }

@@ -17,6 +17,7 @@ READS = frozenset({"get", "getattr", "setattr", "hasattr", "isinstance", "pop", 
 COUNTS = frozenset({"len", "sum", "count"})
 OF_CALLS = {  # what functions answer that make a mend
     "nearest": "write one of the names that are there; the message has the nearest one",
+    "str": "ERROR",
     "instead": "write one of the names that the message has",
 }
 ORDER = re.compile(r".*?: ((?:give|write|remove|install|name|run|choose|keep|leave|add) .*)", re.DOTALL)
@@ -25,10 +26,10 @@ OF_A_KEY = frozenset({"MistakeError", "UnusableValueError"})  # sentences whose 
 
 @dataclass(frozen=True, order=True)
 class Sentence:
-    """What is printed, and what to do; `mend` is empty where the sentence has none."""
+    """What is printed, and what to do; `remedy` is empty where the sentence has none."""
 
     text: str
-    mend: str
+    remedy: str
 
 
 @dataclass(frozen=True, order=True)
@@ -40,7 +41,7 @@ class Place:
     sentence: Sentence
 
 
-def places(package: str, codes: frozenset[str]) -> list[Place]:
+def sentences_of(package: str, codes: frozenset[str]) -> list[Place]:
     """Of all modules of a package, and of protos for the codes that the package shares with it."""
     files = sorted([*(ROOT / package).rglob("*.py"), *(ROOT / "protos").glob("*.py")])
     trees = {file: ast.parse(file.read_text(encoding="utf-8")) for file in files if file.name != "error_codes.py"}
@@ -238,4 +239,4 @@ def _inner(node: ast.expr) -> ast.expr | None:
     return None
 
 
-__all__ = ["Place", "Sentence", "module_of", "places"]
+__all__ = ["Place", "Sentence", "module_of", "sentences_of"]

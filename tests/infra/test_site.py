@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import importlib
 import os
 import re
 import subprocess
@@ -10,6 +11,7 @@ from pathlib import Path
 import pytest
 
 from infra.site_pages import DOCS, ROOT, as_mkdocs_reads_it, navigation, within_site
+from node_agent import sdk, testing
 
 TOOL = ROOT / ".venv-docs" / "bin" / "mkdocs"
 LOADED = re.compile(r"<(?:script|link|img|iframe|source)\b[^>]*?\b(?:src|href)=[\"']?(?:https?:)?//[^\"' >]+")
@@ -75,6 +77,17 @@ def test_links_stay_within_the_site(page: str, written: str, shown: str) -> None
 )
 def test_lists_tables_and_code_are_read_as_on_repositories_sites(written: str, read: str) -> None:
     assert as_mkdocs_reads_it(written) == read
+
+
+def test_the_page_of_the_python_api_has_all_that_is_imported() -> None:
+    page = (DOCS / "reference" / "python_api.md").read_text(encoding="utf-8")
+    paths = re.findall(r"^::: ([\w.]+)$", page, re.MULTILINE)
+    for path in paths:
+        module, _, name = path.rpartition(".")
+        assert hasattr(importlib.import_module(module), name), path
+    documented = {path.rpartition(".")[2] for path in paths}
+    constants = {"SECOND_NS", "START_NS"}
+    assert {*sdk.__all__, *testing.__all__} - constants <= documented
 
 
 def test_the_front_page_is_short() -> None:

@@ -4,12 +4,9 @@ from __future__ import annotations
 
 from typing import Annotated
 
-from pydantic import BaseModel, BeforeValidator, ConfigDict, Field, GetJsonSchemaHandler, WithJsonSchema
-from pydantic.json_schema import JsonSchemaValue
-from pydantic_core import CoreSchema
+from pydantic import BaseModel, BeforeValidator, ConfigDict, Field, WithJsonSchema
 
 from coordinator.errors import MistakeError
-from coordinator.spec.files.key_descriptions import describe
 from coordinator.units import duration_ns, show_bytes, size_bytes
 
 LARGEST_PAYLOAD = 8 << 20
@@ -58,12 +55,6 @@ Places = tuple[Place, Place]
 
 class Strict(BaseModel):
     """Unknown keys, NaN and infinity are refused. Validators are built for the files that a command reads alone.
-    Docstrings of models describe their keys, a line each."""
+    Docstrings of models describe their keys, a line each (schema.py)."""
 
     model_config = ConfigDict(extra="forbid", allow_inf_nan=False, defer_build=True)
-
-    @classmethod
-    def __get_pydantic_json_schema__(cls, core: CoreSchema, handler: GetJsonSchemaHandler) -> JsonSchemaValue:
-        schema = handler(core)
-        describe(cls, handler.resolve_ref_schema(schema))
-        return schema

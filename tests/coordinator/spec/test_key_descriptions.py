@@ -9,8 +9,8 @@ import pytest
 
 from coordinator.spec.files import schema
 from coordinator.spec.files.connector_file import FromFile
-from coordinator.spec.files.key_descriptions import keys_of, summary_of
 from coordinator.spec.files.query_file import OperatorFile
+from coordinator.spec.files.schema import keys_of, summary_of
 
 
 def _models(kind: schema.Kind) -> dict[str, Any]:
