@@ -210,6 +210,7 @@ REMEDIES: dict[str, dict[str, str]] = {
 }
 SENTENCES: dict[str, dict[str, str]] = {
     "coordinator": {
+        "unusable_ca": "FOLDER: what is wrong with the certificate or the key of the CA",
         "bandwidth_exceeded": "link A to B: its streams need more than its bandwidth",
         "unbalanced": "RUN: the ledger does not balance, N contradictions",
         "bad_expression": "EXPRESSION, and what is wrong in it",
