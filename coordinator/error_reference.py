@@ -56,9 +56,9 @@ def codes() -> list[str]:
     return sorted({code for known in _entries().values() for code in known})
 
 
-def nearest(code: str) -> list[str]:
-    """Known codes that are written most like an unknown one."""
-    return difflib.get_close_matches(code, codes(), MOST_NEAR, 0.5)
+def nearest(code: str, others: Iterable[str] = ()) -> list[str]:
+    """Known codes, and other words, that are written most like an unknown one."""
+    return difflib.get_close_matches(code, [*others, *codes()], MOST_NEAR, 0.5)
 
 
 def hint(mistakes: Iterable[Mistake]) -> str:

@@ -44,6 +44,6 @@ def register(app: typer.Typer) -> None:
         elif found := error_reference.entries(code):
             typer.echo("\n".join(line for entry in found for line in entry.lines()))
         else:
-            near = error_reference.nearest(code)
+            near = error_reference.nearest(code, whole.command.list_commands(whole))
             mend = f"did you mean {' or '.join(near)}?" if near else "docs/reference/errors has all codes"
             raise UnknownCodeError(Mistake("unknown_name", f"'{code}' is no error code and no command", mend, code))

@@ -250,7 +250,7 @@ class MemberFile(Strict):
     side: streams whose latest value it reads, by argument
     selectivity: how many results come of its inputs
     with: its parameters
-    hang: a call that takes longer counts as hung; 1 s or ten times the cost, unless given
+    hang: a call that takes longer counts as hung; 1 s unless given, or ten times the cost where that is more
     """
 
     run: str
@@ -289,7 +289,7 @@ class OperatorFile(OverloadOfOperator):
     memory: the state that it keeps
     max_size: the most that a result may have; 1 MiB unless given, or as its inputs where it passes them on
     with: its parameters
-    hang: a call that takes longer counts as hung; 1 s or ten times the cost, unless given
+    hang: a call that takes longer counts as hung; 1 s unless given, or ten times the cost where that is more
     state: what becomes of its state where a new plan leaves it in its place: it goes on (`keep`), or starts anew
         (`fresh`)
     forbid_streams: pairs of nodes, from and to, that its results may not take

@@ -87,10 +87,10 @@ class WindowFile(Strict):
     by: a field; a result has a value per value of it
     lateness: how much older than a lower number of its source a tuple may be
     deadline: deadlines behind it count from the window's end, or from its first tuple
-    close: worst CPU time of closing a window
+    close: worst CPU time of closing a window; `cost` unless given
     shed: what goes where not all windows can be had
     queue: tuples that wait before it at the latest when it sheds
-    wait: how long it waits for a number that is missing
+    wait: how long it waits for a number that is missing; 1 s unless given
     """
 
     time: Duration | None = None

@@ -74,6 +74,11 @@ def test_an_unknown_code_names_the_nearest(tmp_path: Path) -> None:
     assert "unknown_node" in said.err and len(said.err.splitlines()) == 1
 
 
+def test_a_misspelt_command_names_that_command(tmp_path: Path) -> None:
+    said = run(tmp_path, "coordinator help plann")
+    assert said.code == 2 and "did you mean plan or " in said.err
+
+
 def test_a_command_has_its_help(tmp_path: Path) -> None:
     assert run(tmp_path, "coordinator help plan").out == run(tmp_path, "coordinator plan --help").out
     assert "deploy" in run(tmp_path, "coordinator help").out
