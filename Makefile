@@ -117,6 +117,16 @@ test-fresh: setup ## once per release, as root: set-up, demo and tests on Debian
 test-arm64: setup ## once per release, as root: agent's tests and the page for two Pis on emulated arm64; an hour
 	@$(BIN)/python -m infra.release arm64
 
+.venv-docs/.ready: requirements-docs.lock
+	@echo 'installing the tools of the site into .venv-docs (60 MB)' >&2
+	@$(or $(PYTHON),python3) -m venv .venv-docs
+	@.venv-docs/bin/python -m pip install --disable-pip-version-check -q --require-hashes -r requirements-docs.lock
+	@touch $@
+
+.PHONY: docs
+docs: .venv-docs/.ready ## the site of docs/ in site/, strictly: a link that leads nowhere ends it
+	@NO_MKDOCS_2_WARNING=1 .venv-docs/bin/mkdocs build --quiet --strict && echo 'open site/index.html'
+
 .PHONY: protos
 protos: setup ## generate code and schemas again
 	@$(BIN)/python -m infra.generate
@@ -129,7 +139,9 @@ wheel: setup ## the wheel that nodes install, alone in dist/
 lock: setup ## pin the packages again (needs uv)
 	uv pip compile pyproject.toml --extra coordinator --extra vehicles --extra feed --extra connectors --extra dev --universal --python-version 3.11 \
 		--generate-hashes --no-header --no-emit-index-url --no-annotate -o requirements.lock
+	uv pip compile --group pyproject.toml:docs --universal --python-version 3.11 \
+		--generate-hashes --no-header --no-emit-index-url --no-annotate -o requirements-docs.lock
 
 .PHONY: clean
 clean: ## remove what was made here, but for runs/
-	rm -rf .venv build dist *.egg-info .pytest_cache .mypy_cache .ruff_cache .hypothesis
+	rm -rf .venv .venv-docs site build dist *.egg-info .pytest_cache .mypy_cache .ruff_cache .hypothesis

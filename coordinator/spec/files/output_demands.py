@@ -19,7 +19,11 @@ _PERCENT = re.compile(r"\s*([+-]?\d+(?:\.\d+)?)\s*%\s*")
 
 
 class FreshnessFile(Strict):
-    """`limit`: of an age or a reaction. `without`: sources that do not count, like a map that is published once."""
+    """A limit of an age or a reaction.
+
+    limit: the longest
+    without: sources that do not count, like a map that is published once
+    """
 
     limit: Duration
     without: Annotated[list[Name], Field(min_length=1)] | None = None
@@ -61,9 +65,12 @@ Confidence = Annotated[Fraction, BeforeValidator(_percent), WithJsonSchema(PERCE
 
 
 class GuaranteeFile(Strict):
-    """`confidence`: the share of an output's results that is to be within the bound, given that costs keep the
-    distribution that they were measured with (`plan --costs`). `independent`: the costs of two instances have nothing
-    to do with each other, so bounds may count on sums of them."""
+    """A bound that holds for a share of results.
+
+    confidence: the share of an output's results that is to be within the bound, given that costs keep the distribution
+        that they were measured with (`plan --costs`)
+    independent: the costs of two instances have nothing to do with each other, so bounds may count on sums of them
+    """
 
     confidence: Confidence
     independent: bool = False

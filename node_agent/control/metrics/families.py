@@ -1,4 +1,4 @@
-"""All families of METRICS.md, in the order in which they are served. Counters begin anew with each runtime."""
+"""All families of docs/reference/metrics.md, in the order in which they are served. Each runtime counts from 0."""
 
 from node_agent.control.metrics.exposition import COUNTER, GAUGE, HISTOGRAM, SUMMARY, Family
 

@@ -74,6 +74,10 @@ EDGES = {  # why a file may have such mappings, and which files
         "coordinator/local_run/simulation.py",
         "infra/generate.py",
     ),
+    "describes the keys of a JSON Schema": (
+        "coordinator/spec/files/schema.py",
+        "infra/file_reference.py",
+    ),
     "parameters of operators, policies and aggregates, which users declare": (
         "coordinator/spec/catalog.py",
         "coordinator/spec/checks/aggregates.py",

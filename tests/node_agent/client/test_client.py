@@ -34,7 +34,7 @@ from tests.sentences import Wording
 
 SAID = Wording("feed", "clients")
 
-MANUAL = Path(__file__).parents[3] / "node_agent" / "OPERATORS.md"
+MANUAL = Path(__file__).parents[3] / "docs" / "how_to" / "operators.md"
 FOREVER = 1 << 60
 
 

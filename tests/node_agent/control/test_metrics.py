@@ -155,7 +155,7 @@ def test_labels_are_escaped_and_bounded(monkeypatch: pytest.MonkeyPatch) -> None
 def manual() -> Iterator[tuple[str, tuple[str, ...], str]]:
     """Names, labels and helps: of bold rows the labels of all rows that follow, in braces further ones."""
     above: tuple[str, ...] = ()
-    for line in (ROOT / "node_agent" / "METRICS.md").read_text().splitlines():
+    for line in (ROOT / "docs" / "reference" / "metrics.md").read_text().splitlines():
         if line.startswith("| **"):
             above = tuple(line.split("**")[1].split(", "))
         elif line.startswith("| `"):
@@ -167,7 +167,7 @@ def manual() -> Iterator[tuple[str, tuple[str, ...], str]]:
 def test_the_manual_lists_what_is_served() -> None:
     rows = list(manual())
     assert sorted(rows) == sorted((each.name, each.labels, each.help) for each in FAMILIES)
-    page = (ROOT / "node_agent" / "METRICS.md").read_text().split("| name |")[0]
+    page = (ROOT / "docs" / "reference" / "metrics.md").read_text().split("| name |")[0]
     for each in FAMILIES:
         assert (f"`{each.name}`" in page) == (each.kind in (exposition.HISTOGRAM, exposition.SUMMARY)), each.name
     served = {line.split()[2] for line in sampling.text(full()).splitlines() if line.startswith("# TYPE")}

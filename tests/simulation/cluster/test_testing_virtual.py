@@ -1,4 +1,4 @@
-"""A whole query in virtual time inside a test: what is said of it in node_agent/TESTING.md, and what goes wrong."""
+"""A whole query in virtual time inside a test: the examples of docs/how_to/test_operators.md, and what goes wrong."""
 
 import inspect
 import re
@@ -32,7 +32,7 @@ from tests.sentences import Wording, fault
 SAID = Wording("simulate", "testing")
 
 ROOT = Path(__file__).parents[3]
-MANUAL = ROOT / "node_agent" / "TESTING.md"
+MANUAL = ROOT / "docs" / "how_to" / "test_operators.md"
 MS = 1_000_000
 QUERY = """
 shimekiri: 1
