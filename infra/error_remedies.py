@@ -122,7 +122,6 @@ REMEDIES: dict[str, dict[str, str]] = {
         "not_a_chain": "plan again with a coordinator of this release",
         "not_a_tuple": "write a value that the source's type can carry",
         "not_admitted": "plan again with a coordinator of this release",
-        "not_by_ranks": "choose the policy edf for that node",
         "not_connectable": "correct the place that the message names, and plan again",
         "not_connected": "run it again; another program may have taken the port",
         "not_csv": "write a header and comma-separated lines",

@@ -192,6 +192,7 @@ def _conservation(run: Run, counts: Counts, overload: Overload) -> Conservation:
 
 CAUSE_WORDS = {
     "shed(late)": "shed: too late for every output",
+    "shed(excess)": "shed: given up, as not all that waited could be in time",
     "shed(rate)": "shed: above its source's limit",
     "shed(memory)": "shed: the queue was full",
     "shed(arrivals)": "shed: beyond its source's declared arrivals",

@@ -506,11 +506,11 @@ class Engine:
         ready = self.ready
         if ready.expires:
             for late in ready.expired(at_ns):
-                self._drop(at_ns, late)
+                self._drop(at_ns, late, POLICY_LATE)
         while (choice := ready.choose(at_ns)) is not None:
             unit, runs, shed = choice
-            for job in shed:
-                self._drop(at_ns, job)
+            for job, policy in shed:
+                self._drop(at_ns, job, policy)
             if (first := ready.begin(unit, runs)) is not None:
                 if self._batching:
                     self._batch_made = [0] * len(runs)
@@ -518,8 +518,8 @@ class Engine:
         ready.idle()
         return None
 
-    def _drop(self, at_ns: int, job: Job) -> None:
-        self._shed(at_ns, job.unit, job.lineage, POLICY_LATE)
+    def _drop(self, at_ns: int, job: Job, policy: int) -> None:
+        self._shed(at_ns, job.unit, job.lineage, policy)
         self.ready.meter.shed()
 
     def _run_end_hooks(self, end_ns: int, job: Job, counts: int, took_ns: int, punctuation: Punctuation) -> None:

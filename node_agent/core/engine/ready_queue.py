@@ -10,6 +10,7 @@ what is shed beside what runs; then `begin` is due.
 
 from collections.abc import Callable, Collection, Container, Iterable, Iterator, Sequence
 from heapq import heapify, heappop, heappush, heapreplace
+from typing import NamedTuple
 
 from node_agent.core import queues
 from node_agent.core.expiry import Expiry, expiry, is_late
@@ -17,11 +18,19 @@ from node_agent.core.lineage import Lineage
 from node_agent.core.meters import NodeMeter
 from node_agent.core.model import CompiledPlan, Job, Queue, Unit, new_job
 from node_agent.core.policies.policy_parts import BatchFormer, Policy
+from protos.records import POLICY_LATE
 
 Entry = tuple[int, int, int, Job]  # deadline or rank, release_ns, arrival number
 
 
-Selection = tuple[Unit, list[Job], list[Job]]
+class Dropped(NamedTuple):
+    """A job that is shed, and by which policy of a SHED record."""
+
+    job: Job
+    policy: int
+
+
+Selection = tuple[Unit, list[Job], list[Dropped]]
 """A unit that is chosen, its jobs that run, in their order, and those that are shed. No job runs where the head was
 shed: then another unit may come first."""
 
@@ -261,8 +270,10 @@ class ReadyQueue:
             return None
         unit: Unit = job.unit
         late_ns, dropper = unit.late_ns, self.policy.dropper
-        if (late_ns and is_late(at_ns, job.lineage, late_ns)) or (dropper is not None and dropper(job, at_ns, 0)):
-            return unit, [], [job]
+        if late_ns and is_late(at_ns, job.lineage, late_ns):
+            return unit, [], [Dropped(job, POLICY_LATE)]
+        if dropper is not None and (policy := dropper(job, at_ns, 0)):
+            return unit, [], [Dropped(job, policy)]
         return (unit, [job], []) if self._form is None else self._batch(job, self._form)
 
     def begin(self, unit: Unit, runs: list[Job]) -> Job | None:
@@ -347,20 +358,23 @@ class ReadyQueue:
         unit: Unit = head.unit
         queue, at_ns, late_ns, dropper = unit.queue, self._at_ns, unit.late_ns, self.policy.dropper
         more = form(head, queue)
-        batch, shed = [head, *(queue.popleft() for _ in range(more))], list[Job]()
+        batch, shed = [head, *(queue.popleft() for _ in range(more))], list[Dropped]()
         self.dispatched += more
         if late_ns:
             oldest_ns = at_ns - late_ns
-            shed = [each for each in batch if each.lineage[5] < oldest_ns]
+            shed = [Dropped(each, POLICY_LATE) for each in batch if each.lineage[5] < oldest_ns]
             batch = [each for each in batch if each.lineage[5] >= oldest_ns]
         if dropper is not None:
             kept = [head]
             for each in batch[1:]:
-                (shed if dropper(each, at_ns, len(kept)) else kept).append(each)
+                if policy := dropper(each, at_ns, len(kept)):
+                    shed.append(Dropped(each, policy))
+                else:
+                    kept.append(each)
             batch = kept
         elif self.policy.sifter is not None:
             first = self.policy.sifter(batch, at_ns)
-            shed += batch[:first]
+            shed += [Dropped(each, POLICY_LATE) for each in batch[:first]]
             del batch[:first]
         return unit, batch, shed
 

@@ -28,8 +28,9 @@ Key = Callable[[Unit, Lineage], int]  # a deadline that the release does not ent
 Rule = Callable[[Unit], Callable[[int, bool], int]]
 """Makes one per unit: the release, in order, and whether it finds the unit idle -> the deadline."""
 BatchFormer = Callable[[Job, Queue], int]  # how many jobs behind the head join its instance
-Dropper = Callable[[Job, int, int], bool]
-"""Whether a job is shed: (job, instant of the decision, jobs before it in its instance). A head is asked first."""
+Dropper = Callable[[Job, int, int], int]
+"""By which policy of a SHED record a job is shed; 0: it runs. (job, instant of the decision, jobs before it in its
+instance.) A head is asked first."""
 Sifter = Callable[[list[Job], int], int]  # how many of the first jobs of a batch are shed, at that instant
 
 

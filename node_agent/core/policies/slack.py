@@ -22,6 +22,7 @@ from node_agent.core.policies.excess import gives_up
 from node_agent.core.policies.hopeless import hopeless
 from node_agent.core.policies.policy_parts import Policy
 from node_agent.core.policies.split_joins import SplitJoin, after, splits
+from protos.records import POLICY_EXCESS, POLICY_LATE
 
 TIMES = 2  # the least deadline of its node: what has this much time waits for that
 SOON, EVERY = 16, 256  # ranks after which the work that is left is added up anew, at least: at first, and ever later
@@ -190,17 +191,17 @@ def _backwards(units: list[Unit]) -> list[Unit]:
     return found
 
 
-def hopeless_or_too_many(job: Job, at_ns: int, ahead: int) -> bool:
-    """Whether the tuple is hopeless, or of what waits one that is given up for others. What is young is not asked."""
+def hopeless_or_excess(job: Job, at_ns: int, ahead: int) -> int:
+    """Sheds what is hopeless, and of what waits tuples that are given up for others. What is young is not asked."""
     meter = job.unit.meter
     assert meter is not None  # the policy measures
     if hopeless(job, at_ns, ahead):
         if _tries(job, meter, at_ns):
-            return False
+            return 0
         meter.node.done_ns += meter.work_ns
-        return True
+        return POLICY_LATE
     young = (at_ns - job.lineage[5]) * YOUNG < job.unit.deadline_ns
-    return not young and meter.yields and gives_up(job, at_ns)
+    return POLICY_EXCESS if not young and meter.yields and gives_up(job, at_ns) else 0
 
 
 def _tries(job: Job, meter: UnitMeter, at_ns: int) -> bool:
@@ -217,4 +218,4 @@ def _tries(job: Job, meter: UnitMeter, at_ns: int) -> bool:
     return True
 
 
-SLACK = Policy(name="slack", offset=sub_deadline, order=EndToEnd, dropper=hopeless_or_too_many)
+SLACK = Policy(name="slack", offset=sub_deadline, order=EndToEnd, dropper=hopeless_or_excess)

@@ -200,10 +200,10 @@ def watched(name: str, judge: Callable[[Job, int, list[Job], bool], None]) -> An
     found = policy(name, parameters=Parameters(phi_ns=5))
     dropper, sifter = found.dropper, found.sifter
 
-    def drop(job: Job, at_ns: int, ahead: int) -> bool:
+    def drop(job: Job, at_ns: int, ahead: int) -> int:
         assert dropper is not None and not ahead
         gone = dropper(job, at_ns, ahead)
-        judge(job, at_ns, [job], gone)
+        judge(job, at_ns, [job], gone > 0)
         return gone
 
     def sift(batch: list[Job], at_ns: int) -> int:
