@@ -70,12 +70,16 @@ score-blame: setup ## score the causes that reports name, on constructed runs, s
 	@$(BIN)/python -m tests.coordinator.report.blame $(if $(SEED),--seed $(SEED)) $(if $(SET),--set $(SET))
 
 .PHONY: spark-plan
-spark-plan: setup ## how Spark carries a report out, as explain prints it; writes docs/reference/spark_plan.md
+spark-plan: setup ## how Spark carries a report out, as explain prints it
 	@$(BIN)/python -m infra.spark_plan
 
 .PHONY: bench-planner
 bench-planner: setup ## what the planner finds, proves and bounds, up to 1000 operators; an hour; writes runs/bench-planner.json (PART=reference: that alone)
 	@$(BIN)/python -m infra.planning $(PART)
+
+.PHONY: bench-policies
+bench-policies: setup ## what scheduling policies miss on 200 random scenarios; two minutes of CPU; writes runs/bench-policies.json (FIRST=1 NUMBER=3: those seeds of each class)
+	@$(BIN)/python -m infra.bench.scheduling $(or $(FIRST),7001) $(or $(NUMBER),25)
 
 .PHONY: bench-crossing
 bench-crossing: setup ## the contest at blind crossings: 500 encounters in dense traffic, six ways, four loads; three hours, goes on where it was broken off; writes runs/bench-crossing.json (ENCOUNTERS=40: less; PUBLISH=1: runs nothing, publishes them)
@@ -113,6 +117,16 @@ test-fresh: setup ## once per release, as root: set-up, demo and tests on Debian
 test-arm64: setup ## once per release, as root: agent's tests and the page for two Pis on emulated arm64; an hour
 	@$(BIN)/python -m infra.release arm64
 
+.venv-docs/.ready: requirements-docs.lock
+	@echo 'installing the tools of the site into .venv-docs (60 MB)' >&2
+	@$(or $(PYTHON),python3) -m venv .venv-docs
+	@.venv-docs/bin/python -m pip install --disable-pip-version-check -q --require-hashes -r requirements-docs.lock
+	@touch $@
+
+.PHONY: docs
+docs: .venv-docs/.ready ## the site of docs/ in site/, strictly: a link that leads nowhere ends it
+	@NO_MKDOCS_2_WARNING=1 .venv-docs/bin/mkdocs build --quiet --strict && echo 'open site/index.html'
+
 .PHONY: protos
 protos: setup ## generate code and schemas again
 	@$(BIN)/python -m infra.generate
@@ -125,7 +139,9 @@ wheel: setup ## the wheel that nodes install, alone in dist/
 lock: setup ## pin the packages again (needs uv)
 	uv pip compile pyproject.toml --extra coordinator --extra vehicles --extra feed --extra connectors --extra dev --universal --python-version 3.11 \
 		--generate-hashes --no-header --no-emit-index-url --no-annotate -o requirements.lock
+	uv pip compile --group pyproject.toml:docs --universal --python-version 3.11 \
+		--generate-hashes --no-header --no-emit-index-url --no-annotate -o requirements-docs.lock
 
 .PHONY: clean
 clean: ## remove what was made here, but for runs/
-	rm -rf .venv build dist *.egg-info .pytest_cache .mypy_cache .ruff_cache .hypothesis
+	rm -rf .venv .venv-docs site build dist *.egg-info .pytest_cache .mypy_cache .ruff_cache .hypothesis

@@ -7,6 +7,8 @@ from __future__ import annotations
 
 import contextlib
 import os
+import stat
+from collections.abc import Mapping
 from pathlib import Path
 
 PARTIAL = ".partial"
@@ -26,6 +28,29 @@ def replace(path: Path, data: bytes) -> None:
         with contextlib.suppress(OSError):
             partial.unlink()
         raise
+
+
+def replace_together(contents: Mapping[Path, bytes]) -> None:
+    """Give several files these contents, through files beside them, which are whole before the first takes its place.
+    A file that is there keeps its mode, and a link leads to what it led to. Raises OSError: each file is then the old
+    or the new one, all of them the old ones unless a name could not be changed."""
+    partials: dict[Path, Path] = {}
+    try:
+        for name, data in contents.items():
+            path = name.resolve()
+            partial = path.with_name(path.name + PARTIAL)
+            with contextlib.suppress(FileNotFoundError):  # of a command that was killed
+                partial.unlink()
+            partials[path] = partial
+            write_new(partial, data)
+            with contextlib.suppress(FileNotFoundError):  # a file that is new
+                partial.chmod(stat.S_IMODE(path.stat().st_mode))
+        for path, partial in partials.items():
+            rename(partial, path)
+    finally:
+        for partial in partials.values():
+            with contextlib.suppress(OSError):
+                partial.unlink()
 
 
 def write_new(path: Path, data: bytes, mode: int = MODE) -> None:

@@ -18,6 +18,7 @@ Code = Literal[
     "bad_max_rate", "bad_name", "bad_on_late", "bad_operator_name", "bad_quantile", "bad_value",
     "cdr_and_schema", "chain_length", "connector_kind", "connector_place", "connector_topic",
     "from_of_own", "key_of_other_connector",
+    "calls_unlike_samples", "confidence_of_all", "no_confidence", "no_percentage", "no_distribution", "too_few_samples",
     "closes_after_deadline", "contradicting_selectivity", "core_link_of_one_core",
     "cost_beyond_cap", "cost_beyond_every",
     "cost_too_large",
@@ -37,10 +38,11 @@ Code = Literal[
     "no_source_left",
     "operator_as_source", "other_pace", "source_as_operator",
     "no_tuple_passes", "no_window_length_function", "not_above_zero", "not_available_yet", "not_finite", "not_json",
+    "no_range",
     "not_text", "not_yaml", "offset_beyond_every", "on_without_join", "on_without_window", "options_of_chain",
     "options_of_chain_member",
     "other_version", "out_of_range", "output_of_source", "output_twice", "parameter_type", "query_not_measured",
-    "query_too_large", "query_twice", "queue_holds_no_tuple", "reserved_name", "run_or_chain",
+    "query_too_large", "query_twice", "queue_holds_no_tuple", "range_reversed", "reserved_name", "run_or_chain",
     "selectivity_of_window", "several_results_to_window", "several_ways_to_fusion", "several_ways_to_window",
     "side_of_window", "size_without_most", "source_declared_differently", "source_named_as_operator",
     "source_not_behind",
@@ -50,13 +52,15 @@ Code = Literal[
     "unknown_input", "unknown_key", "unknown_measured_operator", "unknown_node", "unknown_operator",
     "unknown_parameter", "unknown_ros_type", "unknown_security", "unknown_side_input", "unknown_stream", "unknown_word",
     "unreachable_host", "unread_stream", "unreadable", "unreadable_recording", "unused_certificates",
-    "useless_recording", "value_without_max_rate", "which_quantile", "window_length", "window_of_map",
+    "useless_recording", "value_outside_range", "value_without_max_rate", "which_quantile",
+    "window_length", "window_of_map",
     "window_of_window_results", "worst_below_mean", "wrong_number_of_inputs", "wrong_shape",
     # protos
     "bad_policy_duration", "bad_policy_number", "bad_policy_parameter", "bad_policy_share", "no_policy_name",
     "policy_never_live", "policy_parameter_twice", "unknown_policy", "unknown_policy_parameter",
     # solve
-    "ambiguous_name", "field_of_chain", "no_change", "nothing_below", "nothing_to_change", "place_not_allowed",
+    "ambiguous_name", "field_of_chain", "measured_cost", "no_change", "not_in_place",
+    "nothing_below", "nothing_to_change", "place_not_allowed",
     "tighten_without_bounds", "too_many_failures", "unknown_name", "unknown_output",
     # solve: no placement
     "age_beyond_deadline", "bandwidth_exceeded", "burst_beyond_deadline", "cap_exceeded", "caps_exceeded",
@@ -92,7 +96,7 @@ Code = Literal[
     "nothing_to_feed", "option_twice", "rate_and_by", "simulation_killed", "slow_import", "unknown_source",
     "unknown_unit",
     # cli
-    "not_empty", "there_already",
+    "not_empty", "nothing_may_change", "nothing_within", "there_already",
     # lab
     "no_namespaces", "no_netem", "not_allowed", "not_installed",
     # units

@@ -1,5 +1,5 @@
 """Generates the code beside protos/*.proto, the scripts of node_agent/tools/completions, the lists of operators that
-stand here and the reference page of trace records; with --check only says whether they are current."""
+stand here and the reference pages that are made of code; with --check only says whether they are current."""
 
 import argparse
 import json
@@ -10,7 +10,8 @@ import tempfile
 from pathlib import Path
 from typing import Any
 
-from infra import completions, record_reference, table_reference
+from coordinator.spec.files import schema
+from infra import command_reference, completions, error_reference, file_reference, record_reference, table_reference
 
 ROOT = Path(__file__).resolve().parent.parent
 BUILTIN = Path("coordinator/spec/builtin_operators.json")
@@ -34,7 +35,13 @@ def generate(out: Path) -> None:
 
 
 def _pages() -> dict[Path, str]:
-    return _lists() | {Path(each.PAGE): each.page() for each in (record_reference, table_reference)}
+    single = {Path(each.PAGE): each.page() for each in (record_reference, table_reference)}
+    several = command_reference.pages() | error_reference.files() | file_reference.pages()
+    return _lists() | _schemas() | single | several
+
+
+def _schemas() -> dict[Path, str]:
+    return {schema.path(kind).relative_to(ROOT): schema.schema_text(kind) for kind in schema.MODELS}
 
 
 def _lists() -> dict[Path, str]:

@@ -1,4 +1,4 @@
-"""`make spark-plan`: how Spark carries a report out, as `explain` prints it; writes docs/reference/spark_plan.md."""
+"""`make spark-plan`: prints how Spark carries a report out, as `explain` has it."""
 
 from __future__ import annotations
 
@@ -17,7 +17,6 @@ from coordinator.report.spark.spark_session import session
 from infra.bench.report.pairs_query import template
 from infra.bench.report.tiled_run import tiled
 
-PAGE = Path(__file__).parents[1] / "docs" / "reference" / "spark_plan.md"
 RECORDS, NODES = 100_000, 2
 FRAMES = (
     "the records of the judged plans, moved to where their tuple lies", "task instances",
@@ -32,7 +31,7 @@ The physical plan of each frame that a report computes, as `explain` prints it, 
 {NODES} nodes on two local threads. A frame that is used again is held, and those after it begin at its rows (`Scan
 ExistingRDD`). Records cross the network once, in the first one (`Exchange`); what is grouped or joined by the tuple
 stays where it lies. The other exchanges move partial sums, ranks and windows' spans. Plans, names and statuses are
-broadcast. This page is made by `make spark-plan`.
+broadcast.
 """
 
 
@@ -61,7 +60,7 @@ def _plan(frame: DataFrame) -> str:
 
 
 def main() -> int:
-    """Writes the page."""
+    """Prints a section for each frame."""
     with tempfile.TemporaryDirectory() as scratch:
         run = Path(scratch) / "run"
         records = tiled(template(NODES, Path(scratch)), run, RECORDS)
@@ -70,7 +69,7 @@ def main() -> int:
             verdicts_with(spark, [read_run(run)], files)
             files.close()
     parts = [f"## {name.capitalize()}\n\n```\n{plan}\n```\n" for name, plan in zip(FRAMES, files.plans, strict=True)]
-    PAGE.write_text("\n".join([HEAD, *parts]), encoding="utf-8")
+    sys.stdout.write("\n".join([HEAD, *parts]))
     return 0
 
 

@@ -13,7 +13,6 @@ Code = Literal[
     "not_ready", "not_tls", "other_node", "other_type", "parameters_not_json", "refused", "unknown_output",
     "unknown_source", "wrong_number_of_inputs", "wrong_shape",
     # core
-    "not_by_ranks",
     # tls
     "encrypted", "expired", "no_certificate", "no_tls13", "not_pem", "not_tls13", "not_valid_yet", "not_verified",
     "of_another_ca", "open_to_all", "other_key", "other_purpose",

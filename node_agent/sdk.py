@@ -3,7 +3,7 @@
     from node_agent.sdk import Aged, At, Many, Sink, Source, Tick, aggregate, codec, operator, source
 
 Importing it has no side effect and loads neither protobuf nor sockets: what clients use is loaded at first use.
-`node_agent/OPERATORS.md` is the manual.
+`docs/how_to/operators.md` is the manual.
 """
 
 from __future__ import annotations

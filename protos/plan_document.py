@@ -102,9 +102,25 @@ class Task:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
+class CostDistribution:
+    """Measured calls of an operator on one node. calls: how many in each bucket, ascending, by its upper end in ns of
+    that node's time, at its speed."""
+
+    node: str
+    speed: float
+    calls: tuple[tuple[int, int], ...]
+
+    @property
+    def samples(self) -> int:
+        """Calls in all."""
+        return sum(calls for _, calls in self.calls)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
 class CostOrigin:
     """Where a cost comes from that is not simply as declared. declared_ns: what the query says, 0: nothing; of: the
-    figure of `file` that was taken, times `margin`; samples: the least of the `nodes`; why: what is wrong with it."""
+    figure of `file` that was taken, times `margin`; samples: the least of the `nodes`; why: what is wrong with it;
+    distributions: where an output asks for a bound with a confidence, one for each node."""
 
     kind: str
     declared_ns: int = 0
@@ -115,6 +131,7 @@ class CostOrigin:
     nodes: tuple[str, ...] = ()
     measured: str = ""
     why: str = ""
+    distributions: tuple[CostDistribution, ...] = omitted(())
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -386,11 +403,20 @@ class Qos:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
+class AskedConfidence:
+    """share: of an output's results, to be within its bound. independent: instances' costs have nothing to do with each
+    other, says the query."""
+
+    share: float
+    independent: bool = omitted(False)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
 class Output:
     """origin: the stream that it delivers, by the name of what produces it. age_ns: how old the oldest datum behind a
     result may be when it is delivered; reaction_ns: from a change at a source to the first result that reflects it;
     None: not asked. age_without, reaction_without: sources that they do not count. connector: its node puts
-    results there."""
+    results there. confidence: None: the bound is to hold for every result."""
 
     id: int
     origin: str = key("from")
@@ -402,6 +428,7 @@ class Output:
     reaction_ns: int | None = omitted()
     reaction_without: tuple[str, ...] = omitted(())
     connector: Connector | None = omitted()
+    confidence: AskedConfidence | None = omitted()
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -613,11 +640,42 @@ class DataPath:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
+class CountedCost:
+    """Of an operator, what a bound with a confidence counts on. cost_ns: of an instance, on its node; exceeded: the
+    greatest probability that one takes longer, as far as `samples` calls say; runs: that can influence one result."""
+
+    cost_ns: int
+    exceeded: float
+    runs: int
+    samples: int
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ConfidentBound:
+    """That at least `share` of an output's results are within bound_ns, given that costs keep the distribution that was
+    measured; None: no bound, for `why`. certain_ns: within which all are, given that no cost is above the plan's; None:
+    no bound. measured_with: the confidence in what the samples say, of all operators together; late: of the results
+    that may be beyond, what these costs use up; costs: by operator. `guaranteed` needs all that is asked."""
+
+    share: float
+    measured_with: float
+    independent: bool = omitted(False)
+    bound_ns: int | None
+    certain_ns: int | None
+    late: float
+    guaranteed: bool
+    why: str
+    costs: Mapping[str, CountedCost]
+    needed: int | None = omitted()
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
 class Claim:
     """What is promised of an output. bound_ns: from origin to result; None: there is none. from_admission_ns: likewise
     from admission on. missing: what else may keep results away. age_ns, reaction_ns: as asked, None: not asked;
     age_bound_ns, reaction_bound_ns: what is found, None: not bounded, or not asked; data_paths: of every source that
-    these count. `guaranteed` needs all that is asked."""
+    these count. `guaranteed` needs all that is asked. confident: where the output asks for a confidence; the rest of
+    the claim is then about every result all the same."""
 
     deadline_ns: int
     bound_ns: int | None
@@ -632,6 +690,19 @@ class Claim:
     reaction_ns: int | None = omitted()
     reaction_bound_ns: int | None = omitted()
     data_paths: tuple[DataPath, ...] = omitted(())
+    confident: ConfidentBound | None = omitted()
+
+    @property
+    def holds(self) -> bool:
+        """Every result is in time, or as large a share of them as the output asks for."""
+        return self.guaranteed or (self.confident is not None and self.confident.guaranteed)
+
+    @property
+    def judged_ns(self) -> int | None:
+        """What results of a run are held against: the bound with the confidence that is asked, else that of all."""
+        if self.confident is not None and self.confident.bound_ns is not None:
+            return self.confident.bound_ns
+        return self.bound_ns
 
     @property
     def is_fresh(self) -> bool:

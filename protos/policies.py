@@ -25,7 +25,7 @@ PARAMETERS: Mapping[str, tuple[str, ...]] = {
     "bts1": BASIC,
     "ats": BASIC,
     "ats1": BASIC,
-    "adaptive": (*BASIC, "share"),
+    "adaptive": ("share",),
     "qed": (),
     "pqed": (),
     "slack": ("batch",),
@@ -38,7 +38,7 @@ NEVER_LIVE = {  # of the papers' reproductions, which run them in virtual time
 MEANING = {
     "phi": "error bound of deadlines, the length of a basic batch, like 100 ms",
     "hop_phi": "error bound of window hops, like 50 ms; the larger of both counts",
-    "k": "basic batches that run at once (ats, ats1, adaptive: to begin with), like 5",
+    "k": "basic batches that run at once (ats, ats1: to begin with), like 5",
     "share": "of the time that decisions may take, like 2 %",
     "batch": "tuples of one burst that run as one instance, like 5, or 'burst': all",
 }

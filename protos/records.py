@@ -64,18 +64,19 @@ REASONS = (
     "stopped", "missed", "raised", "too_large",
 )  # fmt: skip
 
-# SHED policies: too late for every output; above the source's limit; queues full; beyond declared arrivals; beyond
-# declared results; a window without a result; of tuples that lead to windows, by any policy; a result that its
-# outputs can have too late only, as its operator ends; of a fusion's inputs, for a newer tuple; for want of others;
-# and of an operator that would have run without a side input, or with one that is too old
+# SHED policies: too late for every output, or expected to be; above the source's limit; queues full; beyond declared
+# arrivals; beyond declared results; a window without a result; of tuples that lead to windows, by any policy; a result
+# that its outputs can have too late only, as its operator ends; of a fusion's inputs, for a newer tuple; for want of
+# others; of an operator that would have run without a side input, or with one that is too old; and what could have been
+# in time, given up for others where not all that waits can be
 POLICY_LATE, POLICY_RATE, POLICY_MEMORY, POLICY_ARRIVALS, POLICY_SELECTIVITY = range(1, 6)
 POLICY_WINDOW, POLICY_WINDOW_AWARE, POLICY_FRONT, POLICY_RANDOM, POLICY_DROP_TAIL, POLICY_OUTDATED = range(6, 12)
-POLICY_REPLACED, POLICY_UNMATCHED, POLICY_STALE = 12, 13, 14
+POLICY_REPLACED, POLICY_UNMATCHED, POLICY_STALE, POLICY_EXCESS = range(12, 16)
 UNFUSED = (POLICY_REPLACED, POLICY_UNMATCHED)  # as its query asks: no result is missing
 OWN_RESULT = (POLICY_SELECTIVITY, POLICY_OUTDATED, POLICY_STALE)  # of that operator's result, not of its way on
 SHED_POLICIES = (
     "-", "late", "rate", "memory", "arrivals", "selectivity", "window", "window-aware", "front", "random", "drop-tail",
-    "outdated", "replaced", "unmatched", "stale",
+    "outdated", "replaced", "unmatched", "stale", "excess",
 )  # fmt: skip
 
 # WINDOW states and causes

@@ -39,7 +39,9 @@ class Task:
 
     A chore (`chore`) is work that no deadline orders, done between instances: draining a socket, updating a side input.
     It goes before everything (deadline 0), may delay a running instance, and blocks nobody beyond its own demand.
-    `unblocked`: units of which no instance runs when a job of this one is released.
+    `unblocked`: units of which no instance runs when a job of this one is released. `sums`: per operator what 1, 2, ...
+    runs in a row take at most, where that is less than their costs, or nothing; more runs are so many of the longest
+    row, and a rest.
     """
 
     name: str
@@ -49,6 +51,7 @@ class Task:
     batch: int = 1
     chore: bool = False
     unblocked: frozenset[str] = frozenset()
+    sums: tuple[tuple[Time, ...], ...] = ()
 
     def __post_init__(self) -> None:
         if any(cost <= 0 for cost, _ in self.stages) or not self.stages:
@@ -63,6 +66,11 @@ class Task:
     def work(self, jobs: int, stages: int | None = None) -> Time:
         """gamma: the most CPU time of that many consecutive jobs, up to and with stage number `stages`."""
         done: Time = 0
+        if self.sums:
+            for (cost, passes), row in zip(self.stages[:stages], self.sums, strict=False):
+                jobs = passes(jobs)
+                done += in_a_row(row, jobs) if row else cost * jobs
+            return done
         for cost, passes in self.stages[:stages]:
             jobs = passes(jobs)
             done += cost * jobs
@@ -77,10 +85,17 @@ class Task:
     def utilisation(self) -> Fraction:
         """Share of the node, in the long run, in the worst case."""
         share, rate = Fraction(0), self.curve.rate
-        for cost, passes in self.stages:
+        for number, (cost, passes) in enumerate(self.stages):
             rate *= passes.rate
-            share += rate * cost
+            row = self.sums[number] if self.sums else ()
+            share += rate * (Fraction(row[-1]) / len(row) if row else cost)
         return share
+
+
+def in_a_row(sums: Sequence[Time], runs: int) -> Time:
+    """What so many runs take at most, of what 1, 2, ... take."""
+    whole, rest = divmod(runs, len(sums))
+    return whole * sums[-1] + (sums[rest - 1] if rest else 0)
 
 
 def task(name: str, curve: Curve, deadline: Time, cost: Time, batch: int = 1) -> Task:

@@ -25,16 +25,18 @@ from __future__ import annotations
 from bisect import bisect_right
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
+from functools import cache, partial
 from itertools import accumulate, chain
 
 from coordinator.calculus.curves import Curve, Time, TooLongError
-from coordinator.calculus.demand import MOST_ROUNDS, Load, Steps
-from coordinator.calculus.response import blocked_looks, end_of, released_by
+from coordinator.calculus.demand import Load, Steps
+from coordinator.calculus.response import Rivals, blocked_looks, end_of, released_by
 from coordinator.calculus.selectivity import Selectivity
 
 MOST_ENDS = 3000  # of one passage
 MOST_NEEDED = 4096
-SINGLY = 16
+SINGLY = 16  # in the busy period
+BEFORE_SINGLY = 16  # before the tuple
 _NOW: Time = 0
 
 
@@ -74,30 +76,35 @@ class Ends:
 
 def ends(loaded: Load, passage: Passage) -> list[Ends]:
     """By `since`, from 1 on. Raises TooLongError."""
-    first, last = passage.units[0], passage.units[-1]
+    first, last = passage.units[0], passage.units[-1].task
     others = [each for each in loaded.steps if all(each is not one for one in passage.units)]
+    rivals = Rivals.of(others)
     looks = _looks(passage, others, loaded.busy)
-    if len(looks) * sum(1 for _ in _groups(first.counts[-1])) > MOST_ENDS:
+    groups = list(_groups(first.counts[-1]))
+    if len(looks) * len(groups) > MOST_ENDS:
         raise TooLongError(f"{len(looks)} releases to look at, of up to {first.counts[-1]} tuples")
     found: dict[int, list[tuple[Time, Time]]] = {}
     for a, at, blocked in blocked_looks(first.task, looks, passage.due, others, loaded.busy):
-        due, start = a + passage.due, _NOW
-        for least, since in _groups(first.counts[-1]):
-            if least > first.count(a):
-                break
-            start = _start(start, blocked, due, a, since, passage, others)
-            if start >= at:
-                own = _own(passage, since, a, start)
-                runs = min(last.task.work(1, passage.stage + 1), last.task.work(own) - last.task.work(own - 1))
-                found.setdefault(least, []).append((at, end_of(start, runs, others)))
+        due, came, more = a + passage.due, first.count(a), passage.more(a)
+        for least, since in reversed([each for each in groups if each[0] <= came]):
+            own = min(came, since + more)
+            if len(passage.units) == 1:
+                start = rivals.start(_NOW, blocked + last.work(own - 1), due)
+            else:
+                start = rivals.start(_NOW, blocked, due, partial(_before, passage, since, a, due))
+                own = _own(passage, own, a, start)
+            if start < at:
+                break  # nothing due by then would still be waiting at that time, of fewer neither
+            runs = min(last.work(1, passage.stage + 1), last.work(own) - last.work(own - 1))
+            found.setdefault(least, []).append((at, end_of(start, runs, rivals.chores)))
     return [_ends(since, found[since]) for since in sorted(found)]
 
 
-def _groups(most: int) -> Iterator[tuple[int, int]]:
+def _groups(most: int, singly: int = SINGLY) -> Iterator[tuple[int, int]]:
     """One by one first, then ever more together: own jobs are as the largest of a group has them, t0 as the least."""
     least = 1
     while least <= most:
-        largest = least + least // SINGLY
+        largest = least + least // singly
         yield least, largest
         least = largest + 1
 
@@ -121,32 +128,22 @@ def _looks(passage: Passage, others: Sequence[Steps], busy: Time) -> list[Time]:
     return sorted(at for at in looks if 0 <= at <= busy)
 
 
-def _start(
-    start: Time, blocked: Time, due: Time, a: Time, since: int, passage: Passage, others: Sequence[Steps]
-) -> Time:
-    """The least solution for s, searched from a value that is not above it."""
-    last = passage.units[-1].task
-    for _ in range(MOST_ROUNDS):
-        grown = blocked + last.work(_own(passage, since, a, start) - 1)
-        grown += sum(each.at(released_by(each, due, start), start) for each in others)
-        for position, each in enumerate(passage.units[:-1]):
-            grown += each.task.work(_jobs(position, passage, since, a, released_by(each, due, start)))
-        if grown <= start:
-            return start
-        start = grown
-    raise TooLongError(f"no start found in {MOST_ROUNDS} rounds")
-
-
-def _own(passage: Passage, since: int, a: Time, start: Time) -> int:
-    """Jobs of the last unit up to the tuple's. What comes to it, or to one before it, by another way counts up to when
-    the tuple comes there."""
-    first, last = passage.units[0], passage.units[-1]
+def _before(passage: Passage, since: int, a: Time, due: Time, start: Time) -> Time:
+    """What these units themselves run before the last of the tuple's jobs, which starts then."""
+    first, last = passage.units[0], passage.units[-1].task
     own = min(first.count(a), since + passage.more(a))
-    if len(passage.units) == 1:
-        return own
+    done = last.work(_own(passage, own, a, start) - 1)
+    for position, each in enumerate(passage.units[:-1]):
+        done += each.task.work(_jobs(position, passage, since, a, released_by(each, due, start)))
+    return done
+
+
+def _own(passage: Passage, own: int, a: Time, start: Time) -> int:
+    """Jobs of the last unit up to the tuple's, of `own` of the first. What comes to it, or to one before it, by another
+    way counts up to when the tuple comes there."""
     for after, beside in zip(passage.after, passage.besides, strict=True):
         own += 0 if beside is None else beside.count(max(0, min(a + after, start)))
-    return max(1, min(own, last.count(max(0, min(a + passage.after[-1], start)))))
+    return max(1, min(own, passage.units[-1].count(max(0, min(a + passage.after[-1], start)))))
 
 
 def _jobs(position: int, passage: Passage, since: int, a: Time, by: Time) -> int:
@@ -161,31 +158,38 @@ def _jobs(position: int, passage: Passage, since: int, a: Time, by: Time) -> int
     return min(each.count(by), jobs)
 
 
-def fold(came: Sequence[Time], found: Sequence[Ends], passes: Sequence[Selectivity] = ()) -> list[Time]:
-    """When tuples leave, from when they come, both counted from one instant of a tuple (its admission).
+def fold(
+    came: Sequence[Time], found: Sequence[Ends], passes: tuple[Selectivity, ...] = (), wanted: int | None = None
+) -> list[Time]:
+    """When tuples leave, the first so many (None: all), from when they come, both counted from one instant of a tuple
+    (its admission).
 
     came[q]: the latest at which that one comes which is q before it in its source; what is beyond the list comes no
     later than the last in it. The tuple q before it has released at[i] after t0, so t0 <= came[q] - at[i]; and t0 <=
     came[q + k - 1], as the module's head says, where k tuples have to come for `since` to pass the operators before
     (`passes`). It ends by `latest` after t0. The largest over all cases is what
-    holds: of those with at[i] <= came[q] - came[q + k - 1] the second is the lesser, of the others the first.
+    holds: of those with at[i] <= came[q] - came[q + k - 1] the second is the lesser, of the others the first. Those far
+    before leave with the first of a group that comes no earlier.
     """
-    left = []
-    before = [_needed(each.since, passes) - 1 for each in found]
-    for q, own in enumerate(came):
-        worst: Time | None = None
-        for each, earlier in zip(found, before, strict=True):
-            first = came[min(q + earlier, len(came) - 1)]
-            split = bisect_right(each.at, own - first)
-            cases = [each.latest[split - 1] + first] if split else []
-            cases += [each.took[split] + own] if split < len(each.took) else []
-            worst = max([*cases, *([] if worst is None else [worst])])
+    left: list[Time] = []
+    cases = [(each.at, each.latest, each.took, _needed(each.since, passes) - 1) for each in found]
+    wanted, last = len(came) if wanted is None else min(wanted, len(came)), len(came) - 1
+    for q, beyond in _groups(wanted, BEFORE_SINGLY):
+        own, worst = came[q - 1], None
+        for at, latest, took, earlier in cases:
+            first = came[min(q - 1 + earlier, last)]
+            split = bisect_right(at, own - first)
+            if split and (worst is None or latest[split - 1] + first > worst):
+                worst = latest[split - 1] + first
+            if split < len(took) and (worst is None or took[split] + own > worst):
+                worst = took[split] + own
         assert worst is not None
-        left.append(worst)
+        left += [worst] * (min(beyond, wanted) - q + 1)
     return left
 
 
-def _needed(jobs: int, passes: Sequence[Selectivity]) -> int:
+@cache
+def _needed(jobs: int, passes: tuple[Selectivity, ...]) -> int:
     """The fewest tuples in a row of which so many pass."""
     for each in reversed(passes):
         if each.pairs == ((1, 1),):

@@ -20,7 +20,7 @@ theory 3.
 from __future__ import annotations
 
 from bisect import bisect_right
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from itertools import chain
 
@@ -77,15 +77,14 @@ def load_responses(loaded: Load) -> dict[str, Response]:
 def _response(own: Steps, loaded: Load) -> Response:
     unit = own.task
     others = [each for each in loaded.steps if each is not own]
-    rivals = _Rivals.of(others)
+    rivals = Rivals.of(others)
     prefixes = [unit.work(unit.batch, count) for count in range(1, len(unit.stages) + 1)]
     worst: list[Time] = [0] * len(prefixes)
     moments = [Moment()] * len(prefixes)
     looks = _looks(own, others, loaded.busy)
     blocked_before: Time | None = None
     start: Time = 0
-    found = ((a, a, rivals.blocking(a + unit.deadline)) for a in looks)
-    for a, at, blocked in blocked_looks(unit, looks, unit.deadline, others, loaded.busy) if unit.unblocked else found:
+    for a, at, blocked in blocked_looks(unit, looks, unit.deadline, others, loaded.busy):
         if loaded.busy - a <= worst[0]:
             break  # all ends with the busy period, so no later look finds more, of any stage
         due = a + unit.deadline
@@ -142,52 +141,53 @@ def blocked_looks(
     than there is: of a release later than the longest other one that blocks, up to the next look. There the job's start
     moves with its release, or more, so the latest such release is the worst.
     """
-    if not first.unblocked:
-        yield from ((a, a, blocked_until(a + relative, others)) for a in looks)
-        return
-    beside = [each for each in others if each.task.name not in first.unblocked]
-    ended = [each for each in others if each.task.name in first.unblocked]
-    for a, then in zip(looks, [*looks[1:], max(busy, *looks)], strict=True):
-        free, most = blocked_until(a + relative, beside), blocked_until(a + relative, ended)
+    beside = Blockers.of(each for each in others if each.task.name not in first.unblocked)
+    ended = Blockers.of(each for each in others if each.task.name in first.unblocked)
+    for a, then in zip(looks, [*looks[1:], max(busy, *looks)] if looks else [], strict=True):
+        free, most = beside.longest(a + relative), ended.longest(a + relative)
         if a <= free or most <= free:
             yield a, a, free
         if most > free and then > free:
             yield a, max(a, min(most, then)), min(most, then)
 
 
-def blocked_until(due: Time, others: Sequence[Steps]) -> Time:
-    """The longest instance that is due later, and may have begun before."""
-    return max((each.task.longest for each in others if each.task.deadline > due and each.counts[-1]), default=0)
+@dataclass(frozen=True)
+class Blockers:
+    """Deadlines and longest instances of units that are ever released, the longest first."""
+
+    every: tuple[tuple[Time, Time], ...]
+
+    @classmethod
+    def of(cls, others: Iterable[Steps]) -> Blockers:
+        """What of these may block."""
+        released = ((each.task.deadline, each.task.longest) for each in others if each.counts[-1])
+        return cls(tuple(sorted(released, key=lambda one: -one[1])))
+
+    def longest(self, due: Time) -> Time:
+        """The longest instance that is due later, and may have begun before."""
+        return next((longest for deadline, longest in self.every if deadline > due), 0)
 
 
 @dataclass(frozen=True)
-class _Rivals:
-    """What else a node does, as the looks need it. `blockers`: deadlines and longest runs of those that are ever
-    released, the longest first; `single`: units in batches of one."""
+class Rivals:
+    """What else a node does, as looks at a release need it. `single`: units in batches of one."""
 
-    blockers: tuple[tuple[Time, Time], ...]
     single: tuple[Steps, ...]
     batches: tuple[Steps, ...]
     chores: tuple[Steps, ...]
 
     @classmethod
-    def of(cls, others: Sequence[Steps]) -> _Rivals:
+    def of(cls, others: Sequence[Steps]) -> Rivals:
         """Of all but the unit itself."""
-        released = ((each.task.deadline, each.task.longest) for each in others if each.counts[-1])
         units = [each for each in others if not each.task.chore]
         return cls(
-            tuple(sorted(released, key=lambda one: -one[1])),
             tuple(each for each in units if each.task.batch == 1),
             tuple(each for each in units if each.task.batch > 1),
             tuple(each for each in others if each.task.chore),
         )
 
-    def blocking(self, due: Time) -> Time:
-        """The longest run of what is due later."""
-        return next((longest for deadline, longest in self.blockers if deadline > due), 0)
-
-    def start(self, start: Time, fixed: Time, due: Time) -> Time:
-        """The least solution for s, searched from a value that is not above it."""
+    def start(self, start: Time, fixed: Time, due: Time, more: Callable[[Time], Time] | None = None) -> Time:
+        """The least solution for s, searched from a value that is not above it. `more`: what else runs before s."""
         growing = [each for each in self.chores if each.task.batch == 1]
         others = [*self.batches, *(each for each in self.chores if each.task.batch > 1)]
         later = []
@@ -208,6 +208,8 @@ class _Rivals:
                 grown += works[bisect_right(times, start, 0, last) - 1]
             for each in others:
                 grown += each.at(released_by(each, due, start), start)
+            if more is not None:
+                grown += more(start)
             if grown <= start:
                 return start
             start = grown
@@ -236,6 +238,6 @@ def end_of(start: Time, runs: Time, others: Sequence[Steps]) -> Time:
 
 
 __all__ = [
-    "Moment", "Response", "Task", "ahead", "blocked_looks", "blocked_until", "end_of", "load_responses",
-    "released_by", "responses",
+    "Moment", "Response", "Rivals", "Task", "ahead", "blocked_looks", "end_of", "load_responses", "released_by",
+    "responses",
 ]  # fmt: skip

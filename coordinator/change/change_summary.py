@@ -8,7 +8,7 @@ from typing import Any
 from coordinator.change.admission import Row, bound_ns, promised
 from coordinator.change.next_plan import Change
 from coordinator.explain.sharing_lines import almost
-from coordinator.plan.deadline_breakdown import ADMITTED, MISSED, guarantee_status
+from coordinator.plan.deadline_breakdown import GUARANTEED, MISSED, guarantee_status
 from coordinator.units import counted, show_ns
 
 MOST_NAMES = 8
@@ -85,7 +85,7 @@ def _row(row: Row) -> str:
     claims = [claim for claim in (row.after, row.during) if claim is not None]
     said = MISSED
     if promised(row.after) and promised(row.during):
-        said = next((how for claim in claims if (how := guarantee_status(claim)) == ADMITTED), "guaranteed")
+        said = next((how for claim in claims if (how := guarantee_status(claim)) != GUARANTEED), GUARANTEED)
     if row.before is not None and not promised(row.before):
         said += ", as before" if not promised(row.after) else ", which it was not"
     now, then, meanwhile = (bound_ns(claim) for claim in (row.before, row.after, row.during))

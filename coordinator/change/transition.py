@@ -25,7 +25,7 @@ SOURCE = {
     key: key for key in ("at", "type", "max_age_ns", "arrival", "limit", "on_full", "max_bytes")
 }  # by what people call it
 OUTPUT = {"from": "origin", "at": "at", "deadline_ns": "deadline_ns", "qos": "qos"} | {
-    key: key for key in ("age_ns", "age_without", "reaction_ns", "reaction_without")
+    key: key for key in ("age_ns", "age_without", "reaction_ns", "reaction_without", "confidence")
 }
 OPERATOR = {"run": "run", "in": "inputs", "side": "side", "cost_ns": "cost_ns", "selectivity": "selectivity"} | {
     "with": "parameters", "kind": "kind", "join": "join", "window": "window", "closes": "closes", "on_late": "on_late",

@@ -24,6 +24,7 @@ COMMANDS = (
     "validate",
     "plan",
     "explain",
+    "adapt",
     "certs",
     "addresses",
     "up",
@@ -37,7 +38,9 @@ COMMANDS = (
     "stop",
     "collect",
     "report",
+    "help",
 )
+SINGLE = frozenset(COMMANDS) - {"help"}  # which knows the others
 
 app = typer.Typer(
     name="coordinator",
@@ -87,17 +90,17 @@ def _add(name: str) -> None:
 def asked(arguments: Sequence[str]) -> tuple[str, ...]:
     """The command that a command line is for; none where it is for no single one, or for one that shares a file."""
     words = [each for each in arguments if each != "--log-json"]
-    return tuple(words[:1]) if words and words[0] in COMMANDS else ()  # before a command, --help is of all
+    return tuple(words[:1]) if words and words[0] in SINGLE else ()  # before a command, --help is of all
 
 
 def run() -> None:
     """Runs the command line; a failure that a user can mend is told in sentences, one per line, on stderr."""
-    register(*asked(sys.argv[1:]))  # what typer makes of eighteen commands takes as long as a short one of them
+    register(*asked(sys.argv[1:]))  # what typer makes of nineteen commands takes as long as a short one of them
     signals.watch()
     try:
         app()
     except CoordinatorError as error:
-        for line in error.lines():
+        for line in (*error.lines(), *_hints(error)):
             sys.stderr.write(line + "\n")
         raise SystemExit(error.exit_code) from error
     except OSError as error:
@@ -105,3 +108,14 @@ def run() -> None:
             raise
         sys.stderr.write(f"{error.filename or 'a file'} cannot be written: {error.strerror}; make room on the disk\n")
         raise SystemExit(1) from error
+
+
+def _hints(error: CoordinatorError) -> list[str]:
+    """At most a line: where to read what to do, of an error that does not have it."""
+    from coordinator import error_reference
+    from coordinator.errors import InfeasibleError
+
+    if error.details or isinstance(error, InfeasibleError):
+        return []
+    found = error_reference.hint(error.mistakes)
+    return [found] if found else []

@@ -49,6 +49,13 @@ def policies(incomplete: str) -> list[str]:
     return [name for name in NAMES if name.startswith(incomplete)]
 
 
+def codes(incomplete: str) -> list[str]:
+    """Of errors."""
+    from coordinator import error_reference
+
+    return [code for code in error_reference.codes() if code.startswith(incomplete)]
+
+
 def _keys(found: object) -> list[str]:
     return [str(name) for name in found] if isinstance(found, Mapping) else []
 

@@ -58,26 +58,34 @@ def search_progress(quiet: bool = False) -> Iterator[Watch]:
         raise
 
 
+def options(choices: Choices) -> list[str]:
+    """The options of a plan that were given, but for its model, for a command line that is to do the same."""
+    from coordinator.spec.runtime_charges import NOTHING
+
+    return [
+        *([f"--units {choices.units}"] if choices.units != "path" else []),
+        *([f"--policy {choices.policy}"] if choices.policy else []),
+        *(f"--place {name}={node}" for name, node in choices.place.items()),
+        *(["--overhead none"] if choices.charges == NOTHING else []),
+    ]
+
+
 @contextmanager
 def hinting(files: Sequence[Path | str], choices: Choices, query: Query | None = None) -> Iterator[None]:
     """Where there is no plan: what tells the way out; `files`, as they were given. `query`: whose costs may be
     guesses."""
     from coordinator.errors import InfeasibleError, Mistake
     from coordinator.explain import cost_lines
-    from coordinator.spec.runtime_charges import NOTHING
 
-    given = [
-        f"--model {choices.model}",
-        *([f"--units {choices.units}"] if choices.units != "path" else []),
-        *([f"--policy {choices.policy}"] if choices.policy else []),
-        *(f"--place {name}={node}" for name, node in choices.place.items()),
-        *(["--overhead none"] if choices.charges == NOTHING else []),
-    ]
+    given = [f"--model {choices.model}", *options(choices)]
     try:
         yield
     except InfeasibleError as error:
         command = " ".join(["coordinator explain", *map(str, files), *given])
         error.hint = f"the smallest changes that mend it: {command}"
+        if query is not None and query.ranges:
+            command = " ".join(["coordinator adapt", *map(str, files), *options(choices)])
+            error.hint += f"; the least within the declared ranges: {command}"
         if choices.model == "sound" and choices.allocator == "deadline" and not choices.best_effort:
             error.hint += "; a plan that guarantees less: --best-effort"
         if query is not None and (guesses := cost_lines.guesses(query)):

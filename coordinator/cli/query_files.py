@@ -11,7 +11,7 @@ import typer
 if TYPE_CHECKING:
     from coordinator.spec.cluster import Cluster
     from coordinator.spec.costs import Costs
-    from coordinator.spec.files.yaml_source import Edit
+    from coordinator.spec.files.yaml_source import Edit, Source
     from coordinator.spec.query import Query
 
 HELP = "One query.yaml or several, then cluster.yaml."
@@ -78,14 +78,23 @@ def load(
     share: bool = True,
     measured: Costs | None = None,
     installed: Path | None = None,
+    contents: Mapping[Path, bytes] | None = None,
 ) -> tuple[Query, Cluster | None, dict[str, str]]:
     """As `input_files.read_files`; where a query and the cluster are mistaken for each other, that is told. installed:
-    as of `--installed`. Raises BadInputError."""
+    as of `--installed`; contents: that count in place of what is in the files. Raises BadInputError."""
     from coordinator.errors import BadInputError
     from coordinator.spec import input_files
+    from coordinator.spec.files import yaml_source
+
+    replaced, listed = yaml_source.with_contents(contents or {}), edited(installed)
+
+    def both(file: Source) -> None:
+        replaced(file)
+        if listed is not None:
+            listed(file)
 
     try:
-        return input_files.read_files(queries, cluster, (None, edited(installed)), share, measured)
+        return input_files.read_files(queries, cluster, (replaced, both), share, measured)
     except BadInputError as error:
         check_order(queries, cluster)
         raise error

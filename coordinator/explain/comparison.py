@@ -94,7 +94,7 @@ def lines(before: Side, after: Side) -> list[str]:
         found += [f"{when} infeasible: {reason}" for reason in side.reasons]
     for name in _outputs(after):
         claim = _claim(after, name)
-        if claim and not claim.guaranteed:
+        if claim and not claim.holds:
             found.append(f"{name}: {claim.why}")
     found += [f"{name} moves from {one} to {other}" for name, one, other in moved(before, after)]
     if before.plan is not None and after.plan is not None:

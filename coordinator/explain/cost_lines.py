@@ -54,7 +54,7 @@ def on_guesses(plan: Plan) -> str:
     weak = ["the guessed costs hold"] if guessed else []
     below = sorted({one.of for one in origins if one.kind == MEASURED} - {"worst"})
     weak += [f"no call takes longer than {' or '.join(below)} with the margin"] if below else []
-    promised = any(claim.guaranteed for claim in plan.guarantee.values())
+    promised = any(claim.holds for claim in plan.guarantee.values())
     return f", if {' and '.join(weak)}" if weak and promised else ""
 
 

@@ -13,7 +13,7 @@ from coordinator.explain import (
     source_lines,
     window_lines,
 )
-from coordinator.plan import deadline_breakdown, freshness_lines, policy_choice
+from coordinator.plan import confidence_lines, deadline_breakdown, freshness_lines, policy_choice
 from coordinator.spec.sharing.owners import owners
 from coordinator.units import counted, show_ns
 from protos.plan_document import Alternative, PaperAlternative, Plan
@@ -26,8 +26,9 @@ SEVERAL = "Which query needs what"
 def short(plan: Plan) -> dict[str, list[str]]:
     """Sections of sentences: the plan in short, where each output's deadline goes, and what binds."""
     claims = plan.guarantee.values()
-    holding = sum(claim.guaranteed for claim in claims)
-    title = f"Plan {plan.hash[:8]} of query {plan.query}: {holding} of {counted(len(claims), 'output')} guaranteed"
+    holding = sum(claim.holds for claim in claims)
+    held = f"{holding} of {counted(len(claims), 'output')} guaranteed{confidence_lines.with_less(plan.guarantee)}"
+    title = f"Plan {plan.hash[:8]} of query {plan.query}: {held}"
     lines = [line for name in plan.graph.outputs for line in deadline_breakdown.sentences(plan, name)]
     lines += deadline_breakdown.left_out_of_several(plan.guarantee).values()
     lines += policy_choice.sentences(plan)
@@ -116,7 +117,8 @@ def _guaranteed(plan: Plan, output: str) -> list[str]:
     said = "guaranteed" if claim.guaranteed else "not guaranteed"
     lines = [f"{output}: deadline {show_ns(claim.deadline_ns)}, {bound}, {said}: {claim.why}"]
     lines += [f"    at most {show_ns(part.ns)}: {part.what}" for part in claim.trail]
-    return lines + [f"    {line}" for line in (*freshness_lines.judged(claim), *freshness_lines.hops(claim))]
+    told = (*confidence_lines.lines(claim), *freshness_lines.judged(claim), *freshness_lines.hops(claim))
+    return lines + [f"    {line}" for line in told]
 
 
 def _analysed(plan: Plan) -> list[str]:

@@ -25,7 +25,7 @@ def sentences(plan: Plan) -> list[str]:
         after = entry.plan
         for name, claim in (after.guarantee if after else {}).items():
             bound = "no bound" if claim.bound_ns is None else f"bound {show_ns(claim.bound_ns)}"
-            said = "guaranteed" if claim.guaranteed else f"not guaranteed: {claim.why}"
+            said = "guaranteed" if claim.holds else f"not guaranteed: {claim.why}"
             found.append(f"    {name}: deadline {show_ns(claim.deadline_ns)}, {bound}, {said}")
         for name, ports in entry.lost_sides.items():
             found.append(f"    {name} reads nothing at {', '.join(ports)}: that side input is lost")
@@ -42,7 +42,7 @@ def _summary(entry: Survivor) -> str:
         moved.setdefault(at, []).append(name)
     parts = "; ".join(f"{_names(names)} to {at}" for at, names in moved.items())
     claims = entry.plan.guarantee.values()
-    held = sum(claim.guaranteed for claim in claims)
+    held = sum(claim.holds for claim in claims)
     lost = f"; lost: {_names(entry.lost_outputs)}" if entry.lost_outputs else ""
     return (
         f"{f'moved: {parts}' if parts else 'nothing moves'}; "

@@ -29,7 +29,7 @@ def sections(found: Findings, case: Case) -> dict[str, list[str]]:
     if not any(len(repair.changes) == 1 for repair in found.repairs):
         lines.append(_no_single(found))
     for repair in found.repairs[:MOST]:
-        lines += _repair(repair, case)
+        lines += of_repair(repair, case)
     if left := len(found.repairs) - MOST:
         lines += [f"and {counted(left, 'change')} more: --json has all"] if left > 0 else []
     lines += _failed(found)
@@ -48,7 +48,8 @@ def _no_single(found: Findings) -> str:
     return f"no single change mends it: every key that may be the cause was tried{pairs}"
 
 
-def _repair(repair: Repair, case: Case) -> list[str]:
+def of_repair(repair: Repair, case: Case) -> list[str]:
+    """What to do, the lines of the files, and options of `coordinator plan` where there are any."""
     less = "" if repair.settled else " (less may do: not narrowed down in time)"
     lines = [f"{repair.text}{less}", *(f"    {told}" for edit in repair.edits for told in _places(edit, case))]
     if options := repair.options():

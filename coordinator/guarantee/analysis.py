@@ -7,8 +7,13 @@ state says; up to it all streams keep the curves that follow from the state, and
 nothing later. Repeating from below finds the least such state. Growing beyond LARGEST_NS means that there is none
 worth having.
 
+So a way takes no longer than what its units and links take, one by one. Then limits of whole ways (`whole_ways`) follow
+from that, shorter ways and sparser streams from the limits, and again, a few times. Each round makes of what is
+true something that is true and no larger, so it may end after any: an output has the least bound that was found.
+
 Rejected: curves from sub-deadlines alone, which needs no repetition; it gives bounds only where every sub-deadline
-holds, and larger ones (a query of [P]: its whole deadline of 300 ms where this gives 156).
+holds, and larger ones (a query of [P]: its whole deadline of 300 ms where this gives 156). Limits of whole ways as part
+of the fixed point: each of its passes looks for them, while the result is the same but for streams that return.
 """
 
 from __future__ import annotations
@@ -27,12 +32,13 @@ from coordinator.guarantee import link_delay, window_closing
 from coordinator.guarantee.propagate import Delays, Streams, propagate
 from coordinator.guarantee.streams import Reuse
 from coordinator.guarantee.system import Node, System, Unit
-from coordinator.guarantee.whole_ways import path_limits
+from coordinator.guarantee.whole_ways.path_limits import path_limits
 from coordinator.spec.runtime_charges import RuntimeOverhead, chunks
 from protos.plan_document import NodeCharges
 
 WORTH_HAVING = 5  # times the longest deadline
 MOST_PASSES = 300
+MOST_ROUNDS = 6  # of limits of whole ways
 MOST_LOOKS = 5_000_000
 LOADING_EVERY_NS = 20_000_000
 COMMIT_AND_END_NS = 10**9  # between a commit and the end of the plan before it
@@ -65,41 +71,97 @@ class Analysis:
 
 
 def analyse(
+    system: System, charges: RuntimeOverhead, reuse: Reuse | None = None, stop: Callable[[], bool] = never
+) -> Analysis:
+    """The bounds that plans promise. `reuse`: what earlier analyses of this system made, with the same charges, other
+    sub-deadlines or ages: the result does not depend on it. `stop`: asked before every node; where it says so there is
+    no bound at all, or no further round."""
+    return shortened(unit_by_unit(system, charges, WORTH_HAVING, reuse, stop), stop)
+
+
+def unit_by_unit(
     system: System,
     charges: RuntimeOverhead,
     worth_having: int = WORTH_HAVING,
     reuse: Reuse | None = None,
     stop: Callable[[], bool] = never,
-    ways: bool = False,
 ) -> Analysis:
-    """Repeats passes until nothing grows, or a delay grows beyond `worth_having` times the longest deadline. `stop`:
-    asked before every node; where it says so there is no bound at all. `ways`: with limits of whole ways; else a way
-    takes what its units and links take, one by one, and `reuse` has what earlier analyses of this system made, with the
-    same charges, other sub-deadlines or ages: the result does not depend on it."""
-    delays = Delays(broken=_uncovered(system), reuse=Reuse() if ways or reuse is None else reuse, path_limited=ways)
-    for _ in range(MOST_PASSES):
-        streams = propagate(system, delays, charges)
-        try:
-            changed = _grow(system, delays, charges, streams, worth_having, stop)
-        except _HopelessError as error:
-            _give_up(system, delays, str(error))
-            streams = propagate(system, delays, charges)
+    """As `analyse`, without limits of whole ways. Repeats passes until nothing grows, or a delay grows beyond
+    `worth_having` times the longest deadline."""
+    delays = Delays(broken=_uncovered(system), reuse=Reuse() if reuse is None else reuse)
+    return _analysis(system, charges, delays, _grown(system, delays, charges, worth_having, stop))
+
+
+def shortened(found: Analysis, stop: Callable[[], bool] = never) -> Analysis:
+    """What rounds of limits of whole ways make of it."""
+    system, charges, streams = found.system, found.charges, found.streams
+    delays = found.delays.copy()
+    for _ in range(MOST_ROUNDS):
+        loads = {name: load for name, load in delays.loads.items() if name not in delays.broken}
+        if not loads:
             break
-        if ways:
-            changed |= _grow_paths(system, delays, streams)
-        if not changed:
+        paths = path_limits(system, delays, streams, loads).lesser(delays.paths)
+        if stop() or paths == delays.paths:
             break
-    else:
-        _give_up(system, delays, f"delays still grow after {MOST_PASSES} passes")
+        delays.paths = paths
         streams = propagate(system, delays, charges)
+        for pair, flows in streams.sent.items():
+            if flows and pair not in delays.cut:
+                _shorten_link(system, delays, charges, pair, streams)
+        for node in system.nodes.values():
+            if node.name not in delays.broken:
+                _shorten_node(system, delays, charges, streams, node)
+    return _analysis(system, charges, delays, streams)
+
+
+def _analysis(system: System, charges: RuntimeOverhead, delays: Delays, streams: Streams) -> Analysis:
     verdicts, loads = {}, {}
     for node in system.nodes.values():
         if node.name not in delays.broken:
-            loads[node.name] = _loaded(system, delays, charges, streams, node)
-            verdicts[node.name] = delays.reuse.of(
-                ("test", loads[node.name]), partial(demand.test_load, loads[node.name])
-            )
+            load = loads[node.name] = delays.loads.get(node.name) or _loaded(system, delays, charges, streams, node)
+            verdicts[node.name] = delays.reuse.of(("test", load), partial(demand.test_load, load))
     return Analysis(system, charges, delays, streams, verdicts, loads)
+
+
+def _grown(
+    system: System, delays: Delays, charges: RuntimeOverhead, worth_having: int, stop: Callable[[], bool]
+) -> Streams:
+    """The least fixed point, unit by unit, and the streams that follow."""
+    for _ in range(MOST_PASSES):
+        streams = propagate(system, delays, charges)
+        try:
+            if not _grow(system, delays, charges, streams, worth_having, stop):
+                return streams
+        except _HopelessError as error:
+            _give_up(system, delays, str(error))
+            return propagate(system, delays, charges)
+    _give_up(system, delays, f"delays still grow after {MOST_PASSES} passes")
+    return propagate(system, delays, charges)
+
+
+def lessened(system: System, before: Delays, charges: RuntimeOverhead) -> Delays:
+    """The state that follows from one that holds, in one pass and not until nothing changes: where the system has
+    smaller costs than those that the state was found with, it is below it. What follows from it holds for all that such
+    costs held for, as far back as `confidence.influence` says."""
+    streams = propagate(system, before, charges)
+    after = Delays(broken=dict(before.broken), cut=dict(before.cut), reuse=before.reuse, drains=dict(before.drains))
+    for pair, flows in streams.sent.items():
+        if flows and pair not in after.cut:
+            _grow_link(system, after, charges, pair, streams)
+    for node in system.nodes.values():
+        if node.name in after.broken:
+            continue
+        if not _units(system, node):
+            drain_ns = _idle_drain_ns(system, before, charges, streams, node)
+        else:
+            found = _node_responses(system, before, charges, streams, node)
+            drain_ns = found.drain_ns
+            after.loads[node.name] = found.load
+            for unit in _units(system, node):
+                after.units[unit.id] = before.units[unit.id] if found.error else found.responses[unit.name]
+        if charges.drained:
+            after.drains[node.name] = min(drain_ns, before.drains.get(node.name, drain_ns))
+    return after
 
 
 def _uncovered(system: System) -> dict[str, str]:
@@ -150,34 +212,11 @@ def _grow(
     return changed
 
 
-def _grow_paths(system: System, delays: Delays, streams: Streams) -> bool:
-    """Limits of whole ways: what has none once has none for good, so they only grow, too."""
-    loads = {name: load for name, load in delays.loads.items() if name not in delays.broken}
-    found, before = path_limits.path_limits(system, delays, streams, loads), delays.paths
-    if before:
-        found = {place: limits.grown(found[place]) for place, limits in before.items() if place in found}
-    delays.paths = found
-    return found != before
-
-
 def _grow_link(
     system: System, delays: Delays, charges: RuntimeOverhead, pair: tuple[str, str], streams: Streams
 ) -> bool:
-    link = system.links[pair]
-    together = link.shared or (pair,)
     try:
-        why = next((streams.unknown[each] for each in together if each in streams.unknown), "")
-        if why and link.bandwidth_bps:
-            raise UnboundedError("unbounded", f"what else it carries: {why}")
-        flows = [flow for other in together for flow in streams.sent[other]]
-        read_ns = delays.drains.get(pair[1], 0)
-        pause_ns = delays.drains.get(pair[0], 0) + read_ns
-        found = delays.reuse.of(
-            ("link", pair, read_ns, *flows), partial(link_delay.delay_ns, link, flows, charges, read_ns)
-        )
-        large = delays.reuse.of(
-            ("large", pair, pause_ns, *flows), partial(link_delay.large_delay_ns, link, flows, charges, pause_ns)
-        )
+        found, large = _link_ns(system, delays, charges, pair, streams)
     except UnboundedError as error:
         delays.cut[pair] = f"the link from {pair[0]} to {pair[1]} has no bound: {error}"
         return True
@@ -186,6 +225,36 @@ def _grow_link(
     if large:
         delays.large_links[pair] = max(earlier, large)
     return found > before or large > earlier
+
+
+def _shorten_link(
+    system: System, delays: Delays, charges: RuntimeOverhead, pair: tuple[str, str], streams: Streams
+) -> None:
+    found, large = _link_ns(system, delays, charges, pair, streams)
+    delays.links[pair] = min(delays.links[pair], found)
+    if large:
+        delays.large_links[pair] = min(delays.large_links[pair], large)
+
+
+def _link_ns(
+    system: System, delays: Delays, charges: RuntimeOverhead, pair: tuple[str, str], streams: Streams
+) -> tuple[int, int]:
+    """Of what is small, and of what goes in chunks. Raises UnboundedError."""
+    link = system.links[pair]
+    together = link.shared or (pair,)
+    why = next((streams.unknown[each] for each in together if each in streams.unknown), "")
+    if why and link.bandwidth_bps:
+        raise UnboundedError("unbounded", f"what else it carries: {why}")
+    flows = [flow for other in together for flow in streams.sent[other]]
+    read_ns = delays.drains.get(pair[1], 0)
+    pause_ns = delays.drains.get(pair[0], 0) + read_ns
+    small = delays.reuse.of(
+        ("link", pair, read_ns, *flows), partial(link_delay.delay_ns, link, flows, charges, read_ns)
+    )
+    large = delays.reuse.of(
+        ("large", pair, pause_ns, *flows), partial(link_delay.large_delay_ns, link, flows, charges, pause_ns)
+    )
+    return small, large
 
 
 @dataclass(frozen=True)
@@ -202,9 +271,7 @@ def _grow_node(system: System, delays: Delays, charges: RuntimeOverhead, streams
     units = _units(system, node)
     if not units:
         return charges.drained and _grow_drain(delays, node, _idle_drain_ns(system, delays, charges, streams, node))
-    due_ns = tuple(unit.sub_deadline_ns for unit in units)
-    key = ("node", *_given(system, delays, streams, node), due_ns)
-    found = delays.reuse.of(key, partial(_node_responses, system, delays, charges, streams, node))
+    found = _responses(system, delays, charges, streams, node)
     delays.loads[node.name] = found.load
     delays.looks += len(found.load.steps) * sum(len(each.times) for each in found.load.steps)
     changed = charges.drained and _grow_drain(delays, node, found.drain_ns)
@@ -217,6 +284,26 @@ def _grow_node(system: System, delays: Delays, charges: RuntimeOverhead, streams
     return changed
 
 
+def _shorten_node(system: System, delays: Delays, charges: RuntimeOverhead, streams: Streams, node: Node) -> None:
+    drain_ns = delays.drains.get(node.name, 0)
+    units = _units(system, node)
+    if not units:
+        found_ns = _idle_drain_ns(system, delays, charges, streams, node) if charges.drained else 0
+        delays.drains[node.name] = min(drain_ns, found_ns)
+        return
+    found = _responses(system, delays, charges, streams, node)
+    if found.error is None and all(_no_later(found, delays, unit) for unit in units):
+        delays.loads[node.name] = found.load
+        delays.units.update((unit.id, found.responses[unit.name]) for unit in units)
+        delays.drains[node.name] = min(drain_ns, found.drain_ns)
+
+
+def _no_later(found: _NodeResponses, delays: Delays, unit: Unit) -> bool:
+    """Of sparser streams nothing should be; but the effort of a search is limited in steps."""
+    before = delays.units[unit.id].stages
+    return all(one <= other for one, other in zip(found.responses[unit.name].stages, before, strict=True))
+
+
 def _given(system: System, delays: Delays, streams: Streams, node: Node) -> tuple[Hashable, ...]:
     """All that a node's load depends on and that differs between passes."""
     return (
@@ -225,6 +312,7 @@ def _given(system: System, delays: Delays, streams: Streams, node: Node) -> tupl
         streams.unread.get(node.name),
         *streams.arriving[node.name],
         *(streams.unreleased.get(unit.id) or streams.triggers[unit.id] for unit in _units(system, node)),
+        *(window_closing.collecting(system, streams, unit) for unit in _units(system, node)),
         *((streams.flows.get((side, node.name)), streams.why.get((side, node.name))) for side in node.sides),
     )
 
@@ -235,6 +323,14 @@ def _loaded(system: System, delays: Delays, charges: RuntimeOverhead, streams: S
     key = ("load", *_given(system, delays, streams, node))
     written = delays.reuse.of(key, partial(demand.load, tasks))
     return delays.reuse.of((written, *(each.deadline for each in tasks)), partial(written.of_tasks, tasks))
+
+
+def _responses(
+    system: System, delays: Delays, charges: RuntimeOverhead, streams: Streams, node: Node
+) -> _NodeResponses:
+    due_ns = tuple(unit.sub_deadline_ns for unit in _units(system, node))
+    key = ("node", *_given(system, delays, streams, node), due_ns)
+    return delays.reuse.of(key, partial(_node_responses, system, delays, charges, streams, node))
 
 
 def _node_responses(
@@ -353,9 +449,18 @@ def _task(system: System, delays: Delays, unit: Unit, node: Node, own: NodeCharg
     costs = [stage.cost_ns for stage in unit.stages]
     costs[0] += own.decision_ns
     curve = streams.triggers[unit.id].curve
-    unblocked = window_closing.collecting(system, streams, unit) if delays.path_limited else frozenset[str]()
+    unblocked = window_closing.collecting(system, streams, unit)
     stages = tuple(zip(costs, passes, strict=True))
-    return Task(unit.name, curve, unit.sub_deadline_ns, stages, node.batch, unblocked=unblocked)
+    sums = _sums(unit, own.decision_ns)
+    return Task(unit.name, curve, unit.sub_deadline_ns, stages, node.batch, unblocked=unblocked, sums=sums)
+
+
+def _sums(unit: Unit, decision_ns: int) -> tuple[tuple[int, ...], ...]:
+    """What runs in a row take, with a decision for each of the first operator's."""
+    if not any(stage.sums_ns for stage in unit.stages):
+        return ()
+    first, *others = (stage.sums_ns for stage in unit.stages)
+    return tuple(sum_ns + (n + 1) * decision_ns for n, sum_ns in enumerate(first)), *others
 
 
 def _units(system: System, node: Node) -> Sequence[Unit]:

@@ -177,7 +177,7 @@ def claims(analysis: Analysis) -> dict[str, Claim]:
     fresh = side_limits.checks(analysis)
     return {
         name: replace(
-            _asked(analysis, name, _claim(analysis, name), fresh.get(name, ())), missing=losses(analysis, name)
+            _asked(analysis, name, deadline_claim(analysis, name), fresh.get(name, ())), missing=losses(analysis, name)
         )
         for name in analysis.system.outputs
     }
@@ -194,7 +194,8 @@ def _asked(analysis: Analysis, name: str, claim: Claim, fresh: tuple[Fresh, ...]
     return replace(claim, guaranteed=claim.guaranteed and not failing, why=why, qos=qos, fresh=fresh)
 
 
-def _claim(analysis: Analysis, name: str) -> Claim:
+def deadline_claim(analysis: Analysis, name: str) -> Claim:
+    """About the deadline of an output alone."""
     system = analysis.system
     output = system.outputs[name]
     at = (output.stream, output.node)

@@ -21,7 +21,7 @@ from coordinator.guarantee import fusion_waits, window_closing
 from coordinator.guarantee.link_delay import sending_ns
 from coordinator.guarantee.streams import Closing, Delays, Flow, Kind, Late, Part, Streams, Trail
 from coordinator.guarantee.system import Source, Stage, System, Unit
-from coordinator.guarantee.whole_ways import path_limits
+from coordinator.guarantee.whole_ways.limited_flows import limited
 from coordinator.spec.runtime_charges import RuntimeOverhead, chunks
 
 
@@ -119,8 +119,8 @@ def _travel(system: System, delays: Delays, charges: RuntimeOverhead, stream: st
             streams.why[stream, end] = why
             continue
         read = Part("socket", f"{end} reads its sockets", delays.drains.get(end, 0), end)
-        arrived, limits = _delayed(delays, there, read), delays.paths.get((stream, end))
-        streams.flows[stream, end] = path_limits.limited(system, streams, arrived, limits)
+        arrived, limits = _delayed(delays, there, read), delays.paths.places.get((stream, end))
+        streams.flows[stream, end] = limited(system, delays.reuse, streams, arrived, limits)
 
 
 def _written(system: System, delays: Delays, stream: str, start: str, flow: Flow) -> Flow:
@@ -154,7 +154,8 @@ def _run(system: System, delays: Delays, charges: RuntimeOverhead, unit: Unit, s
         else:
             gather = joined if unit.join and unit.sync is None else united
             key = (gather.__name__, *present)
-            streams.triggers[unit.id] = delays.reuse.of(key, lambda: gather(present))
+            trigger, limits = delays.reuse.of(key, lambda: gather(present)), delays.paths.releases.get(unit.id)
+            streams.triggers[unit.id] = limited(system, delays.reuse, streams, trigger, limits)
     why = unit.unsound or delays.broken.get(unit.node) or streams.unreleased.get(unit.id) or endless
     batch = system.nodes[unit.node].batch
     for stream, stage in unit.exits.items():
@@ -170,8 +171,8 @@ def _run(system: System, delays: Delays, charges: RuntimeOverhead, unit: Unit, s
                 leaving = delays.reuse.of(
                     key, partial(_leave, unit, stage, batch, trigger, response, stream in system.marked)
                 )
-                limits = delays.paths.get((stream, unit.node))
-                streams.flows[stream, unit.node] = path_limits.limited(system, streams, leaving, limits)
+                limits = delays.paths.places.get((stream, unit.node))
+                streams.flows[stream, unit.node] = limited(system, delays.reuse, streams, leaving, limits)
 
 
 def united(inputs: Sequence[Flow]) -> Flow:

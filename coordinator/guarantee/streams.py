@@ -13,6 +13,7 @@ from coordinator.calculus.response import Response
 
 MOST_RESULTS = 20_000  # in memory; more are seldom asked for again
 T = TypeVar("T")
+N = TypeVar("N", str, int)
 Trail = tuple[tuple[str, int], ...]
 Kind = Literal["age", "unit", "socket", "link", "beat", "window", "partner", "gap"]
 
@@ -54,6 +55,11 @@ class Late:
     least_ns: int
     parts: tuple[Part, ...]
     absent_ns: int = 0
+
+    @property
+    def spread_ns(self) -> int:
+        """Between the soonest and the latest."""
+        return self.most_ns - self.least_ns
 
     @property
     def trail(self) -> Trail:
@@ -130,27 +136,48 @@ class Reuse:
 @dataclass(frozen=True)
 class Limits:
     """Of a stream at a place, in ns: `sources`: from admission on, by source; `units`: since the release of a unit that
-    all its tuples come through; `once`: sources of which each tuple is there once at most, in their order."""
+    all its tuples come through; `once`: sources of which each tuple is there once at most, in their order. Of windows
+    also `collected`: from the admission of a tuple of a source until what collects has run on it."""
 
     sources: Mapping[str, int]
     units: Mapping[int, int]
     once: frozenset[str]
+    collected: Mapping[str, int] = field(default_factory=dict)
 
-    def grown(self, other: Limits) -> Limits:
-        """The longer ones; what either does not have is not limited."""
+    def lesser(self, other: Limits) -> Limits:
+        """Both hold."""
         return Limits(
-            {name: max(ns, other.sources[name]) for name, ns in self.sources.items() if name in other.sources},
-            {unit: max(ns, other.units[unit]) for unit, ns in self.units.items() if unit in other.units},
-            self.once & other.once,
+            _lesser(self.sources, other.sources),
+            _lesser(self.units, other.units),
+            self.once | other.once,
+            _lesser(self.collected, other.collected),
         )
+
+
+@dataclass(frozen=True)
+class WholeWays:
+    """Limits of streams at places, by (stream, node), and of what releases joins, by unit."""
+
+    places: Mapping[tuple[str, str], Limits] = field(default_factory=dict)
+    releases: Mapping[int, Limits] = field(default_factory=dict)
+
+    def lesser(self, other: WholeWays) -> WholeWays:
+        """Both hold."""
+        return WholeWays(
+            {place: each.lesser(other.places.get(place, each)) for place, each in self.places.items()},
+            {unit: each.lesser(other.releases.get(unit, each)) for unit, each in self.releases.items()},
+        )
+
+
+def _lesser(one: Mapping[N, int], other: Mapping[N, int]) -> dict[N, int]:
+    return {**other, **{name: min(ns, other.get(name, ns)) for name, ns in one.items()}}
 
 
 @dataclass
 class Delays:
-    """What is known so far: it only grows. `links`, `large_links`: of what is small, and of what goes in chunks;
-    `broken`: nodes without a bound, `cut`: links without one, and why; `looks`: what it has cost to find; `loads`: of
-    nodes, as last looked at; `path_limited`: whether limits of whole ways are looked for, and `paths` what is known of
-    them, by (stream, node); `reuse`: what was made on the way, of this system."""
+    """What is known so far. `links`, `large_links`: of what is small, and of what goes in chunks; `broken`: nodes
+    without a bound, `cut`: links without one, and why; `looks`: what it has cost to find; `loads`: of nodes, as last
+    looked at; `paths`: limits of whole ways; `reuse`: what was made on the way, of this system."""
 
     units: dict[int, Response] = field(default_factory=dict)
     links: dict[tuple[str, str], int] = field(default_factory=dict)
@@ -161,8 +188,20 @@ class Delays:
     cut: dict[tuple[str, str], str] = field(default_factory=dict)
     reuse: Reuse = field(default_factory=Reuse)
     loads: dict[str, Load] = field(default_factory=dict)
-    path_limited: bool = False
-    paths: Mapping[tuple[str, str], Limits] = field(default_factory=dict)
+    paths: WholeWays = field(default_factory=WholeWays)
+
+    def copy(self) -> Delays:
+        """One that changes by itself; what is reused is the same."""
+        return replace(
+            self,
+            units=dict(self.units),
+            links=dict(self.links),
+            large_links=dict(self.large_links),
+            drains=dict(self.drains),
+            broken=dict(self.broken),
+            cut=dict(self.cut),
+            loads=dict(self.loads),
+        )
 
 
 @dataclass

@@ -24,7 +24,7 @@ from coordinator.guarantee.window_sources import (
     read_windows,
     whole,
 )
-from coordinator.spec.quality import NOTHING, Freshness, Qos
+from coordinator.spec.quality import NOTHING, Confidence, Freshness, Qos
 from coordinator.units import show_ns
 from protos import plan_document, plan_pb2
 from protos.plan_document import NodeCharges
@@ -47,7 +47,8 @@ class Side:
 class Stage:
     """One operator of a unit on its node: its worst and its least CPU time per tuple, its selectivity; `sides`: what it
     reads beside its tuple; `drops`: why not every tuple that it runs on has a result, or nothing; `sheds`: why it may
-    not run on each as declared, side inputs apart, or nothing."""
+    not run on each as declared, side inputs apart, or nothing; `sums_ns`: what 1, 2, ... runs in a row take at most,
+    where that is less than so many times the cost."""
 
     operator: str
     cost_ns: int
@@ -56,6 +57,7 @@ class Stage:
     sides: tuple[Side, ...] = ()
     drops: str = ""
     sheds: str = ""
+    sums_ns: tuple[int, ...] = ()
 
 
 @dataclass(frozen=True)
@@ -152,6 +154,7 @@ class Output:
     qos: Qos = NOTHING
     age: Freshness | None = None
     reaction: Freshness | None = None
+    confidence: Confidence | None = None
 
 
 @dataclass(frozen=True)
@@ -224,6 +227,7 @@ def read(plan: Facts) -> System:
                 Qos.read(one.qos),
                 Freshness.read(one.age_ns, one.age_without),
                 Freshness.read(one.reaction_ns, one.reaction_without),
+                Confidence.read(one.confidence),
             )
             for name, one in graph.outputs.items()
         },
@@ -361,7 +365,7 @@ def _stage(plan: Facts, node: str, name: str) -> Stage:
     operator, facts = plan.graph.operators[name], plan.cluster.nodes[node]
     cost_ns = ceil(operator.cost_ns / Fraction(str(facts.speed)))
     least_ns = facts.emulate_cost_ns
-    cost_ns = max(cost_ns, ceil(_variant_ns(plan, node, name) / Fraction(str(facts.speed))))
+    cost_ns = max(cost_ns, ceil(variant_ns(plan, node, name) / Fraction(str(facts.speed))))
     sheds = _sheds(name, operator)
     if any(each.add == name for each in plan.graph.windows.values()):
         return Stage(name, max(cost_ns, least_ns), least_ns, ONE, sheds=sheds)  # what leaves it are windows
@@ -384,7 +388,7 @@ def _sheds(name: str, operator: plan_document.Operator) -> str:
     return f"{name} has a queue, and what is beyond its limit is shed" if operator.queue is not None else ""
 
 
-def _variant_ns(plan: Facts, node: str, name: str) -> int:
+def variant_ns(plan: Facts, node: str, name: str) -> int:
     """What may run in the place of an operator costs: it is there to be cheaper, but nobody checks that."""
     for operator in plan.nodes[node].operators:
         if operator.name == name:

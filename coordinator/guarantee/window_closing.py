@@ -8,6 +8,7 @@ from dataclasses import replace
 from coordinator.calculus.curves import Curve, Jcp
 from coordinator.guarantee.streams import Closing, Delays, Flow, Late, Part, Streams
 from coordinator.guarantee.system import Source, System, Unit
+from coordinator.guarantee.whole_ways.limited_flows import within
 from coordinator.guarantee.window_sources import Windows
 from coordinator.spec.runtime_charges import RuntimeOverhead
 from coordinator.units import counted, show_ns
@@ -36,12 +37,21 @@ def close(
     """The windows that leave a unit which collects them. `trigger`: what comes to it; `own`: its instance.
 
     With nothing lost a window closes between its end and its age, however long the `wait` for lost numbers: each number
-    below a heartbeat's, or a sign of what became of it, is there one way after its admission. Not so behind a fusion
-    whose tuples find no partner: there more have closed at once. So the curve is without the `wait` only where limits
-    of whole ways are looked for, which plans do not use. Nodes police with it: after a loss several windows that waited
-    for one number close at once, and are to be given.
+    below a heartbeat's, or a sign of what became of it, is there one way after its admission. So its curve has no
+    `wait` in it. Not so behind a fusion that waits for its other inputs without a timer: there a number is known to
+    find no partner only while others come, and what waits for a source that has fallen silent is given up together, a
+    `wait` later.
+
+    Nodes police with the `wait` in any case: after a loss several windows that waited for one number close at once, and
+    are to be given.
     """
-    paths = {name: _known(windows, trigger.late[name].after(own)) for name in windows.sources if name in trigger.late}
+    limits = delays.paths.places.get((windows.add, windows.node))
+    collected: Mapping[str, int] = limits.collected if limits is not None else {}
+    paths = {}
+    for name in windows.sources:
+        if name in trigger.late:
+            way = trigger.late[name].after(own)
+            paths[name] = _known(windows, within(way, collected.get(name, way.most_ns)))
     found = _age(system, delays, charges, windows, paths, streams)
     at = (windows.add, windows.node)
     apart_ns = None if found.age is None else found.age.most_ns - windows.after_ns
@@ -50,14 +60,33 @@ def close(
     spread_ns = None if apart_ns is None else apart_ns + windows.wait_ns
     streams.window_closings[windows.add] = replace(found, spread_ns=spread_ns)
     numbers = _numbers(system, windows, streams)
-    jitter_ns = apart_ns if delays.path_limited else spread_ns
+    jitter_ns = spread_ns if _untimed(system, windows) else apart_ns
     curve = windows.curve(numbers, jitter_ns) if numbers is not None else None
     if curve is None:
         streams.why[at] = f"nothing bounds how many windows of {windows.name} close at once: {found.why}"
         return
-    flow = Flow.of(curve, curve, {windows.add: Late(0, 0, ())})
+    flow = delays.reuse.of(
+        ("closing", windows.add, windows.jitter_ns(jitter_ns), numbers),
+        lambda: Flow.of(curve, curve, {windows.add: Late(0, 0, ())}),
+    )
     streams.flows[at] = flow
     streams.arriving[windows.node].append(flow)  # admitting a window costs about what reading a tuple does
+
+
+def _untimed(system: System, windows: Windows) -> bool:
+    """Whether tuples of these windows come through a fusion in which they wait for as long as no other comes."""
+    made = {stage.operator: unit for unit in system.units.values() for stage in unit.stages}
+    waiting, seen = [windows.add], set[str]()
+    while waiting:
+        unit = made.get(waiting.pop())
+        if unit is not None and unit.name not in seen:
+            if unit.sync is not None and not (
+                unit.sync.each or unit.sync.timeout_ns or unit.sync.within_ns is not None
+            ):
+                return True
+            seen.add(unit.name)
+            waiting += unit.inputs
+    return False
 
 
 def collecting(system: System, streams: Streams, unit: Unit) -> frozenset[str]:

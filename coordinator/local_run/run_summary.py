@@ -12,6 +12,7 @@ from coordinator.explain import cost_lines, source_lines
 from coordinator.local_run import run_outcome
 from coordinator.local_run.listening import first
 from coordinator.local_run.stages import Ran
+from coordinator.plan import confidence_lines
 from coordinator.plan.deadline_breakdown import beyond_caps, giving_way, guarantee_status, left_out
 from coordinator.report import missed_share
 from coordinator.report.page import bound_violation
@@ -60,6 +61,7 @@ def _output(found: Output, claim: Claim | None) -> Json:
     values = {key: value for key, value in json_shape.write(found).items() if key != "quantiles_ns"}
     if claim is not None:
         values |= {"bound_ns": claim.bound_ns, "guaranteed": claim.guaranteed, "why": claim.why}
+        values |= {"confident": json_shape.write(claim.confident)} if claim.confident else {}
     return values
 
 
@@ -104,7 +106,7 @@ def sentences(plan: Plan, ran: Ran) -> Iterator[str]:
         if name in plan.guarantee:
             claim = plan.guarantee[name]
             yield f"output {name}: {guarantee_status(claim)}: {claim.why}"
-            yield from (f"  {line}" for line in left_out(claim))
+            yield from (f"  {line}" for line in (*confidence_lines.lines(claim), *left_out(claim)))
         yield from run_outcome.missed(name, found, run_outcome.ended(plan, ran, name))
     yield from bound_violation.sentences(report)
     yield from run_outcome.sentences(plan, ran)

@@ -15,9 +15,9 @@ from coordinator.monitoring.status_response import OutputStatus, PlaceStatus, Un
 from coordinator.plan.deadline_breakdown import ADMITTED, MISSED, guarantee_status
 from coordinator.report.missed_share import WINDOWS, interval
 from coordinator.report.report_document import Share
-from protos.plan_document import Plan
+from protos.plan_document import Claim, Plan
 
-PROMISE = {"guaranteed": "guaranteed", ADMITTED: "from admission", MISSED: "not guaranteed"}
+PROMISE = {ADMITTED: "from admission", MISSED: "not guaranteed"}
 SHED, LOST = "shed.", "lost."
 STATES = ("committed", "draining", "prepared", "ended", "none")
 PERCENT = 99
@@ -286,6 +286,12 @@ def _running(nodes: tuple[Node, ...], plans: Plans) -> list[Plan]:
     return [plans[hash_] for hash_ in sorted(found, key=found.__getitem__)]
 
 
+def promise(claim: Claim) -> str:
+    """What is promised of an output, in a word or three."""
+    said = guarantee_status(claim)
+    return PROMISE.get(said, said)
+
+
 class _Known:
     """What the plan says of an output."""
 
@@ -293,8 +299,8 @@ class _Known:
         claim = plan.guarantee[name]
         self.path = paths.to(plan, name)
         self.query = next((query for query, of in plan.queries.items() if name in of.outputs), "")
-        self.bound_ns = claim.from_admission_ns if claim.bound_ns is None else claim.bound_ns
-        self.promise = PROMISE[guarantee_status(claim)]
+        self.bound_ns = claim.from_admission_ns if claim.judged_ns is None else claim.judged_ns
+        self.promise = promise(claim)
 
 
 def _output(node: Node, name: str, now: OutputStatus, known: _Known | None, nodes: tuple[Node, ...]) -> Output:

@@ -5,9 +5,8 @@ from __future__ import annotations
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 
-from coordinator.monitoring.metrics import PROMISE, Frame, Plans
+from coordinator.monitoring.metrics import Frame, Plans, promise
 from coordinator.monitoring.status_response import PlaceStatus
-from coordinator.plan.deadline_breakdown import guarantee_status
 from coordinator.report.report_document import Share
 from protos import json_shape
 from protos.json_shape import Json
@@ -86,5 +85,5 @@ def _claim(plan: Plan, name: str, frame: Frame) -> ClaimStatus:
         )  # fmt: skip
     return ClaimStatus(
         claim.deadline_ns, claim.bound_ns, claim.from_admission_ns, claim.guaranteed,
-        PROMISE[guarantee_status(claim)], delivered,
+        promise(claim), delivered,
     )  # fmt: skip

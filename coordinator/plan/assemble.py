@@ -8,6 +8,7 @@ from typing import Literal
 
 from coordinator.guarantee import admission_ages, bounds, policing, system
 from coordinator.guarantee.analysis import Analysis, analyse, never
+from coordinator.guarantee.confidence import confident_bounds
 from coordinator.model.allocation import Allocation
 from coordinator.model.flows import mean_selectivity
 from coordinator.model.incumbent import Incumbent
@@ -140,7 +141,8 @@ def _analysed(layout: Layout, charges: RuntimeOverhead) -> _Promised:
     what = laid(layout)
     analysis = analyse(system.read(what), charges)
     guarantee, document = bounds.analysed(analysis)
-    return _Promised(what, analysis, guarantee, document)
+    measured = {name: origin.distributions for name, origin in _costs(layout.query).items() if origin.distributions}
+    return _Promised(what, analysis, confident_bounds.documents(what, analysis, measured, guarantee), document)
 
 
 def _any_promise(claim: Claim) -> bool:
@@ -149,9 +151,13 @@ def _any_promise(claim: Claim) -> bool:
 
 
 def _costs(query: Query) -> dict[str, plan_document.CostOrigin]:
-    """Of operators, and of sources that are called, whose cost is not simply as declared."""
+    """Of operators, and of sources that are called, whose cost is not simply as declared; how their calls were
+    distributed where an output asks for a confidence."""
     found = {one.name: one.cost_from for one in query.operators if one.cost_from}
-    return found | {one.name: one.cost_from for one in query.sources if one.cost_from}
+    found |= {one.name: one.cost_from for one in query.sources if one.cost_from}
+    if any(one.confidence for one in query.outputs):
+        return found
+    return {name: replace(origin, distributions=()) for name, origin in found.items()}
 
 
 def _objective(allocation: Allocation) -> Objective:
@@ -222,6 +228,7 @@ def _graph(layout: Layout) -> plan_document.Graph:
                 reaction_ns=output.reaction.limit_ns if output.reaction else None,
                 reaction_without=output.reaction.without if output.reaction else (),
                 connector=output.connector,
+                confidence=output.confidence.document() if output.confidence else None,
             )
             for number, output in enumerate(query.outputs, start=1)
         },

@@ -10,12 +10,13 @@ from collections.abc import Container, Mapping
 from dataclasses import dataclass
 from typing import Any
 
-from coordinator.plan import freshness_lines
+from coordinator.plan import confidence_lines, freshness_lines
 from coordinator.spec.sharing.owners import whose
 from coordinator.units import counted, show_bytes, show_ns
 from protos import json_shape
 from protos.plan_document import Claim, Plan, SizeCheck, Step, Tightest
 
+GUARANTEED = "guaranteed"
 MISSED = "NOT guaranteed"
 ADMITTED = "guaranteed from admission on only"
 SAID = {
@@ -80,6 +81,7 @@ def document(plan: Plan, output: str) -> dict[str, Any]:
         **status_values(claim),
         **({"qos": json_shape.write(claim.qos)} if claim.qos else {}),
         **_freshness(claim),
+        **({"confident": json_shape.write(claim.confident)} if claim.confident else {}),
         "parts": [{"kind": part.kind, "what": part.what, "ns": part.ns} for part in shares(plan, output)],
         "totals_ns": totals(plan, output),
     }
@@ -112,13 +114,14 @@ def sentences(plan: Plan, output: str) -> list[str]:
     said, bound_ns = guarantee_status(claim), _bound_ns(claim)
     if bound_ns is None:
         lines = [f"{output}{whose(plan, output)}: deadline {deadline}, {said}, and no bound: {claim.why}"]
-        return lines + [f"  {line}" for line in (*asked(claim), *freshness_lines.hops(claim))]
+        told = (*asked(claim), *confidence_lines.lines(claim), *freshness_lines.hops(claim))
+        return lines + [f"  {line}" for line in told]
     slack_ns = claim.deadline_ns - bound_ns
     left = f"{show_ns(slack_ns)} to spare" if slack_ns >= 0 else f"{show_ns(-slack_ns)} too late"
     since = " from admission on" if claim.bound_ns is None else ""
     named = f"{output}{whose(plan, output)}"
     lines = [f"{named}: takes at most {show_ns(bound_ns)}{since} of its {deadline}, {left}; {said}"]
-    if not claim.guaranteed:
+    if not claim.holds:
         lines.append(f"  because {claim.why}")
     lines += [f"  {show_ns(part.ns):>12}  {_stretch(part)}" for part in claim.trail]
     lines.append(f"  {show_ns(slack_ns):>12}  slack: the parts above and this are the deadline")
@@ -126,7 +129,9 @@ def sentences(plan: Plan, output: str) -> list[str]:
         "  in all: " + ", ".join(f"{SAID[kind]} {show_ns(ns)}" for kind, ns in totals(plan, output).items() if ns)
     )
     without = left_out(claim, left_out_of_several(plan.guarantee))
-    told = (*without, *asked(claim), *freshness_lines.hops(claim), *binding(plan, output))
+    told = (
+        *confidence_lines.lines(claim), *without, *asked(claim), *freshness_lines.hops(claim), *binding(plan, output),
+    )  # fmt: skip
     return lines + [f"  {line}" for line in told]
 
 
@@ -167,9 +172,11 @@ def asked(claim: Claim) -> list[str]:
 
 
 def guarantee_status(claim: Claim) -> str:
-    """Guaranteed, from admission on only, or not."""
+    """Guaranteed, with the confidence that is asked, from admission on only, or not."""
+    if claim.confident is not None and claim.confident.guaranteed:
+        return confidence_lines.status(claim.confident)
     if claim.guaranteed:
-        return "guaranteed"
+        return GUARANTEED
     admitted = claim.from_admission_ns
     if claim.bound_ns is None and admitted is not None and admitted < claim.deadline_ns:
         return ADMITTED if (claim.qos is None or claim.qos.hold) and claim.is_fresh else MISSED
@@ -180,17 +187,17 @@ def verdict(claims: Mapping[str, Claim]) -> str:
     """How many outputs are guaranteed, and which are not."""
     others: dict[str, list[str]] = {}
     for name, claim in claims.items():
-        if not claim.guaranteed:
+        if not claim.holds:
             others.setdefault(guarantee_status(claim), []).append(name)
-    holding = sum(claim.guaranteed for claim in claims.values())
+    holding = sum(claim.holds for claim in claims.values())
     said = "".join(f"; {how}: {', '.join(names)}" for how, names in sorted(others.items()))
-    return f"{holding} of {counted(len(claims), 'output')} guaranteed{said}"
+    return f"{holding} of {counted(len(claims), 'output')} guaranteed{confidence_lines.with_less(claims)}{said}"
 
 
 def unproven(plan: Plan) -> str:
     """What a plan of model `sound` leaves open, in a sentence; empty: every output is guaranteed, or nothing is claimed
     since the model is another."""
-    open_ = [name for name, claim in plan.guarantee.items() if not claim.guaranteed]
+    open_ = [name for name, claim in plan.guarantee.items() if not claim.holds]
     if plan.model != "sound" or not open_:
         return ""
     names = f"{', '.join(open_[:4])}{f' and {len(open_) - 4} more' if len(open_) > 4 else ''}"

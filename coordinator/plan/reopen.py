@@ -20,7 +20,7 @@ from coordinator.spec.catalog import BUILTIN, Catalog, Installed
 from coordinator.spec.cluster import Cluster, Link, Node
 from coordinator.spec.files import yaml_source
 from coordinator.spec.files.query_file import SelectivityFile
-from coordinator.spec.quality import Freshness, Qos
+from coordinator.spec.quality import Confidence, Freshness, Qos
 from coordinator.spec.query import Operator, Output, Query, Source
 from coordinator.spec.runtime_charges import RuntimeOverhead
 from coordinator.spec.sharing.compose import SEPARATOR
@@ -81,6 +81,7 @@ def query(plan: Plan, file: yaml_source.Source) -> Query:
             Freshness.read(facts.age_ns, facts.age_without),
             Freshness.read(facts.reaction_ns, facts.reaction_without),
             facts.connector,
+            Confidence.read(facts.confidence),
         )
         for name, facts in graph.outputs.items()
     )

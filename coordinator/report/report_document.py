@@ -64,9 +64,25 @@ class Missed:
     missed_of_offered: Share
 
 
+@dataclass(frozen=True, slots=True)
+class HeldShare:
+    """Of an output that asks for a confidence: how many of its results were beyond the bound for certain. least, most:
+    of the share that is, each with 95 %; says: whether a run of this size shows that `share` of them keep the bound, or
+    that they do not, or leaves it open; needed: so many results, none beyond, would show it."""
+
+    share: float
+    results: int
+    beyond: int
+    least: float
+    most: float
+    says: Literal["kept", "broken", "open"]
+    needed: int
+
+
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Output:
-    """One output. bound_ns: of the last plan that has it; windows: by operator."""
+    """One output. bound_ns: of the last plan that has it, with the confidence that it asks for where it does: `held`;
+    windows: by operator."""
 
     deadline_ns: int
     bound_ns: int | None
@@ -91,6 +107,7 @@ class Output:
     met_idle: int
     between: Mapping[str, int]
     missed_of_offered: Share
+    held: HeldShare | None = omitted()
 
 
 @dataclass(frozen=True, slots=True)

@@ -223,6 +223,6 @@ def _promised(plan: Plan) -> frozenset[str]:
     for name, claim in plan.guarantee.items():
         since_ns = claim.from_admission_ns
         ageless = claim.bound_ns is None and since_ns is not None and since_ns <= claim.deadline_ns
-        if claim.guaranteed or ageless:
+        if claim.holds or ageless:
             found.add(name)
     return frozenset(found)

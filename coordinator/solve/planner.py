@@ -28,6 +28,7 @@ from coordinator.solve.milp.infeasible import explain
 from coordinator.solve.milp.unplaceable import unplaceable
 from coordinator.solve.overload.overloaded import overloaded
 from coordinator.spec import input_files, policy_names
+from coordinator.spec.checks import confidence_checks
 from coordinator.spec.cluster import Cluster
 from coordinator.spec.query import Query
 from protos.plan_document import PaperAlternative, Plan, Solver
@@ -57,6 +58,7 @@ def plan(
 ) -> Plan:
     """As `make_plan`, of a query and a cluster that are checked already; `types`: of every stream."""
     option_checks.check(query, cluster, choices)
+    confidence_checks.check(query)
     cluster = policy_choice.everywhere(
         cluster, policy_names.read(choices.policy) if choices.policy is not None else None
     )
@@ -71,6 +73,8 @@ def plan(
     violations = audit(made) or sound_audit.audit(made)
     if violations:
         raise AuditError(violations)
+    if not choices.best_effort:
+        confidence_checks.check_samples(query, made.guarantee)
     return made
 
 
@@ -80,11 +84,18 @@ def _sound(query: Query, cluster: Cluster, types: Mapping[str, str], choices: Ch
     charged = replace(choices.charges, loading_ns=choices.loading_ns) if choices.loading_ns else choices.charges
     held, conflicts, spared = choices.held(cluster), choices.conflicts, choices.incumbent.spared
     finder = Finder(setting, charged, choices.limits, held, choices.tighten, watch, conflicts, spared)
-    found = finder.run(choices.best_effort, choices.quick)
+    impossible: InfeasibleError | None = None
+    try:
+        found = finder.run(choices.best_effort, choices.quick)
+    except InfeasibleError as error:
+        if choices.best_effort or not any(output.confidence for output in query.outputs):
+            raise
+        impossible = error  # of every result; a share of them may be in time all the same
+        found = finder.run(True, choices.quick)
     served: Mapping[str, float] = {}
     over = outcome.over_caps(found, cluster)
     if over and not choices.best_effort:  # a search of a large problem has placed what does not fit
-        raise _too_much(found.problem, choices)
+        raise impossible or _too_much(found.problem, choices)
     if over and not choices.incumbent.place:
         better = overloaded(finder, found)
         found, served = (better.found, better.served) if better is not None else (found, served)
@@ -106,7 +117,7 @@ def _sound(query: Query, cluster: Cluster, types: Mapping[str, str], choices: Ch
         over_caps=outcome.over_caps(found, cluster) or None,
         served=served or None,
     )
-    return assemble.build(
+    made = assemble.build(
         layout,
         outcome.allocation(found),
         choices.allocator,
@@ -120,6 +131,10 @@ def _sound(query: Query, cluster: Cluster, types: Mapping[str, str], choices: Ch
         quick=choices.quick,
         stop=finder.over,
     )
+    if impossible is not None and not all(claim.holds for claim in made.guarantee.values()):
+        confidence_checks.check_samples(query, made.guarantee)
+        raise impossible
+    return made
 
 
 def _too_much(model: problem.Problem, choices: Choices) -> InfeasibleError | OutOfTimeError:

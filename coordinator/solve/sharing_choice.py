@@ -43,10 +43,10 @@ def planned(shared: Asked, apart: Callable[[], Asked], choices: Choices, watch: 
         made = planner.plan(shared.query, shared.cluster, shared.types, choices, watch)
     except InfeasibleError:
         other = _apart(apart, choices, watch) if _comparable(shared, choices) else None
-        if other is None or not any(claim.guaranteed for claim in other.guarantee.values()):
+        if other is None or not any(claim.holds for claim in other.guarantee.values()):
             raise
         return _with_reason(other, "it is proven that no plan is guaranteed")
-    open_ = [name for name, claim in made.guarantee.items() if not claim.guaranteed]
+    open_ = [name for name, claim in made.guarantee.items() if not claim.holds]
     if not open_ or made.solver.served or not _comparable(shared, choices):
         return made  # where there is too much to do already, there is more of it apart
     other = _apart(apart, choices, watch)
@@ -68,7 +68,7 @@ def _apart(apart: Callable[[], Asked], choices: Choices, watch: Watch | None) ->
 
 
 def _holding(plan: Plan) -> int:
-    return sum(claim.guaranteed for claim in plan.guarantee.values())
+    return sum(claim.holds for claim in plan.guarantee.values())
 
 
 def _with_reason(apart: Plan, together: str) -> Plan:

@@ -16,8 +16,9 @@ from itertools import combinations, product
 from pathlib import Path
 
 from coordinator.spec import catalog
-from coordinator.spec.files import security, yaml_source
+from coordinator.spec.files import declared_ranges, security, yaml_source
 from coordinator.spec.files.cluster_file import CORE_LINK_NS, NOT_YET, ClusterFile, NodeFile
+from coordinator.spec.files.declared_ranges import Range
 from coordinator.spec.files.yaml_source import nearest
 from protos.plan_document import NodeCharges
 from protos.policies import Chosen
@@ -59,7 +60,7 @@ class Link:
 @dataclass(frozen=True)
 class Cluster:
     """Places in the file's order, links, the installed operators; `sha256` of the file's bytes; `certificates`: the
-    folder where they are, or should be, None: not known."""
+    folder where they are, or should be, None: not known; `ranges`: within which values may change."""
 
     nodes: Mapping[str, Node]
     links: tuple[Link, ...]
@@ -68,6 +69,7 @@ class Cluster:
     sha256: str
     file: yaml_source.Source
     certificates: Path | None = field(default=None, compare=False)  # no part of what is planned
+    ranges: tuple[Range, ...] = field(default=(), compare=False)  # nor these
 
     @cached_property
     def hosts(self) -> dict[str, tuple[Node, ...]]:
@@ -150,6 +152,7 @@ def load(path: Path, edit: yaml_source.Edit | None = None) -> Cluster:
     found = machines(path, edit)
     file, shape = found.file, found.shape
     between = _links(shape, found.nodes, file)
+    ranges = declared_ranges.read(shape.may_change, file)
     file.check()
     installed = catalog.Catalog()
     if shape.operators is not None:
@@ -160,7 +163,7 @@ def load(path: Path, edit: yaml_source.Edit | None = None) -> Cluster:
     within = {name: CORE_LINK_NS if given.core_link is None else given.core_link for name, given in shape.nodes.items()}
     links = _between_places(nodes, between, within)
     sha256 = hashlib.sha256(file.raw).hexdigest()
-    return Cluster(nodes, links, installed, found.security, sha256, file, found.certificates)
+    return Cluster(nodes, links, installed, found.security, sha256, file, found.certificates, ranges)
 
 
 def _node(name: str, given: NodeFile, file: yaml_source.Source) -> Node:

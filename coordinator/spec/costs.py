@@ -22,7 +22,7 @@ from coordinator.spec.files.costs_file import DEGRADED, CostsFile, MeasuredFile,
 from coordinator.spec.files.yaml_source import nearest
 from coordinator.spec.query import GUESSED, Operator, Query, Source
 from coordinator.units import LARGEST, show_ns
-from protos.plan_document import CostOrigin
+from protos.plan_document import CostDistribution, CostOrigin
 
 Of = Literal["worst", "p99", "mean"]
 MEASURED, UNUSED = "measured", "declared"  # where a cost is from, beside GUESSED; UNUSED: measured, but not this
@@ -158,6 +158,17 @@ def _origin(found: OperatorCostsFile, declared_ns: int, costs: Costs) -> CostOri
         nodes=tuple(found.on),
         measured=max(each.measured for each in found.on.values()),
         why="it waits beside its CPU time" if waits else "",
+        distributions=_distributions(found),
+    )
+
+
+def _distributions(found: OperatorCostsFile) -> tuple[CostDistribution, ...]:
+    """Node by node; nothing where one does not say how its calls are distributed."""
+    if not all(each.calls for each in found.on.values()):
+        return ()
+    return tuple(
+        CostDistribution(node=node, speed=each.speed, calls=tuple((min(ns, each.worst), n) for ns, n in each.calls))
+        for node, each in found.on.items()
     )
 
 

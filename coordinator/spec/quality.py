@@ -74,3 +74,36 @@ class Freshness:
     def read(cls, limit_ns: int | None, without: tuple[str, ...]) -> Freshness | None:
         """From plan.json; None: not asked."""
         return None if limit_ns is None else cls(limit_ns, without)
+
+
+@dataclass(frozen=True)
+class Confidence:
+    """What share of an output's results is to be within its bound, given that costs keep the distribution that they
+    were measured with. `independent`: the costs of two instances have nothing to do with each other."""
+
+    share: Fraction
+    independent: bool = False
+
+    @property
+    def late(self) -> Fraction:
+        """The share that may be beyond it."""
+        return 1 - self.share
+
+    @property
+    def said(self) -> str:
+        """`99.9 %`."""
+        return show_share(self.share)
+
+    def document(self) -> plan_document.AskedConfidence:
+        """For plan.json."""
+        return plan_document.AskedConfidence(share=float(self.share), independent=self.independent)
+
+    @classmethod
+    def read(cls, written: plan_document.AskedConfidence | None) -> Confidence | None:
+        """From plan.json; None: not asked."""
+        return None if written is None else cls(Fraction(str(written.share)), written.independent)
+
+
+def show_share(share: Fraction | float) -> str:
+    """`99.9 %`, exactly."""
+    return f"{float(100 * Fraction(str(share))):.10g} %"

@@ -9,8 +9,9 @@ from typing import Any
 
 from coordinator.spec.arrivals import Arrival
 from coordinator.spec.files import yaml_source
+from coordinator.spec.files.declared_ranges import Range
 from coordinator.spec.files.query_file import SelectivityFile
-from coordinator.spec.quality import NOTHING, Freshness, Qos
+from coordinator.spec.quality import NOTHING, Confidence, Freshness, Qos
 from protos.plan_document import (
     ADD,
     Connector,
@@ -127,7 +128,7 @@ class Operator:
 class Output:
     """What operator `origin` produces, delivered at node `at` within `deadline_ns` of the tuple's origin; `qos`: what
     is asked beyond that; `age`: how old the data behind a result may be; `reaction`: how soon a change at a source has
-    to show; `connector`: where the node puts results."""
+    to show; `connector`: where the node puts results; `confidence`: None: the bound is to hold for every result."""
 
     name: str
     origin: str
@@ -138,12 +139,13 @@ class Output:
     age: Freshness | None = None
     reaction: Freshness | None = None
     connector: Connector | None = None
+    confidence: Confidence | None = None
 
 
 @dataclass(frozen=True)
 class Query:
     """A query; sources, operators and outputs in the file's order; `sha256` of the file's bytes. `members`: the queries
-    that it is composed of, by name; empty: it is one."""
+    that it is composed of, by name; empty: it is one; `ranges`: within which values may change."""
 
     name: str
     sources: tuple[Source, ...]
@@ -152,6 +154,7 @@ class Query:
     sha256: str
     file: yaml_source.Source
     members: Mapping[str, QueryPart] = field(default_factory=dict)
+    ranges: tuple[Range, ...] = ()
 
     @property
     def producers(self) -> list[Source | Operator]:

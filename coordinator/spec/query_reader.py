@@ -7,8 +7,8 @@ from dataclasses import replace
 from pathlib import Path
 
 from coordinator.spec import arrivals, overload_given
-from coordinator.spec.files import yaml_source
-from coordinator.spec.files.freshness_file import FreshnessFile
+from coordinator.spec.files import declared_ranges, yaml_source
+from coordinator.spec.files.output_demands import FreshnessFile, GuaranteeFile
 from coordinator.spec.files.query_file import (
     CHAIN_NAME,
     NOT_YET,
@@ -17,7 +17,7 @@ from coordinator.spec.files.query_file import (
     OutputFile,
     QueryFile,
 )
-from coordinator.spec.quality import Freshness, Qos
+from coordinator.spec.quality import Confidence, Freshness, Qos
 from coordinator.spec.query import GIVEN, GUESS_NS, GUESSED, Operator, Output, Query, Source
 from coordinator.spec.runtime_charges import MEASURED
 from coordinator.units import show_ns
@@ -43,14 +43,15 @@ def load(path: Path, edit: yaml_source.Edit | None = None) -> Query:
             Source(name, given.at, type_, arrival, max_age_ns, forbidden, keys, limit, full, pull, size, None, place)
         )
     operators = [one for name, given in shape.operators.items() for one in _operators(name, given, file)]
-    outputs = [_output(name, given, file) for name, given in shape.outputs.items()]
+    outputs = [_output(name, given, shape.guarantee, file) for name, given in shape.outputs.items()]
     _unique(file, [*sources, *operators])
+    ranges = declared_ranges.read(shape.may_change, file, shape.query)
     file.check()
     sha256 = hashlib.sha256(file.raw).hexdigest()
-    return Query(shape.query, tuple(sources), tuple(operators), tuple(outputs), sha256, file)
+    return Query(shape.query, tuple(sources), tuple(operators), tuple(outputs), sha256, file, ranges=ranges)
 
 
-def _output(name: str, given: OutputFile, file: yaml_source.Source) -> Output:
+def _output(name: str, given: OutputFile, of_query: GuaranteeFile | None, file: yaml_source.Source) -> Output:
     keys = ("outputs", name)
     if given.queue is not None and given.queue < MEASURED.tuple_bytes:
         text = f"outputs.{name}.queue holds no tuple: each counts {MEASURED.tuple_bytes} bytes"
@@ -58,7 +59,9 @@ def _output(name: str, given: OutputFile, file: yaml_source.Source) -> Output:
     qos = Qos(given.wait, given.throughput, given.latency, given.queue)
     age, reaction = _freshness(given.age), _freshness(given.reaction)
     place = given.to.connector if given.to else None
-    return Output(name, given.from_, given.at, given.deadline, keys, qos, age, reaction, place)
+    asked = given.guarantee or of_query
+    confidence = Confidence(asked.confidence, asked.independent) if asked else None
+    return Output(name, given.from_, given.at, given.deadline, keys, qos, age, reaction, place, confidence)
 
 
 def _freshness(given: FreshnessFile | None) -> Freshness | None:

@@ -13,7 +13,7 @@ from rich.status import Status
 from infra.papers import results
 from infra.papers.page import WORDS, page
 from infra.papers.registry import PAPERS, REPRODUCTIONS, named
-from infra.papers.reproduction import OUT, Effort, Figure, Reproduction, Tell, forget, keep, read
+from infra.papers.reproduction import OUT, Effort, Figure, Reproduction, Tell, forget, keep, read, said, spoken
 
 
 def main(arguments: Sequence[str] | None = None) -> int:
@@ -75,10 +75,11 @@ def _teller(status: Status, head: str) -> Tell:
 
 
 def _tell(console: Console, figure: Figure) -> None:
-    seeds = f" (seeds {', '.join(map(str, figure.seeds))})" if figure.seeds else ""
-    console.print(f"  {figure.name}: {WORDS[figure.reproduces]}{seeds}", highlight=False)
-    if figure.reproduces is False:
-        console.print(f"    {figure.why}", style="dim", highlight=False)
+    seeds = f" (seeds {spoken(figure.seeds)})" if figure.seeds else ""
+    console.print(f"  {figure.name}: {WORDS[figure.reproduces]}{seeds}", highlight=False, markup=False)
+    for each in (*figure.claims, *figure.findings):
+        if each.verdict == "no":
+            console.print(f"    {said(each)}", style="dim", highlight=False, markup=False)
 
 
 def _results(console: Console, write: bool) -> int:

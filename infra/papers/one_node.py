@@ -82,13 +82,13 @@ class Outcome:
 
 
 class _Nowhere:
-    """Results go nowhere: no query has an output."""
+    """Results go nowhere: no operator's code runs, so there are none."""
 
     def send(self, at_ns: int, loaded: CompiledPlan, peer: int, stream: int, lineage: Lineage, payload: Any) -> None:
         raise AssertionError("one node sends nothing")
 
     def deliver(self, at_ns: int, loaded: CompiledPlan, output: plans.Output, lineage: Lineage, payload: Any) -> None:
-        raise AssertionError("no query has an output")
+        raise AssertionError("nothing is emitted")
 
 
 def _pass(payload: Any) -> Any:
@@ -106,7 +106,14 @@ def local_plan(queries: Sequence[Query], policy: Policy, parameters: Parameters)
             for each, query in zip(ids, queries, strict=True)
         ),
         units=tuple(
-            plans.Unit(each, (each,), query.deadline_ns, query.deadline_ns, (), query.service, query.arrivals)
+            plans.Unit(
+                each, (each,), query.deadline_ns, query.deadline_ns, (len(queries) + each,), query.service,
+                query.arrivals,
+            )
+            for each, query in zip(ids, queries, strict=True)
+        ),
+        outputs=tuple(
+            plans.Output(each, f"r{each}", len(queries) + each, query.deadline_ns)
             for each, query in zip(ids, queries, strict=True)
         ),
     )  # fmt: skip

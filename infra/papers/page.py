@@ -8,7 +8,7 @@ from gzip import decompress
 from html import escape
 from typing import Any
 
-from infra.papers.reproduction import Figure, KeptFigure, Plot, text
+from infra.papers.reproduction import Figure, KeptFigure, Plot, finding, said, spoken, text
 from sim_vehicles.story.page.scene_html import plotly
 
 COLOURS = (
@@ -35,7 +35,10 @@ for (const [id, figure] of Object.entries(PLOTS)) {
   Plotly.newPlot(id, figure.data, layout, {responsive: true, displayModeBar: false});
 }
 """
-WORDS = {True: "reproduces", False: "does not reproduce", None: "cannot be compared"}
+WORDS = {
+    "yes": "reproduces", "no": "does not reproduce", "not determined": "not determined",
+    None: "nothing to compare with",
+}  # fmt: skip
 
 
 def page(title: str, figures: Mapping[str, KeptFigure]) -> str:
@@ -53,13 +56,13 @@ def page(title: str, figures: Mapping[str, KeptFigure]) -> str:
 
 def _section(figure: Figure, plots: dict[str, Any]) -> str:
     rows = [
-        ("printed", text(figure.printed) or "nothing"),
+        *((f"the paper says ({WORDS[figure.reproduces]})", said(each)) for each in figure.claims),
         ("measured", text(figure.measured)),
-        (WORDS[figure.reproduces], figure.why),
+        *(("we find", finding(each)) for each in figure.findings),
         ("reading", figure.reading),
-        ("seeds", ", ".join(map(str, figure.seeds))),
+        ("seeds", spoken(figure.seeds) if figure.seeds else ""),
     ]
-    told = "".join(f"<dt>{escape(term)}</dt><dd>{escape(said)}</dd>" for term, said in rows if said)
+    told = "".join(f"<dt>{escape(term)}</dt><dd>{escape(words)}</dd>" for term, words in rows if words)
     drawn = ""
     for plot in figure.plots:
         where = f"plot{len(plots)}"

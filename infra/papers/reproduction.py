@@ -1,4 +1,4 @@
-"""A reproduction: the printed and the measured values, whether they agree, and why; kept as JSON."""
+"""A reproduction: what a paper says, what was measured, and whether they agree; kept as JSON."""
 
 from __future__ import annotations
 
@@ -8,11 +8,13 @@ from dataclasses import asdict, dataclass, field
 from pathlib import Path
 from typing import Literal
 
+from infra.papers.claims import Claim, Verdict, number
 from protos.json_shape import Json
 
 Values = Mapping[str, float | int | str | None]
 Effort = Literal["tiny", "quick", "full"]  # tiny: for tests; quick: within a minute; full: what the page says
 Tell = Callable[[str], None]  # what is being done just now
+SEEDS: dict[Effort, list[int]] = {"tiny": [1], "quick": [1, 2, 3], "full": list(range(1, 21))}  # a draw each
 OUT = Path(__file__).resolve().parents[2] / "runs" / "papers"
 
 
@@ -39,19 +41,24 @@ class Plot:
 
 @dataclass(frozen=True)
 class Figure:
-    """One claim of a paper. reproduces None: it cannot be told, since what the claim needs is not in the text.
+    """One experiment of a paper. claims: the paper's; none: it prints nothing to compare with. findings: ours.
 
-    `reading` says how what the paper leaves open was read; `why` what agrees, or what does not and the evidence.
+    `reading` says how what the paper leaves open was read, and how the claims' words were taken.
     """
 
     name: str
-    printed: Values
+    claims: list[Claim]
     measured: Values
-    reproduces: bool | None
-    why: str
+    findings: list[Claim] = field(default_factory=list)
     reading: str = ""
     seeds: list[int] = field(default_factory=list)
     plots: list[Plot] = field(default_factory=list)
+
+    @property
+    def reproduces(self) -> Verdict | None:
+        """The worst of the claims' verdicts; None without claims."""
+        found = {each.verdict for each in self.claims}
+        return "no" if "no" in found else "not determined" if "not determined" in found else "yes" if found else None
 
 
 @dataclass(frozen=True)
@@ -63,15 +70,18 @@ class KeptFigure:
 
     def document(self) -> Json:
         """Beside the figure's name."""
-        return {key: value for key, value in asdict(self.figure).items() if key != "name"} | {"effort": self.effort}
+        values = {key: value for key, value in asdict(self.figure).items() if key != "name"}
+        return values | {"reproduces": self.figure.reproduces, "effort": self.effort}
 
     @classmethod
     def from_document(cls, name: str, document: Json) -> KeptFigure:
         """Of a paper's file."""
         values = {**document, "name": name}
         effort = values.pop("effort")
+        del values["reproduces"]  # follows from the claims
         plots = [Plot(**{**each, "curves": [Curve(**curve) for curve in each["curves"]]}) for each in values["plots"]]
-        return cls(Figure(**{**values, "plots": plots}), effort)
+        claims, findings = ([Claim(**each) for each in values[key]] for key in ("claims", "findings"))
+        return cls(Figure(**{**values, "claims": claims, "findings": findings, "plots": plots}), effort)
 
 
 @dataclass(frozen=True)
@@ -125,8 +135,23 @@ def text(values: Values) -> str:
     return "; ".join(f"{name} = {formatted(value)}" for name, value in values.items())
 
 
+def said(claim: Claim) -> str:
+    """For people: the paper's statement with its verdict."""
+    return f"{claim.says}: {claim.verdict} ({claim.found})"
+
+
+def finding(claim: Claim) -> str:
+    """For people: our statement, or that it does not hold."""
+    first = claim.says[0] if claim.says[1:2] == " " else claim.says[0].upper()  # a symbol stays as it is
+    return ("" if claim.verdict == "yes" else "Does not hold: ") + f"{first}{claim.says[1:]} ({claim.found})."
+
+
+def spoken(seeds: list[int]) -> str:
+    """For people: a row of them by its ends."""
+    row = len(seeds) > 2 and seeds == list(range(seeds[0], seeds[-1] + 1))
+    return f"{seeds[0]} to {seeds[-1]}" if row else ", ".join(map(str, seeds))
+
+
 def formatted(value: float | int | str | None) -> str:
-    """Four significant digits; a dash for nothing."""
-    if value is None:
-        return "–"
-    return f"{value:.4g}" if isinstance(value, float) else str(value)
+    """Three significant digits; a dash for nothing."""
+    return "–" if value is None else number(value) if isinstance(value, float) else str(value)

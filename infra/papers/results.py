@@ -6,24 +6,24 @@ from collections.abc import Mapping
 from pathlib import Path
 
 from infra.papers.registry import PAPERS
-from infra.papers.reproduction import OUT, Figure, KeptFigure, read, text
+from infra.papers.reproduction import OUT, Figure, KeptFigure, finding, read, said, spoken, text
 
 PAGE = Path(__file__).parents[2] / "docs" / "explanation" / "papers.md"
 BEGIN, END = "<!-- {}: made by `python -m infra.papers --write` -->", "<!-- {}: end -->"
-WORDS = {True: "yes", False: "**no**", None: "–"}
-HEAD = "| figure | printed | measured | reproduces | why |\n|---|---|---|---|---|\n"
+WORDS = {"yes": "yes", "no": "**no**", "not determined": "not determined", None: "–"}
+HEAD = "| figure | the paper says | measured | reproduces | we find |\n|---|---|---|---|---|\n"
 
 
 def row(figure: Figure) -> str:
     """One figure as a line of its paper's table."""
-    seeds = f" Seeds {', '.join(map(str, figure.seeds))}." if figure.seeds else ""
-    reading = f" *Reading:* {figure.reading}" if figure.reading else ""
+    seeds = f"Seeds {spoken(figure.seeds)}." if figure.seeds else ""
+    reading = f"*Reading:* {figure.reading}" if figure.reading else ""
     cells = (
         figure.name,
-        text(figure.printed) or "–",
+        "; ".join(map(said, figure.claims)) or "nothing to compare with",
         text(figure.measured),
         WORDS[figure.reproduces],
-        f"{figure.why}{reading}{seeds}",
+        " ".join(each for each in (*map(finding, figure.findings), reading, seeds) if each) or "–",
     )
     return "| " + " | ".join(cell.replace("|", "\\|").replace("\n", " ") for cell in cells) + " |"
 

@@ -1,6 +1,7 @@
 """`make ars`: the Autoware Reference System in virtual time and live; writes docs/explanation/reference_system.md.
 
-`python -m infra.reference_system [--quick] [--no-live]`; --quick prints, and writes no page.
+`python -m infra.reference_system [--quick] [--no-live]`; prints all figures of the virtual runs; --quick prints the
+page's tables as well, and writes no page.
 """
 
 from __future__ import annotations
@@ -13,7 +14,7 @@ from rich.console import Console
 
 from infra.reference_system.kpis import Kpis, kpis
 from infra.reference_system.live_runs import Live, live
-from infra.reference_system.reference_page import NAMES, Case, Findings, sections, write
+from infra.reference_system.reference_page import NAMES, Case, Findings, details, sections, write
 from infra.reference_system.virtual_runs import phases, planned, runs_of
 
 LOADS = (0.5, 0.7, 0.9, 1.0, 1.1, 1.2)
@@ -29,6 +30,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
     cases = list(_cases(console, loads, count))
     ran = [] if options.no_live else list(_live(console))
     found = Findings(cases, ran, count, SECONDS)
+    console.print(details(found), highlight=False, markup=False, soft_wrap=True)
     if options.quick:
         console.print("\n\n".join(sections(found).values()), highlight=False, markup=False, soft_wrap=True)
     else:

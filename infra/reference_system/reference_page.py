@@ -74,15 +74,22 @@ def sections(found: Findings) -> dict[str, str]:
     return {
         "goals": table(("goal", "found", "held"), _goals(found)),
         "plans": table(
-            ("nodes", "load", "hot path", "planning s", "CPU s", "bound ms", "worst seen ms", "ratio"),
+            ("nodes", "load", "hot path", "planning s", "bound ms", "seen", "ratio", "age bound ms", "seen", "ratio"),
             map(_plan, found.cases),
         ),
-        "ages": table(("nodes", "load", "agents", "age bound ms", "oldest seen ms", "ratio"), _ages(found)),
-        "virtual": f"{found.phases} phases of the timers, {found.seconds} s each.\n\n"
-        + table(("nodes", "load", "policy", *SHOWN), _virtual(found)),
-        "better": table(("nodes", "load", *JUDGED), _better(found)) + f"\n{_counted(found)}\n",
-        "live": table(("agents", "load", "seconds", "bound", *SHOWN), map(_live, found.live)),
+        "virtual": table(("nodes", "load", *NAMES.values()), map(_missed, found.cases))
+        + f"\n{found.phases} phases, {found.seconds} s each. {_counted(found)}\n",
+        "live": table(
+            ("agents", "load", "seconds", "bound ms", "seen", "age bound ms", "seen", "missed", "dropped"),
+            map(_live, found.live),
+        ),
     }
+
+
+def details(found: Findings) -> str:
+    """Markdown of all figures of the virtual runs, and of the best policies by figure."""
+    every = table(("nodes", "load", "policy", *SHOWN), _virtual(found))
+    return f"{every}\n{table(('nodes', 'load', *JUDGED), _better(found))}"
 
 
 def table(head: Sequence[str], rows: Iterator[Sequence[str]]) -> str:
@@ -124,25 +131,21 @@ def _held(holds: bool) -> str:
 
 
 def _plan(case: Case) -> Sequence[str]:
-    made, ratio = case.planned, case.ratio
-    bound = ("none", f"{case.worst_ms:.0f}", "–")
-    if ratio is not None:
-        bound = f"{made.bound_ns / MS:.0f}", f"{case.worst_ms:.0f}", f"{ratio:.2f}"
-    return *case.label, made.status, f"{made.seconds:.1f}", f"{made.cpu_seconds:.1f}", *bound
-
-
-def _ages(found: Findings) -> Iterator[Sequence[str]]:
-    """Of the data behind a command to drive, in virtual time under edf and live."""
-    for case in found.cases:
-        yield *case.label, "virtual", *_against(case.planned.age_bound_ns, case.by_policy["edf"].oldest_ms)
-    for each in found.live:
-        yield str(each.nodes), f"{each.load:.0%}", "live", *_against(each.age_bound_ns, each.kpis.oldest_ms)
+    made = case.planned
+    hot, age = _against(made.bound_ns, case.worst_ms), _against(made.age_bound_ns, case.by_policy["edf"].oldest_ms)
+    return *case.label, made.status, f"{made.seconds:.1f}", *hot, *age
 
 
 def _against(bound_ns: int, seen_ms: float) -> Sequence[str]:
     if not bound_ns:
         return "none", f"{seen_ms:.0f}", "–"
     return f"{bound_ns / MS:.0f}", f"{seen_ms:.0f}", f"{bound_ns / MS / seen_ms:.2f}"
+
+
+def _missed(case: Case) -> Sequence[str]:
+    """Of the hot path's samples, and its latest result in ms, by policy."""
+    each = (case.by_policy[name] for name in NAMES)
+    return *case.label, *(f"{kpis.missed}, {kpis.end_to_end.max:.0f}" for kpis in each)
 
 
 def _virtual(found: Findings) -> Iterator[Sequence[str]]:
@@ -152,8 +155,10 @@ def _virtual(found: Findings) -> Iterator[Sequence[str]]:
 
 
 def _live(each: Live) -> Sequence[str]:
-    bound = f"{each.bound_ns / MS:.0f}" if each.bound_ns else "none"
-    return str(each.nodes), f"{each.load:.0%}", str(each.seconds), bound, *_cells(each.kpis)
+    hot = _against(each.bound_ns, each.kpis.end_to_end.max)[:2]
+    age = _against(each.age_bound_ns, each.kpis.oldest_ms)[:2]
+    missed, dropped = f"{each.kpis.missed} of {each.kpis.samples}", _dropped(each.kpis)
+    return str(each.nodes), f"{each.load:.0%}", str(each.seconds), *hot, *age, missed, dropped
 
 
 def _cells(kpis: Kpis) -> Iterator[str]:
@@ -163,7 +168,11 @@ def _cells(kpis: Kpis) -> Iterator[str]:
     yield from (f"{value:.1f}" for value in (kpis.planner.mean, kpis.planner.std, kpis.jitter_ms))
     yield from (f"{value:.0f}" for value in (kpis.end_to_end.max, kpis.age.max))
     yield f"{kpis.missed} of {kpis.samples}"
-    yield str(sum(count for name, count in kpis.dropped.items() if name not in UNEVEN))
+    yield _dropped(kpis)
+
+
+def _dropped(kpis: Kpis) -> str:
+    return str(sum(count for name, count in kpis.dropped.items() if name not in UNEVEN))
 
 
 JUDGED: Mapping[str, Callable[[Kpis], float]] = {
@@ -190,9 +199,9 @@ def _better(found: Findings) -> Iterator[Sequence[str]]:
 
 
 def _counted(found: Findings) -> str:
-    """How often each is named above."""
+    """How often each has the least of a figure."""
     told = []
     for policy, name in NAMES.items():
         loads = [case.load for case in found.cases for of in JUDGED.values() if policy in best(case.by_policy, of)]
         told.append(f"{name} {sum(load < 1 for load in loads)} and {sum(load >= 1 for load in loads)}")
-    return f"Named in cells below a load of 100 %, and from there on: {'; '.join(told)}."
+    return f"Best of six figures, below full load and from there on: {', '.join(told)}."

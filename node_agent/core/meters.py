@@ -11,6 +11,7 @@ from node_agent.core import plan as plans
 from node_agent.core.plan import Arrivals, Service
 
 PPM = 1_000_000
+MADE_BITS, MOST_MADE = 8, 255  # of an instance's outputs word, per exit
 JOBS, ARRIVALS, DECISIONS = 512, 128, 128  # how many samples a mean remembers at most; half of them at least
 
 
@@ -30,8 +31,12 @@ class Mean:
         self.total += total
         self.count += count
         if self.count >= self.limit:
-            self.total >>= 1
-            self.count >>= 1
+            self.halve()
+
+    def halve(self) -> None:
+        """Newer samples count for more."""
+        self.total >>= 1
+        self.count >>= 1
 
     def inherit(self, other: "Mean") -> None:
         """With the samples of another one."""
@@ -66,12 +71,28 @@ class MeteredUnit(Protocol):
         """The unit's sub-deadline, ns."""
 
 
+class ExitMeter:
+    """A stream that leaves a unit: how many tuples leave per tuple of the unit. queued_ns: work of each of them in the
+    units that it comes to, as an order knows it."""
+
+    __slots__ = ("passed", "queued_ns")
+
+    def __init__(self) -> None:
+        self.passed, self.queued_ns = Mean(JOBS), 0
+
+    def passing(self, work_ns: int) -> int:
+        """Per tuple of the unit, of work that each of these has; before the first one, as if none passed."""
+        passed = self.passed
+        return work_ns * passed.total // passed.count if passed.count else 0
+
+
 class UnitMeter:
     """One task unit: CPU time per tuple, and gaps between arrivals."""
 
     __slots__ = (
-        "_last_ns", "arrivals", "cost", "declared_ns", "gap", "node", "number", "service", "slack_ns",
-        "sub_deadline_ns",
+        "_last_ns", "arrivals", "cost", "declared_ns", "declared_slack_ns", "due_ns", "excess", "exits", "gap", "node",
+        "number", "on_trial", "pause_ns", "place_ns", "service", "slack_ns", "steps", "sub_deadline_ns", "tried_ns",
+        "urgent", "work_ns", "yields",
     )  # fmt: skip
 
     def __init__(self, node: "NodeMeter", number: int, unit: MeteredUnit) -> None:
@@ -81,8 +102,19 @@ class UnitMeter:
         self.service: tuple[Service, ...] = unit.spec.service
         self.arrivals: tuple[Arrivals, ...] = unit.spec.arrivals
         self.cost, self.gap = Mean(JOBS), Mean(ARRIVALS)
+        self.exits = tuple(ExitMeter() for _ in unit.spec.exits)
         self._last_ns: int | None = None
-        self.slack_ns: int | None = None  # what an order knows of it; see `policies/slack.py`
+        # What an order knows of it; see `policies/slack.py` and `policies/excess.py`.
+        self.slack_ns: int | None = None  # how long after its origin a tuple may start and still meet an output
+        self.declared_slack_ns = 0  # the same by declared costs
+        self.due_ns = 0  # after its origin, that output
+        self.work_ns = 1  # up to there, in the mean
+        self.place_ns = 0  # where a tuple stands, after its origin
+        self.steps = 0  # units up to the last output, itself included
+        self.urgent = self.yields = False  # its deadline is nearly the least; tuples of it may be given up for others
+        self.on_trial = False  # what runs was hopeless
+        self.tried_ns = self.pause_ns = 0  # when that was last, and how long there is no other
+        self.excess = 0  # tuples that wait and are given up
 
     @property
     def cost_ns(self) -> int:
@@ -106,9 +138,33 @@ class UnitMeter:
             self.gap.add(at_ns - self._last_ns)
         self._last_ns = at_ns
 
+    def made(self, counts: int) -> None:
+        """A tuple has run: how many left by each exit, a byte each, the first one lowest."""
+        done_ns = self.work_ns
+        for exit_ in self.exits:
+            passed, count = exit_.passed, counts & MOST_MADE
+            counts >>= MADE_BITS
+            passed.total += count  # `add`, without the call
+            passed.count += 1
+            if passed.count >= JOBS:
+                passed.halve()
+            done_ns -= count * exit_.queued_ns
+        self.node.done_ns += done_ns
+
+    def tried(self, ran_ns: int) -> None:
+        """An instance on trial took so long. Where it is quick, what was measured before is of another time."""
+        self.on_trial, self.node.ranks = False, 0
+        if 2 * ran_ns <= self.cost_ns:
+            self.cost.total, self.cost.count = ran_ns, 1
+            self.pause_ns = 0
+        else:
+            self.pause_ns = 2 * self.pause_ns
+
     def inherit(self, other: "UnitMeter") -> None:
         """A new plan has a unit of the same operators: go on with what is known of it."""
         self.cost.inherit(other.cost)
+        for own, known in zip(self.exits, other.exits, strict=False):
+            own.passed.inherit(known.passed)
         self.gap.inherit(other.gap)
         self._last_ns = other._last_ns
 
@@ -116,7 +172,10 @@ class UnitMeter:
 class NodeMeter:
     """One engine. `ended` and `missed` count task instances since the start, those that were shed as missed."""
 
-    __slots__ = ("_number", "changes", "cost", "decision", "ended", "least_ns", "missed", "units")
+    __slots__ = (
+        "_number", "changes", "cost", "decision", "done_ns", "ended", "least_ns", "looked_ns", "looks", "missed",
+        "ranks", "units",
+    )  # fmt: skip
 
     def __init__(self) -> None:
         self.decision = Mean(DECISIONS)
@@ -124,6 +183,11 @@ class NodeMeter:
         self.ended = self.missed = 0
         self.units: list[UnitMeter] = []
         self.changes = 0  # of the units
+        # See `policies/excess.py`.
+        self.looks = 0  # tuples until the excess is counted anew
+        self.looked_ns = 0  # when it was counted
+        self.done_ns = 0  # of the work that was counted then, as far as it is known to be over
+        self.ranks = 0  # until the work that is left is added up anew; see `policies/slack.py`
         self.least_ns = 0  # sub-deadline of a unit
         self._number = 0
 
@@ -157,6 +221,8 @@ class NodeMeter:
         self.ended += jobs
         self.missed += missed
         if jobs:
+            if unit.on_trial:
+                unit.tried(ran_ns)
             unit.cost.add(ran_ns, jobs)
             self.cost.add(ran_ns, jobs)
         if decision_ns is not None:

@@ -3,7 +3,7 @@ query in virtual time; no agent, no clock.
 
     from node_agent.testing import Bench, readings, run, simulated, window
 
-`node_agent/TESTING.md` has examples. Operators are made and called as an agent does it, with the same errors.
+`docs/how_to/test_operators.md` has examples. Operators are made and called as an agent does it, with the same errors.
 """
 
 from node_agent.operators.mutation_check import ChangedError

@@ -131,7 +131,9 @@ def command_line() -> argparse.ArgumentParser:
     operators = commands.add_parser(
         "operators", help="list what is installed here", epilog=EXAMPLES, formatter_class=raw
     )
-    operators.add_argument("--operators", type=Path, action="append", default=[], metavar="FILE.py")
+    operators.add_argument(
+        "--operators", type=Path, action="append", default=[], metavar="FILE.py", help="may be repeated"
+    )
     operators.add_argument("--json", action="store_true", help="operators.json for the cluster file")
     charges = commands.add_parser(
         "charges", help="measure what the runtime costs here", epilog=EXAMPLES, formatter_class=raw
@@ -152,7 +154,7 @@ def command_line() -> argparse.ArgumentParser:
         "completion", help="a script for your shell that completes all this", epilog=shell_completion.EXAMPLES,
         formatter_class=raw,
     )  # fmt: skip
-    script.add_argument("shell", choices=shell_completion.SHELLS)
+    script.add_argument("shell", choices=shell_completion.SHELLS, help="the shell that reads the script")
     return parser
 
 

@@ -79,7 +79,7 @@ def simulate(
         list[str] | None, typer.Option(help="SOURCE=FILE: what it admits, one tuple in JSON per line.")
     ] = None,
     decision_cost: Annotated[str, typer.Option(help="CPU time of a scheduling decision, like 50us.")] = "0",
-    phi: Annotated[str | None, typer.Option(help="Length of a basic batch (bts, ats, adaptive).")] = None,
+    phi: Annotated[str | None, typer.Option(help="Length of a basic batch (bts, ats).")] = None,
     first_k: Annotated[int | None, typer.Option(help="Basic batches per decision, to begin with.")] = None,
     share: Annotated[
         float | None, typer.Option(help="Of the time that decisions may take, in percent (adaptive).")

@@ -1,6 +1,7 @@
 """The Autoware Reference System: its graph as a query, its KPIs read from traces, and the model beside it."""
 
 from dataclasses import replace
+from itertools import takewhile
 from pathlib import Path
 
 import pytest
@@ -12,6 +13,7 @@ from coordinator.solve import planner
 from coordinator.spec.runtime_charges import NOTHING
 from infra.reference_system.executor_model import ExecutorModel
 from infra.reference_system.kpis import HotResult, Observed, kpis
+from infra.reference_system.live_runs import Live
 from infra.reference_system.reference_files import registry, write
 from infra.reference_system.reference_graph import (
     CALLBACKS,
@@ -25,8 +27,9 @@ from infra.reference_system.reference_graph import (
     cost_ns,
     rates,
 )
+from infra.reference_system.reference_page import BEGIN, NAMES, PAGE, Case, Findings, details, sections
 from infra.reference_system.run_kpis import observed
-from infra.reference_system.virtual_runs import Lasting, modelled, phases, shifted
+from infra.reference_system.virtual_runs import Lasting, Planned, modelled, phases, shifted
 from node_agent.virtual.run import simulate, write_run
 from node_agent.virtual.scenario import Scenario
 from protos.plan_document import Plan
@@ -101,3 +104,16 @@ def test_a_sample_whose_deadline_has_not_passed_at_the_end_is_not_missed() -> No
     assert found.latency.max == 20 and found.end_to_end.max == 35 and found.jitter_ms == 3
     late = kpis([replace(run, hot=(replace(hot, end_ns=400 * MS),))])
     assert late.missed == 2 and late.hot_drops == 1
+
+
+def test_the_page_has_a_place_for_each_table_with_its_columns(plan: Plan) -> None:
+    found = kpis([Observed((0, 100 * MS), (HotResult(0, -5 * MS, 0, 20 * MS, 30 * MS),), (0, 100 * MS), {}, 450 * MS)])
+    case = Case(LOAD, 1, Planned(plan, "guaranteed", 2.0, 2.0, 70 * MS, 0, MS), dict.fromkeys(NAMES, found))
+    all_found = Findings([case], [Live(LOAD, 1, 10, 70 * MS, 0, found)], 1, 3)
+    page = PAGE.read_text(encoding="utf-8")
+    for name, section in sections(all_found).items():
+        shown = page.partition(BEGIN.format(name))[2].lstrip().splitlines()
+        assert shown and shown[:2] == section.splitlines()[:2]
+    rows = list(takewhile(lambda line: line.startswith("|"), details(all_found).splitlines()))
+    assert len(rows) == 2 + len(NAMES)
+    assert "| 1 | 50% | guaranteed | 2.0 | 70 | 35 | 2.00 | none |" in sections(all_found)["plans"]

@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import json
+import time
+from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any, Literal
 
@@ -12,7 +14,7 @@ from coordinator.cli import query_files
 from coordinator.cli.planning import search_progress, searching
 
 if TYPE_CHECKING:
-    from coordinator.solve.repair.what_if_runs import Case
+    from coordinator.solve.repair.what_if_runs import Case, Outcome
     from protos.plan_document import Plan
 
 EPILOG = """Examples:
@@ -34,7 +36,8 @@ def register(app: typer.Typer) -> None:
         ],
         everything: Annotated[bool, typer.Option("--all", help="How and why of everything else, too.")] = False,
         time_limit: Annotated[
-            float, typer.Option(min=0, help="Seconds to look for what would mend it; 0: do not look.")
+            float,
+            typer.Option(min=0, help="Seconds, of a query for its plan too; 0: do not look for what would mend it."),
         ] = 30.0,
         model: Annotated[
             Literal["sound", "paper"] | None, typer.Option(help="Of a query: as of 'coordinator plan'.")
@@ -59,16 +62,16 @@ def register(app: typer.Typer) -> None:
         """Say where every millisecond of each deadline goes, what binds, and the smallest changes that mend what is
         not guaranteed, each found by planning again."""
         from coordinator.cli.commands.plan import pair
-        from coordinator.errors import InfeasibleError
         from coordinator.explain import cost_lines, explanation, repair_lines, sharing_lines
         from coordinator.model.choices import Choices
+        from coordinator.model.limits import Limits
         from coordinator.plan import deadline_breakdown, plan_file, reopen
-        from coordinator.solve import planner
         from coordinator.solve.repair import repair_search
-        from coordinator.solve.repair.what_if_runs import Case, Outcome, promised_outcome
+        from coordinator.solve.repair.what_if_runs import Case, promised_outcome
         from coordinator.spec import runtime_charges
         from protos import json_shape
 
+        began_s, limits = time.monotonic(), Limits()
         made: Plan | None = None
         if len(files) == 1:
             query_files.refuse_costs(costs)
@@ -85,22 +88,22 @@ def register(app: typer.Typer) -> None:
                 units=units,
                 policy=policy,
                 place=dict(pair(text) for text in place or []),
+                limits=replace(limits, seconds=min(limits.seconds, time_limit or limits.seconds)),
                 charges=runtime_charges.MEASURED if overhead == "measured" else runtime_charges.NOTHING,
             )
             case = Case(query, cluster, types, choices)
-            try:
-                with search_progress(as_json) as watch:
-                    made = planner.plan(query, cluster, types, choices, watch)
-                now = promised_outcome(made)
-            except InfeasibleError as error:
-                now = Outcome(None, tuple(error.reasons))
+            now = _planned(case, as_json)
+            made = now.plan
         found = repair_search.Findings(now)
         if time_limit:
-            found = _look(case, now, time_limit, as_json)
+            found = _look(case, now, max(0.0, time_limit - (time.monotonic() - began_s)), as_json)
         sections: dict[str, list[str]] = {}
         if made is None:
             guesses = [told for told in (cost_lines.guesses(case.query),) if told]
-            sections[f"Query {case.query.name} is infeasible"] = [*map(str, now.reasons), *guesses]
+            sections[f"Query {case.query.name} {'has no plan yet' if now.undecided else 'is infeasible'}"] = [
+                *map(str, now.reasons),
+                *guesses,
+            ]
             if case.query.members:
                 sections[explanation.SEVERAL] = sharing_lines.planned_sentences(case.query, case.cluster)
         else:
@@ -116,6 +119,21 @@ def register(app: typer.Typer) -> None:
             return
         for title, lines in sections.items():
             typer.echo("\n".join([title, *(f"  {line}" for line in lines)]))
+
+
+def _planned(case: Case, quiet: bool) -> Outcome:
+    """The plan of a query, with progress on stderr, or why there is none."""
+    from coordinator.errors import InfeasibleError, OutOfTimeError
+    from coordinator.solve import planner
+    from coordinator.solve.repair.what_if_runs import Outcome, promised_outcome
+
+    try:
+        with search_progress(quiet) as watch:
+            return promised_outcome(planner.plan(case.query, case.cluster, case.types, case.choices, watch))
+    except InfeasibleError as error:
+        return Outcome(None, tuple(error.reasons))
+    except OutOfTimeError as error:
+        return Outcome(None, tuple(error.mistakes), undecided=True)
 
 
 def _look(case: Case, now: Any, seconds: float, quiet: bool) -> Any:

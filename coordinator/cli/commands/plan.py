@@ -292,7 +292,7 @@ def _show(plan: Plan, path: Path) -> None:
 
     from coordinator.explain import age_lines, cost_lines, failover_lines, sharing_lines, source_lines, window_lines
     from coordinator.guarantee import bounds
-    from coordinator.plan import policy_choice
+    from coordinator.plan import confidence_lines, policy_choice
     from coordinator.plan.deadline_breakdown import (
         MISSED,
         asked,
@@ -341,10 +341,15 @@ def _show(plan: Plan, path: Path) -> None:
     several = left_out_of_several(plan.guarantee)
     for name, claim in plan.guarantee.items():
         bound = "no bound" if claim.bound_ns is None else f"bound {show_ns(claim.bound_ns)}"
-        said = "guaranteed" if claim.guaranteed else "not guaranteed"
+        said = (
+            "guaranteed" if claim.guaranteed else "not guaranteed for every result" if claim.holds else "not guaranteed"
+        )
         whose, deadline = owners.whose(plan, name), show_ns(claim.deadline_ns)
         text = f"output {name}{whose}: deadline {deadline}, {bound}, {said}: {claim.why}"
-        for line in (text, *(f"  {line}" for line in (*left_out(claim, several), *asked(claim)))):
+        for line in (
+            text,
+            *(f"  {line}" for line in (*confidence_lines.lines(claim), *left_out(claim, several), *asked(claim))),
+        ):
             console.print(line, soft_wrap=True, highlight=False)
     for line in (
         *age_lines.lines(plan),

@@ -4,7 +4,8 @@ from __future__ import annotations
 
 import json
 import re
-from collections.abc import Mapping
+from collections import Counter
+from collections.abc import Mapping, Sequence
 from math import ceil, sqrt
 from pathlib import Path
 
@@ -27,6 +28,7 @@ HEAD = f"""\
 # p99 is an upper bound, {RESOLUTION}; cv: standard deviation over mean; samples: calls that were
 # measured, at most one instance in a millisecond; elapsed: mean by the clock. W.add is a tuple into the window of W,
 # W the window's end; O.degraded what runs in place of O when tuples are late; a source: a call that makes its tuple.
+# calls: [[at most so long, so many of the calls], ...], which bounds with a confidence ('guarantee:') count on.
 # Another 'run', 'version' or 'with' than the query's: not used.
 shimekiri: 1
 costs:
@@ -54,6 +56,7 @@ def measured(plan: Plan, found: Mapping[tuple[str, str], Profiled], rt: Mapping[
                 rt=rt.get(node, False),
                 measured=at,
                 plan=plan.hash[:8],
+                calls=list(one.calls),
             )
             operators = queries.setdefault(query, {})
             if own not in operators:
@@ -120,8 +123,18 @@ def together(one: MeasuredFile, other: MeasuredFile) -> MeasuredFile:
             "elapsed": ceil(elapsed),
             "cv": round(sqrt(max(0.0, squares - mean * mean)) / mean, 4),
             "rt": one.rt and other.rt,
+            "calls": _added(one.calls, other.calls),
         }
     )
+
+
+def _added(one: Sequence[tuple[int, int]], other: Sequence[tuple[int, int]]) -> list[tuple[int, int]]:
+    """Both; nothing where either is not known."""
+    if not one or not other:
+        return []
+    found = Counter(dict(one))
+    found.update(dict(other))
+    return sorted(found.items())
 
 
 def text(queries: Mapping[str, Mapping[str, OperatorCostsFile]]) -> str:
@@ -142,9 +155,10 @@ def text(queries: Mapping[str, Mapping[str, OperatorCostsFile]]) -> str:
 def _entry(one: MeasuredFile) -> str:
     figures = ", ".join(f"{what}: {exact(getattr(one, what))}" for what in ("mean", "p99", "worst", "elapsed"))
     where = f"speed: {one.speed!r}, rt: {'true' if one.rt else 'false'}"
+    calls = f", calls: [{', '.join(f'[{exact(ns)}, {n}]' for ns, n in one.calls)}]" if one.calls else ""
     return (
         f'{{{figures}, cv: {one.cv:.4f}, samples: {one.samples}, {where}, measured: "{one.measured}", '
-        f'plan: "{one.plan}"}}'
+        f'plan: "{one.plan}"{calls}}}'
     )
 
 

@@ -26,7 +26,8 @@ RESOLUTION = "at most 6.25 % above the true one"
 @dataclass(frozen=True)
 class Profiled:
     """Calls of one operator on one node: `samples` of them were measured. ns of CPU time in the node's own time;
-    `elapsed_ns`: mean by the clock; `later_ns`: the worst without the first calls, 0: there were no others."""
+    `elapsed_ns`: mean by the clock; `later_ns`: the worst without the first calls, 0: there were no others; `calls`: of
+    each bucket, by its upper end, ascending; none where they are not all of the samples."""
 
     samples: int
     mean_ns: int
@@ -35,6 +36,7 @@ class Profiled:
     later_ns: int
     elapsed_ns: int
     cv: float
+    calls: tuple[tuple[int, int], ...] = ()
 
     def document(self) -> dict[str, Any]:
         """For --json."""
@@ -115,6 +117,7 @@ def _figures(then: agent_pb2.OperatorCost, now: agent_pb2.OperatorCost) -> Profi
         now.later_worst_ns if not then.tuples else worst,
         max(1, ceil((now.elapsed_ns - then.elapsed_ns) / samples)),
         round(sqrt(variance) / mean, 4) if mean else 0.0,
+        tuple(left.items()) if sum(left.values()) == samples and min(left, default=0) > 0 else (),
     )
 
 

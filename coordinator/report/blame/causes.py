@@ -68,7 +68,8 @@ SHED_AS: dict[int, CauseKind] = {
     rec.POLICY_RANDOM: "overloaded_core", rec.POLICY_FRONT: "queue_full", rec.POLICY_DROP_TAIL: "queue_full",
     rec.POLICY_STALE: "inputs",
 }  # fmt: skip
-BY_TIME = (rec.POLICY_LATE, rec.POLICY_OUTDATED)  # shed because time had gone by: told like a late result
+# Shed because time had gone by, or because there was not enough of it for all: looked at like a late result
+BY_TIME = (rec.POLICY_LATE, rec.POLICY_OUTDATED, rec.POLICY_EXCESS)
 
 
 WINDOW_AS: dict[int, CauseKind] = {
@@ -113,18 +114,49 @@ class Judge:
 
     def late(self, stretches: Sequence[Stretch], shared: Shared, latency_ns: int, over_ns: int) -> list[Found]:
         """Of a result that came too late, or was given up for that. over_ns: by how much."""
-        lacking = [each.at.node for each in stretches if each.at.number in self.unsound]
-        if lacking or not stretches or stretches[0].kind != way.ADMISSION:
-            at = lacking[0] if lacking else (stretches[0].at.node if stretches else -1)
-            told = sum(each.ns for each in stretches)
-            return [Found(Subject("unknown", at), max(0, latency_ns - (0 if lacking else told)))]
+        unknown = self._unknown(stretches, latency_ns)
+        if unknown is not None:
+            return [unknown]
         if latency_ns < EARLY * (latency_ns - over_ns):
             return [self._given_up_early(stretches[-1])]
-        main = self._main(shared, latency_ns, max(1, over_ns))
-        rest = {**shared.within, **shared.beyond}
+        main = self._main(shared, latency_ns, max(1, over_ns)) or self._allowed(shared, latency_ns)
+        return self._with_others(main, shared, latency_ns)
+
+    def given_up(self, stretches: Sequence[Stretch], shared: Shared, latency_ns: int) -> list[Found]:
+        """Of what was shed for others although it could have been in time. Anything that goes beyond the plan is
+        enough, of the time that it took or of what the node did for the others."""
+        unknown = self._unknown(stretches, latency_ns)
+        if unknown is not None:
+            return [unknown]
+        main = self._main(shared, latency_ns, 1) or self._crowded(stretches[-1])
+        return self._with_others(main, shared, latency_ns)
+
+    def _crowded(self, last: Stretch) -> Found:
+        """What kept a node busy as it gave a tuple up: what goes beyond the plan, if the rest would have been no
+        overload, else that there was too much."""
+        node, timeline = last.at.node, self.evidence.timeline(last.at)
+        from_ns, until_ns = timeline.spell(last.until_ns)
+        span = timeline.span(from_ns, until_ns)
+        roots = self._beyond_in(node, span)
+        rest_ns = span.busy_ns + span.deciding_ns - sum(roots.values())
+        if roots and rest_ns < FULL * (until_ns - from_ns):
+            return Found(*next(largest(roots)))
+        return Found(Subject("overloaded_core", node, last.unit), 0)
+
+    def _unknown(self, stretches: Sequence[Stretch], latency_ns: int) -> Found | None:
+        """Where traces lack something of the way."""
+        lacking = [each.at.node for each in stretches if each.at.number in self.unsound]
+        if stretches and not lacking and stretches[0].kind == way.ADMISSION:
+            return None
+        at = lacking[0] if lacking else (stretches[0].at.node if stretches else -1)
+        known = sum(each.ns for each in stretches)
+        return Found(Subject("unknown", at), max(0, latency_ns - (0 if lacking else known)))
+
+    def _with_others(self, main: Found, shared: Shared, latency_ns: int) -> list[Found]:
+        """The main cause, and what else took much of its time."""
         others = [
             Found(each, ns)
-            for each, ns in largest(rest)
+            for each, ns in largest({**shared.within, **shared.beyond})
             if each != main.subject and ns >= LEAST_SHARE * latency_ns and each.kind != "unknown"
         ]
         found = [replace(each, doubted=each.subject in shared.doubted) for each in (main, *others)]
@@ -139,8 +171,9 @@ class Judge:
         kind: CauseKind = "cost_above_plan" if longest_ns > 0 else "unknown"
         return Found(Subject(kind, last.at.node, last.unit if longest_ns > 0 else -1), longest_ns)
 
-    def _main(self, shared: Shared, latency_ns: int, over_ns: int) -> Found:
-        beyond = next((each for each in largest(shared.beyond) if not _minor(each, latency_ns)), None)
+    def _main(self, shared: Shared, latency_ns: int, over_ns: int) -> Found | None:
+        """None: nothing beyond the plan is enough, and no core is overloaded."""
+        beyond = _most_beyond(shared, latency_ns)
         if beyond is not None and beyond[1] >= over_ns:
             return Found(*beyond)
         spell = self._spell(shared)
@@ -154,9 +187,9 @@ class Judge:
         if spell is not None and overloaded and shared.busiest_ns >= NEARLY * over_ns:
             top = next(largest(spell.units))
             return Found(top[0], shared.busiest_ns, spell)
-        return self._allowed(shared, beyond)
+        return None
 
-    def _allowed(self, shared: Shared, beyond: tuple[Subject, int] | None) -> Found:
+    def _allowed(self, shared: Shared, latency_ns: int) -> Found:
         """Nothing beyond the plan is enough: its own waits and costs are too long for the deadline."""
         blocked = total(shared.within, ["blocked"])
         other = next(
@@ -168,6 +201,7 @@ class Judge:
             return Found(each, blocked if each.unit < 0 else ns)
         if other is not None:
             return Found(*other)
+        beyond = _most_beyond(shared, latency_ns)
         return Found(*beyond) if beyond is not None else Found(Subject("unknown", -1), 0)
 
     def _spell(self, shared: Shared) -> Spell | None:
@@ -235,6 +269,10 @@ class Judge:
         if spell_ns - until_ns > STILL_NS or until_ns - from_ns < 4 * STILL_NS:
             return 0
         return until_ns - from_ns if self.evidence.stood_still(at, from_ns, until_ns) else 0
+
+
+def _most_beyond(shared: Shared, latency_ns: int) -> tuple[Subject, int] | None:
+    return next((each for each in largest(shared.beyond) if not _minor(each, latency_ns)), None)
 
 
 def _minor(share: tuple[Subject, int], latency_ns: int) -> bool:

@@ -169,6 +169,8 @@ class _MissAnalysis:
         outright = told_outright(outcome, why, int(one["detail"]))
         if outright is not None:
             causes = [Found(self._subject(one, outright, incarnation.node), 0, detail=int(one["detail"]))]
+        elif outcome == SHED and why == rec.POLICY_EXCESS:
+            causes = self._judge.given_up(stretches, shared, sum(each.ns for each in stretches))
         elif outcome == UNDECIDABLE:
             causes = self._judge.undecidable(stretches, shared, int(one["most_ns"] - one["latency_ns"]))
         else:

@@ -191,7 +191,8 @@ def _outputs(plans: Sequence[PlanView]) -> tuple[dict[int, OutputView], dict[int
                 same[id_] = known.id
                 continue
             name = output.name if known is None else f"{output.name} (plan {plan.hash[:8]})"
-            view = OutputView(id_, name, output.node, _id(number, output.stream), output.deadline_ns)
+            stream = _id(number, output.stream)
+            view = OutputView(id_, name, output.node, stream, output.deadline_ns, output.share)
             found[id_] = view
             by_name.setdefault(output.name, view)
     return found, same

@@ -76,13 +76,15 @@ class UnitView:
 
 @dataclass(frozen=True)
 class OutputView:
-    """An output of the plan: the node that delivers it, its stream and its end-to-end deadline."""
+    """An output of the plan: the node that delivers it, its stream and its end-to-end deadline. share: of its results
+    that is to be within its bound; None: all."""
 
     id: int
     name: str
     node: int
     stream: int
     deadline_ns: int
+    share: float | None = None
 
 
 @dataclass(frozen=True)
@@ -170,7 +172,8 @@ def _view(made: Plan) -> PlanView:
         for unit in _units(plan, node, declared):
             units[unit.id] = unit
         for output in plan.outputs:
-            outputs[output.id] = OutputView(output.id, output.name, node, output.stream, output.deadline_ns)
+            share = _share(made.guarantee.get(output.name))
+            outputs[output.id] = OutputView(output.id, output.name, node, output.stream, output.deadline_ns, share)
         sources.update({source.id: (node, source.stream) for source in plan.sources})
         for stream, consumer in _consumers(plan, units):
             consumers.setdefault((node, stream), []).append(consumer)
@@ -224,9 +227,16 @@ def _side_ages(nodes: Iterable[LocalPlan]) -> dict[tuple[int, int], SideAges]:
     return {key: SideAges(max(ns) if all(ns) else 0, min(filter(None, ns))) for key, ns in found.items() if any(ns)}
 
 
+def _share(claim: Claim | None) -> float | None:
+    """Of an output's results, that is to be within the bound that they are held against; None: all."""
+    confident = claim.confident if claim is not None else None
+    return confident.share if confident is not None and confident.bound_ns is not None else None
+
+
 def _bounds(guarantee: Mapping[str, Claim], outputs: Iterable[OutputView]) -> dict[tuple[int, int], int]:
-    """What the plan says that each output takes at most; nothing for those without a bound."""
-    claims = ((output.id, guarantee[output.name].bound_ns) for output in outputs if output.name in guarantee)
+    """What the plan says that each output takes at most, or as large a share of its results as it asks for; nothing for
+    those without a bound."""
+    claims = ((output.id, guarantee[output.name].judged_ns) for output in outputs if output.name in guarantee)
     return {(id_, 0): min(bound_ns, MOST_NS) for id_, bound_ns in claims if bound_ns is not None}
 
 

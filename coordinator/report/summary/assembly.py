@@ -35,6 +35,7 @@ from coordinator.report.report_document import (
     by_end,
 )
 from coordinator.report.summary.age_summary import freshness
+from coordinator.report.summary.confidence_counts import held_share
 from coordinator.report.summary.lost import lost_in_units
 from coordinator.report.summary.offered import Offered, summed
 from coordinator.report.summary.overload import Overload
@@ -135,6 +136,7 @@ def _output(view: OutputView, plan: PlanView, counts: Counts, overload: Overload
         met_idle=offered.met_idle,
         between=offered.between,
         missed_of_offered=offered.missed_of_offered,
+        held=held_share(view.share, delivered, above.n) if view.share is not None and bounds else None,
     )
 
 
@@ -190,6 +192,7 @@ def _conservation(run: Run, counts: Counts, overload: Overload) -> Conservation:
 
 CAUSE_WORDS = {
     "shed(late)": "shed: too late for every output",
+    "shed(excess)": "shed: given up, as not all that waited could be in time",
     "shed(rate)": "shed: above its source's limit",
     "shed(memory)": "shed: the queue was full",
     "shed(arrivals)": "shed: beyond its source's declared arrivals",

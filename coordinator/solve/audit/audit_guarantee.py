@@ -6,9 +6,12 @@ demand rows (6) are not promised here: the bounds take their place.
 
 from __future__ import annotations
 
+from collections.abc import Mapping
+
 from coordinator.guarantee import admission_ages
-from coordinator.guarantee.analysis import analyse
-from coordinator.guarantee.bounds import claims
+from coordinator.guarantee.analysis import Analysis, analyse
+from coordinator.guarantee.bounds import Claim, claims
+from coordinator.guarantee.confidence import confident_bounds
 from coordinator.guarantee.system import read
 from coordinator.plan import policy_choice
 from coordinator.spec.runtime_charges import RuntimeOverhead
@@ -21,7 +24,7 @@ def audit(plan: Plan) -> list[str]:
         return []
     analysis = analyse(read(plan), RuntimeOverhead.read(plan.analysis.charges))
     found, ages = claims(analysis), plan.analysis.ages
-    violations = []
+    violations = _confident(plan, analysis, found)
     if ages is not None and not admission_ages.holds(analysis, ages):
         violations.append(f"with the ages that it proposes not all of {', '.join(ages.outputs)} are guaranteed")
     for name, claim in found.items():
@@ -39,3 +42,17 @@ def audit(plan: Plan) -> list[str]:
         if plan.solver.outcome == "guaranteed" and edf and late:
             violations.append(f"output {name}: the plan is called guaranteed, but its bound is {bound_ns} ns")
     return violations
+
+
+def _confident(plan: Plan, analysis: Analysis, found: Mapping[str, Claim]) -> list[str]:
+    """Bounds with a confidence that do not follow from the plan's measurements."""
+    costs = plan.costs or {}
+    measured = {name: origin.distributions for name, origin in costs.items() if origin.distributions}
+    again = confident_bounds.documents(
+        plan, analysis, measured, {name: claim.document() for name, claim in found.items()}
+    )
+    return [
+        f"output {name}: its bound with a confidence is not as stated"
+        for name, claim in again.items()
+        if claim.confident != plan.guarantee[name].confident
+    ]

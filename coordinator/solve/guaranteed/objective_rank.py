@@ -10,7 +10,7 @@ from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from functools import cached_property
 
-from coordinator.guarantee.analysis import Analysis, analyse, never
+from coordinator.guarantee.analysis import Analysis, never, shortened, unit_by_unit
 from coordinator.guarantee.propagate import age
 from coordinator.guarantee.quality_checks import checks
 from coordinator.guarantee.streams import Reuse
@@ -19,6 +19,7 @@ from coordinator.spec.runtime_charges import RuntimeOverhead
 
 SCALE = 10**9  # relative figures are integers in billionths: exact to compare, and the same on any machine
 NO_BOUND = 10**15
+NEAR = SCALE  # twice the deadline: limits of whole ways seldom halve a bound
 WORTH_HAVING = 3  # times the longest deadline: a search learns nothing from what is later
 Rank = tuple[int, ...]  # the least is the best
 
@@ -107,11 +108,16 @@ def objective_rank(
     spared: frozenset[str] = frozenset(),
     reuse: Reuse | None = None,
     stop: Callable[[], bool] = never,
+    thorough: bool = True,
 ) -> ObjectiveRank:
     """Analyses a system with the sub-deadlines that it has; `spared`: outputs that need not hold; `reuse`, `stop`: as
-    of `analyse`."""
+    of `analyse`. `thorough`: with limits of whole ways in any case; else where they decide whether outputs hold, that
+    is not where all do anyway, or one is very late."""
     due_ns = {number: unit.sub_deadline_ns for number, unit in system.units.items()}
-    return ObjectiveRank(due_ns, analyse(system, charges, WORTH_HAVING, reuse, stop), spared)
+    found = ObjectiveRank(due_ns, unit_by_unit(system, charges, WORTH_HAVING, reuse, stop), spared)
+    if not thorough and (found.holds or max(found.late.values()) > NEAR):
+        return found
+    return ObjectiveRank(due_ns, shortened(found.analysis, stop), spared)
 
 
 def _bound_ns(analysis: Analysis, name: str) -> int | None:

@@ -67,8 +67,10 @@ class Search:
     first_ns: Mapping[str, int] = field(default_factory=dict)
     stop: Callable[[], bool] = never
     longest_s: float = 0.0  # that an analysis took
+    thorough: bool = False  # whether bounds count, or only whether they hold
 
     def __post_init__(self) -> None:
+        self.thorough = self.thorough or self.tighten is not None
         self.unit_paths = [
             replace(way, deadline_ns=way.deadline_ns * RELAXED) if way.output in self.spared else way
             for way in unit_paths(self.candidate.system, self.candidate.held_ns)
@@ -87,12 +89,18 @@ class Search:
 
     def improve(self) -> ObjectiveRank | None:
         """From what was found: more slack for the output that has least, or a smaller bound of `tighten`."""
+        before, self.best = self.best, None
+        self.thorough = True
+        self.seen.clear()
         try:
+            if before is not None:
+                self._try(before.due_ns)
+            self.best = self._lesser(before, self.best)
             for due_ns in self.starts():
                 self._try(due_ns)
             self._descend(until_it_holds=False)
         except ExhaustedError:
-            pass
+            self.best = self._lesser(before, self.best)
         return self.best
 
     def starts(self) -> Iterator[Mapping[int, int | Fraction]]:
@@ -152,11 +160,18 @@ class Search:
         self.effort.take()
         self.seen.add(key)
         began = time.monotonic()
-        found = objective_rank(self.candidate.with_deadlines(due), self.charges, self.spared, self.reuse, self.stop)
+        system = self.candidate.with_deadlines(due)
+        found = objective_rank(system, self.charges, self.spared, self.reuse, self.stop, self.thorough)
         self.longest_s = max(self.longest_s, time.monotonic() - began)
         if self.best is None or self._rank(found) < self._rank(self.best):
             self.best = found
         return found
+
+    def _lesser(self, one: ObjectiveRank | None, other: ObjectiveRank | None) -> ObjectiveRank | None:
+        """The better one, the other where they are alike."""
+        if one is None or (other is not None and self._rank(other) <= self._rank(one)):
+            return other
+        return one
 
     def _rank(self, objective: ObjectiveRank) -> Rank:
         return objective.rank(self.tighten)

@@ -1,8 +1,8 @@
 """Large problems: a plan at once, bettered until it is proven or time is up, and a proven bound beside it.
 
-One thread proves bounds (its solver leaves Python's lock free), the other searches: greedy start, descent, the places
-that the bound's own model suggests, then large neighbourhoods. An interrupt from the keyboard ends the search, and the
-best plan so far is the result.
+One thread proves bounds (its solver leaves Python's lock free), the other searches: greedy start, annealing, the
+places that the bound's own model suggests, then large neighbourhoods. An interrupt from the keyboard ends the search,
+and the best plan so far is the result.
 """
 
 from __future__ import annotations
@@ -10,6 +10,7 @@ from __future__ import annotations
 import random
 import threading
 import time
+from collections.abc import Sequence
 from dataclasses import dataclass, field, replace
 from fractions import Fraction
 from math import floor, gcd, isfinite, lcm
@@ -23,6 +24,7 @@ from coordinator.model.progress import Progress, Watch
 from coordinator.solve import sub_deadline_allocation
 from coordinator.solve.columns import laxity_shares
 from coordinator.solve.heuristics import bound, decomposition, greedy, neighbourhood
+from coordinator.solve.heuristics.annealing import Annealing
 from coordinator.solve.heuristics.search_state import Score, SearchState
 from coordinator.solve.milp import milp
 
@@ -32,6 +34,8 @@ LARGEST_WHOLE = 5000  # items times nodes up to which the whole model is tried a
 CLOSE = 1e-6  # to a bound, relative, where the search ends
 DESCENT_SECONDS = 3.0  # what it does not find, the neighbourhoods find sooner
 FIRST, PARTS, LAXITY = 1 / 10, 0.6, 0.9  # of the time left: whole items at once, part by part, NLR by columns
+FIRST_RUN, LONGER = 2.0, 3  # seconds of the first annealing; the last is where less than so many times as much is left
+ANNEALED = 0.9  # of the time
 REST = 4  # turns of the search, as long as columns are generated
 LATE = 14  # items placed anew together for NLR
 SIZES = ((8, 4), (12, 8), (24, 6), (6, 20))  # items of a ball, and items that have to give way
@@ -98,16 +102,13 @@ class _Search:
         self._keep()
         # No daemon: an interpreter that ends while the solver runs crashes. `coordinator` does not wait for it.
         threading.Thread(target=self._prove, name=PROVER).start()
-        self._descend()
-        self._sweep()
+        if self._uneven():
+            self._descend()
+        self._anneal()
         turn = 0
         while not stop():
             began = time.monotonic()
-            if self.proof.guides:
-                self._follow(self.proof.guides.pop(0))
-            if self.proof.placements:
-                self.state.load_placement(self.proof.placements.pop(0))
-                self._descend()
+            self._follow()
             score = self.state.score()
             late = greedy.late(self.state, self.dice, LATE) if turn % 4 or score.over > 0 else []
             if late and (score.over > 0 or score.nlr > self.proof.nlr * (1 + CLOSE)):
@@ -118,19 +119,27 @@ class _Search:
             turn += 1
             self._rest(time.monotonic() - began)
 
-    def _sweep(self) -> None:
-        """Places every part of the graph anew, one after the other, while the others stay; not where NLR comes first,
-        nor any longer when there is a placement to follow."""
-        parts: dict[int, list[int]] = {}
-        for index, part in enumerate(bound.components(self.problem)):
-            if len(self.state.nodes[index]) > 1:
-                parts.setdefault(part, []).append(index)
-        for items in parts.values():
-            if self._stop() or self.proof.guides or self.best is None or self.best[0].nlr > 0:
+    def _anneal(self) -> None:
+        """Runs that get longer, from the best plan each, while one with NLR 0 is possible: the last is the longest, and
+        cools until there is just time to finish by neighbourhoods."""
+        until, seconds = self._share(ANNEALED), FIRST_RUN
+        while not self._stop() and not self.proof.even_impossible and time.monotonic() < until:
+            began = time.monotonic()
+            left = until - began
+            seconds = seconds if LONGER * seconds < left else left
+
+            def passed(began: float = began, seconds: float = seconds) -> float:
+                self._follow()
+                return 1.0 if self._stop() or self.proof.even_impossible else (time.monotonic() - began) / seconds
+
+            Annealing(self.state, self.dice).run(passed, self._found)
+            if self._uneven():
                 return
-            left = Limits(max(0.1, self.until - time.monotonic()), self.limits.seed)
-            neighbourhood.improve(self.state, items, self._due_ns(), self.dice, left)
-            self._keep()
+            seconds *= 2
+
+    def _found(self, place: Sequence[int]) -> None:
+        self.state.load_placement(dict(enumerate(place)))
+        self._keep()
 
     def _rest(self, turn_s: float) -> None:
         """Leaves the processor to column generation until it gives a placement: Python runs one thread at a time."""
@@ -213,11 +222,17 @@ class _Search:
         wanted = self.state.wanted_ns()
         return [max(self.state.least[index], int(wanted[index])) for index in range(len(self.state.place))]
 
-    def _follow(self, guide: dict[int, bound.Label]) -> None:
-        groups, kinds = bound.components(self.problem), bound.kinds(self.problem)
-        greedy.from_guide(self.state, guide, groups, kinds)
-        self._descend()
-        self._sweep()
+    def _follow(self) -> None:
+        """What the proof suggests, if anything is new."""
+        while self.proof.guides and not self._stop():
+            groups, kinds = bound.components(self.problem), bound.kinds(self.problem)
+            found = greedy.from_guide(self.state, self.proof.guides.pop(0), groups, kinds)
+            if self.best is None or self._uneven() or found.better(self.best[0]):
+                self._descend()
+            self._keep()
+        while self.proof.placements and not self._stop():
+            self.state.load_placement(self.proof.placements.pop(0))
+            self._descend()
 
     def _descend(self) -> None:
         until = time.monotonic() + DESCENT_SECONDS

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
+from itertools import pairwise
 
 from coordinator.guarantee import admission_ages
 from coordinator.guarantee.analysis import analyse
@@ -16,6 +17,8 @@ from coordinator.spec.runtime_charges import RuntimeOverhead
 from coordinator.units import exact, show_ns, step_of
 from protos.plan_document import Plan
 
+WHOLE = 100  # percent
+SHARES = (WHOLE, 50, 10, 1)  # of the room for an age, the largest that holds first: a small age need not hold either
 PART = 100  # of a deadline, that an age is where nothing is known of the room for one
 LEAST_NS = 100_000  # above what a look at the sockets takes, else fresh tuples would be refused
 
@@ -82,10 +85,11 @@ def declare_ages(trials: WhatIfRuns, case: Case, plan: Plan, names: Sequence[str
         found = trials.outcome(aged(case, ages(percent)), f"{after}{', ' if after else ''}ages of {told}")
         return found.holds and (bool(others) or not found.ageless)
 
-    if not (holds(100) or holds(1)):
-        return None
-    percent = 100 if holds(100) else first(holds, 100, 1).value
-    return _declared(case, ages(percent))
+    for bad, good in pairwise((WHOLE, *SHARES)):
+        if holds(good):
+            percent = good if good == WHOLE else first(holds, bad, good).value
+            return _declared(case, ages(percent))
+    return None
 
 
 def _declared(case: Case, ages_ns: Mapping[str, int]) -> Change:

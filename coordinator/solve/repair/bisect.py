@@ -30,7 +30,7 @@ def first(holds: Holds, bad: int, good: int, near: Callable[[int], int] = lambda
     """
     try:
         while abs(good - bad) > max(1, near(min(good, bad))):
-            middle = _between(bad, good)
+            middle = between(bad, good)
             if holds(middle):
                 good = middle
             else:
@@ -40,9 +40,9 @@ def first(holds: Holds, bad: int, good: int, near: Callable[[int], int] = lambda
     return Found(good, True)
 
 
-def _between(one: int, other: int) -> int:
-    """Far apart, the geometric mean: what is least is mostly near the start, and attempts that hold are the fast
-    ones."""
+def between(one: int, other: int) -> int:
+    """A value between two. Far apart, the geometric mean: what is least is mostly near the start, and attempts that
+    hold are the fast ones."""
     low, high = min(one, other), max(one, other)
     return isqrt(low * high) if 0 < 2 * low < high and isqrt(low * high) > low else (one + other) // 2
 

@@ -110,4 +110,16 @@ ENTRIES = Section[Operator](  # for keys that a chain has as a whole
     "operators", lambda case: _grouped(case.query.operators, lambda one: entry(case, one)), _put_operators
 )
 
-__all__ = ["CORE_LINKS", "ENTRIES", "LINKS", "NODES", "OPERATORS", "OUTPUTS", "SOURCES", "Section", "entry", "host"]
+__all__ = [
+    "CORE_LINKS",
+    "ENTRIES",
+    "LINKS",
+    "NODES",
+    "OPERATORS",
+    "OUTPUTS",
+    "SOURCES",
+    "Section",
+    "chained",
+    "entry",
+    "host",
+]

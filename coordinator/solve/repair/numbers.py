@@ -11,6 +11,7 @@ from decimal import Decimal
 from fractions import Fraction
 from typing import Generic, Literal
 
+from coordinator.plan import policy_choice
 from coordinator.solve.repair.case_parts import (
     CORE_LINKS,
     ENTRIES,
@@ -21,6 +22,7 @@ from coordinator.solve.repair.case_parts import (
     SOURCES,
     Part,
     Section,
+    chained,
 )
 from coordinator.solve.repair.remedy import Remedy
 from coordinator.solve.repair.repair import Change, Edit, Way
@@ -66,10 +68,18 @@ SHARE = _decimal(MILLI)  # in thousandths
 
 
 @dataclass(frozen=True)
+class Bounds:
+    """The least and the most that a number may become."""
+
+    low: int
+    high: int
+
+
+@dataclass(frozen=True)
 class Number(Generic[Part]):
     """One key. `read`: its value, None: it is not there; `write`: with another one; `way` and `text` of a change to it;
     `direction` that may help; `end`: the utmost that it may be; `whole`: the value of the key where it is more than the
-    number, None: it is not."""
+    number, None: it is not; `ranged`: what a declared range calls it, empty: `key`."""
 
     section: Section[Part]
     key: str
@@ -81,21 +91,38 @@ class Number(Generic[Part]):
     unit: Unit = TIME
     end: Callable[[Part], int] | None = None
     whole: Callable[[Part, str], str] | None = None
+    ranged: str = ""
 
-    def remedies(self, case: Case, names: Collection[str] = ()) -> list[Remedy]:
-        """One for every part, or of those names, that has the key."""
+    def remedies(self, case: Case, names: Collection[str] = (), bounds: Bounds | None = None) -> list[Remedy]:
+        """One for every part, or of those names, that has the key. `bounds`: within which the value stays."""
         found = []
         for name, parts in self.section.of(case).items():
             if names and name not in names:
                 continue
             for part in parts:
                 before = self.read(part)
-                if before is not None and (end := self._end(part, before)) != before:
+                if before is not None and (end := self._end(part, before, bounds)) != before:
                     found.append(self._remedy(name, part, before, end))
                     break
         return found
 
-    def _end(self, part: Part, before: int) -> int:
+    def value(self, case: Case, name: str) -> int | None:
+        """What it is for the part of that name; None: the part does not have it."""
+        values = (self.read(part) for part in self.section.of(case).get(name, ()))
+        return next((value for value in values if value is not None), None)
+
+    @property
+    def range_key(self) -> str:
+        """What a declared range calls it."""
+        return self.ranged or self.key
+
+    def _end(self, part: Part, before: int, bounds: Bounds | None) -> int:
+        if bounds is not None:
+            least = self.end(part) if self.end and self.direction == "less" else 1
+            most = self.end(part) if self.end and self.direction == "more" else LARGEST
+            return (
+                min(before, max(bounds.low, least)) if self.direction == "less" else max(before, min(bounds.high, most))
+            )
         if self.direction == "less":
             return min(before, self.end(part) if self.end else 1)
         return max(before, min(MOST * before, LARGEST, self.end(part) if self.end else LARGEST))
@@ -234,6 +261,28 @@ def _cost(one: Operator, value: int) -> Operator:
     return replace(one, cost_ns=value, cost_from=None)
 
 
+def _chain_cost(one: Operator) -> int | None:
+    """Of an operator of a chain that the file has as one name: a chain that is a list may have members of other
+    costs."""
+    return one.cost_ns if chained(one) and not one.closes and "chain" not in one.keys else None
+
+
+def _batch(node: Node) -> int | None:
+    """The largest batch of a policy that has a bound; one without a limit has none."""
+    policy = node.policy
+    return policy.largest_batch if policy is not None and policy_choice.covered(policy) else None
+
+
+def _with_batch(node: Node, value: int) -> Node:
+    assert node.policy is not None  # it was read
+    return replace(node, policy=replace(node.policy, largest_batch=value))
+
+
+def _policy(node: Node, batch: str) -> str:
+    assert node.policy is not None  # it was read
+    return replace(node.policy, largest_batch=int(batch)).written
+
+
 DEADLINE = Number[Output](
     OUTPUTS,
     "deadline",
@@ -325,6 +374,18 @@ CAPACITY: tuple[Number[Node] | Number[Link], ...] = (
         lambda one, value: replace(one, cap=Fraction(value, MILLI)),
         SHARE,
         lambda _: MILLI,
+    ),
+    Number[Node](
+        NODES,
+        "policy",
+        "policy",
+        "let at most {after} tuples run as one instance on node {name} (batch) instead of {before}",
+        "less",
+        _batch,
+        _with_batch,
+        COUNT,
+        whole=_policy,
+        ranged="policy.batch",
     ),
     Number[Link](
         LINKS,
@@ -428,6 +489,15 @@ WORK: tuple[Number[Operator], ...] = (
         _cost,
     ),
     Number(
+        ENTRIES,
+        "cost",
+        "cost",
+        "make each operator of {name} cost {after} a tuple instead of {before}",
+        "less",
+        _chain_cost,
+        _cost,
+    ),
+    Number(
         OPERATORS,
         "window.close",
         "cost",
@@ -509,6 +579,15 @@ WORK: tuple[Number[Operator], ...] = (
     ),
     Number(
         OPERATORS,
+        "window.wait",
+        "window",
+        "let windows of {name} wait at most {after} for a missing number (wait) instead of {before}; more are given up",
+        "less",
+        _window(lambda window: window.wait_ns or WAIT_NS),
+        _with_window(lambda window, value: replace(window, wait_ns=value)),
+    ),
+    Number(
+        OPERATORS,
         "sync.timeout",
         "fusion",
         "let {name} wait at most {after} for its other inputs (timeout) instead of {before}",
@@ -572,4 +651,4 @@ def _side(name: str, port: str, stream: str, rule: SideRule, direction: str) -> 
     return Remedy(named, change, before + (direction == "less"), limits, lambda value: max(1, value // MOST))
 
 
-__all__ = ["DEADLINE", "NUMBERS", "WAIT", "WISHES", "Number", "side_ages"]
+__all__ = ["DEADLINE", "MICRO", "MILLI", "NUMBERS", "WAIT", "WISHES", "Bounds", "Number", "Unit", "side_ages"]

@@ -1,16 +1,17 @@
 """Remedies: each is one thing that may be changed, with a scale from as it is to the utmost, and is tried by planning.
 
-`least` finds the least of one that holds; `together` the least of several that hold together.
+`least` finds the least of one that holds; `together` some of several that hold together, `balanced` the least of them.
 """
 
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 from coordinator.solve.repair import bisect
 from coordinator.solve.repair.repair import Change, Repair
 from coordinator.solve.repair.what_if_runs import Case, Outcome, WhatIfRuns
+from coordinator.solve.repair.within_ranges.least_sum import Axis, Point, least_sum, tightened
 
 
 @dataclass(frozen=True)
@@ -67,6 +68,23 @@ def together(trials: WhatIfRuns, remedies: Sequence[Remedy]) -> Repair | None:
             settled &= found.settled
     needed = [(remedy, values[remedy.name]) for remedy in remedies if values[remedy.name] != remedy.start]
     return Repair(tuple(changes(trials.case, needed)), settled)
+
+
+def balanced(trials: WhatIfRuns, remedies: Sequence[Remedy], found: Repair) -> Repair:
+    """The least change of all of them, where it is less than that of one that is known, as far as there is time."""
+
+    def repair(point: Point) -> Repair:
+        return Repair(tuple(changes(trials.case, list(zip(remedies, point, strict=True)))))
+
+    def holds(point: Point) -> bool:
+        return outcome(trials, list(zip(remedies, point, strict=True))).holds
+
+    axes = [Axis(one.start, one.utmost, one.near) for one in remedies]
+    least = least_sum(holds, lambda point: repair(point).size, axes, found.size)
+    if least is None or repair(least.point).size >= found.size:
+        return found
+    nearest = tightened(holds, axes, least.point)
+    return replace(repair(nearest.point), settled=least.settled and nearest.settled)
 
 
 def outcome(trials: WhatIfRuns, values: Sequence[tuple[Remedy, int]]) -> Outcome:

@@ -210,13 +210,30 @@ class _Search:
             combinations(enumerate(found), 2),
             key=lambda pair: (sum(self._left(one) for _, one in pair), sum(position for position, _ in pair)),
         )
+        several: list[tuple[Sequence[Remedy], Repair]] = []
         for count, ((_, one), (_, other)) in enumerate(pairs):
             if len(self.repairs) >= MOST_PAIRS:
-                return
+                break
             self.trials.slice(1)
-            if self.trials.left_s <= 0 or self._look("", partial(remedy.together, self.trials, (one, other))) is None:
+            if self.trials.left_s <= 0 or self._look("", partial(self._together, (one, other), several)) is None:
                 self.untried_pairs = len(pairs) - count
-                return
+                break
+        self._balance(several)
+
+    def _together(self, pair: Sequence[Remedy], several: list[tuple[Sequence[Remedy], Repair]]) -> Repair | None:
+        found = remedy.together(self.trials, pair)
+        if found is not None:
+            several.append((pair, found))
+        return found
+
+    def _balance(self, several: Sequence[tuple[Sequence[Remedy], Repair]]) -> None:
+        """Pairs so far change one as little as the other one at its utmost allows, and then that one. The time that is
+        left is for the least of both together."""
+        least: list[Repair] = []
+        for position, (pair, found) in enumerate(several):
+            self.trials.slice(len(several) - position)
+            least.append(remedy.balanced(self.trials, pair, found))
+        self.repairs = [self._with_ages(one) for one in least]
 
     def _left(self, one: Remedy) -> int:
         """How many outputs its utmost leaves missed, as far as is known; without a plan, all and one."""

@@ -122,7 +122,7 @@ def promised_outcome(plan: Plan) -> Outcome:
     missed: dict[str, str] = {}
     ageless: list[str] = []
     for name, claim in plan.guarantee.items():
-        if claim.guaranteed:
+        if claim.holds:
             continue
         if guarantee_status(claim) == ADMITTED:
             ageless.append(name)

@@ -8,6 +8,7 @@ from pydantic import BeforeValidator, Field, InstanceOf, WithJsonSchema
 
 from coordinator.errors import Mistake, MistakeError
 from coordinator.spec.files.quantities import Duration, DurationOrZero, Memory, Name, Pair, Strict
+from coordinator.spec.files.range_texts import MayChange
 from coordinator.spec.files.security import INSECURE, MUTUAL_TLS
 from coordinator.spec.policy_names import written
 from coordinator.units import rate_bps
@@ -54,14 +55,21 @@ Policy = Annotated[InstanceOf[Chosen], BeforeValidator(_policy), WithJsonSchema(
 
 
 class EmulateFile(Strict):
-    """The node plays a slower one: every operator uses at least this much CPU time per tuple."""
+    """The node plays a slower one.
+
+    cost_per_tuple: every operator uses at least this much CPU time per tuple
+    """
 
     cost_per_tuple: Duration
 
 
 class ChargesFile(Strict):
-    """What the runtime costs there beside the operators, as `node-agent charges` measures it: CPU time per task
-    instance, per tuple read from a socket, per update of a side input."""
+    """What the runtime costs there beside the operators, as `node-agent charges` measures it.
+
+    decision: CPU time per task instance
+    drain: CPU time per tuple read from a socket
+    side: CPU time per update of a side input
+    """
 
     decision: Duration
     drain: Duration
@@ -69,9 +77,19 @@ class ChargesFile(Strict):
 
 
 class NodeFile(Strict):
-    """`speed` 1 is the speed at which costs are declared; `cap`: the largest utilisation of a core; `cpu`: the core to
-    pin to, the first of `cores` in a row; `core_link`: latency between two of its cores; `policy`: None: edf where that
-    guarantees an output, else slack."""
+    """A machine with an agent.
+
+    address: the agent's control port, host:port
+    speed: how fast it is; 1 is the speed at which costs are declared
+    cores: places to run on, each with its own queue; leave a core of the machine for control
+    core_link: latency between two of its cores; 500 us is assumed unless given
+    memory: what its operators may keep; any amount unless given
+    cap: the largest utilisation of a core
+    policy: the order in which instances run; `edf` where that guarantees an output, else `slack`, unless given
+    emulate: it plays a slower node
+    charges: what the runtime costs there; assumed unless given
+    cpu: the core to pin to, the first of `cores` in a row; none unless given
+    """
 
     address: str
     speed: Annotated[float, Field(gt=0, le=1000)] = 1.0
@@ -86,7 +104,12 @@ class NodeFile(Strict):
 
 
 class LinkFile(Strict):
-    """Both ways, worst case, between two nodes; all their cores share it."""
+    """Both ways, worst case, between two nodes. All their cores share it.
+
+    between: the two nodes
+    latency: of a tuple, in the worst case
+    bandwidth: any unless given
+    """
 
     between: Pair
     latency: DurationOrZero = 0
@@ -94,8 +117,18 @@ class LinkFile(Strict):
 
 
 class ClusterFile(Strict):
-    """cluster.yaml. Without `links:` every pair of nodes is linked, without delay. `certificates`: the folder that
-    `coordinator certs` made for `security: mutual-tls`, relative to this file; certs unless given."""
+    """cluster.yaml.
+
+    shimekiri: the version of the format: 1
+    nodes: the machines, by name
+    links: who can talk; without it every pair of nodes is linked, without delay
+    operators: operators.json, which `node-agent operators --json` writes, relative to this file; without it only
+        built-in operators are known
+    security: `insecure-loopback`: addresses on loopback only; `mutual-tls`: any address
+    certificates: the folder that `coordinator certs` made for `security: mutual-tls`, relative to this file; `certs`
+        unless given
+    may_change: ranges of its values, by `SECTION.NAME.KEY`, for `coordinator adapt`
+    """
 
     shimekiri: Literal[1]
     nodes: dict[Name, NodeFile] = Field(min_length=1)
@@ -103,3 +136,4 @@ class ClusterFile(Strict):
     operators: str | None = None
     security: Annotated[Any, WithJsonSchema({"enum": [INSECURE, MUTUAL_TLS]})] = INSECURE
     certificates: Annotated[str, Field(min_length=1)] | None = None
+    may_change: MayChange = Field(default={})

@@ -18,9 +18,17 @@ Text = Annotated[str, Field(min_length=1, max_length=255)]
 
 
 class _ConnectorFile(Strict):
-    """One of `mqtt`, `zenoh`, `rosbag` and `mcap` with a place. `topic`: where the place does not name it; `encoding`:
-    of messages, that of the stream's type unless given; `schema`: their ROS type, with `cdr`; `qos`: of MQTT, 0 unless
-    given."""
+    """One of `mqtt`, `zenoh`, `rosbag` and `mcap` with a place.
+
+    mqtt: mqtt://host:port/topic, or mqtts:// under TLS
+    zenoh: tcp/host:port, or tls/host:port under TLS
+    rosbag: the folder of a ROS 2 bag
+    mcap: an MCAP file
+    topic: where the place does not name it; of zenoh a key
+    encoding: of messages; that of the stream's type unless given
+    schema: the ROS type of messages, with `cdr`; of MCAP also that of protobuf messages
+    qos: of MQTT; 0 unless given
+    """
 
     mqtt: Url | None = None
     zenoh: Url | None = None
@@ -79,8 +87,11 @@ class _ConnectorFile(Strict):
 
 
 class FromFile(_ConnectorFile):
-    """A place that messages come from. `stamp`: the path in a message to the instant at which it originated, like
-    header.stamp, or `transport`, where that carries one; without it, a message originates as it arrives."""
+    """A place that messages come from.
+
+    stamp: the path in a message to the instant at which it originated, like header.stamp, or `transport`, where that
+        carries one; without it, a message originates as it arrives
+    """
 
     stamp: Annotated[str, Field(pattern=r"^[A-Za-z_]\w*(\.[A-Za-z_]\w*)*$", max_length=255)] | None = None
 

@@ -20,11 +20,15 @@ ALL = "all"
 
 
 class SyncFile(Strict):
-    """When an operator runs on tuples of several inputs, which need not be of one lineage. `on: all`: every input has
-    come since the last time, the latest of each counts. `within`: of every input there is one, and their origins are at
-    most so far apart. `each`: every tuple as it comes, with lists of all others that are at most so far from it.
-    `timeout`: so long after the first of a set came it runs on what is there, and None for the others. `keep`: tuples
-    of each input that may wait for `within` and `each` (16)."""
+    """When an operator runs on tuples of several inputs, which need not be of one lineage. One of `on`, `within` and
+    `each`.
+
+    on: `all`: every input has come since the last time, the latest of each counts
+    within: of every input there is a tuple, and their origins are at most so far apart
+    each: every tuple as it comes, with lists of all others that are at most so far from it
+    timeout: so long after the first of a set came it runs on what is there, and None for the others
+    keep: tuples of each input that may wait for `within` and `each`; 16 unless given
+    """
 
     on: Literal["all"] | None = None
     within: DurationOrZero | None = None
@@ -52,8 +56,12 @@ class SyncFile(Strict):
 
 
 class SideFile(Strict):
-    """`from`: the stream whose latest value the operator reads. `max_age`: a value that may be older as the operator
-    starts counts as absent. `absent`: without a value the operator gets `none`, or the tuple is `shed`."""
+    """A stream whose latest value an operator reads.
+
+    from: the stream
+    max_age: a value that may be older as the operator starts counts as absent
+    absent: without a value the operator gets None (`none`), or the tuple is shed (`shed`)
+    """
 
     from_: Name = Field(alias="from")
     max_age: Duration | None = None

@@ -54,6 +54,7 @@ Places = tuple[Place, Place]
 
 
 class Strict(BaseModel):
-    """Unknown keys, NaN and infinity are refused. Validators are built for the files that a command reads alone."""
+    """Unknown keys, NaN and infinity are refused. Validators are built for the files that a command reads alone.
+    Docstrings of models describe their keys, a line each (schema.py)."""
 
     model_config = ConfigDict(extra="forbid", allow_inf_nan=False, defer_build=True)

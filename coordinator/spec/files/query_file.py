@@ -21,8 +21,8 @@ from pydantic_core import CoreSchema, PydanticKnownError
 
 from coordinator.errors import MistakeError
 from coordinator.spec.files.connector_file import FromFile, ToFile
-from coordinator.spec.files.freshness_file import FreshnessLimit
 from coordinator.spec.files.fusion_file import Side, Sync
+from coordinator.spec.files.output_demands import FreshnessLimit, GuaranteeFile
 from coordinator.spec.files.quantities import (
     NAME,
     Count,
@@ -35,6 +35,7 @@ from coordinator.spec.files.quantities import (
     Places,
     Strict,
 )
+from coordinator.spec.files.range_texts import MayChange
 from coordinator.spec.files.window_file import OnLateFile, OverloadOfOperator, OverloadOfSource
 from coordinator.units import show_ns
 
@@ -45,7 +46,13 @@ NOT_YET = {
 
 
 class JcpFile(Strict):
-    """Period T, least gap D, earliness and lateness (jitter J is their sum): [Q]'s JCP stream."""
+    """Arrivals with a period, jitter and a least gap: [Q]'s JCP stream.
+
+    period: of the arrivals, T
+    min_gap: the least time between two arrivals, D; below the period
+    early: how much earlier than its period a tuple may come
+    late: how much later than its period a tuple may come
+    """
 
     period: Duration
     min_gap: DurationOrZero = 0
@@ -60,7 +67,14 @@ class JcpFile(Strict):
 
 
 class ArrivalFile(Strict):
-    """One of `{burst, period}`, `{jcp: {...}}`, `{rate, burst}` and `{trace: FILE}`."""
+    """How tuples arrive. One of `{burst, period}`, `{jcp: {...}}`, `{rate, burst}` and `{trace: FILE}`.
+
+    burst: the most tuples that come at once
+    period: from one burst to the next
+    jcp: a period with jitter and a least gap
+    rate: tuples a second
+    trace: a recording beside the query: an instant in ns per line, ascending; `.gz` is allowed
+    """
 
     burst: Count | None = None
     period: Duration | None = None
@@ -91,13 +105,23 @@ _EITHER: list[JsonValue] = [
 
 
 class SourceFile(OverloadOfSource):
-    """`at`: the node where tuples enter; `type`: codec (json, bytes, numpy, arrow, or a registered message);
-    `max_size`: the most that a payload may have, 1 MiB unless given; `tolerance`: how much later than its arrivals say
-    a tuple may come (of bursts a tenth of their period, unless given); `forbid_streams`: pairs of nodes, from and to,
-    that it may not take. Of a source that its node makes itself: `every`: how often, at instants of the node's clock
-    `offset` beyond a multiple; `run`: an installed source with its parameters `with` and the CPU time `cost` of a call,
-    none: a timer; `run` with `arrival`: an iterator, at its own pace. `from`: a place outside that the node
-    reads its messages from."""
+    """Where tuples enter. `every` or `run` or both: the node makes them itself, by a timer, by calls of a function, or
+    by an iterator (`run` with `arrival`); else clients or connectors (`from`) bring them.
+
+    at: the node, or the core, where tuples enter
+    run: an installed source that the node calls; without it `every` is a timer
+    every: how often the node makes a tuple, 1 ms to 24 h
+    offset: the instants of the node's clock are so far beyond a multiple of `every`
+    cost: CPU time of a call; without it guessed, and the plan says so
+    with: parameters of the installed source
+    type: the codec of its tuples: json, bytes, numpy, arrow, or a registered message
+    max_size: the most that a payload may have; 1 MiB unless given, at most 8 MiB
+    arrival: how tuples arrive at most; bounds hold for it
+    max_age: older tuples are refused; without it any age is taken
+    tolerance: how much later than its arrivals a tuple may come; of bursts a tenth of their period, unless given
+    forbid_streams: pairs of nodes, from and to, that its stream may not take
+    from: a place outside that the node reads messages from
+    """
 
     model_config = ConfigDict(json_schema_extra={"anyOf": _EITHER})
     at: Place
@@ -188,8 +212,11 @@ class SourceFile(OverloadOfSource):
 
 
 class SelectivityFile(Strict):
-    """`mean` outputs per input; `at_most: [[k, m], ...]`: of any k inputs in a row at most m pass ([inputs,
-    outputs])."""
+    """How many results come of inputs.
+
+    mean: results per input
+    at_most: pairs `[k, m]`: of any k inputs in a row at most m pass
+    """
 
     mean: Annotated[float, Field(ge=0, le=255)] = 1.0
     at_most: list[tuple[Count, Annotated[int, Field(ge=0, le=10**9, strict=True)]]] = Field(default=[])
@@ -216,7 +243,15 @@ Streams = Annotated[
 
 
 class MemberFile(Strict):
-    """An operator of a chain that differs from the others."""
+    """An operator of a chain that differs from the others.
+
+    run: the installed operator
+    cost: worst CPU time of a call
+    side: streams whose latest value it reads, by argument
+    selectivity: how many results come of its inputs
+    with: its parameters
+    hang: a call that takes longer counts as hung; 1 s unless given, or ten times the cost where that is more
+    """
 
     run: str
     cost: Duration | None = None
@@ -241,10 +276,25 @@ Member = Annotated[MemberFile, BeforeValidator(_member), _StringOr()]
 
 
 class OperatorFile(OverloadOfOperator):
-    """One operator (`run`), or with a name like `O7..O21` a run of them (`chain`). `nodes`: where it may run, less
-    `forbid_nodes`; `memory`: the state that each of them keeps; `max_size`: the most that a result may have; `state`:
-    what becomes of it where a new plan leaves the operator in its place; `sync`: it runs on one tuple of each input,
-    which need not be of one lineage."""
+    """An operator (`run`), or with a name like `O7..O21` a row of them (`chain`), each fed by the one before.
+
+    run: the installed operator, or a built-in one like `filter`, `join`, `aggregate`
+    chain: one operator for all of the row, or a list with an entry each
+    in: the streams that it reads: a name, a list in the operator's order, or names by port
+    side: streams whose latest value it reads, by argument
+    cost: worst CPU time of a call at a node of speed 1; without it guessed, and the plan says so
+    selectivity: how many results come of its inputs
+    nodes: where it may run; any node unless given
+    forbid_nodes: where it may not run
+    memory: the state that it keeps
+    max_size: the most that a result may have; 1 MiB unless given, or as its inputs where it passes them on
+    with: its parameters
+    hang: a call that takes longer counts as hung; 1 s unless given, or ten times the cost where that is more
+    state: what becomes of its state where a new plan leaves it in its place: it goes on (`keep`), or starts anew
+        (`fresh`)
+    forbid_streams: pairs of nodes, from and to, that its results may not take
+    sync: it runs on tuples of several inputs that need not be of one lineage
+    """
 
     run: str | None = None
     chain: str | list[Member] | None = None
@@ -340,11 +390,20 @@ class OperatorFile(OverloadOfOperator):
 
 
 class OutputFile(Strict):
-    """`from` an operator, delivered `at` a node, with its end-to-end deadline. Beyond it ([Q] 2.3), from admission on:
-    `wait`: the first result after a pause; `throughput`: at least so many a second, after `latency`; `queue`: bytes of
-    tuples that wait or run. Of the data behind a result, side inputs among them: `age`: of the oldest, when the result
-    is delivered; `reaction`: from a change at a source to the first result that reflects it. `to`: a place
-    outside that the node puts results to."""
+    """Results that are delivered, with their deadline and what else is asked of them.
+
+    from: the operator whose results these are
+    at: the node, or the core, where they are delivered
+    deadline: from the origin of a tuple to the delivery of its result
+    wait: the longest from admission to the first result after a pause
+    throughput: at least so many results a second, after `latency`
+    latency: from admission until `throughput` holds
+    queue: the most bytes of tuples that wait or run on the way
+    age: the most that the oldest data behind a result may have, when the result is delivered
+    reaction: the longest from a change at a source to the first result that reflects it
+    guarantee: in place of the query's
+    to: a place outside that the node writes results to
+    """
 
     from_: Name = Field(alias="from")
     at: Place
@@ -355,6 +414,7 @@ class OutputFile(Strict):
     queue: Memory | None = None
     age: FreshnessLimit | None = None
     reaction: FreshnessLimit | None = None
+    guarantee: GuaranteeFile | None = None
     to: ToFile | None = None
 
     @model_validator(mode="after")
@@ -379,13 +439,24 @@ CHAIN_NAME = re.compile(r"([A-Za-z_][A-Za-z0-9_-]*?)(\d+)\.\.\1(\d+)")
 
 
 class QueryFile(Strict):
-    """query.yaml."""
+    """query.yaml.
+
+    shimekiri: the version of the format: 1
+    query: the query's name
+    guarantee: of all outputs that have none of their own; without it a bound holds for every result
+    sources: where tuples enter, by name
+    operators: what is computed, by name
+    outputs: what is delivered, by name
+    may_change: ranges of its values, by `SECTION.NAME.KEY`, for `coordinator adapt`
+    """
 
     shimekiri: Literal[1]
     query: Name
+    guarantee: GuaranteeFile | None = None
     sources: dict[Name, SourceFile] = Field(min_length=1)
     operators: dict[str, OperatorFile] = Field(min_length=1)
     outputs: dict[Name, OutputFile] = Field(min_length=1)
+    may_change: MayChange = Field(default={})
 
     @field_validator("operators")
     @classmethod

@@ -77,11 +77,21 @@ On = Annotated[
 
 
 class WindowFile(Strict):
-    """`time`, `count`, or `size` (an operator that says how long a window is) with `most`; `hop` from begin to begin
-    (the length); `by`: a result per value of a field; `lateness`: how much older than a lower number a tuple may be;
-    `deadline`: counts from the window's end or its first tuple; `close`: worst CPU time of closing; `shed`: what goes
-    where not all windows can be had, beyond `queue` tuples that wait at the latest; `wait`: for a number that is
-    missing."""
+    """A window has one length: `time`, `count`, or `size` with `most`.
+
+    time: its length
+    count: its length in tuples
+    size: an operator that says for the first tuple how many ns the window is long
+    most: the longest that `size` may say; bounds count it in full
+    hop: from the begin of a window to that of the next, a duration or a number of tuples; the length unless given
+    by: a field; a result has a value per value of it
+    lateness: how much older than a lower number of its source a tuple may be
+    deadline: deadlines behind it count from the window's end, or from its first tuple
+    close: worst CPU time of closing a window; `cost` unless given
+    shed: what goes where not all windows can be had
+    queue: tuples that wait before it at the latest when it sheds
+    wait: how long it waits for a number that is missing; 1 s unless given
+    """
 
     time: Duration | None = None
     count: Count | None = None
@@ -149,7 +159,11 @@ class WindowFile(Strict):
 
 
 class MaxRateFile(Strict):
-    """At most so many tuples in any span of that length."""
+    """At most so many tuples in any span of that length.
+
+    tuples: how many
+    per: the length of the span
+    """
 
     tuples: Annotated[int, Field(ge=1, le=MOST_LIMITED, strict=True)]
     per: Duration
@@ -166,7 +180,12 @@ MaxRate = Annotated[MaxRateFile, BeforeValidator(_rate)]
 
 
 class VariantFile(Strict):
-    """An operator that runs in place of another one for tuples that are late: cheaper, with the same streams."""
+    """An operator that runs in place of another one for tuples that are late: cheaper, with the same streams.
+
+    run: the installed operator
+    cost: worst CPU time of a call
+    with: its parameters
+    """
 
     run: str
     cost: Duration
@@ -174,13 +193,20 @@ class VariantFile(Strict):
 
 
 class OnLateFile(Strict):
-    """`drop`, `deliver`, or `{degrade: {run: NAME, cost: 0.2 ms}}`."""
+    """`drop`, `deliver`, or `{degrade: {run: NAME, cost: 0.2 ms}}`.
+
+    degrade: the cheaper operator that runs for late tuples
+    """
 
     degrade: VariantFile
 
 
 class QueueFile(Strict):
-    """The most bytes that wait before an operator, and what goes beyond them: what comes, or what is oldest."""
+    """Bytes that may wait before an operator.
+
+    most: the most that wait
+    on_full: what goes beyond that: what comes (`drop-tail`), or what is oldest (`front`)
+    """
 
     most: Memory
     on_full: OnFull = "drop-tail"
@@ -208,7 +234,14 @@ OnLate = Annotated[OnLateFile, WrapValidator(_late), _DropOr()]
 
 
 class OverloadOfOperator(Strict):
-    """What an operator may say beside what it runs."""
+    """What an operator may say beside what it runs.
+
+    window: it runs on the tuples of windows
+    on: the field in which pairs of a join agree, or a field for each input
+    on_late: a tuple that is too late for every output is run all the same (`deliver`), shed (`drop`), or run by a
+        cheaper operator
+    queue: what may wait before it; as the node's memory allows, unless given
+    """
 
     window: WindowFile | None = None
     on: On | None = None
@@ -222,8 +255,13 @@ class OverloadOfOperator(Strict):
 
 
 class OverloadOfSource(Strict):
-    """What a source may say beside how its tuples arrive. `value`: what is worth least goes first (the latest);
-    `on_full`: what happens while the node's queues are full."""
+    """What a source may say beside how its tuples arrive.
+
+    max_rate: at most so many tuples go on: `{tuples, per}`, or a number a second
+    value: an expression over fields: beyond `max_rate` what is worth least goes first; without it the latest
+    on_full: while the node's queues are full the source refuses, or admits and sheds what comes (`drop-tail`) or what
+        is oldest (`front`)
+    """
 
     max_rate: MaxRate | None = None
     value: Any = None

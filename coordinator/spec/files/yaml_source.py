@@ -130,6 +130,27 @@ def nearest(name: str, known: Iterable[str]) -> str:
 def load(path: Path) -> Source:
     """Parses `path`. Raises BadInputError where it is missing, too large, not YAML, empty, not a mapping or repeats a
     key."""
+    try:
+        raw = path.read_bytes()
+    except OSError as error:
+        text = f"cannot be read: {error.strerror or error}"
+        raise BadInputError([Problem(Mistake("unreadable", text, "give the path of a file"), str(path))]) from error
+    return parse(path, raw)
+
+
+def with_contents(contents: Mapping[Path, bytes]) -> Edit:
+    """The edit of files that takes these contents in place of those that were read. Raises BadInputError as `load`."""
+
+    def edit(file: Source) -> None:
+        if file.path in contents:
+            read = parse(file.path, contents[file.path])
+            file.raw, file.data = read.raw, read.data
+
+    return edit
+
+
+def parse(path: Path, raw: bytes) -> Source:
+    """The content of a file. Raises BadInputError as `load`."""
     from ruamel.yaml import YAML
     from ruamel.yaml.constructor import DuplicateKeyError
     from ruamel.yaml.error import MarkedYAMLError, YAMLError
@@ -137,12 +158,6 @@ def load(path: Path) -> Source:
     def refuse(code: Code, line: int, text: str, mend: str = "") -> BadInputError:
         return BadInputError([Problem(Mistake(code, text, mend), str(path), line)])
 
-    try:
-        raw = path.read_bytes()
-    except OSError as error:
-        raise refuse(
-            "unreadable", 0, f"cannot be read: {error.strerror or error}", "give the path of a file"
-        ) from error
     if len(raw) > LARGEST_FILE:
         raise refuse("too_large", 0, f"has {len(raw)} bytes", f"at most {LARGEST_FILE} are read")
     try:

@@ -15,6 +15,8 @@ from typing import Any
 from coordinator.errors import BadInputError
 from coordinator.spec import core_assignment
 from coordinator.spec.cluster import Cluster
+from coordinator.spec.files.declared_ranges import Range
+from coordinator.spec.files.query_file import CHAIN_NAME
 from coordinator.spec.query import Operator, Query, Source
 from coordinator.spec.sharing import equivalence, match
 from coordinator.spec.sharing.joined_files import joined, rooted
@@ -78,6 +80,8 @@ def extend(
         called={names[one.name]: one.name for one in query.operators if names[one.name] != one.name},
     )
     members = {**composite.members, query.name: member}
+    first = not composite.query.members  # its names are its own still
+    there_ranges = _ranges(there, {one.name: one.name for one in there.operators}) if first else there.ranges
     composed = Query(
         "+".join(members),
         (*there.sources, *(one for one in joining.sources if one.name not in known)),
@@ -86,8 +90,20 @@ def extend(
         _digest(members),
         joined(there, joining),
         members,
+        (*there_ranges, *_ranges(joining, names)),
     )
     return of(composed)
+
+
+def _ranges(query: Query, names: Mapping[str, str]) -> tuple[Range, ...]:
+    """Its declared ranges, of operators by what the whole calls them."""
+    found = []
+    for one in query.ranges:
+        name = one.name
+        if one.section == "operators":
+            name = f"{one.of}{SEPARATOR}{name}" if CHAIN_NAME.fullmatch(name) else names[name]
+        found.append(replace(one, name=name))
+    return tuple(found)
 
 
 def without(composite: Composite, name: str) -> Composite:

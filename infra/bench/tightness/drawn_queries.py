@@ -1,4 +1,5 @@
-"""Random queries on two to four nodes whose plans have bounds: chains, fan-outs, unions, joins, windows; fixed seeds.
+"""Random queries on two to four nodes whose plans have bounds: chains, fan-outs, unions, joins, windows, fusions before
+windows; fixed seeds.
 
 Costs are drawn first and then scaled, so that each node is as full as the load says (at worst, in the long run).
 """
@@ -17,7 +18,7 @@ from coordinator.spec.runtime_charges import NOTHING
 from protos.plan_document import Plan
 
 PLAIN = ("chain", "fan-out", "union", "join", "mixed")
-WINDOWED = ("window", "windows")
+WINDOWED = ("window", "windows", "fused")
 CLASSES = PLAIN + WINDOWED
 LOADS = (0.3, 0.6, 0.85)
 FILTER = ", selectivity: {mean: 0.5, at_most: [[1, 1], [2, 1]]}"
@@ -178,9 +179,17 @@ def _windows(draw: _Draw) -> None:
     draw.beside(1)
 
 
+def _fused(draw: _Draw) -> None:
+    streams = [draw.chain_of_passes(draw.source(aged=True)) for _ in range(2)]
+    sync = f", sync: {{on: all, timeout: {draw.dice.choice([5, 20, 40])} ms}}"
+    fused = draw.operator(streams, "join", sync, rate=sum(draw.rates[each] for each in streams))
+    draw.out(draw.chain(draw.window([draw.chain_of_passes(fused)]), draw.dice.randint(0, 1)))
+    draw.beside(1)
+
+
 _SHAPES: dict[str, Callable[[_Draw], None]] = {
     "chain": _chain, "fan-out": _fan_out, "union": _union, "join": _join, "mixed": _mixed, "window": _window,
-    "windows": _windows,
+    "windows": _windows, "fused": _fused,
 }  # fmt: skip
 
 

@@ -12,10 +12,11 @@ from dataclasses import dataclass, field
 from heapq import heappop, heappush
 from typing import Protocol
 
-from coordinator.guarantee.system import System, Unit
+from coordinator.guarantee.system import Stage, System, Unit
 from infra.bench.tightness.attack import ALWAYS, Attack
 from infra.bench.tightness.attack import NEVER as OLD
 from infra.bench.tightness.closing_windows import NEVER, Collected
+from infra.bench.tightness.fused_sets import Fired, Fusion
 
 Token = tuple[str, int]
 ARRIVES, ENDS, CHOOSES = 0, 1, 2  # in this order at one instant
@@ -70,10 +71,11 @@ class _Consumers:
 
 
 class EdfCluster:
-    """A plan, ready to be run again and again. `until_ns`: sources send so long after their first tuple."""
+    """A plan, ready to be run again and again. `until_ns`: sources send so long after their first tuple; `most_tuples`:
+    so many of each at most."""
 
-    def __init__(self, system: System, until_ns: int) -> None:
-        self.system, self.until_ns = system, until_ns
+    def __init__(self, system: System, until_ns: int, most_tuples: int = MOST_TUPLES) -> None:
+        self.system, self.until_ns, self.most_tuples = system, until_ns, most_tuples
         self._arrivals: dict[tuple[str, tuple[tuple[int, int], ...]], list[int]] = {}
         self.consumers = self._consumers()
         self.spans: dict[str, SpanCurve] = {
@@ -98,7 +100,7 @@ class EdfCluster:
         key = (source, tuple(sorted(pauses_ns.items())))
         if key not in self._arrivals:
             span, found = self.spans[source].span, list[int]()
-            while len(found) < MOST_TUPLES:
+            while len(found) < self.most_tuples:
                 n = len(found)
                 at = max((found[i] + span(n - i + 1) for i in range(n)), default=0) + pauses_ns.get(n, 0)
                 if at > self.until_ns:
@@ -109,10 +111,12 @@ class EdfCluster:
 
     def run(self, attack: Attack) -> Seen:
         """Everything that follows from an attack."""
-        return _Execution(self, attack).go()
+        return Execution(self, attack).go()
 
 
-class _Execution:
+class Execution:
+    """One run of a cluster."""
+
     def __init__(self, cluster: EdfCluster, attack: Attack) -> None:
         self.cluster, self.system, self.attack, self.seen = cluster, cluster.system, attack, Seen()
         self.events: list[tuple[int, int, int, str, tuple[object, ...]]] = []
@@ -128,17 +132,19 @@ class _Execution:
         self.origin_ns: dict[Token, int] = {}
         self.counts: dict[str, int] = defaultdict(int)
         self.windows: dict[str, Collected] = {}
+        self.fusions = {u.id: Fusion(len(u.inputs)) for u in self.system.units.values() if u.sync is not None}
 
     def at(self, at_ns: int, kind: int, what: str, *given: object) -> None:
         self.order += 1
         heappush(self.events, (at_ns, kind, self.order, what, given))
 
     def go(self) -> Seen:
+        """All of it."""
         last_ns = self._admit_all()
         self._beat(last_ns)
         calls = {
             "deliver": self.deliver, "release": self.release, "end": self.end, "choose": self.choose,
-            "present": self.present, "beat": self.beat, "admit": self.admit,
+            "present": self.present, "beat": self.beat, "admit": self.admit, "fire": self.fire,
         }  # fmt: skip
         while self.events:
             at_ns, _, _, what, given = heappop(self.events)
@@ -221,10 +227,9 @@ class _Execution:
     def deliver(self, at_ns: int, stream: str, node: str, token: Token) -> None:
         consumers = self.cluster.consumers[stream, node]
         for unit in consumers.units:
-            self.arrive(at_ns, unit, token)
+            self.arrive(at_ns, unit, stream, token)
         for output in consumers.outputs:
-            self._longest(self.seen.took, output, at_ns - self.seen.admitted_ns[token], token)
-            self._longest(self.seen.aged, output, at_ns - self.origin_ns[token], token)
+            self.result(output, at_ns, token)
         for to in consumers.hops:
             pair, slow = (node, to), self.attack.slow.get(f"{node}>{to}", ALWAYS).is_so(token[1])
             link = self.system.links[pair]
@@ -234,17 +239,49 @@ class _Execution:
             self.there_ns[pair] = there_ns
             self.at(there_ns, ARRIVES, "deliver", stream, to, token)
 
+    def result(self, output: str, at_ns: int, token: Token) -> None:
+        """Of an output, as it is delivered."""
+        self._longest(self.seen.took, output, at_ns - self.seen.admitted_ns[token], token)
+        self._longest(self.seen.aged, output, at_ns - self.origin_ns[token], token)
+
     def _longest(self, found: dict[str, Longest], output: str, took_ns: int, token: Token) -> None:
         if output not in found or took_ns > found[output].ns:
             found[output] = Longest(took_ns, token)
 
-    def arrive(self, at_ns: int, number: int, token: Token) -> None:
+    def arrive(self, at_ns: int, number: int, stream: str, token: Token) -> None:
         unit = self.system.units[number]
+        if unit.sync is not None:
+            fusion = self.fusions[number]
+            begins = not fusion.waiting
+            self._fired(at_ns, unit, fusion.come(unit.inputs.index(stream), token, self.origin_ns))
+            if begins and fusion.waiting:
+                self.at(at_ns + unit.sync.timeout_ns, ENDS, "fire", number, fusion.begun)
+            return
         if unit.join:
             self.joined[number, token] += 1
             if self.joined[number, token] < len(unit.inputs):
                 return
         self.release(at_ns, number, token)
+
+    # -- fusions
+
+    def fire(self, at_ns: int, number: int, begun: int) -> None:
+        """A set has waited for as long as it may."""
+        fusion = self.fusions[number]
+        if fusion.waiting and fusion.begun == begun:
+            self._fired(at_ns, self.system.units[number], fusion.fire(self.origin_ns))
+
+    def _fired(self, at_ns: int, unit: Unit, fired: Fired) -> None:
+        """A set runs; windows behind hear what is not to come, ahead of what is queued."""
+        for token in fired.absent:
+            for add, windows in self.system.windows.items():
+                if token[0] in windows.sources:
+                    way = self._way(add, token[0], windows.node)
+                    behind = way[len(self._way(unit.stages[0].operator, token[0], unit.node)) :]
+                    late_ns = sum(self.system.links[pair].latency_ns for pair in behind)
+                    self.at(at_ns + late_ns, ARRIVES, "present", add, *token, self.origin_ns[token], False)
+        if fired.lead is not None:
+            self.release(at_ns, unit.id, fired.lead)
 
     # -- nodes
 
@@ -278,13 +315,17 @@ class _Execution:
         self.running.discard(node)
         self._look(at_ns, node)
 
+    def cost_ns(self, stage: Stage, token: Token) -> int:
+        """Of an instance."""
+        slow = self.attack.slow.get(stage.operator, ALWAYS).is_so(token[1])
+        return stage.cost_ns if slow else stage.best_ns
+
     def _execute(self, at_ns: int, unit: Unit, token: Token) -> int:
         exits: dict[int, list[str]] = defaultdict(list)
         for stream, position in unit.exits.items():
             exits[position].append(stream)
         for position, stage in enumerate(unit.stages):
-            slow = self.attack.slow.get(stage.operator, ALWAYS).is_so(token[1])
-            at_ns += stage.cost_ns if slow else stage.best_ns
+            at_ns += self.cost_ns(stage, token)
             if not self._passes(stage.operator, stage.selectivity.pairs):
                 break
             for stream in exits[position]:
@@ -318,4 +359,4 @@ class _Execution:
             self.at(at_ns, ARRIVES, "admit", add, windows.node, (add, window))
 
 
-__all__ = ["EdfCluster", "Longest", "Ran", "Seen", "Token"]
+__all__ = ["EdfCluster", "Execution", "Longest", "Ran", "Seen", "Token"]

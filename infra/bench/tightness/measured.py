@@ -36,13 +36,16 @@ class Measured:
 
 def measured(kind: str, load: float, seed: int, runs: int) -> Iterator[Measured]:
     """Every output with a bound: of a tuple from its admission on, of a window from its end, and from its closing."""
-    analysis = analyse(read(case(kind, load, seed).plan()), NOTHING, ways=True)
+    analysis = analyse(read(case(kind, load, seed).plan()), NOTHING)
     promised = claims(analysis)
-    outputs = analysis.system.outputs
+    bounded = {name for name, claim in promised.items() if claim.from_admission_ns is not None}
+    outputs = {name: one for name, one in analysis.system.outputs.items() if name in bounded}
     lineages = {name: analysis.streams.flows[one.stream, one.node].late for name, one in outputs.items()}
     of_windows = {n for n, late in lineages.items() if any(each in analysis.system.windows for each in late)}
     for aged in (False, True):
-        asked = {name: claim for name, claim in promised.items() if name in of_windows or not aged}
+        asked = {
+            name: claim for name, claim in promised.items() if name in outputs and (name in of_windows or not aged)
+        }
         for name, found in worst(analysis, asked, runs, f"{kind} {load} {seed}", aged).items():
             bound_ns = promised[name].bound_ns if aged else promised[name].from_admission_ns
             since = ("end" if aged else "closing") if name in of_windows else "admission"

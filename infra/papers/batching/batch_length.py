@@ -2,290 +2,404 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections import Counter
+from collections.abc import Callable, Iterator, Sequence
+from dataclasses import replace
 
-from infra.papers.batching.query_trees import MS, PHI_NS, SLOWER, Result, Setting, load, measure
+from infra.papers.batching.query_trees import MS, PHI_NS, Result, Setting, load, measure, passing
+from infra.papers.claims import Band, Claim, always, holds, undetermined, value
 from infra.papers.pool import spread
-from infra.papers.reproduction import Curve, Effort, Figure, Plot, Tell
+from infra.papers.reproduction import SEEDS, Curve, Effort, Figure, Plot, Tell, Values
 
-SHOWN = ("taat", "taat1", "bts", "bts1", "ats", "ats1", "adaptive", "adaptive open", "ideal")
-SOME = ("taat", "taat1", "bts", "bts1", "ats", "adaptive", "ideal")
+SHOWN = ("taat", "bts", "bts1", "ats", "ats1", "adaptive", "ideal")
+SOME = ("taat", "bts", "ats", "ideal")
 LENGTH = {"tiny": 300, "quick": 3000, "full": 10_000}  # tuples per stream; the paper has 10 000
+TREES = 20  # times fewer queries on a machine so many times slower: 100 distinct trees in 20 draws
 HOW = (
-    f"100 queries of table 1 as {100 // SLOWER} on a machine {SLOWER} times slower (the same load, batches and "
-    "deadlines; a row below compares with all 100); trees read from the root; 50 us per decision; deadlines uniform. "
-    "Batches of bts, ats and adaptive are collected for phi, as [A] 2 has it; under `adaptive open` a batch is what "
-    "has arrived."
+    f"100 queries of table 1 as {100 // TREES} on a machine {TREES} times slower (the same load, batches and "
+    "deadlines), other trees for every seed; trees read from the root; 50 us per decision; deadlines uniform. Batches "
+    "are collected for phi, as [A] 2 has it."
 )
+AS = "Trees and machine as in figure 8."
 LAMBDA = "lambda, tuples per ms and stream"
-PHIS, KS = (10, 20, 40, 50, 100), (1, 2, 5, 10)  # ms, as printed; not printed
-Runs = dict[float, dict[str, Result]]  # by rate
+PHIS, KS = (10, 20, 100), (1, 2, 5)  # ms, of the printed ones; not printed
+FAR, SLIGHT, EQUAL = 10, 15, 5  # points: far apart is more, slightly apart at most, about equal at most
+WORDS = f"Far: more than {FAR} points; slightly: at most {SLIGHT}; about equal: within {EQUAL}."
+Draws = Sequence[dict[str, Result]]  # results by policy, of each seed
+Runs = dict[float, Draws]  # by rate
+FULL = 99  # % of the CPU: all of it, but for the first tuples' wait
+FEW = 10  # draws of what takes long
+WHOLE = 5  # draws of 100 trees each
+CONTROL = "the cost of a control step is not printed, and virtual time has none"
 
 
-def sweep(settings: list[Setting], names: tuple[str, ...], phi_ns: int = PHI_NS) -> Runs:
-    """A run per setting and policy."""
-    return {
-        each.rate: found
-        for each, found in zip(settings, spread(measure, [(each, names, phi_ns) for each in settings]), strict=True)
-    }
+def sweep(base: Setting, rates: Sequence[float], seeds: Sequence[int], names: tuple[str, ...]) -> Runs:
+    """Every policy on the same arrivals, by rate and seed."""
+    work = [(replace(base, rate=rate, seed=seed), names, PHI_NS) for rate in rates for seed in seeds]
+    found = iter(spread(measure, work))
+    return {rate: [next(found) for _ in seeds] for rate in rates}
 
 
-def summary(found: dict[str, Result]) -> str:
-    """SDMR of each."""
-    return ", ".join(f"{name} {each.missed:.1f}" for name, each in found.items())
+def missed(draws: Draws, name: str) -> Band:
+    """SDMR, %."""
+    return Band.of(each[name].missed for each in draws)
 
 
-def missed(title: str, found: Runs, printed: tuple[Curve, ...] = ()) -> Plot:
-    """SDMR over lambda, a curve per policy."""
-    names = list(next(iter(found.values())))
-    curves = [Curve(name, list(found), [each[name].missed for each in found.values()]) for name in names]
-    return Plot(title, LAMBDA, "SDMR, %", curves + list(printed))
+def less(draws: Draws, name: str, than: str) -> Band:
+    """How many points SDMR of one policy is below that of another, on the same arrivals."""
+    return Band.of(each[than].missed - each[name].missed for each in draws)
 
 
-def used(title: str, found: Runs) -> Plot:
-    """CPU over lambda."""
-    names = list(next(iter(found.values())))
-    curves = [Curve(name, list(found), [each[name].cpu for each in found.values()]) for name in names]
-    return Plot(title, LAMBDA, "CPU used, %", curves)
+def summary(draws: Draws, of: Callable[[Result], float] = lambda each: each.missed) -> str:
+    """SDMR of each policy, or another of its results."""
+    return ", ".join(f"{name} {Band.of(of(each[name]) for each in draws)}" for name in draws[0])
+
+
+def plotted(title: str, found: Runs, y: str, of: Callable[[Result], float], printed: tuple[Curve, ...] = ()) -> Plot:
+    """Medians over lambda, a curve per policy."""
+    names = next(iter(found.values()))[0]
+    curves = [
+        Curve(name, list(found), [Band.of(of(each[name]) for each in draws).median for draws in found.values()])
+        for name in names
+    ]
+    return Plot(title, LAMBDA, f"{y}, median of the draws", curves + list(printed))
+
+
+def sdmr(title: str, found: Runs, printed: tuple[Curve, ...] = ()) -> Plot:
+    """SDMR over lambda."""
+    return plotted(title, found, "SDMR, %", lambda each: each.missed, printed)
 
 
 def run(effort: Effort, tell: Tell) -> Iterator[Figure]:
-    """Load, batch sizes, overhead, fixed and random selectivity, 300 queries."""
-    length = LENGTH[effort]
-    yield _arrivals(length)
-    tell("figure 8")
-    rates = [0.5] if effort == "tiny" else [0.2, 0.5, 0.8] if effort == "quick" else [0.1, 0.2, 0.3, 0.4, 0.5, 0.6, 0.8]
-    fixed = sweep([Setting(rate, length=length) for rate in rates], SHOWN)
-    yield from _figure8(fixed)
-    if effort == "tiny":
-        return
+    """Load, fixed selectivity, batch sizes, overhead, random selectivity, 300 queries, all 100 trees."""
+    seeds, base = SEEDS[effort], Setting(0.5, length=LENGTH[effort], slower=TREES)
+    yield arrivals([_per_interval(replace(base, seed=seed)) for seed in seeds], seeds)
+    tell("figures 8 and 9")
+    few, half = replace(base, length=base.length * 3 // 20), replace(base, length=base.length // 2)
+    at = sweep(base, [0.5], seeds, SHOWN) | sweep(half, [0.8], seeds, SOME)
+    yield figure8(at[0.5], seeds)
+    yield controller(at, seeds)
+    yield cpu("figure 9: CPU used at fixed selectivity (%)", sweep(few, [0.2], seeds, SOME) | at, seeds)
     tell("figure 4")
-    yield _sizes(length)
+    cases = [(phi, k) for phi in PHIS for k in KS]
+    ten = seeds[:FEW]
+    work = [(replace(base, seed=seed), ("bts",), phi * MS, k) for phi, k in cases for seed in ten]
+    bts = iter(spread(measure, work))
+    yield lengths({case: [next(bts)["bts"].missed for _ in ten] for case in cases}, ten)
     tell("figure 7")
-    yield _overhead(length)
-    yield _cpu(fixed)
+    dear = replace(few, selectivity=1.0)
+    yield overhead(sweep(dear, [0.1, 1.0], seeds, ("taat", "taat1", "bts", "ats")), seeds)
     tell("figures 10 and 11")
-    rates = [0.4, 0.8] if effort == "quick" else [0.1, 0.2, 0.4, 0.6, 0.8]
-    random = sweep([Setting(rate, length=length, selectivity=None) for rate in rates], SOME)
-    yield from _random(random)
+    random = sweep(replace(half, selectivity=None), [0.4, 0.8], seeds, SOME)
+    yield figure10(random, at[0.8], seeds)
+    means = [passing(replace(half, selectivity=None, seed=seed)) for seed in seeds]
+    yield above("figure 10 above figure 8 (SDMR, %)", "higher", random[0.8], at[0.8], means, seeds)
+    yield cpu("figure 11: CPU used at random selectivity (%)", random, seeds)
     tell("figures 12 and 13")
-    yield from _three_hundred(length, [0.1, 0.2] if effort == "quick" else [0.1, 0.2, 0.4])
+    many = replace(base, queries=300, length=base.length // 5)
+    three, others = (sweep(replace(many, selectivity=each), [0.1, 0.2], ten, SOME) for each in (0.5, None))
+    yield three_hundred("figure 12: 300 queries, fixed selectivity (SDMR, %)", three, ten)
+    yield three_hundred("figure 13: 300 queries, random selectivity (SDMR, %)", others, ten)
+    means = [passing(replace(many, selectivity=None, seed=seed)) for seed in ten]
+    name = "figure 13 slightly above figure 12 (SDMR, %)"
+    yield above(name, "slightly higher", others[0.2], three[0.2], means, ten)
+    yield full(three, others, ten)
 
 
-def _arrivals(length: int) -> Figure:
-    tuples = load(Setting(0.5, length=length))
-    one = [at_ns for at_ns, number in zip(tuples.at_ns, tuples.query, strict=True) if number == 0]
+def run_whole(effort: Effort, tell: Tell) -> Iterator[Figure]:
+    """Figure 8 with all 100 trees, a million tuples per run."""
+    seeds = SEEDS[effort][:WHOLE]
+    tell("100 distinct trees")
+    whole = sweep(Setting(0.5, length=LENGTH[effort], slower=1), [0.5], seeds, ("taat", "bts", "bts1", "ats", "ats1"))
+    yield all_trees(whole[0.5], seeds)
+
+
+def _per_interval(setting: Setting) -> list[int]:
+    """Tuples of the first stream in each whole 0.1 s."""
+    tuples = load(setting)
+    one = [at_ns for at_ns, query in zip(tuples.at_ns, tuples.query, strict=True) if query == 0]
     counts = [0] * (one[-1] // (100 * MS))
     for at_ns in one:
         if at_ns // (100 * MS) < len(counts):
             counts[at_ns // (100 * MS)] += 1
+    return counts
+
+
+def arrivals(counts: Sequence[list[int]], seeds: list[int]) -> Figure:
+    """Figure 3, of the tuples per interval of each draw."""
+    least, most = (Band.of(of(each) for each in counts) for of in (min, max))
+    mean = Band.of(sum(each) / len(each) for each in counts)
+    below = Band.of(100 * sum(count < 50 for count in each) / len(each) for each in counts)
     return Figure(
         "figure 3: tuples per 0.1 s at lambda = 0.5",
-        {"least": 50, "largest": 75},
-        {"least": min(counts), "mean": round(sum(counts) / len(counts), 1), "largest": max(counts)},
-        min(counts) >= 45,
-        "lambda = 0.5 per ms is 50 in 0.1 s on average, so about half of the intervals hold fewer; 50 cannot be "
-        "the least.",
+        [value("50 at least", least, 50), value("75 at most", most, 75)],
+        {"least": str(least), "mean": str(mean), "largest": str(most), "intervals with fewer than 50 (%)": str(below)},
+        [always("the mean is within 3 of the 50 that lambda = 0.5 makes, so 50 is not the least",
+                [abs(sum(each) / len(each) - 50) <= 3 for each in counts], "draws")],
         "One Poisson stream.",
-        [1],
+        seeds,
+        [Plot("figure 3", "s", "tuples per 0.1 s", [
+            Curve("one stream", [i / 10 for i in range(len(counts[0]))], list(map(float, counts[0]))),
+            Curve("range, printed", [0.0, 0.0], [50.0, 75.0], printed=True),
+        ])],
+    )  # fmt: skip
+
+
+def figure8(draws: Draws, seeds: list[int]) -> Figure:
+    """At lambda = 0.5."""
+    return Figure(
+        "figure 8: fixed selectivity, lambda = 0.5 (SDMR, %)",
+        printed8(draws),
+        values8(draws),
+        [holds("`adaptive`, which computes k, does not miss more than BTS1 with k = 1, within a point",
+               [each["adaptive"].missed <= each["bts1"].missed + 1 for each in draws])],
+        f"{HOW} {WORDS}",
+        seeds,
+    )  # fmt: skip
+
+
+def printed8(draws: Draws) -> list[Claim]:
+    """What 4.2 says of figure 8."""
+    return [
+        value("ATS 30 points below TAAT", less(draws, "ats", "taat"), 30),
+        value("ATS 15 points below BTS", less(draws, "ats", "bts"), 15),
+        *order(draws),
+    ]
+
+
+def values8(draws: Draws) -> Values:
+    """SDMR of each policy, and the differences that the claims are about."""
+    pairs = (("ats", "taat"), ("ats", "bts"), ("bts1", "bts"), ("ats1", "ats"))
+    return {name: str(missed(draws, name)) for name in draws[0]} | {
+        f"{than.upper()} - {name.upper()}": str(less(draws, name, than)) for name, than in pairs
+    }
+
+
+def order(draws: Draws) -> list[Claim]:
+    """What 4.2 says of figure 8 without values."""
+    pairs = [{name: result.missed for name, result in each.items()} for each in draws]
+    return [
+        holds("TAAT far above the others", [each["taat"] > max(each["bts"], each["ats"]) + FAR for each in pairs]),
+        holds("ATS slightly below BTS", [0 < each["bts"] - each["ats"] <= SLIGHT for each in pairs]),
+        holds("ATS1 clearly below ATS", [each["ats"] - each["ats1"] > EQUAL for each in pairs]),
+        holds("BTS1 about equal to BTS", [abs(each["bts"] - each["bts1"]) <= EQUAL for each in pairs]),
+        holds("so dropping improves ATS more than BTS",
+              [each["ats"] - each["ats1"] > each["bts"] - each["bts1"] for each in pairs]),
+    ]  # fmt: skip
+
+
+def controller(fixed: Runs, seeds: list[int]) -> Figure:
+    """What the printed controller does with k in figure 8."""
+    pairs = (("ats", "bts"), ("ats1", "bts1"))
+    every = [(each[ours], each[of]) for draws in fixed.values() for each in draws for ours, of in pairs if ours in each]
+    last = [each["ats"] for each in fixed[max(fixed)]]
+    return Figure(
+        "3.2 and 3.4: where the controller takes k in figure 8",
         [
-            Plot(
-                "figure 3",
-                "s",
-                "tuples per 0.1 s",
-                [
-                    Curve("one stream", [i / 10 for i in range(len(counts))], list(map(float, counts))),
-                    Curve("range, printed", [0.0, 0.0], [50.0, 75.0], printed=True),
-                ],
-            )
+            holds("k > 1, near the longest deadline over phi", [ats.k > 1 for ats, _ in every], "runs"),
+            holds("in overload k falls to 1", [each.k == 1 for each in last]),
         ],
-    )
+        {"executions": sum(ats.decisions for ats, _ in every), "times that k grew": sum(ats.grown for ats, _ in every),
+         "largest |BTS - ATS| or |BTS1 - ATS1| (points)": max(abs(ats.missed - bts.missed) for ats, bts in every)},
+        [always("k never leaves 1, so ATS is BTS with k = 1, and ATS1 is BTS1, to the tuple",
+                [not ats.grown and ats.missed == bts.missed for ats, bts in every], "runs")],
+        f"Kp = 1, KI = 10, k from 1; SDMR is the present total, as 3.2 has it. Overload: at {max(fixed):g}. {AS}",
+        seeds,
+        [sdmr("figure 8", {rate: [{name: each[name] for name in SOME} for each in fixed[rate]]
+                           for rate in sorted(fixed)})],
+    )  # fmt: skip
 
 
-def _figure8(fixed: Runs) -> Iterator[Figure]:
-    at = fixed[0.5]
-    grown = sum(found[name].grown for found in fixed.values() for name in ("ats", "ats1"))
-    decisions = sum(found[name].decisions for found in fixed.values() for name in ("ats", "ats1"))
-    largest = max(abs(found["ats"].missed - found["bts"].missed) for found in fixed.values())
-    gained = {rate: found["bts1"].missed - found["adaptive"].missed for rate, found in fixed.items()}
-    yield Figure(
-        "figure 8: TAAT against batches at lambda = 0.5 (SDMR, %)",
-        {"TAAT - ATS": 30},
-        {name: round(at[name].missed, 1) for name in SHOWN}
-        | {"TAAT - ATS": round(at["taat"].missed - at["ats"].missed, 1)},
-        at["taat"].missed - at["bts"].missed > 15 and at["taat1"].missed - at["bts1"].missed > 15,
-        "Batches beat one task at a time by far, with and without dropping, because of the decisions. taat1 is "
-        "TAAT with the paper's prediction. `ideal` decides for nothing and drops tuple by tuple; "
-        "what drops whole batches lets dear queries starve, so it may miss fewer where costs differ.",
-        HOW,
-        [1],
-        [missed("figure 8", fixed)],
-    )
-    yield Figure(
-        "figure 8: ATS below BTS at lambda = 0.5 (SDMR, points)",
-        {"BTS - ATS": 15, "k converges to": "the best"},
-        {
-            "BTS - ATS": round(at["bts"].missed - at["ats"].missed, 2),
-            "largest difference at any lambda": round(largest, 2),
-            "times that k grew": grown,
-            "executions": decisions,
-            "adaptive at 0.5": round(at["adaptive"].missed, 1),
-            "without collecting": round(at["adaptive open"].missed, 1),
-            "bts1 - adaptive": ", ".join(f"{value:+.1f} at {rate:g}" for rate, value in gained.items() if value),
-        },
-        at["bts"].missed - at["ats"].missed > 5,
-        "The printed controller, k <- k - floor(Kp dSDMR + KI SDMR), cannot raise k while the total SDMR is not "
-        "negative and falls slowly: from k = 1 it stays there, and ATS is BTS with k = 1. `adaptive`, "
-        f"which computes k, misses {at['adaptive'].missed:.1f} where ATS misses {at['ats'].missed:.1f}, ATS1 "
-        f"{at['ats1'].missed:.1f} and BTS1 with k = 1 {at['bts1'].missed:.1f}; other k of BTS1 are in the row of "
-        "figure 4, and the gain after a shock in its own.",
-        "Kp = 1, KI = 10, k from 1; the cost of control is not charged.",
-        [1],
+def cpu(name: str, found: Runs, seeds: list[int]) -> Figure:
+    """Figures 9 and 11."""
+    every = [{each: result.cpu for each, result in draw.items()} for draws in found.values() for draw in draws]
+    return Figure(
+        name,
         [
-            Plot(
-                "what adaptive gains, points",
-                LAMBDA,
-                "SDMR less that of adaptive, points",
-                [
-                    Curve(name, list(fixed), [each[name].missed - each["adaptive"].missed for each in fixed.values()])
-                    for name in ("ats", "ats1", "bts1")
-                ],
-            )
+            holds("TAAT above BTS and ATS", [each["taat"] > max(each["bts"], each["ats"]) for each in every], "runs"),
+            holds("TAAT above Ideal", [each["taat"] > each["ideal"] for each in every], "runs"),
+            undetermined("ATS slightly above BTS", CONTROL),
         ],
-    )
+        {f"lambda {rate:g}": ", ".join(f"{each} {Band.of(draw[each].cpu for draw in draws)}" for each in SOME)
+         for rate, draws in sorted(found.items())},
+        [holds(f"TAAT uses more wherever BTS leaves some of the CPU (below {FULL} %)",
+               [each["taat"] > each["bts"] or each["bts"] >= FULL for each in every], "runs")],
+        AS,
+        seeds,
+        [plotted(name, {rate: [{each: draw[each] for each in SOME} for draw in found[rate]] for rate in sorted(found)},
+                 "CPU used, %", lambda each: each.cpu)],
+    )  # fmt: skip
 
 
-def _overhead(length: int) -> Figure:
-    rates = (0.1, 0.5, 1.0)
-    names = ("taat", "taat1", "bts", "bts1", "ats", "adaptive")
-    found = sweep([Setting(rate, length=length, selectivity=1.0) for rate in rates], names)
-    curves = {name: [found[rate][name].overhead_s for rate in rates] for name in names}
-    falls = all(curves[name] == sorted(curves[name], reverse=True) for name in names)
-    above = all(curves["taat"][i] > 2 * curves["bts"][i] for i in range(len(rates)))
+def lengths(found: dict[tuple[int, int], list[float]], seeds: list[int]) -> Figure:
+    """Figure 4: SDMR of `bts` by phi in ms and k, of each draw."""
+    phis, ks = (sorted({case[i] for case in found}) for i in (0, 1))
+    draws = range(len(seeds))
+    best = {phi: [min((found[phi, k][draw], k) for k in ks)[1] for draw in draws] for phi in phis}
+    least = [min((found[case][draw], case) for case in found)[1] for draw in draws]
+    return Figure(
+        "figure 4: batch length k phi at lambda = 0.5 (SDMR of BTS, %)",
+        [
+            holds("the best k is 5 at phi = 0.01 s", [each == 5 for each in best[10]]),
+            holds("the best k is 2 at phi = 0.02 s", [each == 2 for each in best[20]]),
+            holds("k = 1 is not the best, at small phi above all", [k > 1 for phi in (10, 20) for k in best[phi]]),
+            holds("the least SDMR is at phi = 0.1 s", [phi == 100 for phi, _ in least]),
+        ],
+        {f"phi {phi} ms": ", ".join(f"k {k} {Band.of(found[phi, k])}" for k in ks) for phi in phis}
+        | {f"best k at phi {phi} ms (draws)": _counted(best[phi]) for phi in phis}
+        | {"least at (phi in ms, k) (draws)": _counted(least)},
+        [holds(f"at phi = 10 ms k = {ks[0]} misses no less than k = {ks[-1]}: SDMR falls with the length k phi",
+               [found[10, ks[0]][draw] >= found[10, ks[-1]][draw] for draw in draws])],
+        f"k of {', '.join(map(str, ks))}; the least k where several are best. {AS}",
+        seeds,
+        [Plot("figure 4", "k", "SDMR, %, median of the draws",
+              [Curve(f"phi {phi} ms", list(map(float, ks)), [Band.of(found[phi, k]).median for k in ks])
+               for phi in phis])],
+    )  # fmt: skip
+
+
+def _counted(values: Sequence[object]) -> str:
+    """How often each value is there, the most frequent first."""
+    return ", ".join(f"{each}: {times}" for each, times in Counter(values).most_common())
+
+
+def overhead(found: Runs, seeds: list[int]) -> Figure:
+    """Figure 7, of two rates."""
+    (_, low), (_, high) = sorted(found.items())
+    pairs = list(zip(low, high, strict=True))
+    every = [*low, *high]
     return Figure(
         "figure 7: overhead, selectivity 1 (s)",
-        {"TAAT": "far above the others", "with lambda": "falls", "ATS": "slightly above BTS"},
-        {
-            f"lambda {rate:g}": ", ".join(f"{name} {values[i]:.2f}" for name, values in curves.items())
-            for i, rate in enumerate(rates)
-        },
-        falls and above,
-        "A batch of phi holds more tuples at a higher rate, so decisions become fewer; TAAT takes one per tuple "
-        "that it does not drop, and falls where it drops (taat1). ATS is not above BTS: control is not charged.",
-        HOW,
-        [1],
         [
-            Plot(
-                "figure 7", LAMBDA, "overhead, s", [Curve(name, list(rates), list(curves[name])) for name in names]
-            )
+            holds("TAAT far above the others (twice)",
+                  [each["taat"].overhead_s > 2 * max(each["bts"].overhead_s, each["ats"].overhead_s) for each in every],
+                  "runs"),
+            *(holds(f"{name.upper()} falls with lambda",
+                    [after[name].overhead_s < before[name].overhead_s for before, after in pairs])
+              for name in ("taat", "bts", "ats")),
+            undetermined("ATS slightly above BTS", CONTROL),
         ],
+        {f"lambda {rate:g}": summary(draws, lambda each: each.overhead_s) for rate, draws in sorted(found.items())},
+        [
+            holds("ATS takes BTS's decisions, so only the cost of control would set it apart",
+                  [each["ats"].decisions == each["bts"].decisions for each in every], "runs"),
+            holds("one decision per tuple is the same at each lambda where nothing is dropped (taat), and fewer where "
+                  "it is (taat1)",
+                  [after["taat"].decisions == before["taat"].decisions
+                   and after["taat1"].decisions < before["taat1"].decisions for before, after in pairs]),
+        ],
+        f"15 % of the length. {AS}",
+        seeds,
+        [plotted("figure 7", found, "overhead, s", lambda each: each.overhead_s)],
     )  # fmt: skip
 
 
-def _cpu(fixed: Runs) -> Figure:
-    names = ("taat", "bts", "ats", "adaptive", "ideal")
-    ordered = all(found["taat"].cpu >= found["bts"].cpu - 0.5 >= found["ideal"].cpu - 1 for found in fixed.values())
+def figure10(found: Runs, fixed: Draws, seeds: list[int]) -> Figure:
+    """Random selectivity; figure 8's draws at the largest lambda beside it."""
+    first, last = (found[of(found)] for of in (min, max))
+    gap, before = less(last, "ats", "bts"), less(fixed, "ats", "bts")
+    printed = {"taat": 40, "bts": 10, "ats": 5}
     return Figure(
-        "figure 9: CPU used at fixed selectivity (%)",
-        {"TAAT": "highest", "ATS": "slightly above BTS"},
-        {
-            f"lambda {rate:g}": ", ".join(f"{name} {found[name].cpu:.0f}" for name in names)
-            for rate, found in fixed.items()
-        },
-        ordered,
-        "TAAT uses the most until all are full, ideal the least. The paper has ATS slightly above BTS as well: "
-        "that would be the controller's own cost, which is not in virtual time.",
-        HOW,
-        [1],
-        [used("figure 9", fixed)],
-    )
-
-
-def _random(found: Runs) -> Iterator[Figure]:
-    printed = (
-        Curve("taat, printed", [0.4], [40.0], printed=True),
-        Curve("bts, printed", [0.4], [10.0], printed=True),
-        Curve("ats, printed", [0.4], [5.0], printed=True),
-    )
-    yield Figure(
         "figure 10: random selectivity (SDMR, %)",
-        {"lambda 0.4": "TAAT 40, BTS 10, ATS 5", "lambda 0.8": "ATS 30 below TAAT, 10 below BTS"},
-        {f"lambda {rate:g}": summary(each) for rate, each in found.items()},
-        all(found[rate]["bts"].missed - found[rate]["ats"].missed >= 5 for rate in (0.4, 0.8)),
-        "The gap between TAAT and batches is there, that between ATS and BTS is not: k does not grow.",
-        HOW,
-        [1],
-        [missed("figure 10", found, printed)],
-    )
-    names = ("taat", "bts", "ats", "adaptive", "ideal")
-    yield Figure(
-        "figure 11: CPU used at random selectivity (%)",
-        {"all": "as figure 9"},
-        {f"lambda {rate:g}": ", ".join(f"{name} {of[name].cpu:.0f}" for name in names) for rate, of in found.items()},
-        all(each["taat"].cpu >= each["bts"].cpu - 0.5 >= each["ideal"].cpu - 1 for each in found.values()),
-        "As in figure 9: TAAT the most until all are full, ideal the least.",
-        HOW,
-        [1],
-        [used("figure 11", found)],
+        [
+            *(value(f"{name.upper()} {points} at 0.4", missed(first, name), points)
+              for name, points in printed.items()),
+            value("ATS 30 points below TAAT at 0.8", less(last, "ats", "taat"), 30),
+            value("ATS 10 points below BTS at 0.8", gap, 10),
+            holds("ATS further below BTS than in figure 8 (at 0.8)", [gap.median > before.median], "comparisons"),
+            nearest([each for draws in found.values() for each in draws]),
+        ],
+        {f"lambda {rate:g}": summary(draws) for rate, draws in sorted(found.items())}
+        | {"BTS - ATS at 0.8": str(gap), "figure 8's": str(before)},
+        [],
+        AS,
+        seeds,
+        [sdmr("figure 10", found, tuple(
+            Curve(f"{name}, printed", [0.4], [float(points)], printed=True) for name, points in printed.items()))],
     )  # fmt: skip
 
 
-def _three_hundred(length: int, rates: list[float]) -> Iterator[Figure]:
-    for number, selectivity, name in ((12, 0.5, "fixed"), (13, None, "random")):
-        found = sweep([Setting(rate, 300, length // 2, selectivity) for rate in rates], SOME)
-        free, first = found[rates[0]]["ideal"].cpu, found[rates[0]]
-        yield Figure(
-            f"figure {number}: 300 queries, {name} selectivity (SDMR, %)",
-            {"ATS below TAAT": "15-20", "ATS below BTS": "5-15", "from the start": "above 0"},
-            {f"lambda {rate:g}": summary(each) for rate, each in found.items()},
-            all(each["bts"].missed - each["ats"].missed >= 5 for each in found.values()),
-            f"ATS is BTS here as well. At lambda {rates[0]:g} the 300 queries of table 1 need {free:.0f} % of the CPU "
-            f"without decisions and {first['bts'].cpu:.0f} % with one per batch of phi, so batches are not overloaded "
-            "from the start; TAAT is.",
-            HOW + " Streams of half the length.",
-            [1],
-            [missed(f"figure {number}", found)],
-        )
-
-
-def _sizes(length: int) -> Figure:
-    cases = [(phi, k) for phi in PHIS for k in KS]
-    found = spread(measure, [(Setting(0.5, length=length), ("bts", "bts1"), phi * MS, k) for phi, k in cases])
-    by_name = {
-        name: {case: each[name].missed for case, each in zip(cases, found, strict=True)} for name in ("bts", "bts1")
-    }
-    best = {
-        name: {phi: min((value, k) for (each, k), value in values.items() if each == phi)[1] for phi in PHIS}
-        for name, values in by_name.items()
-    }
-    least = {name: min(values, key=lambda case: values[case]) for name, values in by_name.items()}
-    return Figure(
-        "figure 4: batch length k phi at lambda = 0.5 (SDMR, %)",
-        {"best k at phi = 0.01 s": 5, "best k at phi = 0.02 s": 2, "least": "phi = 0.1 s"},
-        {
-            f"{name}, phi {phi} ms": ", ".join(f"k {k} {by_name[name][phi, k]:.1f}" for k in KS)
-            for name in by_name
-            for phi in PHIS
-        }
-        | {f"least, {name}": f"phi {phi} ms, k {k}" for name, (phi, k) in least.items()},
-        best["bts"][10] == 5 and best["bts"][20] == 2,
-        "SDMR falls with the length k phi, and it is that product that counts: there is no k that is best for "
-        "its own sake. The best k tried is "
-        + ", ".join(f"{best['bts'][phi]} at phi = {phi} ms" for phi in PHIS)
-        + " without dropping ("
-        + ", ".join(str(best["bts1"][phi]) for phi in PHIS)
-        + " with it): at small phi the largest, while k phi is far below the deadlines; what is left between long "
-        "batches is which queries are starved. "
-        + ("That phi = 0.1 s misses the least holds." if {phi for phi, _ in least.values()} == {100} else ""),
-        HOW,
-        [1],
+def nearest(draws: Draws) -> Claim:
+    """Of TAAT, BTS and ATS."""
+    return holds(
+        "ATS nearest to Ideal",
         [
-            Plot(
-                f"figure 4, {name}",
-                "k",
-                "SDMR, %",
-                [Curve(f"phi {phi} ms", list(map(float, KS)), [values[phi, k] for k in KS]) for phi in PHIS],
-            )
-            for name, values in by_name.items()
+            abs(each["ats"].missed - each["ideal"].missed)
+            < min(abs(each[name].missed - each["ideal"].missed) for name in ("taat", "bts"))
+            for each in draws
         ],
+        "runs",
+    )
+
+
+def above(name: str, says: str, random: Draws, fixed: Draws, means: Sequence[float], seeds: list[int]) -> Figure:
+    """Random selectivity against fixed: other trees, so every draw of the one is compared with every one of the
+    other. means: of the operators' selectivities in each draw."""
+    return Figure(
+        name,
+        [
+            *(holds(f"{each.upper()} {says}",
+                    [ours[each].missed > other[each].missed for ours in random for other in fixed], "pairs of draws")
+              for each in ("taat", "bts", "ats")),
+            value("mean selectivity 0.55", Band.of(means), 0.55),
+        ],
+        {f"{each}: random, fixed": f"{missed(random, each)}, {missed(fixed, each)}" for each in SOME},
+        [holds("a selectivity between 0.01 and 1 is 0.505 on average: 0.55 is further from that than the median draw",
+               [abs(Band.of(means).median - 0.505) < 0.045], "comparisons")],
+        f"Both at the largest lambda and of one length. {AS}",
+        seeds,
+    )  # fmt: skip
+
+
+def three_hundred(name: str, found: Runs, seeds: list[int]) -> Figure:
+    """Figures 12 and 13."""
+    every = [each for draws in found.values() for each in draws]
+    first = found[min(found)]
+    return Figure(
+        name,
+        [
+            holds("every algorithm misses from the start", [each[of].missed > 0 for each in first for of in SOME],
+                  "runs"),
+            value("ATS 15 to 20 points below TAAT", less(every, "ats", "taat"), 15, 20),
+            value("ATS 5 to 15 points below BTS", less(every, "ats", "bts"), 5, 15),
+            holds("TAAT misses the most", [each["taat"].missed > max(each["bts"].missed, each["ats"].missed)
+                                           for each in every], "runs"),
+            nearest(every),
+        ],
+        {f"lambda {rate:g}": summary(draws) for rate, draws in sorted(found.items())}
+        | {f"CPU at {min(found):g} (%)": summary(first, lambda each: each.cpu),
+           "TAAT - ATS": str(less(every, "ats", "taat")), "BTS - ATS": str(less(every, "ats", "bts"))},
+        [holds(f"at lambda = {min(found):g} batches are not overloaded from the start: BTS leaves some of the CPU",
+               [each["bts"].cpu < FULL for each in first])],
+        f"Values: over all lambda; a fifth of the length. {AS}",
+        seeds,
+        [sdmr(name, found)],
+    )  # fmt: skip
+
+
+def full(fixed: Runs, random: Runs, seeds: list[int]) -> Figure:
+    """4.2's sentence in the place of a figure of the CPU for 300 queries."""
+    return Figure(
+        "4.2: CPU used by 300 queries (%)",
+        [holds("100 % from the start, at any lambda",
+               [each[name].cpu >= FULL for found in (fixed, random) for draws in found.values() for each in draws
+                for name in SOME], "runs")],
+        {f"{kind} selectivity, lambda {rate:g}": summary(draws, lambda each: each.cpu)
+         for kind, found in (("fixed", fixed), ("random", random)) for rate, draws in sorted(found.items())},
+        [holds("one task at a time is full from the start", [each["taat"].cpu >= FULL for found in (fixed, random)
+                                                              for each in found[min(found)]])],
+        f"Full: at least {FULL} % of the time from the first tuple to the last. The runs of figures 12 and 13.",
+        seeds,
+    )  # fmt: skip
+
+
+def all_trees(draws: Draws, seeds: list[int]) -> Figure:
+    """Figure 8 with 100 distinct trees in every draw."""
+    return Figure(
+        "figure 8 with 100 distinct trees in every draw, lambda = 0.5 (SDMR, %)",
+        printed8(draws),
+        values8(draws),
+        [holds("BTS misses some in every draw: 100 trees are overloaded", [each["bts"].missed > 0 for each in draws])],
+        f"The printed machine, a million tuples per run, other trees for every seed. {WORDS}",
+        seeds,
     )

@@ -2,72 +2,81 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
+from dataclasses import replace
 from fractions import Fraction
 
-from infra.papers.batching.batch_length import HOW, LENGTH
+from infra.papers.batching.batch_length import AS, EQUAL, LENGTH, TREES, Draws, less, missed
 from infra.papers.batching.printed_controller import Ratio, controlled
-from infra.papers.batching.query_trees import DEADLINES_S, MS, Result, Setting, measure, measured_with
+from infra.papers.batching.query_trees import MS, PHI_NS, Result, Setting, measure, measured_with
+from infra.papers.claims import Band, always, holds
 from infra.papers.pool import spread
-from infra.papers.reproduction import Curve, Effort, Figure, Plot, Tell
+from infra.papers.reproduction import SEEDS, Curve, Effort, Figure, Plot, Tell
 from node_agent.core.plan import Parameters
 
-PROPORTIONAL = tuple(map(Fraction, ("1/2", "1", "2", "5/2", "5", "10", "20")))
+PROPORTIONAL = tuple(map(Fraction, ("1/2", "1", "5/2", "10", "20")))
 INTEGRAL = tuple(map(Fraction, (1, 5, 10, 15, 20)))
 FACTORS = [(each, Fraction(10)) for each in PROPORTIONAL] + [(Fraction(1), each) for each in INTEGRAL]
-CORNERS = [(Fraction(p), Fraction(i)) for p, i in (("1/2", 10), ("1", 1), ("1", 10), ("20", 10))]
-Case = tuple[str, Ratio, int]  # policy, ratio, phi in ms
-LARGE: Case = ("ats1", "execution", 100)
-SMALL: Case = ("ats1", "execution", 10)
-OTHERS: tuple[Case, ...] = (("ats", "total", 100), ("ats1", "total", 100), ("ats", "execution", 100))
-SHOCKED = ("bts", "bts1", "ats", "ats1", "adaptive", "adaptive open")
-PAIRS_RATES, PAIRS_SEEDS = (0.3, 0.4, 0.5, 0.6, 0.7, 0.8, 0.9, 1.0), range(1, 9)
-PAIRS_LENGTH = {"tiny": 300, "quick": 300, "full": 3000}
+CORNERS = [(Fraction(p), Fraction(i)) for p, i in (("1", 10), ("1", 1), ("20", 10))]
+SHOCKED = ("bts", "ats", "ats1", "adaptive")
+PAIRS_RATES = (0.3, 0.6, 1.0)
+Factors = tuple[Fraction, Fraction]  # Kp, KI
 
 
 def run(effort: Effort, tell: Tell) -> Iterator[Figure]:
-    """The shock, 64 pairs of ATS and BTS, Kp and KI."""
+    """The shock, pairs of ATS and BTS, where k begins, Kp and KI."""
+    seeds, tiny = SEEDS[effort], effort == "tiny"
+    base = Setting(0.8, length=LENGTH[effort], slower=TREES)
     tell("shock")
-    yield _shock(shocked(LENGTH[effort], 3 if effort != "tiny" else 0.3))
+    shocks = [(LENGTH[effort], 0.3 if tiny else 3.0, SHOCKED, seed) for seed in seeds]
+    yield shock(spread(shocked, shocks), seeds)
     tell("ATS and BTS")
-    seeds = list(PAIRS_SEEDS) if effort != "tiny" else [1]
-    yield _pairs(pairs(seeds, PAIRS_RATES if effort != "tiny" else (0.5,), PAIRS_LENGTH[effort]), seeds)
-    if effort != "tiny":
-        tell("figures 5 and 6")
-        yield _factors(LENGTH[effort])
+    yield paired(pairs(seeds, PAIRS_RATES, LENGTH[effort] // 10), seeds)
+    tell("where k begins")
+    work = [(replace(base, seed=seed), ("ats",), 10 * MS, k) for seed in seeds for k in (1, 20)]
+    begun = iter(spread(measure, work))
+    yield beginnings([(next(begun)["ats"], next(begun)["ats"]) for _ in seeds], seeds)
+    tell("figures 5 and 6")
+    chosen = (
+        [(Fraction(1), Fraction(10)), (Fraction(20), Fraction(10)), (Fraction(1), Fraction(1))] if tiny else FACTORS
+    )
+    ratios: tuple[tuple[Ratio, list[Factors]], ...] = (("execution", chosen), ("total", CORNERS))
+    keys = [(ratio, each) for ratio, many in ratios for each in dict.fromkeys(many)]
+    found = iter(spread(one, [(*key, replace(base, seed=seed)) for key in keys for seed in seeds]))
+    by_key = {key: [next(found) for _ in seeds] for key in keys}
+    alone, total = ({each: runs for (of, each), runs in by_key.items() if of == ratio} for ratio, _ in ratios)
+    yield factors(alone, total, seeds)
 
 
-def shocked(length: int, shock_s: float, names: tuple[str, ...] = SHOCKED) -> dict[str, Result]:
+def shocked(
+    length: int, shock_s: float, names: tuple[str, ...] = SHOCKED, seed: int = 1, slower: int = TREES
+) -> dict[str, Result]:
     """lambda = 0.3, four times that for 2 s; phi = 10 ms, k from 20."""
-    return measure(Setting(0.3, length=length, shock_s=shock_s), names, 10 * MS, 20)
+    return measure(Setting(0.3, length=length, shock_s=shock_s, seed=seed, slower=slower), names, 10 * MS, 20)
 
 
-def _shock(found: dict[str, Result]) -> Figure:
+def shock(draws: Draws, seeds: list[int]) -> Figure:
+    """What each policy misses after it."""
     return Figure(
         "section 3.2: ATS after a shock, rate x 4 for 2 s (SDMR, %)",
-        {"ATS": "k converges to the value of least SDMR"},
-        {name: round(each.missed, 1) for name, each in found.items()}
-        | {"k of ats at the end": found["ats"].k, "times that it grew": found["ats"].grown},
-        found["ats"].missed <= found["adaptive"].missed + 2,
-        "Misses make k smaller, overhead then rises, and so do misses: after the shock the printed controller "
-        "stays in overload for good. `adaptive` computes k from the measured cost of a decision and recovers: "
-        f"{found['adaptive'].missed:.1f} % against {found['ats'].missed:.1f}, a gain of "
-        f"{found['ats'].missed - found['adaptive'].missed:.1f} points. Dropping alone (ats1) gives "
-        f"{found['ats'].missed - found['ats1'].missed:.1f} of them; bts1 keeps k = 20, which suits this load.",
-        f"lambda = 0.3, phi = 0.01 s, k from 20, deadlines {DEADLINES_S[0]:g} to {DEADLINES_S[1]:g} s. " + HOW,
-        [1],
+        [holds("k converges to the value of least SDMR: ATS within 2 points of BTS with k = 20, where it begins",
+               [each["ats"].missed <= each["bts"].missed + 2 for each in draws])],
+        {name: str(missed(draws, name)) for name in draws[0]}
+        | {"k of ats at the end": str(Band.of(each["ats"].k for each in draws)),
+           "draws in which it is 1": f"{sum(each['ats'].k == 1 for each in draws)} of {len(draws)}",
+           "ats - bts": str(less(draws, "bts", "ats")), "ats - adaptive": str(less(draws, "adaptive", "ats"))},
         [
-            Plot(
-                "missed of what came in each second",
-                "s",
-                "%",
-                [
-                    Curve(name, list(map(float, range(len(each.by_second)))), list(each.by_second))
-                    for name, each in found.items()
-                ],
-            )
+            holds("where the printed controller falls to k = 1, it misses more than BTS, which stays at 20",
+                  [each["ats"].k > 1 or each["ats"].missed > each["bts"].missed for each in draws]),
+            holds("`adaptive` misses no more than any of the others, within 2 points",
+                  [each["adaptive"].missed <= min(of.missed for of in each.values()) + 2 for each in draws]),
         ],
-    )
+        f"lambda = 0.3, phi = 0.01 s, k from 20. {AS}",
+        seeds,
+        [Plot(f"missed of what came in each second, seed {seeds[0]}", "s", "%",
+              [Curve(name, list(map(float, range(len(each.by_second)))), list(each.by_second))
+               for name, each in draws[0].items()])],
+    )  # fmt: skip
 
 
 Pair = tuple[float, int, int]  # missed by BTS less missed by ATS; times that k grew; executions of ATS
@@ -81,99 +90,82 @@ def pair(setting: Setting, phi_ms: int) -> Pair:
 
 def pairs(seeds: list[int], rates: tuple[float, ...], length: int) -> dict[int, list[Pair]]:
     """By phi in ms."""
-    settings = [Setting(rate, length=length, seed=seed) for rate in rates for seed in seeds]
+    settings = [Setting(rate, length=length, seed=seed, slower=TREES) for rate in rates for seed in seeds]
     found = spread(pair, [(setting, phi_ms) for phi_ms in (100, 10) for setting in settings])
     return {100: found[: len(settings)], 10: found[len(settings) :]}
 
 
-def _pairs(found: dict[int, list[Pair]], seeds: list[int]) -> Figure:
-    apart = {phi: max(abs(each[0]) for each in runs) for phi, runs in found.items()}
-    grown = sum(each[1] for runs in found.values() for each in runs)
+def paired(found: dict[int, list[Pair]], seeds: list[int]) -> Figure:
+    """ATS against BTS, on the same arrivals."""
+    every = [each for runs in found.values() for each in runs]
     return Figure(
         "section 3.2: ATS against BTS with k = 1, paired runs (SDMR, points)",
-        {"ATS": "below BTS"},
-        {f"largest difference at phi {phi} ms": round(each, 2) for phi, each in apart.items()}
-        | {
-            "pairs at each phi": len(found[100]),
-            "times that k grew": grown,
-            "executions of ats": sum(each[2] for runs in found.values() for each in runs),
-        },
-        any(each[0] > 1 for runs in found.values() for each in runs),
-        "k grows in no execution, so every run of ATS is the run of BTS with k = 1, to the tuple."
-        if not grown
-        else "k grows in few executions, and nothing follows from it.",
-        f"lambda {PAIRS_RATES[0]:g} to {PAIRS_RATES[-1]:g}, fixed selectivity; the same arrivals for both of a pair.",
+        [holds("ATS below BTS", [points > 0 for points, _, _ in every], "runs")],
+        {f"BTS - ATS at phi {phi} ms": str(Band.of(each[0] for each in runs)) for phi, runs in found.items()}
+        | {"times that k grew": sum(each[1] for each in every), "executions of ats": sum(each[2] for each in every)},
+        [always("k never grows, and every run of ATS is the run of BTS, to the tuple",
+                [not grown and not points for points, grown, _ in every], "runs")],
+        f"lambda {', '.join(f'{rate:g}' for rate in PAIRS_RATES)}; a tenth of the length. {AS}",
         seeds,
-    )
-
-
-def one(case: Case, factors: tuple[Fraction, Fraction], length: int) -> Result:
-    """A run at lambda = 0.5 with the printed form of the controller and other factors."""
-    name, ratio, phi_ms = case
-    policy = controlled(name, *factors, ratio, Parameters(phi_ns=phi_ms * MS))
-    return measured_with(Setting(0.5, length=length), {name: policy})[name]
-
-
-def _factors(length: int) -> Figure:
-    work = [(case, factors) for case in OTHERS for factors in CORNERS]
-    work += [(case, factors) for case in (LARGE, SMALL) for factors in FACTORS]
-    found = dict(zip(work, spread(one, [(*each, length) for each in work]), strict=True))
-
-    def row(case: Case, proportional: bool) -> list[tuple[Fraction, Result]]:
-        chosen = FACTORS[: len(PROPORTIONAL)] if proportional else FACTORS[len(PROPORTIONAL) :]
-        return [(each[0] if proportional else each[1], found[case, each]) for each in chosen]
-
-    rows = {(case, what): row(case, what) for case in (LARGE, SMALL) for what in (True, False)}
-    best = {key: min(values, key=lambda each: each[1].missed)[0] for key, values in rows.items()}
-    total = [each for (case, _), each in found.items() if case[1] == "total"]
-    without = [each for (case, _), each in found.items() if case[:2] == ("ats", "execution")]
-    return Figure(
-        "figures 5 and 6: choice of Kp and KI (SDMR, %)",
-        {"least at": "Kp = 1; KI = 10"},
-        {
-            "total SDMR, ats and ats1: times that k grew": sum(each.grown for each in total),
-            "per execution, ats: times that k grew": sum(each.grown for each in without),
-        }
-        | {
-            f"per execution, ats1, phi {case[2]} ms, {'Kp' if what else 'KI'}": ", ".join(
-                f"{float(factor):g}: {each.missed:.1f}" for factor, each in values
-            )
-            for (case, what), values in rows.items()
-        }
-        | {"of executions, k grew in": f"{_share(found[LARGE, FACTORS[1]])}, phi 100 ms, (1, 10)"},
-        all(best[case, True] == 1 and best[case, False] == 10 for case in (LARGE, SMALL)),
-        "With the total SDMR of (3) k never leaves 1, with any factors: both curves are flat. With that of each "
-        "execution, and dropping, k moves, but the least SDMR is not where the paper has it: at phi = 0.1 s "
-        f"(best Kp {float(best[LARGE, True]):g}, KI {float(best[LARGE, False]):g}) the curves are flat but for the "
-        "ends, and at 0.01 s those factors are best that leave k large "
-        f"(Kp {float(best[SMALL, True]):g}, KI {float(best[SMALL, False]):g}). "
-        "Missing for a comparison: the curves, the load, KI while Kp was varied, and the interval of SDMR.",
-        "lambda = 0.5; KI = 10 while Kp varies; of the printed list of factors the first reads 0.5, 1, 2.5, 10, 20 "
-        "or 0.5, 1, 2, 5, 10, 20, so all are tried. " + HOW,
-        [1],
-        [
-            Plot(
-                f"figure {5 if what else 6}, SDMR of each execution, ats1",
-                "Kp" if what else "KI",
-                "SDMR, %",
-                [
-                    Curve(
-                        f"phi {case[2]} ms", [float(factor) for factor, _ in row(case, what)],
-                        [each.missed for _, each in row(case, what)],
-                    )
-                    for case in (LARGE, SMALL)
-                ]
-                + [
-                    Curve(
-                        "total SDMR, phi 100 ms", [float(each[0 if what else 1]) for each in CORNERS],
-                        [found[OTHERS[1], each].missed for each in CORNERS],
-                    )
-                ],
-            )
-            for what in (True, False)
-        ],
     )  # fmt: skip
 
 
-def _share(each: Result) -> str:
-    return f"{100 * each.grown / each.decisions:.0f} %"
+def beginnings(found: Sequence[tuple[Result, Result]], seeds: list[int]) -> Figure:
+    """ATS from k = 1 and from k = 20."""
+    return Figure(
+        "section 3.2: where k begins (SDMR of ATS, %)",
+        [holds(f"the first k matters little (within {EQUAL} points)",
+               [abs(one.missed - twenty.missed) <= EQUAL for one, twenty in found])],
+        {"k from 1": str(Band.of(each.missed for each, _ in found)),
+         "k from 20": str(Band.of(each.missed for _, each in found)),
+         "k from 1 - k from 20": str(Band.of(one.missed - twenty.missed for one, twenty in found))},
+        [holds("a larger first k misses less or as much, before the controller lowers it",
+               [twenty.missed <= one.missed for one, twenty in found])],
+        f"lambda = 0.8, phi = 0.01 s. {AS}",
+        seeds,
+    )  # fmt: skip
+
+
+def one(ratio: Ratio, of: Factors, setting: Setting) -> Result:
+    """`ats1` with the printed form of the controller and other factors, phi = 0.1 s."""
+    policy = controlled("ats1", *of, ratio, Parameters(phi_ns=PHI_NS))
+    return measured_with(setting, {"ats1": policy})["ats1"]
+
+
+def factors(alone: dict[Factors, list[Result]], total: dict[Factors, list[Result]], seeds: list[int]) -> Figure:
+    """Results by factors, of each draw: SDMR per execution, and the present total."""
+    curves = {
+        "Kp": {each[0]: runs for each, runs in alone.items() if each[1] == 10},
+        "KI": {each[1]: runs for each, runs in alone.items() if each[0] == 1},
+    }
+    best = {
+        what: [min((runs[draw].missed, factor) for factor, runs in by.items())[1] for draw in range(len(seeds))]
+        for what, by in curves.items()
+    }
+    moved = {factor: [each.grown / each.decisions for each in runs] for factor, runs in curves["Kp"].items()}
+    low, high = moved[min(moved)], moved[max(moved)]
+    return Figure(
+        "figures 5 and 6: choice of Kp and KI (SDMR, %)",
+        [
+            holds("the least is at Kp = 1", [each == 1 for each in best["Kp"]]),
+            holds("the least is at KI = 10", [each == 10 for each in best["KI"]]),
+            holds("a larger Kp changes k more often", [more > less_ for less_, more in zip(low, high, strict=True)]),
+        ],
+        {f"per execution, {what}": ", ".join(f"{float(factor):g}: {Band.of(each.missed for each in runs)}"
+                                             for factor, runs in by.items()) for what, by in curves.items()}
+        | {f"best {what}, draws": ", ".join(f"{float(factor):g}: {chosen.count(factor)}" for factor in curves[what])
+           for what, chosen in best.items()}
+        | {"executions in which k grew (%), least and largest Kp":
+           f"{Band.of(100 * each for each in low)}, {Band.of(100 * each for each in high)}",
+           "total SDMR: times that k grew": sum(each.grown for runs in total.values() for each in runs)},
+        [always("with the present total of (3) k never grows, with any of the factors, so both curves are flat",
+                [not each.grown and each.missed == total[CORNERS[0]][draw].missed
+                 for runs in total.values() for draw, each in enumerate(runs)], "runs")],
+        "ats1, since without dropping no execution is met in overload. lambda = 0.8; KI = 10 while Kp varies; SDMR of "
+        f"each execution, definition 4. Not printed: the load, and the interval of SDMR. {AS}",
+        seeds,
+        [Plot(f"figure {number}, SDMR of each execution, ats1", what, "SDMR, %, median of the draws",
+              [Curve("ats1", [float(each) for each in by], [Band.of(of.missed for of in runs).median
+                                                            for runs in by.values()])])
+         for number, (what, by) in zip((5, 6), curves.items(), strict=True)],
+    )  # fmt: skip

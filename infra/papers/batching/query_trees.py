@@ -35,9 +35,10 @@ TAAT1 = replace(POLICIES["taat"], name="taat1", dropper=overdue, measures=True)
 
 @dataclass(frozen=True)
 class Setting:
-    """rate: tuples per ms and stream; queries: the paper's number, a tenth are simulated; whole: all of them, each tree
-    ten times. selectivity: None: every operator's own, 0.01 to 1. shock_s: from then on the rate is four times as high
-    for two seconds; 0: never. equal: every tuple costs the same."""
+    """rate: tuples per ms and stream; queries: the paper's number; slower: how many times the machine is slower than
+    the paper's, and so many times fewer queries are simulated. selectivity: None: every operator's own, 0.01 to 1.
+    shock_s: from then on the rate is four times as high for two seconds; 0: never. equal: every tuple costs the
+    same."""
 
     rate: float
     queries: int = 100
@@ -47,12 +48,7 @@ class Setting:
     equal: bool = False
     seed: int = 1
     streams: Streams = "poisson"
-    whole: bool = False
-
-    @property
-    def slower(self) -> int:
-        """How many times the machine is slower than the paper's."""
-        return 1 if self.whole else SLOWER
+    slower: int = SLOWER
 
 
 def policy(name: str, phi_ns: int = PHI_NS, first_k: int = 1) -> Policy:
@@ -104,14 +100,7 @@ class Tree:
 def load(setting: Setting) -> Workload:
     """Streams of equal length; deadlines 1 to 5 s, uniform."""
     random = Random(f"{setting.seed}, {setting.queries}, {setting.selectivity}")
-    queries, pools = [], []
-    for _ in range(setting.queries // SLOWER):
-        tree = Tree.draw(random, setting.selectivity)
-        equal = [EQUAL_NS * setting.slower]
-        pool = equal if setting.equal else [tree.cost_ns(random, setting.slower) for _ in range(DRAWS)]
-        times = SLOWER if setting.whole else 1
-        pools += [pool] * times
-        queries += [Query(round(random.uniform(*DEADLINES_S) * S), sum(pool) // len(pool))] * times
+    _, queries, pools = _drawn(setting, random)
     tuples = []
     for number, pool in enumerate(pools):
         share = _share(setting, number, len(pools))
@@ -125,6 +114,26 @@ def load(setting: Setting) -> Workload:
         [cost_ns for _, _, cost_ns in tuples],
         [at_ns + queries[number].deadline_ns for at_ns, number, _ in tuples],
     )
+
+
+def passing(setting: Setting) -> float:
+    """The mean selectivity of all operators."""
+    trees, _, _ = _drawn(setting, Random(f"{setting.seed}, {setting.queries}, {setting.selectivity}"))
+    passes = [each for tree in trees for each in tree.passes]
+    return sum(passes) / len(passes)
+
+
+def _drawn(setting: Setting, random: Random) -> tuple[list[Tree], list[Query], list[list[int]]]:
+    """The trees, the queries, and the costs that their tuples have."""
+    trees, queries, pools = [], [], []
+    for _ in range(setting.queries // setting.slower):
+        tree = Tree.draw(random, setting.selectivity)
+        equal = [EQUAL_NS * setting.slower]
+        pool = equal if setting.equal else [tree.cost_ns(random, setting.slower) for _ in range(DRAWS)]
+        trees.append(tree)
+        pools.append(pool)
+        queries.append(Query(round(random.uniform(*DEADLINES_S) * S), sum(pool) // len(pool)))
+    return trees, queries, pools
 
 
 def _share(setting: Setting, number: int, streams: int) -> float:

@@ -5,7 +5,9 @@ from __future__ import annotations
 
 import json
 from collections.abc import Callable, Iterator
+from dataclasses import dataclass
 from fractions import Fraction
+from itertools import pairwise
 from math import ceil
 from pathlib import Path
 from tempfile import TemporaryDirectory
@@ -18,6 +20,7 @@ from coordinator.model.choices import Choices
 from coordinator.model.limits import Limits
 from coordinator.solve import planner
 from coordinator.spec.runtime_charges import NOTHING
+from infra.papers.claims import always
 from infra.papers.guarantee.random_queries import MS
 from infra.papers.one_node import Query, Workload
 from infra.papers.one_node import run as alone
@@ -162,51 +165,69 @@ def run(effort: Effort, tell: Tell) -> Iterator[Figure]:
     by_test = [most(lambda count, us=each: tested(count, us)) for each in branches]  # type: ignore[misc]
     test_without = most(lambda count: tested(count, 0))
     tell("runs at the limit")
-    beyond = [ceil(count * ROOM) for count in by_test]
-    at_limit = [missed_composed(count, each) for count, each in zip(shared, branches, strict=True)]
-    test_limit = [missed_alone(count, each, True) for count, each in zip(by_test, branches, strict=True)]
-    test_beyond = [missed_alone(count, each, True) for count, each in zip(beyond, branches, strict=True)]
-    apart = [missed_alone(count, each, False) for count, each in zip(by_test, branches, strict=True)]
-    xs = [each / 1000 for each in branches]
-    yield Figure(
+    rows = {
+        branch_us: Sharing(
+            tested_,
+            planned,
+            missed_alone(tested_, branch_us, True),
+            missed_composed(planned, branch_us),
+            missed_alone(ceil(tested_ * ROOM), branch_us, True),
+            missed_alone(tested_, branch_us, False),
+        )
+        for branch_us, tested_, planned in zip(branches, by_test, shared, strict=True)
+    }
+    yield compared(rows, test_without, without)
+
+
+@dataclass(frozen=True)
+class Sharing:
+    """With a branch of one cost: queries by the test and by the planner; missed at the limits of both, beyond the
+    test's, and there without sharing, %."""
+
+    tested: int
+    planned: int
+    missed: float
+    missed_planned: float
+    above_limit: float
+    apart: float
+
+
+def compared(rows: dict[int, Sharing], test_without: int, planned_without: int) -> Figure:
+    """By the cost of the branch in us; so many queries without sharing."""
+    every = list(rows.values())
+    xs = [each / 1000 for each in rows]
+    return Figure(
         "section 4.2: queries that one node guarantees, with and without sharing",
-        {"with sharing": "more queries are schedulable"},
-        {"no sharing": f"test {test_without}, planner {without}"}
-        | {
-            f"branch {each} us of {TASK_US}": f"test {by_test[i]} (limit of the CPU {_cpu_limit(each)}), planner "
-            f"{shared[i]}; missed at the limits {test_limit[i]:.1f} % and {at_limit[i]:.1f} %, {ROOM - 1:.0%} "
-            "beyond the "
-            f"test's {test_beyond[i]:.1f} %, without sharing {apart[i]:.1f} %"
-            for i, each in enumerate(branches)
-        },
-        all(count > test_without for count in by_test) and not any(at_limit + test_limit) and all(apart),
-        "Sharing admits the more queries the larger the branch is, by analysis, and nothing is missed at either limit; "
-        "the same queries without sharing miss. The planner composes the queries into one plan, in which the "
-        "branch and "
-        "each rest are units with sub-deadlines of their own: the division of the deadline costs room that [Q]'s test, "
-        "which keeps one deadline per query, has. So it guarantees fewer, and where the branch is small it may "
-        "guarantee no more than without sharing.",
-        f"{BURST} tuples every {PERIOD_MS} ms, deadlines {deadline_ms(0)} to {deadline_ms(4)} ms, {TASK_US} us "
-        "per tuple "
-        f"and query. Planner: model `sound`, no charges, at most {SECONDS:g} s per plan; its plan runs in the virtual "
-        f"cluster, {BURSTS} bursts. Test: theorem 5, sharper, under QED; the query that needs the branch first runs "
-        "it.",
-        [],
         [
-            Plot(
-                "queries that are guaranteed together",
-                "cost of the shared branch, ms of 1",
-                "queries",
-                [
-                    Curve("test, sharing", xs, list(map(float, by_test))),
-                    Curve("planner, sharing", xs, list(map(float, shared))),
-                    Curve("test, no sharing", xs, [float(test_without)] * len(xs)),
-                    Curve("planner, no sharing", xs, [float(without)] * len(xs)),
-                    Curve("limit of the CPU", xs, [float(_cpu_limit(each)) for each in branches]),
-                ],
-            )
+            always("with sharing more queries are schedulable, the more the larger the branch",
+                   [b > a for a, b in pairwise([test_without, *(each.tested for each in every)])], "steps"),
+            always("the test keeps its promise: nothing is missed at its limit",
+                   [each.missed == 0 for each in every], "runs"),
         ],
-    )
+        {"no sharing": f"test {test_without}, planner {planned_without}"}
+        | {f"branch {us} us of {TASK_US}": f"test {each.tested} (limit of the CPU {_cpu_limit(us)}), planner "
+           f"{each.planned}; missed {ROOM - 1:.0%} beyond the test's {each.above_limit:.1f} %, without sharing "
+           f"{each.apart:.1f} %" for us, each in rows.items()},
+        [
+            always("the same queries without sharing miss", [each.apart > 0 for each in every], "runs"),
+            always("the composed plan misses nothing at the planner's limit",
+                   [each.missed_planned == 0 for each in every], "runs"),
+            always("the planner guarantees fewer than the test: it divides the deadline between branch and rest",
+                   [each.planned < each.tested for each in every], "costs"),
+        ],
+        f"{BURST} tuples every {PERIOD_MS} ms, deadlines {deadline_ms(0)} to {deadline_ms(4)} ms, {TASK_US} us per "
+        f"tuple and query. Planner: model `sound`, no charges, at most {SECONDS:g} s per plan: a busy machine "
+        f"finds fewer. {BURSTS} bursts in the "
+        "virtual cluster. Test: theorem 5, sharper, under QED; the query that needs the branch first runs it.",
+        [],
+        [Plot("queries that are guaranteed together", "cost of the shared branch, ms of 1", "queries", [
+            Curve("test, sharing", xs, [float(each.tested) for each in every]),
+            Curve("planner, sharing", xs, [float(each.planned) for each in every]),
+            Curve("test, no sharing", xs, [float(test_without)] * len(xs)),
+            Curve("planner, no sharing", xs, [float(planned_without)] * len(xs)),
+            Curve("limit of the CPU", xs, [float(_cpu_limit(each)) for each in rows]),
+        ])],
+    )  # fmt: skip
 
 
 def _cpu_limit(branch_us: int) -> int:

@@ -8,6 +8,7 @@ from fractions import Fraction
 from coordinator.calculus.curves import Jcp, RateBurst
 from coordinator.calculus.service import DelayBound, RateLatency
 from coordinator.calculus.theorems import QosQuery, sharper, theorem4, theorem5
+from infra.papers.claims import Band, always, value
 from infra.papers.reproduction import Effort, Figure, Tell
 
 SHARING = 3  # the first three queries share
@@ -41,8 +42,7 @@ def threshold(admitted: Callable[[Fraction], bool]) -> Fraction:
 
 
 def full_at(four: list[QosQuery]) -> Fraction:
-    """The shared cost at which U = 1: U is affine in it, so two costs with U > 1 tell (no horizon is searched "
-    "there)."""
+    """The shared cost at which U = 1: U is affine in it, so two costs with U > 1 tell, where no horizon is searched."""
     low, high = Fraction(1, 10), Fraction(1, 5)
     at_low, at_high = (theorem5(four, SHARING, shared).utilisation for shared in (low, high))
     return low + (at_low - 1) * (high - low) / (at_low - at_high)
@@ -61,20 +61,27 @@ def run(effort: Effort, tell: Tell) -> Iterator[Figure]:
     by_sharper = threshold(lambda shared: sharper(four, SHARING, shared).admitted)
     by_utilisation = full_at(four)
     at_printed = theorem5(four, SHARING, PRINTED_MS).utilisation
-    yield Figure(
+    yield thresholds(theorem4(four).admitted, by_theorem, by_sharper, by_utilisation, at_printed)
+
+
+def thresholds(
+    apart: bool, by_theorem: Fraction, by_sharper: Fraction, by_utilisation: Fraction, at_printed: Fraction
+) -> Figure:
+    """apart: whether the four are admitted without sharing; at_printed: utilisation at the printed cost."""
+    return Figure(
         "table 3: schedulable from a shared cost of (ms)",
-        {"without sharing": "not schedulable", "with": 0.914},
-        {
-            "without sharing": "schedulable" if theorem4(four).admitted else "not schedulable",
-            "theorems 4 and 5": exact(by_theorem),
-            "sharper test": exact(by_sharper),
-            "utilisation 1": exact(by_utilisation),
-        },
-        by_sharper <= PRINTED_MS,
-        "Sharing is needed, as printed. The printed 0.914 can come from no sound test: there the processor's "
-        f"utilisation is {float(at_printed):.4f} in "
-        "the worst case, above 1. By theorems 4 and 5 (floors, finite horizon, j <= M) the queries are "
-        f"schedulable from {by_theorem} ms on, by the sharper "
-        f"test, which blocks once instead of shifting every deadline, from {by_sharper}.",
-        "JCP(1/0.8, 1/0.25, 6, 4) is D = 1.25, T = 4, J = 10 ms; Q4 comes at 0.2 per ms without a burst.",
-    )
+        [
+            always("not schedulable without sharing", [not apart], "tests"),
+            value("schedulable from 0.914 ms on", Band.of([float(by_sharper)]), float(PRINTED_MS)),
+        ],
+        {"theorems 4 and 5": exact(by_theorem), "sharper test": exact(by_sharper),
+         "utilisation 1": exact(by_utilisation), "utilisation at 0.914": f"{float(at_printed):.4f}"},
+        [
+            always("at 0.914 the processor's utilisation is above 1 in the worst case, so no sound test admits the "
+                   "queries there", [at_printed > 1 and by_utilisation > PRINTED_MS], "tests"),
+            always("the sharper test, which blocks once instead of shifting every deadline, admits them sooner than "
+                   "theorems 4 and 5", [by_sharper < by_theorem], "tests"),
+        ],
+        "JCP(1/0.8, 1/0.25, 6, 4) is D = 1.25, T = 4, J = 10 ms; Q4 comes at 0.2 per ms without a burst. Theorems with "
+        "floors, a finite horizon, and j <= M.",
+    )  # fmt: skip

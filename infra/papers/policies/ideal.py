@@ -6,10 +6,11 @@ It charges no time for decisions. A live node cannot do that, so no agent has it
 from node_agent.core.jobs import Job
 from node_agent.core.policies.edf import sub_deadline
 from node_agent.core.policies.policy_parts import Policy
+from protos.records import POLICY_LATE
 
 
-def overdue(job: Job, at_ns: int, ahead: int) -> bool:
-    """Whether the job would end after its own deadline: C_sche + (ahead + 1) C'_exec > dl - now.
+def overdue(job: Job, at_ns: int, ahead: int) -> int:
+    """Sheds a job that would end after its own deadline: C_sche + (ahead + 1) C'_exec > dl - now.
 
     The deadline is the end-to-end one, on the lower bound of the tuple's age: a late sub-deadline is not yet a miss.
     Of the outputs that the unit leads to it is the last one that is due: what can be met for one query runs. Costs are
@@ -20,7 +21,7 @@ def overdue(job: Job, at_ns: int, ahead: int) -> bool:
     assert meter is not None  # the policy measures
     end_ns = at_ns + meter.node.decision_ns + (ahead + 1) * meter.cost_ns
     due_ns = lineage[5] + unit.useful_ns
-    return end_ns > due_ns
+    return POLICY_LATE if end_ns > due_ns else 0
 
 
 IDEAL = Policy(name="ideal", offset=sub_deadline, dropper=overdue, measures=True)

@@ -13,7 +13,7 @@ from dataclasses import replace
 
 from node_agent.core.jobs import Job
 from node_agent.core.meters import NodeMeter, UnitMeter
-from node_agent.core.plan import Arrivals, Service
+from node_agent.core.plan import Arrivals, Parameters, Service
 from node_agent.core.policies.papers.qed import QosDeadlines, qos
 from node_agent.core.policies.policy_parts import Policy
 
@@ -49,7 +49,7 @@ class Packages:
 
     __slots__ = ("_changes", "_demands", "_left", "_meter", "_other")
 
-    def __init__(self, meter: NodeMeter) -> None:
+    def __init__(self, meter: NodeMeter, parameters: Parameters) -> None:
         self._meter = meter
         self._changes = 0
         self._demands: dict[int, Demand] = {}  # by the unit's number; offline, as long as the units are the same

@@ -11,15 +11,17 @@ from collections import Counter
 from collections.abc import Sequence
 from dataclasses import dataclass
 from itertools import accumulate
+from math import log, log1p, sqrt
 from random import Random
 from typing import Any
 
+from infra.papers.shedding.offline_optimum import Constraints, Workload, optimum
 from node_agent.core import plan as plans
 from node_agent.core.engine.engine import Engine
 from node_agent.core.facts import Facts
 from node_agent.core.jobs import Job
 from node_agent.core.lineage import Lineage
-from node_agent.core.model import CompiledPlan
+from node_agent.core.model import CompiledPlan, Unit
 from node_agent.core.policies import policy
 from node_agent.core.windows.allocator import Grid
 from node_agent.operators.registry import Registry
@@ -30,22 +32,24 @@ START_NS = 20 * S  # windows begin at multiples of their hop: the first ones at 
 FAR_NS = 1 << 62
 BEAT_NS = 50 * MS
 RECORDS = bytearray(64 * 1024)
-BURST_S, CALM_S = 10, 20  # of a bursty stream: so long at twice the capacity, then at what makes the mean
 
 
 @dataclass(frozen=True)
 class Setting:
     """windows: (length, hop) in seconds, of each query; their work shares cost_ns. latency_s: L. load: rho, the mean.
-    most: M. period_ms: of the control. warm_s: windows that begin earlier are not counted: as long
-    as a queue fills, every policy gives every window."""
+    phases: (seconds, load) that follow one another, over and over; none: the load is steady. most: M. period_ms: of the
+    control. warm_s: windows that begin earlier are not counted: as long as a queue fills, every policy gives every
+    window. cost_cv: coefficient of variation of a tuple's cost, which is lognormal with mean cost_ns; 0: all cost the
+    same."""
 
     load: float
     windows: tuple[tuple[int, int], ...] = ((5, 4),)
-    bursty: bool = False
+    phases: tuple[tuple[int, float], ...] = ()
     seconds: int = 600
     warm_s: int = 40
     seed: int = 1
     cost_ns: int = 8 * MS
+    cost_cv: float = 0.0
     latency_s: int = 5
     most: int = 3000
     period_ms: int = 500
@@ -55,13 +59,22 @@ class Setting:
         """Of each query."""
         return [Grid(length * S, hop * S) for length, hop in self.windows]
 
+    def constraints(self, grid: Grid) -> Constraints:
+        """For the optimum of the query with that grid."""
+        return Constraints(grid, self.latency_s * S, self.most)
+
+    def counted(self, grid: Grid) -> range:
+        """The windows of a grid that are counted: they lie within the stream, behind the warm-up."""
+        return range(grid.from_(START_NS + self.warm_s * S), grid.first(START_NS + self.seconds * S))
+
 
 @dataclass
 class Outcome:
     """windows: that lie within the stream and are counted, of all queries; given: of them, exact and in time; late:
     exact, not in time. wrong: results that are not the exact ones, in time or not. printed, printed_wrong: what the
-    rule as printed gives over the same survivors. busy: share of the time that the CPU worked; useful: on tuples of
-    windows in time."""
+    rule as printed gives over the same survivors. best: windows that could have been given at most, of one query;
+    bounds: runs of which it is a bound and no schedule's. peak: the most tuples that waited. busy: share of the time
+    that the CPU worked; useful: on tuples of windows in time."""
 
     windows: int = 0
     given: int = 0
@@ -71,27 +84,54 @@ class Outcome:
     printed_wrong: int = 0
     shed: int = 0
     tuples: int = 0
+    best: int = 0
+    bounds: int = 0
+    peak: int = 0
     busy: float = 0
     useful: float = 0
 
     def add(self, other: Outcome) -> Outcome:
         """Both runs as one; shares of runs of one length."""
-        return Outcome(*(mine + its for mine, its in zip(vars(self).values(), vars(other).values(), strict=True)))
+        both = Outcome(*(mine + its for mine, its in zip(vars(self).values(), vars(other).values(), strict=True)))
+        both.peak = max(self.peak, other.peak)
+        return both
 
 
 def arrivals(setting: Setting) -> list[int]:
     """Poisson: instants, ns."""
-    random = Random(f"{setting.seed}, {setting.load}, {setting.bursty}")
-    calm = (setting.load * (BURST_S + CALM_S) - 2.0 * BURST_S) / CALM_S
+    random = Random(f"{setting.seed}, {setting.load}, {bool(setting.phases)}")
     found: list[int] = []
     at_ns, end_ns = float(START_NS), START_NS + setting.seconds * S
     while True:
-        phase = (at_ns - START_NS) / S % (BURST_S + CALM_S)
-        load = setting.load if not setting.bursty else 2.0 if phase < BURST_S else calm
-        at_ns += random.expovariate(load / setting.cost_ns)
+        at_ns += random.expovariate(_load(setting, (at_ns - START_NS) / S) / setting.cost_ns)
         if at_ns >= end_ns:
             return found
         found.append(int(at_ns))
+
+
+def _load(setting: Setting, after_s: float) -> float:
+    """What is offered at that time."""
+    left_s = after_s % (sum(seconds for seconds, _ in setting.phases) or 1)
+    for seconds, load in setting.phases:
+        left_s -= seconds
+        if left_s < 0:
+            return load
+    return setting.load
+
+
+def costs(setting: Setting, tuples: int) -> list[int]:
+    """What each tuple costs, all queries together, ns."""
+    if not setting.cost_cv:
+        return [setting.cost_ns] * tuples
+    random, variance = Random(f"{setting.seed}, costs"), log1p(setting.cost_cv**2)
+    mean, deviation = log(setting.cost_ns) - variance / 2, sqrt(variance)
+    return [max(1, int(random.lognormvariate(mean, deviation))) for _ in range(tuples)]
+
+
+def workload(setting: Setting) -> Workload:
+    """Arrivals and costs of a run."""
+    at_ns = arrivals(setting)
+    return Workload(at_ns, costs(setting, len(at_ns)))
 
 
 def local_plan(setting: Setting, shedder: str, policy_name: str = "edf") -> plans.Plan:
@@ -177,9 +217,11 @@ class _Node:
     engine: Engine
     loaded: CompiledPlan
     at_ns: Sequence[int]
+    waiting: Sequence[Unit]
     position: int = 0
     beat_ns: int = START_NS - S // 2  # windows begin when the source has been heard of
     end_ns: int = 0
+    peak: int = 0
 
     def next_ns(self) -> int:
         """When something comes."""
@@ -197,18 +239,22 @@ class _Node:
             else:
                 self.position = number = self.position + 1
                 engine.admit(now, loaded, 1, (1, 1, number, 0, now, now), {"v": number * number}, 0)
+                self.peak = max(self.peak, *(len(unit.queue) for unit in self.waiting))
 
 
 def run(setting: Setting, shedder: str, policy_name: str = "edf") -> Outcome:
     """One run: all tuples, until the last window that one of them lies in is of no use any more."""
-    plan, at_ns, results = local_plan(setting, shedder, policy_name), arrivals(setting), _Results()
+    plan, offered, results = local_plan(setting, shedder, policy_name), workload(setting), _Results()
+    at_ns = offered.at_ns
     registry = Registry()
     engine = Engine(policy(policy_name, 1, plan.parameters), Facts(RECORDS, lambda: (0, len(RECORDS))), results)
     loaded = engine.load(plan, {each.id: registry.calls(each, ["s"]) for each in plan.operators})
     longest_ns = max(grid.length + grid.hop for grid in setting.grids)
-    node = _Node(engine, loaded, at_ns, end_ns=at_ns[-1] + longest_ns + setting.latency_s * S)
     printed = {each.id: PrintedRule(grid) for each, grid in zip(plan.operators[::2], setting.grids, strict=True)}
-    costs = {operator.id: operator.cost_ns for operator in plan.operators}
+    node = _Node(
+        engine, loaded, at_ns, [unit for unit in loaded.units if unit.id in printed],
+        end_ns=at_ns[-1] + longest_ns + setting.latency_s * S,
+    )  # fmt: skip
     now = busy_ns = 0
     ran: Counter[int] = Counter()
     job: Job | None = None
@@ -223,7 +269,8 @@ def run(setting: Setting, shedder: str, policy_name: str = "edf") -> Outcome:
         start, unit, lineage = now, job.unit, job.lineage
         (step,) = unit.chain
         made = apply(step, lineage, job.payload, start, unit.deadline_ns)
-        now += costs[step.operator_id]
+        if step.operator_id in printed:
+            now += offered.cost_ns[lineage[2] - 1] // len(setting.windows)
         busy_ns += now - start
         node.advance(now)
         if step.operator_id in printed:
@@ -234,11 +281,16 @@ def run(setting: Setting, shedder: str, policy_name: str = "edf") -> Outcome:
                 engine.emit(now, step.exit, each, value)
         job = engine.step(start, now)
     done = Outcome(shed=len(at_ns) - len(ran), tuples=len(at_ns), busy=100 * busy_ns / S / setting.seconds)
+    done.peak = node.peak
+    if len(setting.grids) == 1:
+        (grid,) = setting.grids
+        found = optimum(offered, setting.constraints(grid), setting.counted(grid))
+        done.best, done.bounds = found.windows, int(not found.exact)
     useful: set[int] = set()
     sums = [0, *accumulate(number * number for number in range(1, len(at_ns) + 1))]
     for query, (grid, rule) in enumerate(zip(setting.grids, printed.values(), strict=True)):
         _judge(done, setting, grid, query, at_ns, sums, results.given, rule, useful)
-    done.useful = 100 * len(useful) * setting.cost_ns / S / (setting.seconds - setting.warm_s)
+    done.useful = 100 * sum(offered.cost_ns[each] for each in useful) / S / (setting.seconds - setting.warm_s)
     return done
 
 
@@ -255,7 +307,7 @@ def _judge(
     for (number, window), (_, count, total) in given.items():
         if number == query:
             done.wrong += (count, total) != exact(window)[:2]
-    for window in range(grid.from_(START_NS + setting.warm_s * S), grid.first(START_NS + setting.seconds * S)):
+    for window in setting.counted(grid):
         done.windows += 1
         result = given.get((query, window))
         count, total, low, high = exact(window)
@@ -270,4 +322,4 @@ def _judge(
     done.printed_wrong += sum(tuple(state) != exact(window)[:2] for window, state in printed.closed.items())
 
 
-__all__ = ["Outcome", "Setting", "arrivals", "local_plan", "run"]
+__all__ = ["Outcome", "Setting", "arrivals", "costs", "local_plan", "run", "workload"]

@@ -1,4 +1,4 @@
-"""The text format of Prometheus: families of samples with labels, bounded, escaped. METRICS.md lists all families."""
+"""The text format of Prometheus: families of samples with labels, bounded, escaped (docs/reference/metrics.md)."""
 
 from typing import NamedTuple
 

@@ -1,4 +1,4 @@
-"""All families of METRICS.md, in the order in which they are served. Counters begin anew with each runtime."""
+"""All families of docs/reference/metrics.md, in the order in which they are served. Each runtime counts from 0."""
 
 from node_agent.control.metrics.exposition import COUNTER, GAUGE, HISTOGRAM, SUMMARY, Family
 
@@ -8,17 +8,17 @@ OPERATOR = ("plan", "operator")
 CONNECTOR = ("stream", "direction", "kind")
 
 FAMILIES = (
-    Family("agent_info", GAUGE, "1; the version of the agent, and what reads its clock alike.", ("version", "clock")),
-    Family("agent_serving", GAUGE, "1 where all that is committed here runs, else 0."),
+    Family("agent_info", GAUGE, "1; the agent's version, and its clock's domain.", ("version", "clock")),
+    Family("agent_serving", GAUGE, "1 where all committed plans run, else 0."),
     Family("certificate_expiry_timestamp_seconds", GAUGE, "When the agent's certificate ends (since 1970)."),
-    Family("runtime_up", GAUGE, "1 where the runtime of the place answers, else 0.", PLACE),
+    Family("runtime_up", GAUGE, "1 where the runtime answers, else 0.", PLACE),
     Family("runtime_realtime", GAUGE, "1 where the runtime has the FIFO class.", PLACE),
     Family("runtime_uptime_seconds", GAUGE, "Since the runtime began.", PLACE),
-    Family("runtime_restarts_total", COUNTER, "Runtimes that were started again, since control began.", PLACE),
+    Family("runtime_restarts_total", COUNTER, "Restarts since control began.", PLACE),
     Family("busy_seconds_total", COUNTER, "Time in task instances.", PLACE),
     Family("overhead_seconds_total", COUNTER, "Time in draining and writing sockets.", PLACE),
-    Family("longest_hold_seconds", GAUGE, "Longest that work on plans kept the thread while a plan ran.", PLACE),
-    Family("queue_bytes", GAUGE, "What waits, as it is in memory, an estimate.", PLACE),
+    Family("longest_hold_seconds", GAUGE, "Longest hold of the thread by work on plans while one ran.", PLACE),
+    Family("queue_bytes", GAUGE, "What waits, an estimate of its memory.", PLACE),
     Family("queue_limit_bytes", GAUGE, "At it sources are refused, or tuples shed.", PLACE),
     Family("plan_info", GAUGE, "1 for each plan that is stored.", ("plan", "query", "state", "epoch")),
     Family("plan_ready_jobs", GAUGE, "Task instances that are queued or chosen.", PLAN),
@@ -28,26 +28,24 @@ FAMILIES = (
     Family(
         "source_refused_tuples_total",
         COUNTER,
-        "Tuples that were offered, or ticks, and that were not admitted.",
+        "Offered tuples, or ticks, that were not admitted.",
         SOURCE,
     ),
     Family("source_shed_tuples_total", COUNTER, "Of the admitted, shed as they came.", SOURCE),
-    Family("source_policed_tuples_total", COUNTER, "Of the shed, those beyond what the source declared.", SOURCE),
+    Family("source_policed_tuples_total", COUNTER, "Of the shed, beyond what the source declared.", SOURCE),
     Family("source_lost_tuples_total", COUNTER, "Of the admitted, lost as they came.", SOURCE),
     Family("refused_tuples_total", COUNTER, "Tuples of sources that were not admitted.", PLACE),
-    Family(
-        "shed_tuples_total", COUNTER, "Shed, by who decided it; window: a window without a result.", (*PLACE, "policy")
-    ),
+    Family("shed_tuples_total", COUNTER, "Shed, by reason; window: a window without a result.", (*PLACE, "policy")),
     Family("policed_tuples_total", COUNTER, "Shed beyond what was declared.", (*PLACE, "declared", "of")),
     Family("lost_tuples_total", COUNTER, "Lost here, by cause; those of links apart.", (*PLACE, "cause")),
-    Family("given_up_tuples_total", COUNTER, "On links: could not be in time any more.", PLACE),
-    Family("link_full_tuples_total", COUNTER, "Lost because a link held as much as it may.", PLACE),
+    Family("given_up_tuples_total", COUNTER, "On links: too late to be sent.", PLACE),
+    Family("link_full_tuples_total", COUNTER, "Lost because a link was full.", PLACE),
     Family("unit_queued_jobs", GAUGE, "Waiting now.", UNIT),
-    Family("unit_runs_total", COUNTER, "Tuples that have run to their end.", UNIT),
+    Family("unit_runs_total", COUNTER, "Tuples that ran to their end.", UNIT),
     Family("unit_shed_tuples_total", COUNTER, "At the unit's entry, in its queue or within it.", UNIT),
     Family("unit_lost_tuples_total", COUNTER, "Lost at the unit.", UNIT),
     Family("unit_response_seconds", SUMMARY, "From release to end, of a sample of instances.", UNIT),
-    Family("unit_worst_response_seconds", GAUGE, "The longest of that sample within the last 5 to 10 s.", UNIT),
+    Family("unit_worst_response_seconds", GAUGE, "The longest of that sample in the last 5 to 10 s.", UNIT),
     Family("unit_sub_deadline_seconds", GAUGE, "The unit's share of the deadline.", UNIT),
     Family("operator_cpu_seconds", SUMMARY, "CPU time of a sample of calls.", OPERATOR),
     Family("operator_worst_cpu_seconds", GAUGE, "The longest call of that sample.", OPERATOR),
@@ -73,21 +71,19 @@ FAMILIES = (
     Family(
         "connector_up",
         GAUGE,
-        "1 where the other system is connected, 0 also while the process of the connectors is away.",
+        "1 where the other system is connected, else 0.",
         CONNECTOR,
     ),
-    Family(
-        "connector_messages_total", COUNTER, "Messages and connections, by what became of them.", (*CONNECTOR, "event")
-    ),
+    Family("connector_messages_total", COUNTER, "Messages and connections, by outcome.", (*CONNECTOR, "event")),
     Family("connectors_restarts_total", COUNTER, "Of the process of the connectors.", ()),
     Family("trace_records_total", COUNTER, "Records that the runtime wrote.", PLACE),
     Family("trace_dropped_records_total", COUNTER, "No room in the spool, or on disk.", ()),
     Family("trace_spool_bytes", GAUGE, "Records that the coordinator has not fetched.", ()),
-    Family("trace_spool_oldest_seconds", GAUGE, "Since the oldest record that is not fetched was written.", ()),
+    Family("trace_spool_oldest_seconds", GAUGE, "Age of the oldest record that is not fetched.", ()),
     Family("trace_spool_full_in_seconds", GAUGE, "At the present rate, where it fills; 0: it is full.", ()),
     Family("trace_spool_limit_bytes", GAUGE, "At it records are dropped.", ()),
     Family("process_resident_memory_bytes", GAUGE, "Shared pages count in each.", ("process",)),
     Family("process_cpu_seconds_total", COUNTER, "User and system.", ("process",)),
     Family("events_total", COUNTER, "All other counters, by name.", (*PLACE, "event")),
-    Family("samples_left_out", GAUGE, "Samples of this page, and rows of figures, that were too many.", ()),
+    Family("samples_left_out", GAUGE, "Samples and rows that exceeded a limit.", ()),
 )

@@ -116,9 +116,9 @@ class Engine:
     """
 
     __slots__ = (
-        "_batch_made", "_batching", "_commands", "_limit_jobs", "_made", "_measures", "_memory_full", "_plain", "_resumed",
-        "_selects", "_slow", "_surplus", "ended_ns", "facts", "ledger", "loaded", "policy", "ready", "simple",
-        "windows",
+        "_batch_made", "_batching", "_commands", "_limit_jobs", "_made", "_measures", "_memory_full", "_plain",
+        "_resumed", "_selects", "_slow", "_surplus", "ended_ns", "facts", "ledger", "loaded", "policy", "ready",
+        "simple", "windows",
     )  # fmt: skip
 
     def __init__(self, policy: Policy, facts: Facts, commands: Commands, settings: Settings | None = None) -> None:
@@ -511,7 +511,7 @@ class Engine:
             if has_end_hooks:
                 self._run_end_hooks(end_ns, each, counts, share_ns, removal_of(each.lineage) if surplus else ABSENCE)
         if self._measures:
-            ready.ended(unit, len(jobs), missed, end_ns - start_ns, decided_ns)
+            ready.ended(unit, made, missed, end_ns - start_ns, decided_ns)
         unit.runs += len(jobs)
         self._made, self._resumed, self._slow = 0, False, self._measures
         following = ready.goes_on(end_ns)
@@ -524,11 +524,11 @@ class Engine:
         ready = self.ready
         if ready.expires:
             for late in ready.expired(at_ns):
-                self._drop(at_ns, late)
+                self._drop(at_ns, late, POLICY_LATE)
         while (choice := ready.choose(at_ns)) is not None:
             unit, runs, shed = choice
-            for job in shed:
-                self._drop(at_ns, job)
+            for job, policy in shed:
+                self._drop(at_ns, job, policy)
             if (first := ready.begin(unit, runs)) is not None:
                 if self._batching:
                     self._batch_made = [0] * len(runs)
@@ -536,8 +536,8 @@ class Engine:
         ready.idle()
         return None
 
-    def _drop(self, at_ns: int, job: Job) -> None:
-        self._shed(at_ns, job.unit, job.lineage, POLICY_LATE)
+    def _drop(self, at_ns: int, job: Job, policy: int) -> None:
+        self._shed(at_ns, job.unit, job.lineage, policy)
         self.ready.meter.shed()
 
     def _run_end_hooks(self, end_ns: int, job: Job, counts: int, took_ns: int, punctuation: Punctuation) -> None:

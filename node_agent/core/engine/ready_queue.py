@@ -8,8 +8,9 @@ and `pop` are the ways that jobs go under it. A policy that drops or forms batch
 what is shed beside what runs; then `begin` is due.
 """
 
-from collections.abc import Collection, Container, Iterable, Iterator
+from collections.abc import Collection, Container, Iterable, Iterator, Sequence
 from heapq import heappush
+from typing import NamedTuple
 
 from node_agent.core import queues
 from node_agent.core.expiry import Expiry, expiry, is_late
@@ -18,10 +19,19 @@ from node_agent.core.lineage import Lineage
 from node_agent.core.meters import NodeMeter
 from node_agent.core.model import CompiledPlan, Unit
 from node_agent.core.policies.policy_parts import BatchFormer, Policy
+from protos.records import POLICY_LATE
 
 COMPILED = not __file__.endswith(".py")
 
-Selection = tuple[Unit, list[Job], list[Job]]
+
+class Dropped(NamedTuple):
+    """A job that is shed, and by which policy of a SHED record."""
+
+    job: Job
+    policy: int
+
+
+Selection = tuple[Unit, list[Job], list[Dropped]]
 """A unit that is chosen, its jobs that run, in their order, and those that are shed. No job runs where the head was
 shed: then another unit may come first."""
 
@@ -67,7 +77,7 @@ class ReadyQueue:
         self.meter = NodeMeter()
         self.tuner = policy.tuner(self.meter, policy.parameters) if policy.tuner is not None else None
         self._order = policy.order(self.meter) if policy.order is not None else None
-        self._stay = policy.stays(self.meter) if policy.stays is not None else None
+        self._stay = policy.stays(self.meter, policy.parameters) if policy.stays is not None else None
         self.held: Unit | None = None  # the running unit under a policy that stays: its next head is not in the heap
         self._form = self.tuner.batch if self.tuner is not None else policy.batch
         self._expiry: Expiry | None = None  # of the units whose first operator sheds what is late
@@ -272,8 +282,10 @@ class ReadyQueue:
             return None
         unit: Unit = job.unit
         late_ns, dropper = unit.late_ns, self.policy.dropper
-        if (late_ns and is_late(at_ns, job.lineage, late_ns)) or (dropper is not None and dropper(job, at_ns, 0)):
-            return unit, [], [job]
+        if late_ns and is_late(at_ns, job.lineage, late_ns):
+            return unit, [], [Dropped(job, POLICY_LATE)]
+        if dropper is not None and (policy := dropper(job, at_ns, 0)):
+            return unit, [], [Dropped(job, policy)]
         return (unit, [job], []) if self._form is None else self._batch(job, self._form)
 
     def begin(self, unit: Unit, runs: list[Job]) -> Job | None:
@@ -358,20 +370,23 @@ class ReadyQueue:
         unit: Unit = head.unit
         queue, at_ns, late_ns, dropper = unit.queue, self._at_ns, unit.late_ns, self.policy.dropper
         more = form(head, queue)
-        batch, shed = [head, *(queue.popleft() for _ in range(more))], list[Job]()
+        batch, shed = [head, *(queue.popleft() for _ in range(more))], list[Dropped]()
         self.dispatched += more
         if late_ns:
             oldest_ns = at_ns - late_ns
-            shed = [each for each in batch if each.lineage[5] < oldest_ns]
+            shed = [Dropped(each, POLICY_LATE) for each in batch if each.lineage[5] < oldest_ns]
             batch = [each for each in batch if each.lineage[5] >= oldest_ns]
         if dropper is not None:
             kept = [head]
             for each in batch[1:]:
-                (shed if dropper(each, at_ns, len(kept)) else kept).append(each)
+                if policy := dropper(each, at_ns, len(kept)):
+                    shed.append(Dropped(each, policy))
+                else:
+                    kept.append(each)
             batch = kept
         elif self.policy.sifter is not None:
             first = self.policy.sifter(batch, at_ns)
-            shed += batch[:first]
+            shed += [Dropped(each, POLICY_LATE) for each in batch[:first]]
             del batch[:first]
         return unit, batch, shed
 
@@ -445,11 +460,14 @@ class ReadyQueue:
                     if queues.in_order(unit.queue):
                         break
 
-    def ended(self, unit: Unit, jobs: int, missed: int, ran_ns: int, decided_ns: int) -> None:
-        """Where the policy measures: an instance of so many tuples has ended, `missed` of them after their deadline.
-        decided_ns: what choosing it took."""
-        if unit.meter is not None:
-            self.meter.ran(unit.meter, jobs, missed, ran_ns, decided_ns if self.decided else None)
+    def ended(self, unit: Unit, made: Sequence[int], missed: int, ran_ns: int, decided_ns: int) -> None:
+        """Where the policy measures: an instance has ended, `missed` of its tuples after their deadline. made: the
+        outputs word of each tuple. decided_ns: what choosing it took."""
+        jobs, meter = len(made), unit.meter
+        if meter is not None:
+            self.meter.ran(meter, jobs, missed, ran_ns, decided_ns if self.decided else None)
+            for counts in made:
+                meter.made(counts)
         if self.tuner is not None:
             self.tuner.ended(unit, jobs, ran_ns, decided_ns)
 

@@ -1,48 +1,50 @@
-"""Batches by feed-forward on the overhead share: as large as decisions would otherwise cost more than h of the time.
+"""`slack` with fewer decisions: runs of a unit so long that decisions cost no more than h of the time.
 
-    n* = s (1 - h) / (h c)      k = clamp(n* / n_phi, 1, floor(dl_min / (2 phi)))
-
-with s the measured cost of one decision, c the measured cost per tuple of the unit, n_phi its tuples per basic batch
-at the measured rate, dl_min the least sub-deadline of the node. What cannot be met end to end is shed, and what is
-dear gives way to what is cheap where the node is behind (`giving_way`).
+The unit that runs goes on without a decision while its next tuple is the most urgent one, which changes no order, and
+beyond that until it has run for s (1 - h) / h since the last decision, with s the measured cost of one. Between two
+tuples it looks at what has come: where the most urgent other one can still be met if the decision is made now, and no
+longer after one more tuple, it is made, unless a decision costs more than a tuple. So no whole batch stands before
+what is urgent, and where decisions cost next to nothing the schedule is that of `slack`.
 """
 
-from node_agent.core.jobs import Job, Queue
-from node_agent.core.meters import PPM, NodeMeter, UnitMeter
+from dataclasses import replace
+
+from node_agent.core.jobs import Job
+from node_agent.core.meters import PPM, NodeMeter
 from node_agent.core.plan import Parameters
-from node_agent.core.policies.batch_formers import basic_batches
-from node_agent.core.policies.edf import sub_deadline
-from node_agent.core.policies.fixed_batches import Fixed
-from node_agent.core.policies.policy_parts import Policy
-from node_agent.core.policies.sifting import giving_way
+from node_agent.core.policies.hopeless import hopeless
+from node_agent.core.policies.slack import SLACK, EndToEnd
 
 
-class FeedForward(Fixed):
-    """Computes k at every decision. Before anything is measured it is the first k of the parameters."""
+class FeedForward:
+    """How long the running unit goes on, from the overhead share."""
 
-    __slots__ = ("_share_ppm",)
+    __slots__ = ("_began_ns", "_meter", "_order", "_share_ppm")
 
     def __init__(self, meter: NodeMeter, parameters: Parameters) -> None:
-        super().__init__(meter, parameters)
-        self._share_ppm = parameters.share_ppm
+        self._meter, self._share_ppm = meter, parameters.share_ppm
+        self._order = EndToEnd(meter)
+        self._began_ns = 0
 
-    def batch(self, head: Job, queue: Queue) -> int:
-        """k basic batches for the unit at hand."""
-        self.k = self._wanted(head.unit.meter)
-        return basic_batches(head, queue, self.k, self.phi_ns)
+    def begins(self, job: Job, other: Job | None, at_ns: int) -> None:
+        """A decision."""
+        self._began_ns = at_ns
 
-    def eligible_ns(self, head: Job) -> int:
-        """When all k are there."""
-        return head.release_ns + self._wanted(head.unit.meter) * self.phi_ns
+    def goes_on(self, head: Job, other: Job | None, at_ns: int) -> bool:
+        """With the next tuple of the unit."""
+        if hopeless(head, at_ns, 0):
+            return False
+        if other is None or self._order.rank(head) <= self._order.rank(other):
+            return True
+        meter, rival = head.unit.meter, other.unit.meter
+        assert meter is not None and rival is not None  # the policy measures
+        decision_ns, cost_ns = self._meter.decision_ns, meter.cost_ns
+        if at_ns + cost_ns // 2 - self._began_ns > decision_ns * (PPM - self._share_ppm) // self._share_ppm:
+            return False
+        if rival.slack_ns is None or decision_ns >= cost_ns:
+            return True
+        room_ns = other.lineage[5] + rival.slack_ns - at_ns - decision_ns
+        return not 0 <= room_ns < cost_ns
 
-    def _wanted(self, unit: UnitMeter | None) -> int:
-        share_ppm, phi_ns = self._share_ppm, self.phi_ns
-        assert unit is not None  # the policy measures
-        if not (unit.gap.count and self.meter.decision.count):
-            return self.parameters.first_k
-        above = self.meter.decision_ns * (PPM - share_ppm) * unit.gap_ns
-        wanted = -(-above // (share_ppm * unit.cost_ns * phi_ns))
-        return max(1, min(wanted, self.least_ns // (2 * phi_ns)))
 
-
-ADAPTIVE = Policy(name="adaptive", offset=sub_deadline, tuner=FeedForward, sifter=giving_way)
+ADAPTIVE = replace(SLACK, name="adaptive", stays=FeedForward)

@@ -28,8 +28,9 @@ Key = Callable[[Unit, Lineage], int]  # a deadline that the release does not ent
 Rule = Callable[[Unit], Callable[[int, bool], int]]
 """Makes one per unit: the release, in order, and whether it finds the unit idle -> the deadline."""
 BatchFormer = Callable[[Job, Queue], int]  # how many jobs behind the head join its instance
-Dropper = Callable[[Job, int, int], bool]
-"""Whether a job is shed: (job, instant of the decision, jobs before it in its instance). A head is asked first."""
+Dropper = Callable[[Job, int, int], int]
+"""By which policy of a SHED record a job is shed; 0: it runs. (job, instant of the decision, jobs before it in its
+instance.) A head is asked first."""
 Sifter = Callable[[list[Job], int], int]  # how many of the first jobs of a batch are shed, at that instant
 
 
@@ -80,7 +81,7 @@ class Policy:
     key: Key | None = None
     order: Callable[[NodeMeter], Order] | None = None  # makes one per engine; None: by deadline
     batch: BatchFormer | None = None  # None: tuple by tuple
-    stays: Callable[[NodeMeter], Stay] | None = None  # makes one per engine
+    stays: Callable[[NodeMeter, Parameters], Stay] | None = None  # makes one per engine
     dropper: Dropper | None = None  # None: every job runs
     sifter: Sifter | None = None  # a dropper that looks at whole batches
     tuner: Callable[[NodeMeter, Parameters], Tuner] | None = None  # makes one per engine, which then forms the batches
@@ -99,8 +100,6 @@ class Policy:
             raise UnusableValueError(
                 "not_in_batches", "batches need an order by release, and instances that do not yield; so does measuring"
             )
-        if self.order and self.stays:
-            raise UnusableValueError("not_by_ranks", "a unit goes on by deadlines, not by ranks")
 
     @property
     def measured(self) -> bool:

@@ -13,18 +13,25 @@ one of any. And what cannot be met makes room, judged by the work that is left u
 unit leads to by the one with most room.
 """
 
-from collections.abc import Iterator
+from typing import NamedTuple
 
 from node_agent.core.jobs import Job
 from node_agent.core.meters import NodeMeter, UnitMeter
-from node_agent.core.model import ALWAYS_NS, CompiledPlan, Route, Step, Unit
+from node_agent.core.model import ALWAYS_NS, CompiledPlan, FusionHead, Join, Route, Step, Unit
 from node_agent.core.policies.edf import sub_deadline
+from node_agent.core.policies.excess import gives_up
+from node_agent.core.policies.hopeless import hopeless
 from node_agent.core.policies.policy_parts import Policy
+from node_agent.core.policies.split_joins import SplitJoin, after, splits
+from protos.records import POLICY_EXCESS, POLICY_LATE
 
 TIMES = 2  # the least deadline of its node: what has this much time waits for that
-EVERY = 256  # ranks after which the work that is left is added up anew, at least
+SOON, EVERY = 16, 256  # ranks after which the work that is left is added up anew, at least: at first, and ever later
 STEP_BITS = 16  # of a rank: units on the way to an output
 NUMBER_BITS = 40  # of a rank: the tuple's number at its source
+YOUNG = 8  # of its deadline: a tuple that has waited for less of it than one part is young
+TRIAL = 32  # of the time, one part is for trials of a unit
+SOME_DAY_NS = ALWAYS_NS // 2
 NUMBERS = (1 << NUMBER_BITS) - 1
 
 
@@ -38,68 +45,116 @@ class EndToEnd:
     not known here: there a stream has time until its deadline.
     """
 
-    __slots__ = ("_changes", "_left", "_meter", "_places_ns", "_plans", "_steps")
+    __slots__ = ("_changes", "_every", "_meter", "_plans", "_splits")
 
     def __init__(self, meter: NodeMeter) -> None:
-        self._meter, self._left, self._changes = meter, 0, -1
+        self._meter, self._changes, self._every = meter, -1, SOON
         self._plans: dict[CompiledPlan, list[Unit]] = {}  # loaded plan -> its units, each after those that it leads to
-        self._places_ns: dict[int, int] = {}  # by the unit's number: where a tuple stands, after its origin
-        self._steps: dict[int, int] = {}  # by the unit's number: units up to the last output, itself included
+        self._splits: dict[Route, SplitJoin] = {}
 
     def rank(self, head: Job) -> int:
         """Place by deadline, number and steps in one number."""
         unit, lineage, meter = head.unit, head.lineage, head.unit.meter
         assert meter is not None  # the policy measures
-        if self._changes != self._meter.changes:
-            self._plans, self._steps, self._changes = {}, {}, self._meter.changes
-        if unit.loaded not in self._plans:
-            self._plans[unit.loaded] = _backwards(unit.loaded.units)
-            self._left = 0
-        if not self._left:
-            self._add_up()
-        self._left -= 1
-        place_ns = lineage[4] + self._places_ns[meter.number]
+        node = self._meter
+        if self._changes != node.changes or not node.ranks or unit.loaded not in self._plans:
+            self._look_at(unit.loaded)
+        node.ranks -= 1
         number = 1 + lineage[2] % NUMBERS if unit.punctuated_exits else 0
-        return (place_ns << NUMBER_BITS | number) << STEP_BITS | self._steps[meter.number]
+        return (lineage[4] + meter.place_ns << NUMBER_BITS | number) << STEP_BITS | meter.steps
 
     def chosen(self, rank: int) -> None:
         """Nothing follows from it."""
 
+    def _look_at(self, loaded: CompiledPlan) -> None:
+        if self._changes != self._meter.changes:
+            self._plans, self._splits, self._changes, self._every = {}, {}, self._meter.changes, SOON
+        if loaded not in self._plans:
+            self._plans[loaded] = backwards = _backwards(loaded.units)
+            self._splits |= splits(backwards)
+        self._add_up()
+
     def _add_up(self) -> None:
         """O(units), so it is done once in as many ranks as there are units."""
-        self._left = max(EVERY, len(self._meter.units))
+        self._meter.ranks, self._meter.looks = max(self._every, len(self._meter.units)), 0
+        self._every = min(EVERY, 2 * self._every)
         every = [unit.deadline_ns for units in self._plans.values() for unit in units]
         least_ns = min((deadline_ns for deadline_ns in every if deadline_ns), default=0)
+        branched = {unit for split in self._splits.values() for unit in split.before}
         for units in self._plans.values():
             for unit in units:
-                slack_ns, steps, declared_ns = None, 0, 0
                 meter = _meter(unit)
-                later_ns = least_ns if unit.deadline_ns >= TIMES * least_ns else 0
-                self._places_ns[meter.number] = unit.deadline_ns + later_ns
-                for step in unit.chain:
-                    declared_ns += _least_ns(step)
-                    if step.exit is not None:
-                        room_ns, after = self._room(step.exit.route)
-                        room_ns -= meter.cost_ns * declared_ns // max(1, meter.declared_ns)
-                        slack_ns = room_ns if slack_ns is None else max(slack_ns, room_ns)
-                        steps = max(steps, after)
-                meter.slack_ns = slack_ns
-                self._steps[meter.number] = min(steps + 1, (1 << STEP_BITS) - 1)
+                meter.urgent = unit.deadline_ns < TIMES * least_ns
+                meter.place_ns = unit.deadline_ns + (0 if meter.urgent else least_ns)
+                self._add(unit, meter)
+                meter.yields = meter.slack_ns is not None and meter.slack_ns < SOME_DAY_NS and unit not in branched
 
-    def _room(self, route: Route) -> tuple[int, int]:
-        """How long after its origin a tuple may come on that stream and still meet an output; units left to it."""
-        room_ns, steps = 0, 0
-        if route.sides:
-            room_ns = ALWAYS_NS  # an operator reads the newest one
-        for output in route.outputs:
-            room_ns = max(room_ns, output.deadline_ns)
-        if route.sends:
-            room_ns = max(room_ns, _leaving_ns(route))
-        for unit in _after(route):
-            slack_ns = _meter(unit).slack_ns
-            room_ns = max(room_ns, ALWAYS_NS if slack_ns is None else slack_ns)
-            steps = max(steps, self._steps.get(_meter(unit).number, 0))
-        return room_ns, steps
+    def _add(self, unit: Unit, meter: UnitMeter) -> None:
+        """What is left from a unit on; the units that it leads to are known."""
+        best: Left | None = None
+        steps = declared_ns = 0
+        for step in unit.chain:
+            declared_ns += _least_ns(step)
+            if step.exit is not None:
+                left = self._left_behind(step.exit.route)
+                steps = max(steps, left.steps)
+                own_ns = meter.cost_ns * declared_ns // max(1, meter.declared_ns)
+                leaving = meter.exits[step.exit.index]
+                leaving.queued_ns = sum(_meter(each).work_ns for each in step.exit.route.units)
+                work_ns = own_ns + leaving.passing(left.work_ns)
+                left = Left(left.room_ns - own_ns, left.due_ns, work_ns, steps, left.declared_room_ns - declared_ns)
+                best = left if best is None else max(best, left)
+        if best is None:
+            meter.slack_ns, meter.due_ns, meter.work_ns = None, 0, max(1, meter.cost_ns)
+        else:
+            meter.slack_ns, meter.due_ns, meter.work_ns = best.room_ns, best.due_ns, max(1, best.work_ns)
+            meter.declared_slack_ns = best.declared_room_ns
+        meter.steps = min(steps + 1, (1 << STEP_BITS) - 1)
+
+    def _left_behind(self, route: Route) -> "Left":
+        """What is left of a tuple that comes on that stream."""
+        ends = [output.deadline_ns for output in route.outputs]
+        ends += [ALWAYS_NS] if route.sides else []  # an operator reads the newest one
+        ends += [_leaving_ns(route)] if route.sends else []
+        found = [Left(end_ns, end_ns, 0, 0, end_ns) for end_ns in ends]
+        found += [_left(unit, 1) for unit in route.units] + [_left(join.unit, _inputs(join)) for join, _ in route.joins]
+        split = self._splits.get(route)
+        if split is not None and not ends:
+            joined = _meter(split.join)
+            if joined.slack_ns is not None:
+                branches_ns = sum(_meter(unit).cost_ns for unit in split.before)
+                room_ns = joined.declared_slack_ns - sum(_meter(unit).declared_ns for unit in split.before)
+                work_ns = joined.work_ns + branches_ns
+                found = [Left(joined.slack_ns - branches_ns, joined.due_ns, work_ns, 0, room_ns)]
+        steps = max((_meter(unit).steps for unit in after(route)), default=0)
+        return max(found, default=Left(0, 0, 0, 0, 0))._replace(steps=steps)
+
+
+class Left(NamedTuple):
+    """On the way to the output that leaves most time. room_ns: how long after its origin a tuple may come and still
+    meet it; due_ns: after its origin, its deadline, or when the tuple has to leave the node; work_ns: what is to be
+    done up to it on this node, in the mean; steps: units up to the last output; declared_room_ns: `room_ns` if all took
+    what it was declared to take."""
+
+    room_ns: int
+    due_ns: int
+    work_ns: int
+    steps: int
+    declared_room_ns: int
+
+
+def _left(unit: Unit, inputs: int) -> Left:
+    """From a unit on that runs once for so many tuples that come."""
+    meter = _meter(unit)
+    room_ns, declared_ns = meter.slack_ns, meter.declared_slack_ns
+    if room_ns is None:
+        room_ns = declared_ns = ALWAYS_NS
+    return Left(room_ns, meter.due_ns, meter.work_ns // inputs, meter.steps, declared_ns)
+
+
+def _inputs(join: Join | FusionHead) -> int:
+    head = join.unit.loaded.plan.operator_by_id[join.unit.chain[0].operator_id]
+    return len(head.inputs)
 
 
 def _meter(unit: Unit) -> UnitMeter:
@@ -111,12 +166,6 @@ def _least_ns(step: Step) -> int:
     """As declared; of what runs in its place for tuples that are late, where that is less."""
     variant = None if step.late is None else step.late.variant
     return int(step.cost_ns if variant is None else min(step.cost_ns, variant.cost_ns))
-
-
-def _after(route: Route) -> Iterator[Unit]:
-    yield from route.units
-    for join, _ in route.joins:
-        yield join.unit
 
 
 def _leaving_ns(route: Route) -> int:
@@ -139,17 +188,35 @@ def _backwards(units: list[Unit]) -> list[Unit]:
             elif unit not in seen:
                 seen.add(unit)
                 waiting.append((unit, True))
-                waiting += [(each, False) for exit_ in unit.exits for each in _after(exit_.route)]
+                waiting += [(each, False) for exit_ in unit.exits for each in after(exit_.route)]
     return found
 
 
-def hopeless(job: Job, at_ns: int, ahead: int) -> bool:
-    """Whether the tuple can meet none of its outputs any more, if measured costs hold. The lower bound of its age
-    counts: what may be younger than it seems is given the chance."""
-    meter, lineage = job.unit.meter, job.lineage
+def hopeless_or_excess(job: Job, at_ns: int, ahead: int) -> int:
+    """Sheds what is hopeless, and of what waits tuples that are given up for others. What is young is not asked."""
+    meter = job.unit.meter
     assert meter is not None  # the policy measures
+    if hopeless(job, at_ns, ahead):
+        if _tries(job, meter, at_ns):
+            return 0
+        meter.node.done_ns += meter.work_ns
+        return POLICY_LATE
+    young = (at_ns - job.lineage[5]) * YOUNG < job.unit.deadline_ns
+    return POLICY_EXCESS if not young and meter.yields and gives_up(job, at_ns) else 0
+
+
+def _tries(job: Job, meter: UnitMeter, at_ns: int) -> bool:
+    """Whether a tuple runs although it is hopeless, to measure anew: by what was measured hardly any tuple of its unit
+    can be met, and what never runs is never found to be quick again. One instance that hung would end its unit. Pauses
+    double until trials take one part of the time."""
     slack_ns = meter.slack_ns
-    return slack_ns is not None and at_ns + meter.node.decision_ns > lineage[5] + slack_ns
+    assert slack_ns is not None  # it is hopeless
+    doubtful = slack_ns * YOUNG < job.unit.deadline_ns and at_ns <= job.lineage[5] + meter.declared_slack_ns
+    if not doubtful or at_ns < meter.tried_ns + min(meter.pause_ns, TRIAL * meter.work_ns):
+        return False
+    meter.tried_ns, meter.on_trial = at_ns, True
+    meter.pause_ns = max(meter.pause_ns, TRIAL * meter.declared_ns)
+    return True
 
 
-SLACK = Policy(name="slack", offset=sub_deadline, order=EndToEnd, dropper=hopeless)
+SLACK = Policy(name="slack", offset=sub_deadline, order=EndToEnd, dropper=hopeless_or_excess)

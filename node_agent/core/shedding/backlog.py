@@ -1,5 +1,8 @@
 """Measures the backlog between a shedder's entries and the windows: queued tuples, cost per tuple, arrival rate.
 
+The rate is taken twice, over a window's length and over a fraction of it, and the lower one counts: a burst that is
+over is over at once, and a batch of tuples is no burst.
+
 Integers only, from the instants of the events in their order, so a journal gives the same figures again. A tuple costs
 the time that the units on its way were utilised by it, choosing included; before the first measurement, as declared.
 While a backlog lasts a tuple costs no less than the time that passes per tuple, since the node also does other work.
@@ -12,6 +15,7 @@ from node_agent.core.windows.shedding_control import PPM
 from node_agent.core.windows.window_aware import Load
 
 JOBS = 512  # how many samples a mean remembers at most; half of them at least
+RECENT = 10  # the last so many-th of the span says whether fewer come now
 FEWEST = 16  # tuples that say which share of the time the way has
 
 
@@ -21,6 +25,35 @@ def pieces(unit: Unit) -> list[Unit]:
     while (rest := found[-1].rest) is not None:
         found.append(rest)
     return found
+
+
+class _MeanGap:
+    """Mean time between arrivals over a span; half of it is forgotten at a time."""
+
+    __slots__ = ("_gaps", "_ns", "_span_ns")
+
+    def __init__(self, span_ns: int) -> None:
+        self._span_ns = max(1, span_ns)
+        self._ns = self._gaps = 0
+
+    def add(self, gap_ns: int) -> bool:
+        """Returns whether half was forgotten."""
+        self._ns += gap_ns
+        self._gaps += 1
+        if self._ns < self._span_ns:
+            return False
+        self._ns >>= 1
+        self._gaps = self._gaps + 1 >> 1
+        return True
+
+    @property
+    def ns(self) -> int:
+        """0: not known yet."""
+        return self._ns // self._gaps if self._gaps else 0
+
+    def inherit(self, other: "_MeanGap") -> None:
+        """Go on as another one."""
+        self._ns, self._gaps = other._ns, other._gaps
 
 
 class _Stage:
@@ -52,9 +85,10 @@ class _Stage:
         self.tuples += new
         self._made = [mine + now - then for mine, now, then in zip(self._made, utilisation.made, made, strict=True)]
         if self.tuples >= JOBS:
-            self.ns >>= 1
-            self.tuples >>= 1
-            self._made = [n >> 1 for n in self._made]
+            half = self.tuples >> 1
+            self.ns = self.ns * half // self.tuples
+            self._made = [n * half // self.tuples for n in self._made]
+            self.tuples = half
         self._seen = utilisation.ns, utilisation.tuples, list(utilisation.made)
         return new_ns, new
 
@@ -73,7 +107,7 @@ class _Stage:
 
 class Backlog:
     """Of one shedder. entry_units: for each stream that it sheds of, the units that a tuple of it enters. span_ns: the
-    time over which gaps between arrivals are averaged."""
+    time over which gaps between arrivals are averaged; its last part also by itself."""
 
     def __init__(self, entry_units: Sequence[Sequence[Unit]], path: Sequence[Unit], span_ns: int) -> None:
         units = list(dict.fromkeys([unit for each in entry_units for unit in each] + list(path)))
@@ -87,10 +121,9 @@ class Backlog:
         self._entry_units = [[by_unit[unit] for unit in each] for each in entry_units]
         self._beside = any(len(each) > 1 for each in entry_units)
         self._chains = _chains(self._entry_units)
-        self._span_ns = max(1, span_ns)
         self.load = Load(0, 0, 0, 0)
         self._asked = [0] * len(entry_units)
-        self._gaps = [0, 0]  # ns, how many
+        self._gap, self._recent_gap = _MeanGap(span_ns), _MeanGap(span_ns // RECENT)
         self._last_ns: int | None = None
         self._lasts = False  # no arrival has found nothing waiting since `_since_ns`
         self._since_ns = 0
@@ -100,16 +133,14 @@ class Backlog:
 
     def arrived(self, at_ns: int, stream: int) -> Load:
         """Count a tuple that came to that stream's entries. stream: its place among the streams. Returns the load."""
-        gaps, load = self._gaps, self.load
+        load = self.load
         self._asked[stream] += 1
         if self._last_ns is not None:
-            gaps[0] += at_ns - self._last_ns
-            gaps[1] += 1
-            if gaps[0] >= self._span_ns:
-                gaps[0] >>= 1
-                gaps[1] = gaps[1] + 1 >> 1
+            gap_ns = at_ns - self._last_ns
+            if self._gap.add(gap_ns):
                 self._asked = [n + 1 >> 1 for n in self._asked]
-            load.gap_ns = gaps[0] // gaps[1]
+            self._recent_gap.add(gap_ns)
+            load.gap_ns = max(self._gap.ns, self._recent_gap.ns)
         self._last_ns = at_ns
         self.look()
         if not load.queued:
@@ -163,7 +194,7 @@ class Backlog:
     @property
     def load_ppm(self) -> int:
         """rho, the offered work per time; 0: not known yet."""
-        return self.load.cost_ns * PPM // self.load.gap_ns if self.load.gap_ns else 0
+        return self.load.cost_ns * PPM // gap_ns if (gap_ns := self._gap.ns) else 0
 
     def release_resources(self) -> None:
         """Release all references to units."""
@@ -177,7 +208,9 @@ class Backlog:
         for unit, old in pairs:
             if unit in mine and old in before:
                 mine[unit].inherit(before[old])
-        self._gaps, self._last_ns, self.load.gap_ns = list(other._gaps), other._last_ns, other.load.gap_ns
+        self._gap.inherit(other._gap)
+        self._recent_gap.inherit(other._recent_gap)
+        self._last_ns, self.load.gap_ns = other._last_ns, other.load.gap_ns
         self._share = other._share
         self._weigh()
 

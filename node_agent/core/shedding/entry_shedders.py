@@ -81,7 +81,8 @@ class SharedEntry:
             return True, [effect for entry in self.entries for effect in entry.forward(source)]
         shedder.shed += 1
         free = shedder.rule.free(source)
-        return False, [effect for entry in self.entries for effect in entry.shed(lineage, free)]
+        effects = [effect for entry in self.entries for effect in entry.shed(lineage, free)]
+        return False, effects + shedder.withdraw_unneeded()
 
     def others(self, route: Route, units: tuple[Unit, ...]) -> tuple[Unit, ...]:
         """Those of the units that have none of these entries."""
@@ -101,6 +102,9 @@ class Rule(Protocol):
 
     def period(self, load: Load) -> int:
         """End a period. Returns how many of the oldest tuples are shed."""
+
+    def unneeded(self) -> Callable[[Lineage], bool] | None:
+        """Which tuples wait for nothing any more, since they were let in. None: each still waits for something."""
 
     def inherit(self, other: Rule, sources: dict[int, int]) -> None:
         """Inherit from the same policy for the same windows in an older plan. sources: numbers here by those there."""
@@ -128,24 +132,35 @@ class Shedder:
             self.due_ns += ((at_ns - self.due_ns) // self.period_ns + 1) * self.period_ns
         self.backlog.period()
         most = self.rule.period(self.backlog.load)
-        return list(self._oldest_go(most)) if most else []
+        return list(self._withdraw(self._oldest(most))) if most else self.withdraw_unneeded()
 
-    def _oldest_go(self, most: int) -> Iterator[Effect]:
-        """Shed the oldest tuples of all units on the way, the deepest unit first. A tuple that waits in several units
-        leaves all of them. Their ranges are forwarded at once: punctuation overtakes tuples, so it needs no survivor
-        that carries it."""
+    def withdraw_unneeded(self) -> list[Effect]:
+        """Shed what waits for no window any more, once windows were given up. Returns the effects."""
+        unneeded = self.rule.unneeded()
+        if unneeded is None:
+            return []
+        waiting = {job.lineage: None for entry in self.entries for job in by_age(entry.unit.queue)}
+        return list(self._withdraw({lineage: None for lineage in waiting if unneeded(lineage)}))
+
+    def _oldest(self, most: int) -> dict[Lineage, None]:
+        """The oldest tuples of all units on the way, the deepest unit first."""
         gone: dict[Lineage, None] = {}
         for entry in reversed(self.entries):
             if len(gone) < most:
                 waiting = [job.lineage for job in by_age(entry.unit.queue) if job.lineage not in gone]
                 gone.update(dict.fromkeys(waiting[: most - len(gone)]))
+        return gone
+
+    def _withdraw(self, gone: dict[Lineage, None]) -> Iterator[Effect]:
+        """A tuple that waits in several units leaves all of them. Their ranges are forwarded at once: punctuation
+        overtakes tuples, so it needs no survivor that carries it."""
         self.shed += len(gone)
         for entry in self.entries if gone else ():
             taken = [job.lineage for job in by_age(entry.unit.queue) if job.lineage in gone]
             if taken:
                 yield Withdrawal(entry.unit, gone)
             for lineage in taken:
-                yield from entry.shed(lineage, None)
+                yield from entry.shed(lineage, self.rule.free(lineage[0]))
             for source in sorted({lineage[0] for lineage in taken}):
                 yield from entry.forward(source)
 

@@ -9,6 +9,8 @@ from node_agent.core.shedding.backlog import Backlog, pieces
 from node_agent.core.shedding.entry_shedders import SharedEntry, Shedder, UnitEntry
 from node_agent.problems import UnusableValueError
 
+WITHDRAW = ("front", "window-aware")  # also what waits further on
+
 
 def install_shedders(loaded: CompiledPlan) -> None:
     """Install every shedder of the plan at its entries. Raises ValueError where a unit has two."""
@@ -30,7 +32,7 @@ def install_shedders(loaded: CompiledPlan) -> None:
         shedder.sources = dict(each for operator in operators for each in _feeds(operator))
         late_ns = max(operator.window.lateness_ns for operator in operators if operator.window is not None)
         entries = {}
-        for unit in dict.fromkeys([*shed_units, *path] if spec.policy == "front" else shed_units):
+        for unit in dict.fromkeys([*shed_units, *path] if spec.policy in WITHDRAW else shed_units):
             if unit in taken:
                 raise UnusableValueError(
                     "two_sheddings", f"unit {unit.id}: two entry shedders stand before it", subject=f"unit {unit.id}"

@@ -48,6 +48,12 @@ class _Windows:
         load.number_ns = self._ns // self._numbers if self._numbers else 0
         return self.aware.keeps(number, load)
 
+    def needs(self, lineage: Lineage) -> bool:
+        """Whether a window that was admitted needs a tuple that waits; of an incarnation before it may."""
+        if not self.counted:
+            return self.aware.needs(lineage[4])
+        return lineage[1] != self._epoch or self.aware.needs(lineage[2])
+
 
 class NeededWindows:
     """Windows by the sources that they are of: a tuple is let in where one of them needs it."""
@@ -71,6 +77,7 @@ class NeededWindows:
             for source in sorted(sources):
                 self._by_source[source] = (*self._by_source.get(source, ()), each)
         self._free = {source: _free(each) for source, each in self._by_source.items()}
+        self._given_up = 0
 
     def keeps(self, at_ns: int, lineage: Lineage, load: Load) -> bool:
         """All are asked: each decides on its windows with the first tuple in them."""
@@ -85,8 +92,18 @@ class NeededWindows:
         return self._free.get(source)
 
     def period(self, load: Load) -> int:
-        """No tuple that was let in is shed."""
+        """What is taken out of the queues is `unneeded`."""
+        for windows in self._windows.values():
+            windows.aware.give_up(load)
         return 0
+
+    def unneeded(self) -> Callable[[Lineage], bool] | None:
+        """Those of windows that were given up since, where no other one needs them."""
+        given_up = sum(windows.aware.given_up for windows in self._windows.values())
+        if given_up == self._given_up:
+            return None
+        self._given_up = given_up
+        return lambda lineage: not any(windows.needs(lineage) for windows in self._by_source.get(lineage[0], ()))
 
     @property
     def decided(self) -> tuple[int, int]:
@@ -136,6 +153,10 @@ class OldestFirst:
         """As the control says."""
         return self.front.period(load.queued, load.cost_ns, load.work_ns)
 
+    def unneeded(self) -> Callable[[Lineage], bool] | None:
+        """None are."""
+        return None
+
     def inherit(self, other: Rule, sources: dict[int, int]) -> None:
         """The control as well."""
         assert isinstance(other, OldestFirst)
@@ -165,6 +186,10 @@ class Drawn:
         self.random.period(1, load.work_ns or 0)
         return 0
 
+    def unneeded(self) -> Callable[[Lineage], bool] | None:
+        """None are."""
+        return None
+
     def inherit(self, other: Rule, sources: dict[int, int]) -> None:
         """The control as well."""
         assert isinstance(other, Drawn)
@@ -191,6 +216,10 @@ class WhileThereIsRoom:
     def period(self, load: Load) -> int:
         """No tuple that was let in is shed."""
         return 0
+
+    def unneeded(self) -> Callable[[Lineage], bool] | None:
+        """None are."""
+        return None
 
     def inherit(self, other: Rule, sources: dict[int, int]) -> None:
         """Nothing is remembered."""

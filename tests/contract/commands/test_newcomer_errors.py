@@ -1,6 +1,7 @@
 """Every way in which a newcomer is known to get it wrong ends in a line or two: what is wrong, and what to do about it.
 
-The cases stand in newcomer_files.py, newcomer_operators.py and newcomer_agents.py; infra/ERRORS.md is made of them:
+The cases stand in newcomer_files.py, newcomer_operators.py and newcomer_agents.py. docs/reference/first_mistakes.md is
+made of them:
 
     python -m tests.contract.commands.test_newcomer_errors
 """
@@ -25,7 +26,7 @@ from tests.contract.commands import newcomer_agents, newcomer_files, newcomer_op
 from tests.contract.commands.newcomer_stage import Case, Stage, addresses, prepare, run
 from tests.node_agent.live import ROOT, Agent
 
-TABLE = ROOT / "infra" / "ERRORS.md"
+TABLE = ROOT / "docs" / "reference" / "first_mistakes.md"
 SECTIONS = newcomer_files.CASES | newcomer_operators.CASES | newcomer_agents.CASES
 MOST_LINES = 3
 PROGRESS = ("reading ", "prepare on ", "abort on ", "run: ledgers", "stopping ", "40 records", "node a: ", "node b: ")
@@ -195,7 +196,7 @@ def test_the_table_is_current() -> None:
 
 
 def table() -> str:
-    """infra/ERRORS.md."""
+    """docs/reference/first_mistakes.md."""
     count = sum(map(len, SECTIONS.values()))
     text = [
         "# What goes wrong first, and what is said",

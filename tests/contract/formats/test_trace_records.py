@@ -49,7 +49,7 @@ def test_numbers_never_change() -> None:
     assert [getattr(rec, f"STATE_{name.upper()}") for name in rec.STATES[1:]] == list(range(1, 7))
     assert [getattr(rec, f"CAUSE_{name.upper()}") for name in rec.CAUSES[1:]] == list(range(1, 11))
     assert [getattr(rec, constant("REASON", name)) for name in rec.REASONS[1:]] == list(range(1, 13))
-    assert [getattr(rec, constant("POLICY", name)) for name in rec.SHED_POLICIES[1:]] == list(range(1, 15))
+    assert [getattr(rec, constant("POLICY", name)) for name in rec.SHED_POLICIES[1:]] == list(range(1, 16))
     assert [getattr(rec, constant("WINDOW", name)) for name in rec.WINDOW_STATES[1:]] == list(range(1, 5))
     assert rec.KINDS[:9] == ("-", "PLAN", "ADMITTED", "RAN", "SENT", "RECEIVED", "ACKED", "GAVE_UP", "OUTPUT")
     assert rec.KINDS[9:] == (

@@ -17,6 +17,7 @@ WITHOUT = {  # exception classes without a code, and why
     "coordinator.guarantee.analysis._HopelessError": "becomes the reason in a claim",
     "coordinator.solve.guaranteed.sub_deadlines.ExhaustedError": "ends a search with what was found",
     "coordinator.solve.repair.bisect.OverError": "ends a search with what was found",
+    "coordinator.spec.files.yaml_text.NotInPlaceError": "becomes a BadInputError with the file",
     "node_agent.client.connection.LostError": "the client connects again",
     "node_agent.connectors.connector_ports.ConnectionLostError": "the connector connects again, and the log says why",
     "node_agent.connectors.stamps.StampError": "the message is refused, and the log says why",
@@ -40,6 +41,7 @@ WITHOUT = {  # exception classes without a code, and why
     "coordinator.lab.walk.WalkError": "the command and what it printed",
     "infra.agent_tests.EnvironmentFailedError": "a command of development",
     "infra.chaos.host_cluster.ChaosError": "a command of development",
+    "infra.papers.conventional.read_plan.BeyondTransactionsError": "a command of development",
     "infra.release.two_pis.WalkError": "a command of development",
     "infra.release.userland.UserlandError": "a command of development",
 }
@@ -48,6 +50,7 @@ MATCHES = {  # tests that look at words, and why
     "tests/coordinator/change/test_killed_change.py": "words of the system",
     "tests/coordinator/fleet/identity/test_certs.py": "words of OpenSSL",
     "tests/coordinator/guarantee/test_charges.py": "a value that only damage makes; the plan's reader has the code",
+    "tests/infra/papers/test_claims.py": "a caller's mistake, which no user can make",
     "tests/infra/papers/test_papers.py": "commands of development",
     "tests/infra/release/test_release.py": "commands of development",
     "tests/node_agent/control/test_metrics.py": "the whole log of an agent that does not start",

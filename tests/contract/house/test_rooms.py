@@ -17,7 +17,8 @@ ONE_FILE_PER_COMMAND = ("coordinator/cli/commands", "infra/bench")  # called as 
 EXAMPLES = ROOT / "coordinator" / "examples"  # directories of users: files are called as the tutorial says
 NAMED_TUPLE = {"_replace", "_fields", "_asdict", "_make"}
 LIBRARIES = {  # os, argparse, asyncio and PySpark have no other way
-    "_set_running_loop", "_exit", "_actions", "_SubParsersAction", "_active_spark_context", "_gateway", "_jvm",
+    "_set_running_loop", "_exit", "_actions", "_choices_actions", "_SubParsersAction",
+    "_active_spark_context", "_gateway", "_jvm",
 }  # fmt: skip
 
 

@@ -32,6 +32,7 @@ EDGES = {  # why a file may have such mappings, and which files
         "coordinator/report/perfetto/chrome_trace.py",
         "coordinator/solve/repair/repair.py",
         "coordinator/solve/repair/repair_search.py",
+        "coordinator/solve/repair/within_ranges/adaptation.py",
         "node_agent/tools/overhead.py",
         "node_agent/tools/simulate.py",
         "node_agent/virtual/change_schedule.py",
@@ -49,6 +50,7 @@ EDGES = {  # why a file may have such mappings, and which files
         "coordinator/fleet/collection/run_traces.py",
         "coordinator/report/facts/reader.py",
         "coordinator/report/landing/seal.py",
+        "coordinator/spec/files/declared_ranges.py",
         "coordinator/spec/files/yaml_source.py",
         "infra/bench/report/duckdb_recount.py",
         "node_agent/connectors/ros/plain_values.py",
@@ -71,6 +73,10 @@ EDGES = {  # why a file may have such mappings, and which files
         "coordinator/local_run/installed.py",
         "coordinator/local_run/simulation.py",
         "infra/generate.py",
+    ),
+    "describes the keys of a JSON Schema": (
+        "coordinator/spec/files/schema.py",
+        "infra/file_reference.py",
     ),
     "parameters of operators, policies and aggregates, which users declare": (
         "coordinator/spec/catalog.py",

@@ -2,7 +2,8 @@
 
 It takes of the analysis only what latency bounds promise: how long a unit's instance may take from its release on, how
 long a link may take, and how long an instance runs once it has started. Within these it draws, at the ends as a rule.
-What it draws of one unit knows nothing of the next one, so whole ways take as long as the sum of their stretches.
+What it draws of one unit knows nothing of the next one, so whole ways take as long as the sum of their stretches:
+the analysis has no limits of whole ways.
 """
 
 from __future__ import annotations
@@ -12,7 +13,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from random import Random
 
-from coordinator.guarantee.analysis import Analysis
+from coordinator.guarantee.analysis import Analysis, unit_by_unit
 from coordinator.guarantee.system import Side, Source, Unit
 from protos.plan_document import Sync
 from tests.coordinator.guarantee.written_systems import MS, analysed, source, timer, unit
@@ -81,7 +82,7 @@ def random_system(random: Random) -> Analysis:
             if made[stream] != each.node and (made[stream], each.node) not in hops.setdefault(stream, []):
                 hops[stream].append((made[stream], each.node))
     outputs = {one.stages[0].operator: one.node for one in units}
-    return analysed(sources, units, outputs, hops, random.choice([0, 1, 7]), ways=False)
+    return analysed(sources, units, outputs, hops, random.choice([0, 1, 7]), analysis=unit_by_unit)
 
 
 def _unit(

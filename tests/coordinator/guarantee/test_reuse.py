@@ -59,7 +59,7 @@ def said(analysis: Analysis) -> tuple[object, ...]:
         for node, load in analysis.loads.items()
     }
     known = (delays.units, delays.links, delays.large_links, delays.drains, delays.broken, delays.cut, delays.looks)
-    return (*known, late, streams.why, streams.unreleased, analysis.verdicts, steps, claims(analysis))
+    return (*known, delays.paths, late, streams.why, streams.unreleased, analysis.verdicts, steps, claims(analysis))
 
 
 def others(system: System, draw: Random) -> System:
@@ -73,7 +73,7 @@ def alike(system: System, draw: Random) -> None:
     """With one memory for several choices of sub-deadlines, and with none."""
     shared = Reuse()
     for _ in range(3):
-        assert said(analyse(system, MEASURED, 3, shared)) == said(analyse(system, MEASURED, 3, Forgetful()))
+        assert said(analyse(system, MEASURED, shared)) == said(analyse(system, MEASURED, Forgetful()))
         system = others(system, draw)
 
 

@@ -158,7 +158,7 @@ outputs:
 """
 
 
-@pytest.mark.parametrize(("shared_us", "guaranteed"), [(1420, False), (1430, True)])
+@pytest.mark.parametrize(("shared_us", "guaranteed"), [(1380, False), (1400, True)])
 def test_table_3_as_a_plan_needs_more_than_theorem_5(tmp_path: Path, shared_us: int, guaranteed: bool) -> None:
     """What is left of Q2 and Q3 is due from the end of the branch on, not from the arrival."""
     (tmp_path / "operators.json").write_text((QUERIES / "operators.json").read_text())

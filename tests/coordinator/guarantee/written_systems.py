@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import replace
 
 from coordinator.calculus.curves import Bursts, Jcp
@@ -68,7 +68,7 @@ def analysed(
     latency_ms: int = 1,
     windows: Sequence[Windows] = (),
     charges: RuntimeOverhead = NOTHING,
-    ways: bool = True,
+    analysis: Callable[[System, RuntimeOverhead], Analysis] = analyse,
 ) -> Analysis:
     """outputs: the node where each stream is delivered, with an age and a reaction that anything holds. units: in the
     order of what triggers what. Two nodes have one link, which takes latency_ms at most."""
@@ -93,7 +93,7 @@ def analysed(
         marked=frozenset(),
         windows={one.add: one for one in windows},
     )
-    return analyse(system, charges, ways=ways)
+    return analysis(system, charges)
 
 
 def asking(analysis: Analysis, output: str, age_ms: int) -> Analysis:

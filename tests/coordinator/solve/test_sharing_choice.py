@@ -29,9 +29,9 @@ outputs: {oNAME: {from: xNAME, at: a, deadline: DUE ms}}
 BULK = """\
 shimekiri: 1
 query: bulk
-sources: {z: {at: a, type: json, max_age: 1 ms, arrival: {burst: 1, period: 60 ms}}}
+sources: {z: {at: a, type: json, max_age: 1 ms, arrival: {burst: 1, period: 20 ms}}}
 operators: {y: {run: pass, in: z, cost: 11 ms}}
-outputs: {oz: {from: y, at: a, deadline: 22 ms}}
+outputs: {oz: {from: y, at: a, deadline: 30 ms}}
 """
 
 
@@ -58,10 +58,10 @@ class Files:
 
 
 def test_kept_apart_where_sharing_leaves_no_guarantee(tmp_path: Path) -> None:
-    """Behind the shared operator the second query waits for the long instance once more: 23 ms do not do."""
-    files = Files(tmp_path, 27, 23)
-    with pytest.raises(InfeasibleError):
-        sharing_choice.planned(files.read(True), lambda: files.read(True), Choices())
+    """What is behind the shared operator is released anew, and a long instance that came meanwhile may go first."""
+    files = Files(tmp_path, 28, 26)
+    together = sharing_choice.planned(files.read(True), lambda: files.read(True), Choices())
+    assert not all(claim.guaranteed for claim in together.guarantee.values())
     made = files.plan()
     assert all(claim.guaranteed for claim in made.guarantee.values())
     assert {"pone", "ptwo"} <= made.placement.keys()
@@ -72,7 +72,7 @@ def test_kept_apart_where_sharing_leaves_no_guarantee(tmp_path: Path) -> None:
 
 
 def test_with_best_effort_the_one_that_guarantees_more_is_taken(tmp_path: Path) -> None:
-    made = Files(tmp_path, 27, 23).plan(Choices(best_effort=True))
+    made = Files(tmp_path, 28, 26).plan(Choices(best_effort=True))
     assert made.apart_why and sum(claim.guaranteed for claim in made.guarantee.values()) == 3
 
 

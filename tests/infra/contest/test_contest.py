@@ -8,15 +8,16 @@ from pathlib import Path
 
 import pytest
 
-from infra.contest.__main__ import Turn
+from infra.contest.__main__ import Turn, results
 from infra.contest.contest_query import CHAIN, Traffic
-from infra.contest.encounter_journal import EncounterJournal, Ended
+from infra.contest.encounter_journal import ENCOUNTERS, EncounterJournal, Ended, read_encounters
 from infra.contest.live_encounter import as_slow
 from infra.contest.live_twins import Twins, sums
 from infra.contest.outcomes import paired, summed, wilson
 from infra.contest.planned_ways import OURS, SQPR, WAYS, PlannedWay, planned
 from node_agent.core.shedding.memory_limit import JOB_BYTES, size_estimate
 from protos.vehicle_pb2 import Cpm
+from sim_vehicles.contest.contest_results import PUBLISHED, read_results
 from sim_vehicles.contest.encounter_run import Outcome, PlayedEncounter
 from sim_vehicles.contest.encounter_scene import encounters
 from sim_vehicles.encounter.brake import AUTO
@@ -160,3 +161,9 @@ def test_a_journal_that_was_broken_off_has_what_was_whole_and_goes_on(tmp_path: 
     assert list(EncounterJournal(tmp_path).read()) == [one]
     journal.add(other)
     assert list(EncounterJournal(tmp_path).read()) == [one, other]
+
+
+def test_what_is_published_are_the_sums_of_the_published_encounters() -> None:
+    published = read_results(PUBLISHED)
+    again = results(list(read_encounters(ENCOUNTERS)))
+    assert again.rows == published.rows and again.encounters == published.encounters

@@ -7,6 +7,7 @@ from pathlib import Path
 import pytest
 
 from infra.papers import results
+from infra.papers.claims import holds
 from infra.papers.page import page
 from infra.papers.registry import PAPERS, REPRODUCTIONS, named
 from infra.papers.reproduction import Curve, Figure, Plot, Reproduction, forget, keep, read
@@ -22,7 +23,7 @@ def figures(reproduction: Reproduction) -> dict[str, Figure]:
 def test_every_reproduction_runs_small(reproduction: Reproduction, tmp_path: Path) -> None:
     """And what it says can be written, drawn and put in a table; fixed ones say what the page says."""
     made = figures(reproduction)
-    assert made and all(each.why for each in made.values())
+    assert made and all(each.claims or each.findings for each in made.values()), "a row without a check"
     keep(reproduction.paper, made.values(), "full", tmp_path)
     written = read(tmp_path / f"{reproduction.paper}.json")
     assert {name: each.figure for name, each in written.items()} == made
@@ -40,7 +41,7 @@ def test_the_page_tells_every_figure_of_a_verdict_once() -> None:
 
 
 def test_a_short_run_does_not_get_into_the_page(tmp_path: Path) -> None:
-    keep("placement", [Figure("figure 0", {}, {"x": 1}, True, "because")], "quick", tmp_path)
+    keep("placement", [Figure("figure 0", [], {"x": 1})], "quick", tmp_path)
     with pytest.raises(ValueError, match="--quick"):
         results.write(tmp_path)
 
@@ -49,15 +50,15 @@ def test_figures_are_replaced_by_name_and_others_stay(tmp_path: Path) -> None:
     plot = Plot("t", "x", "y", [Curve("ours", [1, 2], [0.5, None]), Curve("ours, printed", [1], [0.4], printed=True)])
     keep(
         "placement",
-        [Figure("a", {}, {"x": 1}, True, "w"), Figure("b", {"x": 2}, {"x": 1}, False, "w")],
+        [Figure("a", [], {"x": 1}), Figure("b", [holds("x is 2", [1 == 2])], {"x": 1})],
         "full",
         tmp_path,
     )
-    keep("placement", [Figure("a", {}, {"x": 3}, None, "w", seeds=[1], plots=[plot])], "full", tmp_path)
+    keep("placement", [Figure("a", [], {"x": 3}, seeds=[1], plots=[plot])], "full", tmp_path)
     kept = json.loads((tmp_path / "placement.json").read_text())
     forget("placement", ["b"], tmp_path)
     assert set(read(tmp_path / "placement.json")) == {"b"}
-    assert kept["a"]["measured"] == {"x": 3} and kept["b"]["reproduces"] is False
+    assert kept["a"]["measured"] == {"x": 3} and kept["b"]["reproduces"] == "no"
     assert kept["a"]["plots"][0]["curves"][1]["printed"] is True
 
 

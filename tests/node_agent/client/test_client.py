@@ -34,7 +34,7 @@ from tests.sentences import Wording
 
 SAID = Wording("feed", "clients")
 
-MANUAL = Path(__file__).parents[3] / "node_agent" / "OPERATORS.md"
+MANUAL = Path(__file__).parents[3] / "docs" / "how_to" / "operators.md"
 FOREVER = 1 << 60
 
 
@@ -100,7 +100,7 @@ class Agent:
             if hello.peer.startswith("source:"):
                 self.serve_source(sock, reader, hello)
             else:
-                self.serve_sink(sock, reader, hello)
+                self.serve_sink(sock, reader, self.sinks[hello.boot])
 
     def greet(self, sock: socket.socket, reader: frames.FrameReader) -> frames.Hello:
         hello = next(iter(reader.feed(sock.recv(4096))))
@@ -111,6 +111,10 @@ class Agent:
         with self.lock:
             upto = self.inbox.hello(hello.peer, hello.boot, alone=False).on_hello(self.credit).upto
             answer = frames.Hello("node:x", self.clock, self.boot, 0, upto, 100, self.credit, self.codec)
+            if hello.peer.startswith("sink:"):  # before it hears of it: what is sent from then on is for it
+                sender = self.sinks.setdefault(hello.boot, Sender(NoFacts()))
+                known = hello.resume_after if hello.peer_boot == self.boot else 0
+                sender.on_connected(now_ns(), hello.boot, known, hello.credit_bytes)
             sock.sendall(frames.encode_hello(answer))
         return hello
 
@@ -160,11 +164,7 @@ class Agent:
         for sender in self.sinks.values():
             sender.offer(now_ns(), data, FOREVER, None)
 
-    def serve_sink(self, sock: socket.socket, reader: frames.FrameReader, hello: frames.Hello) -> None:
-        with self.lock:
-            sender = self.sinks.setdefault(hello.boot, Sender(NoFacts()))
-            known = hello.resume_after if hello.peer_boot == self.boot else 0
-            sender.on_connected(now_ns(), hello.boot, known, hello.credit_bytes)
+    def serve_sink(self, sock: socket.socket, reader: frames.FrameReader, sender: Sender[None]) -> None:
         sock.settimeout(0.005)
         while True:
             with self.lock:

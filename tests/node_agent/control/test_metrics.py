@@ -152,15 +152,24 @@ def test_labels_are_escaped_and_bounded(monkeypatch: pytest.MonkeyPatch) -> None
     assert sum(name == "events_total" for name, _ in samples) == 3 and of(samples, "samples_left_out") == 7
 
 
+def manual() -> Iterator[tuple[str, tuple[str, ...], str]]:
+    """Names, labels and helps: of bold rows the labels of all rows that follow, in braces further ones."""
+    above: tuple[str, ...] = ()
+    for line in (ROOT / "docs" / "reference" / "metrics.md").read_text().splitlines():
+        if line.startswith("| **"):
+            above = tuple(line.split("**")[1].split(", "))
+        elif line.startswith("| `"):
+            name, text = line.strip("| ").split(" | ")
+            name, _, more = name.strip("`").rstrip("}").partition("{")
+            yield name, above + (tuple(more.split(", ")) if more else ()), text
+
+
 def test_the_manual_lists_what_is_served() -> None:
-    rows = [
-        tuple(cell.strip() for cell in line.strip("|\n ").split(" | "))
-        for line in (ROOT / "node_agent" / "METRICS.md").read_text().splitlines()
-        if line.startswith("| `shimekiri_")
-    ]
-    assert rows == [
-        (f"`shimekiri_{each.name}`", each.kind, ", ".join(each.labels) or "-", each.help) for each in FAMILIES
-    ]
+    rows = list(manual())
+    assert sorted(rows) == sorted((each.name, each.labels, each.help) for each in FAMILIES)
+    page = (ROOT / "docs" / "reference" / "metrics.md").read_text().split("| name |")[0]
+    for each in FAMILIES:
+        assert (f"`{each.name}`" in page) == (each.kind in (exposition.HISTOGRAM, exposition.SUMMARY)), each.name
     served = {line.split()[2] for line in sampling.text(full()).splitlines() if line.startswith("# TYPE")}
     assert served == {f"shimekiri_{each.name}" for each in FAMILIES}, "each is served, and can be"
     for each in FAMILIES:

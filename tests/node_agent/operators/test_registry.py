@@ -19,7 +19,7 @@ from tests.sentences import Wording
 
 SAID = Wording("operators", "registry")
 
-MANUAL = Path(__file__).parents[3] / "node_agent" / "OPERATORS.md"
+MANUAL = Path(__file__).parents[3] / "docs" / "how_to" / "operators.md"
 
 
 def nothing(group: str) -> Offers:

@@ -241,7 +241,7 @@ def registry(folder: Path, checks: bool) -> Registry:
 
 
 def test_nothing_prevents_an_operator_from_changing_its_input_for_the_other_queries(tmp_path: Path) -> None:
-    """What OPERATORS.md says not to do: the near query's operator changes the object that the far one then gets."""
+    """Against the rule of docs/how_to/operators.md: the near operator changes the object that the far one gets."""
     spoils = registry(tmp_path, checks=False).make("test.spoils").call
     graph = Graph((Box((1,), 1), Box((FIRST + 1,), 1, (20,), sub_ns=9), Box((FIRST + 1,), 1, (100,), sub_ns=99)))
     seen: list[Any] = []

@@ -19,7 +19,7 @@ from tests.sentences import Wording
 
 SAID = Wording("operators", "bench")
 
-MANUAL = Path(__file__).parents[3] / "node_agent" / "TESTING.md"
+MANUAL = Path(__file__).parents[3] / "docs" / "how_to" / "test_operators.md"
 MS = 1_000_000
 
 

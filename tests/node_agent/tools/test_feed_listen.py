@@ -39,7 +39,7 @@ INTERRUPTIBLE = (  # also where the parent of the tests ignores Ctrl-C, as shell
     "import signal; signal.signal(signal.SIGINT, signal.default_int_handler)\n"
     "from node_agent.__main__ import main; main()"
 )
-MANUAL = ROOT / "node_agent" / "OPERATORS.md"
+MANUAL = ROOT / "docs" / "how_to" / "operators.md"
 CODEC = "from node_agent.sdk import codec\nfrom protos.vehicle_pb2 import Hazard\ncodec('my.Hazard', Hazard)\n"
 
 

@@ -24,7 +24,7 @@ def test_the_fleet_costs_the_warning_nothing() -> None:
     assert set(both) == {"control", "warning", "advisory", "whereabouts", "tracks"}
     for name in ("control", "warning"):
         assert both[name] * 1e6 == alone.guarantee[name].bound_ns
-    assert {name: round(both[name], 2) for name in ("control", "warning")} == {"control": 28, "warning": 298.56}
+    assert {name: round(both[name], 2) for name in ("control", "warning")} == {"control": 14.92, "warning": 293.16}
     assert both["whereabouts"] == both["control"], "the same results of the same operator"
     assert both["advisory"] > (alone.guarantee["advisory"].bound_ns or 0) / 1e6, "which the sample stands before"
     assert {name: claim.guaranteed for name, claim in bounds.bounds(plan).items()} == dict.fromkeys(both, True)

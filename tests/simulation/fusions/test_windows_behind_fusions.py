@@ -6,6 +6,7 @@ from random import Random
 
 import pytest
 
+from coordinator.guarantee import window_closing
 from coordinator.guarantee.analysis import analyse
 from coordinator.guarantee.bounds import claims
 from coordinator.guarantee.system import read
@@ -115,6 +116,18 @@ def test_windows_behind_fusions_close_within_their_bounds() -> None:
         results, bounded = results + len(took), bounded + 1
     print(f"{results} results of {bounded} cases with a bound")
     assert results > 5 * SETS and bounded > SETS // 3
+
+
+def test_without_the_wait_more_windows_close_at_once_than_their_curve_has(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Where a source has fallen silent, what waits for it at a fusion is given up together."""
+    plan = window_worlds.planned(*windows_behind(0), sound=False)
+    assert plan is not None
+    done = simulate(plan, Scenario(seed=0), world=Periodic(plan, 0))
+    check_releases(analyse(read(plan), NOTHING), done, 0)
+    monkeypatch.setattr(window_closing, "_untimed", lambda system, windows: False)
+    with pytest.raises(AssertionError) as failed:
+        check_releases(analyse(read(plan), NOTHING), done, 0)
+    assert "5 in 0 ns" in str(failed.value)
 
 
 APART = """

@@ -8,7 +8,7 @@ from statistics import fmean
 import pytest
 
 from coordinator.calculus.passage import fold
-from coordinator.guarantee.whole_ways import path_limits
+from coordinator.guarantee.whole_ways import passages
 from infra.bench.tightness.drawn_queries import CLASSES, LOADS
 from infra.bench.tightness.measured import Measured, measured, sweep
 
@@ -29,7 +29,7 @@ def test_no_bound_is_broken(kind: str, seed: int) -> None:
 
 def test_a_bound_that_is_too_small_is_found(monkeypatch: pytest.MonkeyPatch) -> None:
     """As if each tuple came to a unit when the one two places before it does."""
-    monkeypatch.setattr(path_limits, "fold", lambda came, *given: fold([*came[2:], came[-1], came[-1]], *given))
+    monkeypatch.setattr(passages, "fold", lambda came, *given: fold([*came[2:], came[-1], came[-1]], *given))
     found = [each for kind in ("chain", "fan-out") for seed in (0, 1) for each in measured(kind, 0.6, seed, runs=40)]
     assert broken(found)
 

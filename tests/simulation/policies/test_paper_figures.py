@@ -1,6 +1,6 @@
 """The figures of [P] that the virtual cluster must meet: figure 6, section 4.1, figure 7.
 
-Readings, where the paper leaves one open (docs/explanation/virtual_cluster.md says why): sources of one instant are
+Readings, where the paper leaves one open (docs/explanation/virtual_cluster.md, Batches): sources of one instant are
 admitted in the query's order, V2V before the sensor; FIFO goes by the instance's creation; ExistingAlloc.EDF takes
 its sub-deadlines from DeadlineAlloc. The allowed values are the paper's arithmetic, not measurements.
 """

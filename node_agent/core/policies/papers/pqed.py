@@ -6,6 +6,7 @@ is the decision. The printed form (`pqed-printed`) takes a number of tuples from
 
 from node_agent.core.jobs import Job
 from node_agent.core.meters import NodeMeter
+from node_agent.core.plan import Parameters
 from node_agent.core.policies.papers.qed import qos
 from node_agent.core.policies.policy_parts import Policy
 
@@ -15,7 +16,7 @@ class MostUrgent:
 
     __slots__ = ()
 
-    def __init__(self, meter: NodeMeter) -> None:
+    def __init__(self, meter: NodeMeter, parameters: Parameters) -> None:
         """Needs nothing of the node."""
 
     def begins(self, job: Job, other: Job | None, at_ns: int) -> None:

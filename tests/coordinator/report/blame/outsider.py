@@ -391,7 +391,7 @@ def _overload(random: Random) -> Case:
 def _batch(random: Random) -> Case:
     n, policy = (
         random.randint(14, 20),
-        random.choice([None, "fifo", "bts:phi=200ms", "bts1:phi=200ms", "ats:phi=200ms", "adaptive:phi=200ms"]),
+        random.choice([None, "fifo", "bts:phi=200ms", "bts1:phi=200ms", "ats:phi=200ms", "adaptive:share=5%"]),
     )
     setting = Setting(("line", "busy"), {"n": n, "n_period": 400, "done": 390}, phases={"n": 0.1, "s": 0.3})
     batch = "burst" if policy in {None, "fifo"} else None

@@ -173,6 +173,16 @@ def test_results_that_nobody_looks_at_have_the_cause_of_their_neighbours(
     assert fewer.by_cause == found.by_cause and len(fewer.worst) == 5
 
 
+@pytest.mark.parametrize(("cause", "seed", "kind"), [("burst", 3, "burst"), ("overload", 12, "overloaded_core")])
+def test_what_is_given_up_for_others_has_the_cause_of_there_being_too_much(
+    cause: str, seed: int, kind: str, tmp_path: Path
+) -> None:
+    made = constructed.construct(cause, seed, tmp_path / "made")
+    run, report, found = judged(made.path)
+    gone = report.conservation.by_cause["shed(excess)"]
+    assert gone > 10 and found.by_cause["done"][kind] >= gone
+
+
 def test_the_worst_is_told_as_a_story(tmp_path: Path) -> None:
     made = constructed.construct("blocked", 0, tmp_path / "made")
     run = read_run(made.path)

@@ -11,11 +11,11 @@ import pytest
 from coordinator.errors import InfeasibleError
 from coordinator.model.limits import Limits
 from coordinator.solve.guaranteed import large, lower_bounds
-from coordinator.solve.guaranteed.candidate import Candidate
+from coordinator.solve.guaranteed.candidate import Candidate, candidate
 from coordinator.solve.guaranteed.objective_rank import objective_rank
 from coordinator.solve.guaranteed.search import ANALYSES, Sound
 from coordinator.solve.guaranteed.sub_deadlines import Effort, Search
-from coordinator.spec.runtime_charges import NOTHING
+from coordinator.spec.runtime_charges import MEASURED, NOTHING
 from tests.coordinator.solve.guaranteed.sound_graphs import SECONDS, finder, placements
 from tests.sampling import sample
 
@@ -73,6 +73,26 @@ def test_what_is_late_with_every_unit_first_is_late_under_any_sub_deadlines(seed
     for _, each in list(placements(finder(seed)))[:5]:
         if lower_bounds.late(each.system, NOTHING) is not None:
             assert not searched(each, FEWER) and not drawn(each, dice, FEWER)
+
+
+@pytest.mark.parametrize("number", sample(range(200), 8))
+def test_no_bound_is_below_what_no_sub_deadlines_change(number: int, seed: int) -> None:
+    """With these units, and however they are cut."""
+    dice = random.Random(f"{seed} {number}")
+    found = finder(dice.randrange(10**6), dice.choice([NOTHING, MEASURED]))
+    for _, whole in list(placements(found))[:4]:
+        cuts = frozenset(name for name in whole.place if dice.random() < 0.5)
+        for laid, cut in (
+            (whole, False),
+            (whole, True),
+            (candidate(found.setting, whole.place, whole.hops, cuts), True),
+        ):
+            least_ns = lower_bounds.least_bounds(whole.system, found.charges, cut)
+            longest = max(output.deadline_ns for output in laid.system.outputs.values())
+            due = {one: dice.randint(1, longest) for one in laid.system.units}
+            rank = objective_rank(laid.with_deadlines(due), found.charges)
+            for name, bound_ns in rank.bounds_ns.items():
+                assert bound_ns is None or bound_ns >= least_ns.get(name, 0), f"seed {seed} {number}: {name}"
 
 
 @pytest.mark.parametrize("seed", range(GRAPHS))

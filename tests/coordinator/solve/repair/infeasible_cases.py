@@ -178,6 +178,21 @@ CASES: dict[str, Written] = {
         cluster(),
         "operators.W.selectivity",
     ),
+    "chain": Written(
+        query("  X1..X3: {chain: pass, in: s, cost: 5 ms}", "{from: X3, at: a, deadline: 50 ms}"),
+        cluster(),
+        "operators.X1..X3.cost",
+    ),
+    "batch": Written(  # one that is blocked by a batch of another
+        query(
+            ONE + "\n  Y: {run: pass, in: k, cost: 1 ms}",
+            "{from: X, at: a, deadline: 7 ms}\n  y: {from: Y, at: a, deadline: 90 ms}",
+            f"at: a, type: json, arrival: {{burst: 1, period: 100 ms}}, {AGED}",
+            f"\n  k: {{at: a, type: json, arrival: {{burst: 8, period: 100 ms}}, {AGED}}}",
+        ),
+        cluster(", policy: edf:batch=8"),
+        "nodes.a.policy",
+    ),
 }
 GIVEN_UP = Written(
     query(WINDOW % "time: 100 ms, shed: none, wait: 1 ms", "{from: X, at: b, deadline: 300 ms}").replace(

@@ -6,6 +6,8 @@ from collections.abc import Callable
 from dataclasses import replace
 from fractions import Fraction
 from functools import cache
+from itertools import product
+from math import log
 from pathlib import Path
 from random import Random
 from tempfile import TemporaryDirectory
@@ -309,6 +311,22 @@ def test_where_nothing_alone_helps_two_together_do(files: Callable[[str, str], F
     assert {mend.way for mend in found.repairs} == {"both"} and not found.untried
     for mend in found.repairs:
         assert len(mend.changes) == 2 and outcome(made.applied(mend)).holds, mend.text
+
+
+@pytest.mark.soak
+def test_of_two_together_the_least_change_is_given_not_the_utmost_of_one(files: Callable[[str, str], Files]) -> None:
+    """Link and node share the deadline: a link a little quicker than that asks for a node a thousand times as fast."""
+    query = PINNED.replace("at: a, deadline: 50 ms}}", "at: b, deadline: 50 ms}}").replace("cost: 3 ms", "cost: 9 ms")
+    made = files(query, cluster("ab", "{between: [a, b], latency: 60 ms}"))
+    found = find(made.case(), 60).repairs
+    latency, speed = "links.a-b.latency", "nodes.a.speed"
+    (mend,) = (one for one in found if {edit.key for edit in one.edits} == {latency, speed})
+    least = min(
+        log(60 / ms) + log(times)
+        for ms, times in product([60 * 0.85**i for i in range(1, 24)], [1.2**i for i in range(1, 20)])
+        if outcome(made.case((f"{latency}={ms:.3f} ms", f"{speed}={times:.4f}"))).holds
+    )
+    assert mend.size <= least + 0.02 and outcome(made.applied(mend)).holds
 
 
 SIDED = """

@@ -330,7 +330,11 @@ def test_unknown_policy_names_those_that_exist() -> None:
 @pytest.mark.parametrize("name", ["edf", "edf-e2e"])
 def test_a_dropper_sheds_what_is_not_worth_running_and_the_next_job_starts(name: str) -> None:
     """Past its sub-deadline a job is shed; a partner that waits for it in a join ends."""
-    late = replace(policy(name), dropper=lambda job, at_ns, ahead: at_ns > job.release_ns + job.unit.sub_deadline_ns)
+
+    def dropper(job: Job, at_ns: int, ahead: int) -> int:
+        return records.POLICY_EXCESS if at_ns > job.release_ns + job.unit.sub_deadline_ns else 0
+
+    late = replace(policy(name), dropper=dropper)
     story = ScenarioRunner(two_units(), late)
     story.handle(Admitted(0, 1, lineage(1)), Admitted(0, 2, lineage(2)), Admitted(0, 1, lineage(3)))
     running = [each.seq for each in facts(story, records.Ran)]
@@ -338,7 +342,7 @@ def test_a_dropper_sheds_what_is_not_worth_running_and_the_next_job_starts(name:
     story.handle(Admitted(19, 2, lineage(4, 19)))
     assert starts(story.handle(Finished(0, 20))) == [(2, 4)]
     shed = [(each.kind, each.at_ns, each.policy) for each in facts(story, records.Shed)]
-    assert shed == [(records.SHED, 20, records.POLICY_LATE)] * 2
+    assert shed == [(records.SHED, 20, records.POLICY_EXCESS)] * 2
     assert story.handle(Finished(20, 21)) == []
     assert story.engine.ready.released == story.engine.dispatched == 4
 

@@ -148,12 +148,12 @@ def test_a_batch_is_its_burst_and_a_job_of_it_that_fails_leaves_it() -> None:
 
 
 def test_what_a_dropper_refuses_is_given_with_the_choice() -> None:
-    ready, loaded = loaded_queue(replace(policy("edf"), dropper=lambda job, at_ns, ahead: job.lineage[2] == 1))
+    ready, loaded = loaded_queue(replace(policy("edf"), dropper=lambda job, at_ns, ahead: 15 * (job.lineage[2] == 1)))
     for number in (1, 2):
         ready.release(0, loaded.units[0], tuple_(1, number), None)
     assert not list(ready.expired(0))
     first = ready.choose(7)
-    assert first is not None and not first[1] and [job.number for job in first[2]] == [1]
+    assert first is not None and not first[1] and [(job.number, why) for job, why in first[2]] == [(1, 15)]
     assert ready.begin(*first[:2]) is None
     second = ready.choose(7)
     assert second is not None and ready.begin(*second[:2]) is ready.running is second[1][0]

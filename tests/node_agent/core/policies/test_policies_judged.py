@@ -3,7 +3,7 @@ feed-forward law, and how much a decision costs in operations."""
 
 import heapq
 from itertools import accumulate
-from math import ceil, log, log2
+from math import log, log2
 from typing import Any
 
 import pytest
@@ -71,25 +71,6 @@ def test_the_printed_controller_does_not_grow_k(gap_us: int) -> None:
         node = Node(units, policy(name, parameters=Parameters(phi_ns=10 * MS)), 50 * US).run(arrivals)
         assert isinstance(node.engine.ready.tuner, Control)
         assert (node.engine.ready.tuner.grown, node.engine.ready.tuner.k) == (0, 1)
-
-
-def test_adaptive_takes_k_from_the_overhead_share() -> None:
-    """s = 50 us, c = 22 us, h = 2 %: n* = 111.4 tuples; 0.2 tuples per ms and phi 10 ms: 2 per basic batch; k = 56."""
-    parameters = Parameters(phi_ns=10 * MS, share_ppm=20_000)
-    node = Node([Shape(2000 * MS, 2000 * MS, 22 * US)], policy("adaptive", parameters=parameters), 50 * US)
-    node.run([Arrival(1, 5 * MS * i, 22 * US) for i in range(300)])
-    assert node.engine.ready.tuner.k == ceil(50 * 0.98 / (0.02 * 22) / 2)  # type: ignore[union-attr]
-    assert node.engine.ready.meter.decision_ns == 50 * US
-    assert node.engine.ready.meter.units[0].cost_ns == 22 * US
-    assert node.engine.ready.meter.units[0].gap_ns == 5 * MS
-
-
-@pytest.mark.parametrize(("sub_ms", "k"), [(2000, 56), (500, 25), (15, 1)])
-def test_adaptive_k_is_at_most_half_of_the_least_deadline(sub_ms: int, k: int) -> None:
-    parameters = Parameters(phi_ns=10 * MS)
-    node = Node([Shape(sub_ms * MS, 5000 * MS, 22 * US)], policy("adaptive", parameters=parameters), 50 * US)
-    node.run([Arrival(1, 5 * MS * i, 22 * US) for i in range(50)])
-    assert node.engine.ready.tuner.k == k  # type: ignore[union-attr]
 
 
 class Counted(int):

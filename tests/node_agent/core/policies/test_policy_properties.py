@@ -117,7 +117,7 @@ def least(name: str, job: Job) -> tuple[int, int, int]:
 
 
 @pytest.mark.parametrize(
-    "name", ["edf", "edf-e2e", "fifo", "taat", "qed", "pqed", "ideal", "bts", "bts1", "ats", "ats1", "adaptive"]
+    "name", ["edf", "edf-e2e", "fifo", "taat", "qed", "pqed", "ideal", "bts", "bts1", "ats", "ats1"]
 )
 @EXAMPLES
 @given(loads())
@@ -136,8 +136,6 @@ def test_what_runs_is_the_least_of_the_order_by_deadlines(name: str, load: Load)
         others = [job for job in heads if job.lineage[2] not in each.jobs and position[job.lineage[2]] > first]
         tuner = node.engine.ready.tuner
         phi_ns = tuner.phi_ns if tuner is not None else 0  # type: ignore[attr-defined]
-        if name == "adaptive":  # its batches span up to half of the least sub-deadline
-            phi_ns = max(phi_ns, min(shape.sub_ns for shape in load.shapes) // 2)
         complete = [job for job in others if job.release_ns + phi_ns <= each.chosen_ns]
         assert all(least(name, mine) <= least(name, other) for other in complete)
         batch = sorted((job for job in heads if job.lineage[2] in each.jobs), key=lambda job: least(name, job))

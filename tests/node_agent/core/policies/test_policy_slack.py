@@ -3,11 +3,14 @@
 from dataclasses import replace
 from typing import Any
 
+import pytest
+
 from node_agent.core import plan as plans
 from node_agent.core.engine.engine import Engine
 from node_agent.core.facts import MemoryFacts
 from node_agent.core.model import CompiledPlan, Unit
 from node_agent.core.policies import policy
+from node_agent.core.policies.slack import TRIAL
 from protos import records
 from tests.node_agent.core.simulated.policy_node import Arrival, Node, Shape
 
@@ -201,3 +204,28 @@ def test_what_has_twice_the_least_deadline_waits_for_it() -> None:
 def test_deadlines_nearly_alike_are_ordered_by_when_they_are_due() -> None:
     arrivals = [Arrival(1, 0, 1, age_ns=39), Arrival(2, 0, 1)]
     assert Node([Shape(1, 59, 1), Shape(1, 30, 1)], policy("slack")).run(arrivals).order == [(1, [1]), (2, [2])]
+
+
+def node_with(*shapes: Shape) -> Node:
+    return Node(shapes, policy("slack"))
+
+
+@pytest.mark.parametrize("before", [1, 200, 255, 256, 300])
+def test_an_instance_that_hung_once_does_not_end_its_unit(before: int) -> None:
+    """1 ms each within 10, then one of 6 s: the mean says for a while that nothing can be met."""
+    hung_ns = 5 * MS * before
+    came = [Arrival(1, 5 * MS * i, MS) for i in range(before)] + [Arrival(1, hung_ns, 6000 * MS)]
+    came += [Arrival(1, hung_ns + 7000 * MS + 5 * MS * i, MS) for i in range(3000)]
+    found = node_with(Shape(10 * MS, 10 * MS, MS)).run(came)
+    ended = [at_ns for _, _, at_ns in found.delivered]
+    assert sum(at_ns > came[-1000].at_ns for at_ns in ended) >= 999
+
+
+def test_what_is_hopeless_indeed_takes_a_part_of_the_time_for_trials() -> None:
+    """Declared 1 ms within 10, it takes 40; beside it what takes 5 ms every 10, within 60."""
+    came = [Arrival(1, 5 * MS * i, 40 * MS) for i in range(8000)]
+    came += [Arrival(2, 10 * MS * i, 5 * MS) for i in range(4000)]
+    found = node_with(Shape(10 * MS, 10 * MS, MS), Shape(60 * MS, 60 * MS, 5 * MS)).run(came)
+    late = [each for each in found.started if each.unit == 1 and each.start_ns > 20_000 * MS]
+    assert sum(each.end_ns - each.start_ns for each in late) <= 20_000 * MS // TRIAL + 40 * MS
+    assert sum(unit == 2 and at_ns > 20_000 * MS for unit, _, at_ns in found.delivered) >= 1990

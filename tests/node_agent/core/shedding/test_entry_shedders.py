@@ -1,6 +1,7 @@
 """A shedder at the doors of units, by itself: what it decides, and what follows for the engine to do."""
 
 from collections import deque
+from collections.abc import Callable
 
 from node_agent.core.jobs import new_job
 from node_agent.core.lineage import Lineage
@@ -19,13 +20,14 @@ def tuple_(number: int, origin_ns: int = 0) -> Lineage:
 
 
 class Even:
-    """Lets even numbers in; in each period so many of the oldest go."""
+    """Lets even numbers in; in each period so many of the oldest go. lost: numbers that no window needs any more."""
 
     policy = POLICY
     decided = (0, 0)
 
     def __init__(self, gone: int = 0) -> None:
         self.gone = gone
+        self.lost: frozenset[int] = frozenset()
 
     def keeps(self, at_ns: int, lineage: Lineage, load: Load) -> bool:
         return not lineage[2] % 2
@@ -35,6 +37,10 @@ class Even:
 
     def period(self, load: Load) -> int:
         return self.gone
+
+    def unneeded(self) -> Callable[[Lineage], bool] | None:
+        lost, self.lost = self.lost, frozenset()
+        return (lambda lineage: lineage[2] in lost) if lost else None
 
     def inherit(self, other: Rule, sources: dict[int, int]) -> None:
         raise AssertionError("no other plan")
@@ -109,6 +115,26 @@ def test_when_a_period_has_passed_the_oldest_leave_all_queues_and_go_on_as_range
         [tuple_(1, 1), tuple_(2, 2)]
     ] * 2
     assert gone(effects) == [(1, 1, 2), (2, 1, 2)]
+
+
+def test_what_no_window_needs_any_more_leaves_all_queues_at_the_end_of_a_period() -> None:
+    rule = Even()
+    place = Place(rule)
+    place.queue(2, 4, 6, 8)
+    rule.lost = frozenset({4, 6})
+    effects = place.shedder.tick(250)
+    assert [type(each) for each in effects] == [Withdrawal, Shed, Shed, ForwardedRemoval, ForwardedRemoval] * 2
+    assert gone(effects) == [(1, 4, 4), (1, 6, 6), (2, 4, 4), (2, 6, 6)]
+    assert place.shedder.shed == 2 and place.shedder.tick(550) == []
+
+
+def test_what_no_window_needs_any_more_leaves_with_the_tuple_that_is_refused() -> None:
+    rule = Even()
+    place = Place(rule)
+    place.queue(2, 4)
+    rule.lost = frozenset({4})
+    kept, effects = place.entry.decide(6, tuple_(5))
+    assert not kept and shed(effects) == [(1, 5, POLICY), (2, 5, POLICY), (1, 4, POLICY), (2, 4, POLICY)]
 
 
 def test_periods_that_nobody_asked_in_are_one() -> None:

@@ -91,11 +91,14 @@ class Graph:
 
 @dataclass
 class Play:
-    """Runs tuples through the graph. make: (unit, value) -> its result; results: (output, seq, instant)."""
+    """Runs tuples through the graph. make: (unit, value) -> its result; passes: (unit, seq) -> whether there is one;
+    takes_ns: (unit, seq) -> what it costs, None: as declared; results: (output, seq, instant)."""
 
     graph: Graph
     policy: Policy
     make: Callable[[int, Any], Any] = lambda _, payload: payload
+    passes: Callable[[int, int], bool] = lambda _, seq: True
+    takes_ns: Callable[[int, int], int] | None = None
     facts: MemoryFacts = field(default_factory=MemoryFacts)
     ran: list[tuple[int, int]] = field(default_factory=list)  # (unit, seq)
     results: list[tuple[int, int, int]] = field(default_factory=list)
@@ -131,14 +134,20 @@ class Play:
                 continue
             jobs: list[Job] = list(self.engine.jobs)
             start_ns = at_ns
-            at_ns += self.graph.boxes[job.unit.id - 1].cost_ns * len(jobs)
+            at_ns += sum(self._cost_ns(each) for each in jobs)
             self._arrive(pending, at_ns)
             for slot, each in enumerate(jobs):
                 self.ran.append((each.unit.id, each.lineage[2]))
-                self.engine.emit(at_ns, each.unit.exits[0], each.lineage, self.make(each.unit.id, each.payload), slot)
+                if self.passes(*self.ran[-1]):
+                    made = self.make(each.unit.id, each.payload)
+                    self.engine.emit(at_ns, each.unit.exits[0], each.lineage, made, slot)
             del jobs, each, job
             job = self.engine.step(start_ns, at_ns)
         return self
+
+    def _cost_ns(self, job: Job) -> int:
+        declared_ns = self.graph.boxes[job.unit.id - 1].cost_ns
+        return declared_ns if self.takes_ns is None else self.takes_ns(job.unit.id, job.lineage[2])
 
     def _arrive(self, pending: list[tuple[int, int, int, tuple[int, int]]], until_ns: int) -> int:
         while pending and pending[-1][0] <= until_ns:

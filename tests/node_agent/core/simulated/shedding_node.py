@@ -18,6 +18,7 @@ from node_agent.core.jobs import Job
 from node_agent.core.lineage import Lineage
 from node_agent.core.model import CompiledPlan, Step
 from node_agent.core.policies import policy as named
+from node_agent.core.shedding.entry_shedders import Shedder
 from node_agent.core.windows.aggregates import Users
 from node_agent.core.windows.allocator import Grid
 from node_agent.core.windows.results import Collecting, result
@@ -100,6 +101,7 @@ class Run:
     origins: dict[tuple[int, int], tuple[int, bool]] = field(default_factory=dict)  # (source, number)
     busy_ns: int = 0
     ended_ns: int = 0
+    peak: int = 0  # tuples that a shedder had waiting, at most
 
     @property
     def records(self) -> list[Record]:
@@ -254,6 +256,10 @@ class Node:
         self.run.origins[source, number] = origin_ns, offer.passes or not self.setting.filter_ns or source != 1
         lineage = (source, EPOCH, number, 0, origin_ns, origin_ns)
         self.engine.admit(at_ns, self.run.loaded, source, lineage, (source, number, offer.passes), 0)
+        for shedder in self.run.loaded.shedders:
+            assert isinstance(shedder, Shedder)
+            shedder.backlog.look()
+            self.run.peak = max(self.run.peak, shedder.backlog.load.queued)
 
 
 def exact(setting: Setting, run: Run, operator: int) -> dict[int, list[tuple[int, int]]]:
@@ -276,6 +282,8 @@ def exact(setting: Setting, run: Run, operator: int) -> dict[int, list[tuple[int
 def check(setting: Setting, run: Run) -> int:
     """Every result is exact, every tuple ends once, queues are empty; how many windows were given."""
     engine = run.engine
+    if setting.policy not in (None, "front") and not setting.filter_ns:  # `front` sheds once per period
+        assert run.peak <= setting.most, "behind a filter there are sources that no shedder stands before"
     assert not engine.queued and engine.most_urgent is None
     exacts = [exact(setting, run, operator) for operator in range(len(setting.windows))]
     for given in run.given:

@@ -85,13 +85,19 @@ def test_window_aware_sheds_runs_where_windows_overlap_strongly(load: str) -> No
 
 
 def test_a_window_fits_by_its_end() -> None:
-    """Z = 5, L = 5 s, c = 2 ms: q c + lambda c Z - Z <= 4.5 s."""
-    kind = Kind(Grid(5 * SECOND, 4 * SECOND), 5 * SECOND)
+    """Z = 5, L = 5 s, c = 2 ms: q c + lambda c Z - Z <= 5 s."""
+    kind, length = Kind(Grid(5 * SECOND, 4 * SECOND), 5 * SECOND), 5 * SECOND
     gap = 1_600_000  # load 1.25: 1.25 s are left of a window that finds nothing
-    assert fit(Load(1625, COST, gap), kind, 10_000) and not fit(Load(1626, COST, gap), kind, 10_000)
-    assert fit(Load(1375, COST, gap), kind, 2105) is False  # q + 625 > 0.95 M
-    assert fit(Load(1374, COST, gap), kind, 2105)
-    assert fit(Load(0, 0, 0), kind, 1), "nothing is known yet"
+
+    def fits(queued: int, most: int, rest: int = length, by_luck: bool = False) -> bool:
+        return fit(Load(queued, COST, gap), kind, most, rest, by_luck)
+
+    assert fits(1875, 10_000) and not fits(1876, 10_000)
+    assert fits(1375, 2000) and not fits(1376, 2000), "q + 625 <= M"
+    assert fits(2500, 10_000, 0) and not fits(2501, 10_000, 0), "as it ends"
+    assert fits(2033, 10_000, by_luck=True) and not fits(2034, 10_000, by_luck=True), "158 = sqrt(8 * 3125) tuples less"
+    assert fits(1533, 2000, by_luck=True) and not fits(1534, 2000, by_luck=True)
+    assert fit(Load(0, 0, 0), kind, 1, length, by_luck=False), "nothing is known yet"
 
 
 def test_a_tuple_is_shed_only_when_no_admitted_window_of_any_kind_needs_it() -> None:
@@ -101,6 +107,34 @@ def test_a_tuple_is_shed_only_when_no_admitted_window_of_any_kind_needs_it() -> 
     busy = Load(2000, COST, COST)
     assert shedder.keeps(SECOND, busy), "the long window was admitted"
     assert not shedder.keeps(10 * SECOND, busy) and shedder.denied == 3
+
+
+def test_at_twice_the_load_a_window_is_tried_where_nothing_waits() -> None:
+    """Z = L: it takes all of L. The margins of before denied every one."""
+    shedder = WindowAware([Kind(Grid(5 * SECOND, 5 * SECOND), 5 * SECOND)], 10_000, 0)
+    assert shedder.keeps(0, Load(0, COST, COST // 2))
+    assert not shedder.keeps(5 * SECOND, Load(1, COST, COST // 2))
+    assert shedder.keeps(10 * SECOND, Load(0, COST, 985_000)), "1.5 % more: with some luck"
+    assert not shedder.keeps(15 * SECOND, Load(0, COST, COST // 3)), "three times the load: no luck is enough"
+
+
+def test_a_window_that_cannot_be_had_any_more_is_given_up() -> None:
+    """[0, 5) and [4, 9). At 4.5 s a burst leaves too much for the first, but the load has fallen since."""
+    shedder = WindowAware([Kind(Grid(5 * SECOND, 4 * SECOND), 5 * SECOND)], 10_000, 0)
+    assert shedder.keeps(0, Load(0, COST, COST)) and shedder.keeps(4 * SECOND, Load(0, COST, COST))
+    assert shedder.keeps(4_500_000_000, Load(3000, COST, COST))
+    assert not shedder.give_up(Load(2500, COST, COST)), "5 s of work: just in time"
+    assert shedder.give_up(Load(2900, COST, 2 * COST))
+    assert shedder.given_up == 1 and not shedder.needs(SECOND), "3.8 s at 9 s, but 5.55 s at 5 s"
+    assert shedder.needs(4_500_000_000) and shedder.keeps(4_600_000_000, Load(0, COST, COST))
+
+
+def test_a_full_queue_costs_the_windows_that_a_tuple_is_in() -> None:
+    shedder = WindowAware([Kind(Grid(4 * SECOND, 4 * SECOND), 5 * SECOND)], 10, 0)
+    assert shedder.keeps(0, Load(0, COST, 2 * COST)) and shedder.keeps(SECOND, Load(9, COST, 2 * COST))
+    assert not shedder.keeps(2 * SECOND, Load(10, COST, 2 * COST))
+    assert shedder.given_up == 1 and not shedder.needs(SECOND)
+    assert not shedder.keeps(3 * SECOND, Load(0, COST, 2 * COST)) and shedder.keeps(4 * SECOND, Load(0, COST, 2 * COST))
 
 
 @given(st.integers(0, 2**32))

@@ -1,0 +1,1 @@
+"""The least change within ranges that a user declares."""

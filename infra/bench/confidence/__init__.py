@@ -1,0 +1,1 @@
+"""Bounds with a confidence on random plans, against held-out runs."""

@@ -1,0 +1,1 @@
+"""Scheduling policies beside one another on random workloads: `make bench-policies`."""
