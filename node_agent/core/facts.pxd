@@ -13,6 +13,7 @@ cdef class Facts:
         unsigned long long seq, long long w0, long long w1, long long w2, long long w3, long long w4,
         unsigned long long last,
     )
+    cdef void store(self, Py_ssize_t position, unsigned long long word)
     cpdef write(
         self, unsigned long long kind, unsigned long long flags, unsigned long long ref, unsigned long long source,
         unsigned long long epoch, unsigned long long seq, long long w0=*, long long w1=*, long long w2=*,

@@ -62,6 +62,10 @@ class Facts:
         words[at + 6] = w4
         words[at + 7] = last
 
+    def store(self, position: int, word: int) -> None:
+        """Eight bytes of the buffer, in compiled code."""
+        self._words[position >> 3] = word
+
     def write(
         self, kind: int, flags: int, ref: int, source: int, epoch: int, seq: int,
         w0: int = 0, w1: int = 0, w2: int = 0, w3: int = 0, w4: int = 0, last: int = 0,

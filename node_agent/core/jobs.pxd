@@ -3,7 +3,7 @@ cdef Py_ssize_t SPARE
 cdef Job LEFT
 
 cdef class Job:
-    cdef public long long key_ns, rank, release_ns, number
+    cdef public long long key_ns, rank, tie, release_ns, number
     cdef public object unit, payload
     cdef public tuple lineage
 

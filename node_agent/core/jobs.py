@@ -23,17 +23,18 @@ SPARE = 64  # empty places at the beginning of a queue, from which on they are g
 
 class Job:
     """One tuple at one task unit, from its release until it has run or was shed. key_ns: the deadline that the policy
-    gives it. rank: by which it competes, its deadline where the policy has no other. number: of its arrival, unique on
-    its engine. payload: its first operator's input.
+    gives it. rank, tie: by which it competes as the head of its queue, its deadline and its release where the policy has
+    no order of its own. number: of its arrival, unique on its engine. payload: its first operator's input.
 
     The fields are set where jobs are made, by `new_job` and by the ready queue at each release: on the hot path an
     `__init__` costs more than all of them.
     """
 
-    __slots__ = ("key_ns", "lineage", "number", "payload", "rank", "release_ns", "unit")
+    __slots__ = ("key_ns", "lineage", "number", "payload", "rank", "release_ns", "tie", "unit")
 
     key_ns: int
     rank: int
+    tie: int
     release_ns: int
     number: int
     unit: Unit
@@ -52,7 +53,8 @@ def new_job(key_ns: int, release_ns: int, number: int, unit: Unit, lineage: Line
     """A job with these fields, which competes by its deadline."""
     job = Job()
     job.key_ns = job.rank = key_ns
-    job.release_ns, job.number = release_ns, number
+    job.release_ns = job.tie = release_ns
+    job.number = number
     job.unit, job.lineage, job.payload = unit, lineage, payload
     return job
 
@@ -64,16 +66,16 @@ def before(job: Job, other: Job) -> bool:
     """Whether a job comes before another one of the same heap."""
     if job.rank != other.rank:
         return job.rank < other.rank
-    if job.release_ns != other.release_ns:
-        return job.release_ns < other.release_ns
+    if job.tie != other.tie:
+        return job.tie < other.tie
     return job.number < other.number
 
 
-HeapEntry = tuple[int, int, int, Job]  # rank, release_ns, number: tuples compare in C
+HeapEntry = tuple[int, int, int, Job]  # rank, tie, number: tuples compare in C
 
 
 class JobHeap:
-    """Jobs by rank, then release, then arrival. entries: all of them where this is not compiled, always the same list;
+    """Jobs by rank, then tie, then arrival. entries: all of them where this is not compiled, always the same list;
     there the hot path of the engine pushes and pops them itself, without a call in between."""
 
     __slots__ = ("_jobs", "entries")
@@ -98,7 +100,7 @@ class JobHeap:
         if COMPILED:
             self._up(job)
         else:
-            heappush(self.entries, (job.rank, job.release_ns, job.number, job))
+            heappush(self.entries, (job.rank, job.tie, job.number, job))
 
     def pop(self) -> Job:
         """Take the first off. There is one."""
@@ -115,7 +117,7 @@ class JobHeap:
         if COMPILED:
             self._down(job)
         else:
-            heapreplace(self.entries, (job.rank, job.release_ns, job.number, job))
+            heapreplace(self.entries, (job.rank, job.tie, job.number, job))
 
     def clear(self) -> None:
         """Forget all of them."""

@@ -12,8 +12,8 @@ cdef class Step:
     cdef public Exit exit
 
 cdef class Unit:
-    cdef public object spec, id, flags, loaded
-    cdef public unsigned long long ran
+    cdef public object spec, loaded
+    cdef public unsigned long long ran, id, flags
     cdef public long long sub_deadline_ns, deadline_ns, useful_ns, offset_ns, hang_ns, late_ns, runs
     cdef public tuple chain
     cdef public Step last_step

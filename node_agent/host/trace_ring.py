@@ -36,14 +36,17 @@ from struct import Struct
 from typing import NamedTuple
 
 from node_agent.core.facts import Facts, Stretch
+from node_agent.core.lineage import Lineage
 from protos import records
 from protos.records import NO_REF, RECORD, RECORD_BYTES, STATE_CRASHED, Gap, Record
 
+COMPILED = not __file__.endswith(".py")
 DATA = 36_864
 CELLS = 128
 WRITTEN, TAKEN, DROPPED, STATE, NOTED, PROMISES, BEAT, DEPEND = range(8)
 HANG = Struct("<QQHHHHQQ")
 HANG_AT = 192
+_WRITTEN_AT, _RUNS_AT = CELLS + 8 * WRITTEN, HANG_AT  # for compiled code
 TAKEN_OVER = Struct("<QQQQ")
 TAKEN_OVER_AT = 256
 MOST_TAKEN_OVER = 512  # that one promise can hold, and that are remembered
@@ -285,7 +288,23 @@ class RingFacts(Facts):
 
     def publish(self) -> None:
         """Let the reader see what has been written."""
-        self.cells[WRITTEN] = self.end if self.dropping else self.origin + self.position
+        written = self.end if self.dropping else self.origin + self.position
+        if COMPILED:
+            self.store(_WRITTEN_AT, written)
+        else:
+            self.cells[WRITTEN] = written
+
+    def starts(self, at_ns: int, hang_ns: int, unit: int, flags: int, lineage: Lineage) -> None:
+        """The instance that the hang cell names from now on: since when it runs, and how long it may."""
+        source, epoch, seq, ordinal, _, _ = lineage
+        if COMPILED:
+            self.store(_RUNS_AT, at_ns)
+            self.store(_RUNS_AT + 8, hang_ns)
+            self.store(_RUNS_AT + 16, unit | flags << 16 | source << 32 | epoch << 48)
+            self.store(_RUNS_AT + 24, seq)
+            self.store(_RUNS_AT + 32, ordinal)
+        else:
+            HANG.pack_into(self.buffer, HANG_AT, at_ns, hang_ns, unit, flags, source, epoch, seq, ordinal)
 
     @property
     def written_records(self) -> int:

@@ -25,6 +25,8 @@ RAISED = (Exception, SystemExit)  # what an operator may do to its tuple; an ope
 Item = tuple[int, Lineage, object]  # slot in the batch, lineage, payload
 Operate = Callable[[Step, Lineage, object, int, int], list[tuple[Lineage, object]]]  # as `apply`
 
+COMPILED = not __file__.endswith(".py")
+
 pack_hang = HANG.pack_into
 
 
@@ -150,19 +152,14 @@ class Executor:
         while True:
             unit, lineage, payload = job.unit, job.lineage, job.payload
             if facts is not None:
-                source, epoch, seq, ordinal, _, _ = lineage
-                pack_hang(
-                    facts.buffer,
-                    HANG_AT,
-                    engine.ended_ns,
-                    unit.hang_ns,
-                    unit.id,
-                    unit.flags,
-                    source,
-                    epoch,
-                    seq,
-                    ordinal,
-                )
+                if COMPILED:
+                    facts.starts(engine.ended_ns, unit.hang_ns, unit.id, unit.flags, lineage)
+                else:  # `starts` without the call
+                    source, epoch, seq, ordinal, _, _ = lineage
+                    pack_hang(
+                        facts.buffer, HANG_AT, engine.ended_ns, unit.hang_ns, unit.id, unit.flags,
+                        source, epoch, seq, ordinal,
+                    )  # fmt: skip
             start_ns = now()
             end_ns = 0
             for step in unit.chain:
@@ -192,7 +189,9 @@ class Executor:
             next_job = engine.step(start_ns, end_ns)
             if facts is None:
                 return next_job
-            if not facts.dropping:  # `publish` without the call
+            if COMPILED:
+                facts.publish()
+            elif not facts.dropping:  # `publish` without the call
                 facts.cells[WRITTEN] = facts.origin + facts.position
             if next_job is None:
                 return None

@@ -339,7 +339,7 @@ class Engine:
             queue = unit.arrivals
             if not queue:
                 if COMPILED:
-                    job.rank = key_ns
+                    job.rank, job.tie = key_ns, at_ns
                     ready.heads.push(job)
                 else:
                     heappush(ready.heads.entries, (key_ns, at_ns, number, job))

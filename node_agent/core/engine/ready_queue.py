@@ -134,7 +134,7 @@ class ReadyQueue:
         queue = unit.arrivals
         if not queue:
             if COMPILED:
-                job.rank = key_ns
+                job.rank, job.tie = key_ns, at_ns
                 self.heads.push(job)
             else:
                 heappush(self.heads.entries, (key_ns, at_ns, number, job))
@@ -183,9 +183,9 @@ class ReadyQueue:
     def _head(self, unit: Unit) -> None:
         """The head of a unit's queue, into the heap: by its deadline, or under the rank that it has now."""
         job, order, tuner, heads = unit.queue[0], self._order, self.tuner, self.heads
-        job.rank = job.key_ns
+        job.rank, job.tie = job.key_ns, job.release_ns
         if order is not None:
-            job.rank = order.rank(job)
+            order.place(job)
         elif tuner is not None and heads and (eligible_ns := tuner.eligible_ns(job)) > self._at_ns:
             job.rank, heads = eligible_ns, self._not_eligible
         heads.push(job)
@@ -195,7 +195,7 @@ class ReadyQueue:
         not_eligible, heads = self._not_eligible, self.heads
         while not_eligible and (not_eligible.first().rank <= self._at_ns or not heads):
             head = not_eligible.pop().unit.queue[0]
-            head.rank = head.key_ns
+            head.rank, head.tie = head.key_ns, head.release_ns
             heads.push(head)
 
     # -- the choice
@@ -216,7 +216,7 @@ class ReadyQueue:
         self.dispatched += 1
         if queue:
             head = queue.head() if COMPILED else queue[0]
-            head.rank = head.key_ns
+            head.rank, head.tie = head.key_ns, head.release_ns
             heads.replace(head)
         else:
             heads.pop()

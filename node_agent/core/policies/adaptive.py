@@ -9,7 +9,7 @@ what is urgent, and where decisions cost next to nothing the schedule is that of
 
 from dataclasses import replace
 
-from node_agent.core.jobs import Job
+from node_agent.core.jobs import Job, before
 from node_agent.core.meters import PPM, NodeMeter
 from node_agent.core.plan import Parameters
 from node_agent.core.policies.hopeless import hopeless
@@ -34,7 +34,10 @@ class FeedForward:
         """With the next tuple of the unit."""
         if hopeless(head, at_ns, 0):
             return False
-        if other is None or self._order.rank(head) <= self._order.rank(other):
+        if other is None:
+            return True
+        self._order.place(head)
+        if not before(other, head):
             return True
         meter, rival = head.unit.meter, other.unit.meter
         assert meter is not None and rival is not None  # the policy measures

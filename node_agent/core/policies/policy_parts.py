@@ -38,8 +38,9 @@ class Order(Protocol):
     """Ranks units. A unit's rank is asked when a job becomes the head of its queue, and holds for as long as that job
     waits: one heap of heads, nothing is ranked anew."""
 
-    def rank(self, head: Job) -> int:
-        """The least runs next. `head.unit.meter` is the unit's meter."""
+    def place(self, head: Job) -> None:
+        """Gives it its rank, the least of which runs next, and if need be `tie`, by which the least of equal ranks
+        does. Both are of 64 bits. `head.unit.meter` is the unit's meter."""
 
     def chosen(self, rank: int) -> None:
         """The unit of that rank runs now."""

@@ -27,8 +27,8 @@ from protos.records import POLICY_EXCESS, POLICY_LATE
 
 TIMES = 2  # the least deadline of its node: what has this much time waits for that
 SOON, EVERY = 16, 256  # ranks after which the work that is left is added up anew, at least: at first, and ever later
-STEP_BITS = 16  # of a rank: units on the way to an output
-NUMBER_BITS = 40  # of a rank: the tuple's number at its source
+STEP_BITS = 16  # of a tie: units on the way to an output
+NUMBER_BITS = 40  # of a tie: the tuple's number at its source
 YOUNG = 8  # of its deadline: a tuple that has waited for less of it than one part is young
 TRIAL = 32  # of the time, one part is for trials of a unit
 SOME_DAY_NS = ALWAYS_NS // 2
@@ -52,8 +52,8 @@ class EndToEnd:
         self._plans: dict[CompiledPlan, list[Unit]] = {}  # loaded plan -> its units, each after those that it leads to
         self._splits: dict[Route, SplitJoin] = {}
 
-    def rank(self, head: Job) -> int:
-        """Place by deadline, number and steps in one number."""
+    def place(self, head: Job) -> None:
+        """By deadline; ties by number and steps."""
         unit, lineage, meter = head.unit, head.lineage, head.unit.meter
         assert meter is not None  # the policy measures
         node = self._meter
@@ -61,7 +61,7 @@ class EndToEnd:
             self._look_at(unit.loaded)
         node.ranks -= 1
         number = 1 + lineage[2] % NUMBERS if unit.punctuated_exits else 0
-        return (lineage[4] + meter.place_ns << NUMBER_BITS | number) << STEP_BITS | meter.steps
+        head.rank, head.tie = lineage[4] + meter.place_ns, number << STEP_BITS | meter.steps
 
     def chosen(self, rank: int) -> None:
         """Nothing follows from it."""

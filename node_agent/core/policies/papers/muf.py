@@ -23,7 +23,7 @@ class Urgency:
         self._meter, self._left = meter, 0
         self._critical: frozenset[int] = frozenset()  # units' numbers
 
-    def rank(self, head: Job) -> int:
+    def place(self, head: Job) -> None:
         """Laxity, and what sets the others apart."""
         if not self._left:
             self._find()
@@ -31,7 +31,7 @@ class Urgency:
         meter = head.unit.meter
         assert meter is not None  # the policy measures
         laxity_ns = head.key_ns - meter.cost_ns
-        return laxity_ns if meter.number in self._critical else OTHERS + laxity_ns
+        head.rank = laxity_ns if meter.number in self._critical else OTHERS + laxity_ns
 
     def chosen(self, rank: int) -> None:
         """Nothing follows from it."""

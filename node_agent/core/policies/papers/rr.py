@@ -20,12 +20,12 @@ class Turns:
     def __init__(self, meter: NodeMeter) -> None:
         self._round, self._turn = 0, 0
 
-    def rank(self, head: Job) -> int:
+    def place(self, head: Job) -> None:
         """The first free turn of the unit."""
         meter = head.unit.meter
         assert meter is not None  # the policy measures
         number = meter.number
-        return (self._round + (number <= self._turn)) * MOST_UNITS + number
+        head.rank = (self._round + (number <= self._turn)) * MOST_UNITS + number
 
     def chosen(self, rank: int) -> None:
         """The turn is now at the unit of that rank."""

@@ -14,11 +14,11 @@ class LeastCost:
     def __init__(self, meter: NodeMeter) -> None:
         """Needs nothing of the node."""
 
-    def rank(self, head: Job) -> int:
+    def place(self, head: Job) -> None:
         """ns."""
         meter = head.unit.meter
         assert meter is not None  # the policy measures
-        return meter.cost_ns
+        head.rank = meter.cost_ns
 
     def chosen(self, rank: int) -> None:
         """Nothing follows from it."""

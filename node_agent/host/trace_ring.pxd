@@ -1,0 +1,13 @@
+cimport cython
+
+from node_agent.core.facts cimport Facts
+
+cdef bint COMPILED
+cdef long long _WRITTEN_AT, _RUNS_AT
+
+cdef class RingFacts(Facts):
+    cdef public object ring, cells
+    cdef public long long dropping, end, origin
+    cpdef publish(self)
+    @cython.locals(source=cython.ulonglong, epoch=cython.ulonglong, seq=cython.ulonglong, ordinal=cython.ulonglong)
+    cpdef starts(self, long long at_ns, long long hang_ns, unsigned long long unit, unsigned long long flags, tuple lineage)
