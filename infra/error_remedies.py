@@ -13,6 +13,7 @@ REMEDIES: dict[str, dict[str, str]] = {
         "java_too_old": "install a Java of version 17 or later, or report with --engine python",
         "memory_exceeded": "raise the node's 'memory:', let operators run on other nodes, or declare less for them",
         "no_java": "install a Java of version 17 or later, let JAVA_HOME name it, or report with --engine python",
+        "no_report_extra": "pip install 'shimekiri[report]', or report with --engine python",
         "not_json": "correct it at the place in brackets, or write the file again with the command that makes it",
         "other_plan": "give the run's own plan.json, or collect the run again",
         "unknown_policy": "write one of the policies that the message lists",
@@ -173,6 +174,7 @@ REMEDIES: dict[str, dict[str, str]] = {
         "wrong_window_length": "declare a function of one tuple that returns a duration",
     },
     "sim_vehicles": {
+        "no_report_extra": "pip install 'shimekiri[report]', or report with --engine python",
         "not_json": "correct it at the place that the message names, or write the file again with the command that makes it",
         "unknown_scenario": "name one of the built-in recordings, or give the path of one",
         "bad_row": "correct the row, or have rows like it skipped",

@@ -76,7 +76,10 @@ def register(app: typer.Typer) -> None:
         from coordinator.fleet.agents import Agents
         from coordinator.fleet.collection import collect as collection
         from coordinator.fleet.collection import run_plans
+        from coordinator.report import report_extra
 
+        if drop_raw:
+            report_extra.require("pyarrow", "--drop-raw")
         progress, file = LineProgress(), address_file.load(addresses)
         _check(output, resume)
         given = _given(plan, resume)
@@ -131,8 +134,12 @@ def _check(output: Path, resume: Path | None) -> None:
 
 def _land(done: Collected, drop: bool, whole: bool, progress: LineProgress) -> None:
     """The traces as Parquet; where there is no room, a report makes up for it. drop: raw ones go, if it is whole."""
+    from coordinator.report import report_extra
     from coordinator.report.landing import landed_run
 
+    if not report_extra.has("pyarrow"):
+        progress(f"the traces are not Parquet: {report_extra.missing('pyarrow', 'it')}")
+        return
     firsts = {(str(each["node"]), str(each["boot"])): int(each["first"]) for each in done.traces}
     progress("traces to Parquet")
     try:

@@ -16,6 +16,7 @@ import psutil
 
 from coordinator.errors import Mistake
 from coordinator.leftovers import scratch_folder
+from coordinator.report import report_extra
 from coordinator.report.spark.java import Java, SparkUnavailableError, find
 from coordinator.report.spark.spark_choice import HERE, SparkChoice, defaults
 
@@ -45,8 +46,11 @@ appender.console.layout.pattern = spark: %p %m%n
 def session(choice: SparkChoice = HERE, records: int = 0) -> Iterator["SparkSession"]:
     """A session, stopped at the end; one that is already there is used and left alone.
 
-    records: how many will be read. Raises SparkUnavailableError.
+    records: how many will be read. Raises SparkUnavailableError, also where a package of the extra is missing.
     """
+    for package in ("pyspark", "pyarrow"):
+        if not report_extra.has(package):
+            raise SparkUnavailableError(report_extra.missing(package, "Spark", ", or use --engine python"))
     java = find()
     from pyspark.sql import SparkSession
 
