@@ -223,14 +223,11 @@ def _bytes(path: Path, name: str) -> bytes:
     try:
         return (path / name).read_bytes()
     except OSError as error:
-        text = f"no run: {name} cannot be read ({error.strerror or error}); {_mend(path)}"
+        runs = sorted(found.parent for found in path.glob("*/run.json"))
+        last = runs[-1] if runs else ""
+        mend = f"give a run in it, like {last}" if last else "give a directory that 'coordinator collect' has printed"
+        text = f"no run: {name} cannot be read ({error.strerror or error}); {mend}"
         raise _no_run(path, "unreadable", text) from error
-
-
-def _mend(path: Path) -> str:
-    """What to give in place of a directory that is no run: the last of the runs in it, if there are any."""
-    runs = sorted(found.parent for found in path.glob("*/run.json"))
-    return f"give a run in it, like {runs[-1]}" if runs else "give a directory that 'coordinator collect' has printed"
 
 
 def _plan(path: Path, name: str) -> Plan:

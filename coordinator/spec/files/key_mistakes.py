@@ -40,10 +40,10 @@ INSTEAD: Mapping[tuple[str, str], str] = {
     ("links", "delay"): "write it as 'latency:'",
 }  # by section and key
 BOUNDS = {
-    "greater_than": ("gt", "write a number above {}"),
-    "greater_than_equal": ("ge", "write {} or more"),
-    "less_than": ("lt", "write a number below {}"),
-    "less_than_equal": ("le", "write {} at most"),
+    "greater_than": ("gt", "a number above {}"),
+    "greater_than_equal": ("ge", "{} or more"),
+    "less_than": ("lt", "a number below {}"),
+    "less_than_equal": ("le", "{} at most"),
 }  # pydantic's names of a number out of range: where it has the bound
 
 
@@ -79,16 +79,19 @@ def out_of_range(item: Any, where: str, got: str) -> Mistake | None:
     """A number beyond its bounds, as pydantic found it."""
     if item["type"] not in BOUNDS:
         return None
-    bound, mend = BOUNDS[item["type"]]
-    return Mistake("out_of_range", f"{where} is {got}", mend.format(f"{item['ctx'][bound]:g}"))
+    bound, wanted = BOUNDS[item["type"]]
+    range_ = wanted.format(f"{item['ctx'][bound]:g}")
+    return Mistake("out_of_range", f"{where} is {got}", f"write {range_}")
 
 
 def of_no_choice(item: Any, where: str, got: str) -> Mistake | None:
     """A word that is none of those that may stand there, or nothing where something has to stand."""
     if item["type"] == "literal_error":
-        return Mistake("unknown_word", f"{where} is {got}", f"write {item['ctx']['expected']}")
+        words = item["ctx"]["expected"]
+        return Mistake("unknown_word", f"{where} is {got}", f"write {words}")
     if item["type"] in ("too_short", "string_too_short"):
         return Mistake("too_short", f"{where} has nothing in it", "write at least one")
     if item["type"] == "string_too_long":
-        return Mistake("too_long", f"{where} is too long", f"write at most {item['ctx']['max_length']} characters")
+        most = item["ctx"]["max_length"]
+        return Mistake("too_long", f"{where} is too long", f"write at most {most} characters")
     return None

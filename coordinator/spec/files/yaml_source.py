@@ -230,7 +230,8 @@ def _of_another_kind(data: Mapping[str, Any], model: type[BaseModel]) -> Mistake
         return None
     for key, kind in KINDS:
         if key in data and key not in model.model_fields:
-            return Mistake("file_of_another_kind", f"is a {kind}, not a {wanted}", f"give a {NAMES[wanted]}")
+            file = NAMES[wanted]
+            return Mistake("file_of_another_kind", f"is a {kind}, not a {wanted}", f"give a {file}")
     return None
 
 

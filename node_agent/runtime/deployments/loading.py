@@ -129,15 +129,17 @@ def _pulled(
 
 def _refused(error: OperatorError, name: str) -> PlanError:
     """What is wrong with what `name` runs; where its author's code raised: the line, and what to do."""
-    found, raised = PlanError.within(error, name), error.__cause__
+    raised = error.__cause__
     if error.code != "raised" or raised is None:
-        return found
+        return PlanError.within(error, name)
     import traceback
 
     frames = traceback.extract_tb(raised.__traceback__)[1:]  # the first is the call of it
     at = f", at {frames[0].filename}:{frames[0].lineno}" if frames else ""
-    begins = f"; relative paths begin at {Path.cwd()}" if isinstance(raised, OSError) else ""
-    return PlanError("raised", f"{found}{at}; correct it there, or the parameters in 'with:'{begins}", subject=name)
+    mend, here = "correct it there, or its parameters in 'with:'", Path.cwd()
+    if isinstance(raised, OSError):
+        mend = f"correct it there; paths without a '/' in front begin at {here}"
+    return PlanError("raised", f"{name}: {error}{at}", mend, subject=name)
 
 
 def _counted(codec: Codec, large: LargePayloads) -> Codec:
