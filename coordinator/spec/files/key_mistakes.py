@@ -80,7 +80,8 @@ def out_of_range(item: Any, where: str, got: str) -> Mistake | None:
     if item["type"] not in BOUNDS:
         return None
     bound, wanted = BOUNDS[item["type"]]
-    range_ = wanted.format(f"{item['ctx'][bound]:g}")
+    value = item["ctx"][bound]
+    range_ = wanted.format(value if isinstance(value, int) else f"{value:g}")
     return Mistake("out_of_range", f"{where} is {got}", f"write {range_}")
 
 

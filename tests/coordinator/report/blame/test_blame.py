@@ -178,7 +178,7 @@ def test_what_is_given_up_for_others_has_the_cause_of_there_being_too_much(
     cause: str, seed: int, kind: str, tmp_path: Path
 ) -> None:
     made = constructed.construct(cause, seed, tmp_path / "made")
-    run, report, found = judged(made.path)
+    _, report, found = judged(made.path)
     gone = report.conservation.by_cause["shed(excess)"]
     assert gone > 10 and found.by_cause["done"][kind] >= gone
 
