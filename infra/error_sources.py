@@ -218,7 +218,7 @@ class _Texts:
 
     def _filled(self, text: ast.JoinedStr) -> str:
         """Names of texts that stand beside it are these texts; of others, what they are called."""
-        return _joined([self._piece(each) for each in text.values], text.values)
+        return _text_of([self._piece(each) for each in text.values], text.values)
 
     def _piece(self, node: ast.expr) -> str:
         inner = node.value if isinstance(node, ast.FormattedValue) else node
@@ -260,10 +260,10 @@ def _parted(text: str) -> tuple[str, str]:
 
 
 def _template(node: ast.JoinedStr) -> str:
-    return _joined([_piece(each) for each in node.values], node.values)
+    return _text_of([_piece(each) for each in node.values], node.values)
 
 
-def _joined(pieces: list[str], nodes: list[ast.expr]) -> str:
+def _text_of(pieces: list[str], nodes: list[ast.expr]) -> str:
     """A text of its pieces. What stands right behind a word has words only sometimes, so it is left open."""
     text = ""
     for piece, node in zip(pieces, nodes, strict=True):

@@ -15,9 +15,9 @@ from typing import Any, TypeVar, get_args, get_origin
 
 from pydantic import BaseModel, ValidationError
 
+from coordinator import key_mistakes
 from coordinator.error_codes import Code
 from coordinator.errors import BadInputError, Mistake, MistakeError, Problem
-from coordinator.spec.files import key_mistakes
 
 LARGEST_FILE = 1 << 20
 SHAPES = {
