@@ -227,7 +227,7 @@ class _Texts:
 
 
 def _is_sentence(text: str) -> bool:
-    return " " in text and not text.isupper()
+    return " " in text
 
 
 def _assigned(scope: ast.AST, name: ast.Name) -> ast.expr | None:
@@ -267,7 +267,7 @@ def _text_of(pieces: list[str], nodes: list[ast.expr]) -> str:
     """A text of its pieces. What stands right behind a word has words only sometimes, so it is left open."""
     text = ""
     for piece, node in zip(pieces, nodes, strict=True):
-        is_open = isinstance(node, ast.FormattedValue) and piece.isupper() and re.search(r"[a-zA-Z]{2}'?$", text)
+        is_open = isinstance(node, ast.FormattedValue) and piece.isupper() and re.search(r"[a-z].*[a-zA-Z]{2}'?$", text)
         text += " ..." if is_open else piece
     return text
 
