@@ -16,6 +16,7 @@ import typer
 
 from coordinator import signals
 from coordinator.cli import lines
+from coordinator.cli.usage_mends import MendingGroup
 from coordinator.errors import FULL, CoordinatorError
 
 COMMANDS = (
@@ -44,6 +45,7 @@ SINGLE = frozenset(COMMANDS) - {"help"}  # which knows the others
 
 app = typer.Typer(
     name="coordinator",
+    cls=MendingGroup,
     help="Plans stream queries with end-to-end deadlines, deploys them to a few nodes, and reports what was met.\n\n"
     "Exit codes: 0 done; 2 bad input; 3 infeasible; 4 out of time, or a plan that is neither guaranteed nor disproven; "
     "1 anything else.",

@@ -1,6 +1,7 @@
 """The command line of an agent: `node-agent [run]` and the other commands."""
 
 import argparse
+import contextlib
 import ipaddress
 import json
 import os
@@ -271,9 +272,13 @@ def _operators(parsed: argparse.Namespace) -> int:
     from node_agent.operators.signature import OperatorError
 
     try:
-        described = Registry(parsed.operators).describe()
+        with contextlib.redirect_stdout(sys.stderr):  # what the files print is no part of the list
+            described = Registry(parsed.operators).describe()
     except OperatorError as error:
         return _say(str(error), 2)
+    except SystemExit:
+        mend = "put what is no operator below: if __name__ == '__main__':"
+        return _say(f"{', '.join(map(str, parsed.operators))}: ends the program as it is loaded; {mend}", 2)
     if parsed.json:
         print(json.dumps(described, indent=1))  # noqa: T201
         return 0
