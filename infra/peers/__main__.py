@@ -9,6 +9,7 @@ from __future__ import annotations
 import argparse
 import os
 import platform
+import signal
 import sys
 from collections.abc import Sequence
 
@@ -36,7 +37,8 @@ def main(arguments: Sequence[str] | None = None) -> int:
         "seed": SEED,
         "seconds": options.seconds,
         "python": platform.python_version(),
-        "load_average_before": round(load_before, 2),
+        "load_average_before": round(load_before, 1),
+        "load_average_after": round(os.getloadavg()[0], 1),
     }
     results.write(rows, conditions, RECORD)
     table.show(rows, console)
@@ -75,4 +77,8 @@ def _options(arguments: Sequence[str] | None) -> argparse.Namespace:
 
 
 if __name__ == "__main__":
-    sys.exit(main())
+    signal.signal(signal.SIGTERM, lambda *_: sys.exit(143))  # ends what was started as well
+    try:
+        sys.exit(main())
+    except KeyboardInterrupt:  # all that was started has ended on the way here
+        sys.exit(130)

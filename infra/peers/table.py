@@ -18,6 +18,10 @@ HEAD = (
     "", "version", "48 %: missed %", "urgent p99 ms", "120 %: missed %", "urgent p99 ms", "CPU us", "p50 ms", "MB",
 )  # fmt: skip
 NOTHING = "–"
+CONDITIONS = (
+    "{seconds:g} s a run, seed {seed}, Python {python}. The machine's load average was {load_average_before:g} before "
+    "and {load_average_after:g} after all runs."
+)
 
 
 def show(rows: Sequence[Row], console: Console) -> None:
@@ -75,12 +79,9 @@ def _ms(value: float | None) -> str:
 def markdown(rows: Sequence[Row], conditions: Mapping[str, Any]) -> str:
     """The table of the page, and how it was measured."""
     lines = [HEAD, ["---"] * 2 + ["---:"] * (len(HEAD) - 2), *map(cells, rows)]
-    told = (
-        "{seconds:g} s a run, seed {seed}, Python {python}, load average {load_average_before:g} before the first run"
-    )
     table = "".join(f"| {' | '.join(each)} |\n" for each in lines)
     failed = "".join(f"\n{row.name}: {row.reason}.\n" for row in rows if row.runs and row.reason)
-    return f"{table}\n{told.format_map(conditions)}.\n{failed}"
+    return f"{table}\n{CONDITIONS.format_map(conditions)}\n{failed}"
 
 
 def publish(rows: Sequence[Row], conditions: Mapping[str, Any], page: Path = PAGE) -> Path:

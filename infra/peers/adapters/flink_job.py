@@ -1,5 +1,5 @@
-"""PyFlink: a job on the local mini-cluster, parallelism 1, a socket source for each stream, Python functions in a
-worker process. Bundles of one tuple and no buffering, as its manual advises where latency counts."""
+"""PyFlink: a job on the local mini-cluster, parallelism 1, a socket source for each stream, Python functions in
+its thread mode, and buffers of a millisecond, as its manual advises where latency counts."""
 
 import json
 import sys
@@ -27,12 +27,11 @@ class _Sink(MapFunction):
 def main(setup: Setup) -> None:
     """Until the feed is over."""
     config = Configuration()
-    config.set_string("python.fn-execution.bundle.size", "1")
-    config.set_string("python.fn-execution.bundle.time", "1")
+    config.set_string("python.execution-mode", "thread")
     config.set_string("python.executable", sys.executable)
     env = StreamExecutionEnvironment.get_execution_environment(config)
     env.set_parallelism(1)
-    env.set_buffer_timeout(0)
+    env.set_buffer_timeout(1)
     for port in setup.ports.values():
         lines = DataStream(env._j_stream_execution_environment.socketTextStream(HOST, port))
         stream = lines.map(json.loads, output_type=Types.PICKLED_BYTE_ARRAY())

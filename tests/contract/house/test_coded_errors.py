@@ -42,6 +42,7 @@ WITHOUT = {  # exception classes without a code, and why
     "infra.agent_tests.EnvironmentFailedError": "a command of development",
     "infra.chaos.host_cluster.ChaosError": "a command of development",
     "infra.papers.conventional.read_plan.BeyondTransactionsError": "a command of development",
+    "infra.peers.environments.UnavailableError": "a command of development",
     "infra.release.two_pis.WalkError": "a command of development",
     "infra.release.userland.UserlandError": "a command of development",
 }
@@ -52,6 +53,7 @@ MATCHES = {  # tests that look at words, and why
     "tests/coordinator/guarantee/test_charges.py": "a value that only damage makes; the plan's reader has the code",
     "tests/infra/papers/test_claims.py": "a caller's mistake, which no user can make",
     "tests/infra/papers/test_papers.py": "commands of development",
+    "tests/infra/peers/test_peers.py": "commands of development",
     "tests/infra/release/test_release.py": "commands of development",
     "tests/node_agent/control/test_metrics.py": "the whole log of an agent that does not start",
     "tests/node_agent/host/test_ipc.py": "damage that a start reports in a sentence of its log",
