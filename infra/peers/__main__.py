@@ -22,12 +22,17 @@ from infra.peers.workload import LOADS, Workload, chain, classes
 
 RECORD = ROOT / "runs" / "peers.json"
 SEED, SECONDS = 1, 8.0
+BUSY = 1.0  # load average of one minute
 
 
 def main(arguments: Sequence[str] | None = None) -> int:
     """Exit code 0 for any figures."""
     options = _options(arguments)
-    console = Console()
+    console = Console(width=150)
+    if os.getloadavg()[0] > BUSY:
+        console.print(
+            f"[bold]this machine is busy: load average {os.getloadavg()[0]:.1f}; figures will say little[/bold]"
+        )
     workloads = [*(classes(load, options.seconds, SEED) for load in LOADS), chain(options.seconds, SEED)]
     rows, load_before = [], os.getloadavg()[0]
     for contestant in CONTESTANTS:
