@@ -11,6 +11,8 @@ from pyflink.datastream import DataStream, MapFunction, RuntimeContext, StreamEx
 from infra.peers.burn import work
 from infra.peers.lines import HOST, Results, Setup
 
+JAVA = "_j_stream_execution_environment"  # has the source for sockets, which PyFlink itself has not
+
 
 class _Sink(MapFunction):
     def __init__(self, port: int) -> None:
@@ -33,7 +35,7 @@ def main(setup: Setup) -> None:
     env.set_parallelism(1)
     env.set_buffer_timeout(1)
     for port in setup.ports.values():
-        lines = DataStream(env._j_stream_execution_environment.socketTextStream(HOST, port))
+        lines = DataStream(getattr(env, JAVA).socketTextStream(HOST, port))
         stream = lines.map(json.loads, output_type=Types.PICKLED_BYTE_ARRAY())
         for _ in range(setup.workload.stages):
             stream = stream.map(work, output_type=Types.PICKLED_BYTE_ARRAY())
