@@ -15,9 +15,9 @@ from collections.abc import Sequence
 
 from rich.console import Console
 
-from infra.peers import environments, measurements, runner, table
+from infra.peers import environments, peer_results, runner, table
 from infra.peers.environments import CONTESTANTS, ROOT, Contestant
-from infra.peers.measurements import Measured, Row
+from infra.peers.peer_results import Measured, Row
 from infra.peers.workload import LOADS, Workload, chain, classes
 
 RECORD = ROOT / "runs" / "peers.json"
@@ -45,7 +45,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
         "load_average_before": round(load_before, 1),
         "load_average_after": round(os.getloadavg()[0], 1),
     }
-    measurements.write(rows, conditions, RECORD)
+    peer_results.write(rows, conditions, RECORD)
     table.show(rows, console)
     console.print(f"written: {RECORD.relative_to(ROOT)}", highlight=False)
     if options.publish:

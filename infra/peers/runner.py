@@ -19,7 +19,7 @@ from infra.peers.environments import ROOT, Contestant
 from infra.peers.feeder import DRAIN_S, LATENCIES, START_LIMIT_S
 from infra.peers.lines import HOST, Setup
 from infra.peers.ours import COUNTED
-from infra.peers.measurements import Measured, judge
+from infra.peers.peer_results import Measured, judge
 from infra.peers.workload import LEAD_S, SECOND, Workload
 
 STOP_LIMIT_S = 10

@@ -9,7 +9,7 @@ from typing import Any
 from rich.console import Console
 from rich.table import Table
 
-from infra.peers.measurements import Measured, Row, StreamResult
+from infra.peers.peer_results import Measured, Row, StreamResult
 from infra.peers.workload import CHAIN, LOADS, STAGES, URGENT, classes
 
 PAGE = Path(__file__).parents[2] / "docs" / "explanation" / "peers.md"

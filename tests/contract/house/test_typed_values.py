@@ -20,7 +20,7 @@ EDGES = {  # why a file may have such mappings, and which files
         "infra/peers/edf_loop.py",
         "infra/peers/feeder.py",
         "infra/peers/lines.py",
-        "infra/peers/measurements.py",
+        "infra/peers/peer_results.py",
         "infra/peers/ours.py",
         "infra/peers/table.py",
         "infra/peers/workload.py",

@@ -5,10 +5,10 @@ from pathlib import Path
 import pytest
 from rich.console import Console
 
-from infra.peers import measurements, ours, runner, table
+from infra.peers import ours, peer_results, runner, table
 from infra.peers.burn import burn, work
 from infra.peers.environments import CONTESTANTS, Contestant, UnavailableError
-from infra.peers.measurements import Row, StreamResult, judged
+from infra.peers.peer_results import Row, StreamResult, judged
 from infra.peers.workload import MS, chain, classes
 
 RECORD = Path(__file__).parent / "record.json"
@@ -31,13 +31,13 @@ def test_the_operator_uses_as_much_cpu_time_as_it_is_to_and_passes_the_tuple_on(
 
 
 def test_a_record_is_read_as_it_was_written(tmp_path: Path) -> None:
-    rows, conditions = measurements.read(RECORD)
-    measurements.write(rows, conditions, tmp_path / "again.json")
-    assert measurements.read(tmp_path / "again.json") == (rows, conditions)
+    rows, conditions = peer_results.read(RECORD)
+    peer_results.write(rows, conditions, tmp_path / "again.json")
+    assert peer_results.read(tmp_path / "again.json") == (rows, conditions)
 
 
 def test_the_table_has_a_row_for_each_contestant_and_says_what_is_not_there() -> None:
-    rows, conditions = measurements.read(RECORD)
+    rows, conditions = peer_results.read(RECORD)
     lines = table.markdown(rows, conditions).splitlines()
     assert lines[2] == "| EDF |  | 0.0 / 0.0 / 0.0 | 11.2 | 40.0 / 20.0 / 12.5 | 830 | 10 | 0.21 | 12 |"
     assert lines[3].startswith("| half | 1 | – | – | 100.0 / 100.0 / 100.0 | – |")
@@ -47,7 +47,7 @@ def test_the_table_has_a_row_for_each_contestant_and_says_what_is_not_there() ->
 
 
 def test_everything_is_shown_on_a_terminal() -> None:
-    rows, _ = measurements.read(RECORD)
+    rows, _ = peer_results.read(RECORD)
     console = Console(record=True, width=200)
     table.show(rows, console)
     assert "not installed: needs Java" in console.export_text()
@@ -57,7 +57,7 @@ def test_publishing_changes_the_table_and_nothing_else(tmp_path: Path) -> None:
     page = tmp_path / "peers.md"
     page.write_text(table.PAGE.read_text())
     before, after = (page.read_text().partition(mark) for mark in (table.BEGIN, table.END))
-    rows, conditions = measurements.read(RECORD)
+    rows, conditions = peer_results.read(RECORD)
     table.publish(rows, conditions, page)
     now = page.read_text()
     assert now.startswith(before[0]) and now.endswith(after[2]) and "| absent | 2.0 |" in now
