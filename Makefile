@@ -109,6 +109,10 @@ papers: setup ## the papers' figures beside ours; writes runs/papers
 ars: setup ## the Autoware Reference System: plans, virtual and live runs, its KPIs; writes docs/explanation/reference_system.md; ten minutes (QUICK=1: prints less)
 	@$(BIN)/python -m infra.reference_system $(if $(QUICK),--quick)
 
+.PHONY: peers
+peers: setup ## other stream processors, a bare EDF loop and ours on the same tuples; writes runs/peers.json; seven minutes on a quiet machine (ONLY='EDF streamz' SECONDS=2: less; PUBLISH=1: the page's table)
+	@$(BIN)/python -m infra.peers $(if $(ONLY),--only $(ONLY)) $(if $(SECONDS),--seconds $(SECONDS)) $(if $(PUBLISH),--publish)
+
 .PHONY: test-fresh
 test-fresh: setup ## once per release, as root: set-up, demo and tests on Debian 12 and 13 with python3 only; half an hour
 	@$(BIN)/python -m infra.release fresh
@@ -164,4 +168,4 @@ lock: setup ## pin the packages again (needs uv)
 
 .PHONY: clean
 clean: ## remove what was made here, but for runs/
-	rm -rf .venv .venv-docs .venv-release site build dist *.egg-info .pytest_cache .mypy_cache .ruff_cache .hypothesis
+	rm -rf .venv .venv-docs .venv-peers .venv-release site build dist *.egg-info .pytest_cache .mypy_cache .ruff_cache .hypothesis
