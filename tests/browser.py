@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 
 import pytest
 
-from infra import browser
+from infra.pictures import browser
 
 if TYPE_CHECKING:
     from selenium.webdriver import Chrome

@@ -9,7 +9,6 @@ from xml.etree import ElementTree
 
 import pytest
 
-from infra.pictures import DRAWING, MOST_BYTES
 from sim_vehicles.errors import BadInputError
 from sim_vehicles.story.page.run_story import Story, read_story
 from sim_vehicles.story.page.wording import outcome, whole_milliseconds
@@ -20,6 +19,9 @@ from sim_vehicles.story.picture.panel import Panel
 from tests.sim_vehicles.story.warned_crossing import written
 
 SVG = "{http://www.w3.org/2000/svg}"
+DOCS = Path(__file__).parents[3] / "docs"
+DRAWING, SHOTS = DOCS / "crossing.svg", DOCS / "pictures"
+MOST_BYTES, MOST_IN_ALL = 150_000, 400_000
 NEAR_M = 0.1
 FRAME = re.compile(r"([\d.]+)%\{transform:translate\(([-\d.]+)px,([-\d.]+)px\)")
 
@@ -160,3 +162,8 @@ def test_it_plays_without_scripts_and_loads_nothing(which: str, drawn: str) -> N
 def test_the_readmes_picture_shows_both_outcomes() -> None:
     told = " ".join(texts(DRAWING.read_text(encoding="utf-8")))
     assert re.search(r"A stops [\d.]+ m short of X’s way", told) and re.search(r"A hits X at \d+ km/h", told)
+
+
+def test_pictures_of_pages_are_small() -> None:
+    sizes = [path.stat().st_size for path in SHOTS.iterdir()]
+    assert max(sizes) < MOST_BYTES and sum(sizes) < MOST_IN_ALL

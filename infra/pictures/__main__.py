@@ -16,8 +16,8 @@ from importlib.util import find_spec
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from infra import browser
 from infra.demo import CRASHED, ROOT, SCENARIO, STREETS, CommandFailedError, planned, run
+from infra.pictures import browser
 from sim_vehicles.story.picture.crossing_svg import write
 
 if TYPE_CHECKING:
@@ -27,7 +27,6 @@ DOCS = ROOT / "docs"
 DRAWING = DOCS / "crossing.svg"
 SHOTS = DOCS / "pictures"
 WIDTH = 1200
-MOST_BYTES = 150_000  # of a picture
 
 
 @dataclass(frozen=True)
@@ -81,11 +80,11 @@ def shoot(shots: Sequence[Shot], folder: Path) -> None:
     with tempfile.TemporaryDirectory() as profile, browser.started(Path(profile)) as chromium:
         for shot in shots:
             path = folder / f"{shot.name}.png"
-            path.write_bytes(_shown(chromium, shot))
+            path.write_bytes(_captured(chromium, shot))
             print(f"{path.relative_to(ROOT)}: {path.stat().st_size / 1000:.0f} kB", flush=True)
 
 
-def _shown(chromium: Chrome, shot: Shot) -> bytes:
+def _captured(chromium: Chrome, shot: Shot) -> bytes:
     screen = {"width": WIDTH, "height": 900, "deviceScaleFactor": 1, "mobile": False}
     light = {"features": [{"name": "prefers-color-scheme", "value": "light"}]}
     chromium.execute_cdp_cmd("Emulation.setDeviceMetricsOverride", screen)
