@@ -43,7 +43,9 @@ def picture(stories: Sequence[Story]) -> str:
     """The SVG document. Raises BadInputError where the runs are not two of one encounter with a crossing vehicle."""
     first = stories[0]
     if len(stories) != 2 or not first.is_same_encounter(stories[1]) or first.given() != stories[1].given():
-        raise bad_input("other_encounter", "a picture shows two runs of one encounter", subject="runs")
+        raise bad_input(
+            "other_encounter", "a picture shows two runs of one encounter", "name two of one stretch", subject="runs"
+        )
     if first.other not in first.scene.vehicles or first.verdict.found.first_perceivable is None:
         raise bad_input(
             "no_verdict", "nobody sees a crossing vehicle here, so there is nothing to draw", subject="runs"
