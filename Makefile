@@ -101,6 +101,10 @@ endurance: setup ## ten minutes at ten times the load on two agents; writes runs
 chaos: setup ## as root: ten minutes of power cuts, cut links, frozen agents and full disks; every tuple counted again (MINUTES=1 SEED=7)
 	@$(BIN)/python -m infra.chaos $(if $(MINUTES),--minutes $(MINUTES)) $(if $(SEED),--seed $(SEED))
 
+.PHONY: pictures
+pictures: setup ## the pictures of the docs, from both ways of the demo in virtual time; writes docs/crossing.svg, with Chromium also docs/pictures; minutes
+	@$(BIN)/python -m infra.pictures
+
 .PHONY: papers
 papers: setup ## the papers' figures beside ours; writes runs/papers
 	@$(BIN)/python -m infra.papers

@@ -64,6 +64,7 @@ EDGES = {  # why a file may have such mappings, and which files
         "coordinator/fleet/collection/run_traces.py",
         "coordinator/report/facts/reader.py",
         "coordinator/report/landing/seal.py",
+        "coordinator/key_mistakes.py",
         "coordinator/spec/files/declared_ranges.py",
         "coordinator/spec/files/yaml_source.py",
         "infra/bench/report/duckdb_recount.py",

@@ -1,0 +1,1 @@
+"""A picture that moves: the runs of one encounter as an SVG."""
