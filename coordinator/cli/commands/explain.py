@@ -21,7 +21,7 @@ EPILOG = """Examples:
 
   coordinator explain plan.json
 
-  coordinator explain plan.json --all               (sub-deadlines, places, units, nodes as well)
+  coordinator explain plan.json -v                  (sub-deadlines, places, units, nodes as well)
 
   coordinator explain query.yaml cluster.yaml       (also where there is no plan, and of several queries)"""
 
@@ -34,7 +34,7 @@ def register(app: typer.Typer) -> None:
         files: Annotated[
             list[Path], typer.Argument(metavar="PLAN | QUERY... CLUSTER", help="plan.json, or query.yaml cluster.yaml")
         ],
-        everything: Annotated[bool, typer.Option("--all", help="How and why of everything else, too.")] = False,
+        verbose: Annotated[bool, typer.Option("--verbose", "-v", help="How and why of everything else, too.")] = False,
         time_limit: Annotated[
             float,
             typer.Option(min=0, help="Seconds, of a query for its plan too; 0: do not look for what would mend it."),
@@ -57,7 +57,12 @@ def register(app: typer.Typer) -> None:
         costs: query_files.CostsOption = None,
         costs_of: query_files.CostsOfOption = query_files.WORST,
         margin: query_files.MarginOption = query_files.MARGIN,
-        as_json: Annotated[bool, typer.Option("--json", help="The result as JSON.")] = False,
+        as_json: Annotated[
+            bool,
+            typer.Option(
+                "--json", help="outputs with the parts of each deadline, queries, mends, and the text as sections."
+            ),
+        ] = False,
     ) -> None:
         """Say where every millisecond of each deadline goes, what binds, and the smallest changes that mend what is
         not guaranteed, each found by planning again."""
@@ -110,7 +115,7 @@ def register(app: typer.Typer) -> None:
             sections |= explanation.short(made)
         if time_limit:
             sections |= repair_lines.sections(found, case)
-        if made is not None and everything:
+        if made is not None and verbose:
             sections |= explanation.explain(made)
         if as_json:
             outputs = {name: deadline_breakdown.document(made, name) for name in made.guarantee} if made else {}
