@@ -47,7 +47,8 @@ app = typer.Typer(
     name="coordinator",
     help="Plans stream queries with end-to-end deadlines, deploys them to a few nodes, and reports what was met.\n\n"
     "Exit codes: 0 done; 2 bad input; 3 infeasible; 4 out of time, or a plan that is neither guaranteed nor disproven; "
-    "1 anything else.",
+    "1 anything else; 130 Ctrl-C.\n\n"
+    "Every command takes -q: results and errors only, no progress. -v adds details where it is there.",
     no_args_is_help=True,
     pretty_exceptions_enable=False,
     rich_markup_mode=None,

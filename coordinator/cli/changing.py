@@ -28,7 +28,7 @@ LoadingOption = Annotated[
     typer.Option(help="The longest that loading a plan keeps a node's thread at once; its agent tells what it had."),
 ]
 JsonOption = Annotated[
-    bool, typer.Option("--json", help="What changes, the next plan's hash and guarantee, or why it is refused.")
+    bool, typer.Option("--json", help="JSON: what changes, the next plan's hash and guarantee, or why it is refused.")
 ]
 DEFAULT_PLAN = Path("plan.json")
 DEFAULT_LOADING = "1 ms"

@@ -74,7 +74,7 @@ def register(app: typer.Typer) -> None:
         costs_of: query_files.CostsOfOption = query_files.WORST,
         margin: query_files.MarginOption = query_files.MARGIN,
         as_json: Annotated[
-            bool, typer.Option("--json", help="The change, the plan it gives and the files, as one JSON object.")
+            bool, typer.Option("--json", help="JSON: the change, the plan it gives and the files.")
         ] = False,
     ) -> None:
         """Find the least change within the ranges that the files declare (may_change) under which every output is

@@ -32,7 +32,7 @@ def register(app: typer.Typer) -> None:
         output: Annotated[Path, typer.Option("--out", "-o", help="File to write.")] = Path("addresses.json"),
         wait: Annotated[float, typer.Option(min=0, max=86400, help="Seconds to wait for agents that start.")] = 0.0,
         as_json: Annotated[
-            bool, typer.Option("--json", help="addresses: the file; agents: what each answered.")
+            bool, typer.Option("--json", help="JSON: the file as addresses, and agents with what each answered.")
         ] = False,
     ) -> None:
         """Ask the agents of a cluster, which run on their own machines, where their data sockets are, and write

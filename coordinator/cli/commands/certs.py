@@ -44,7 +44,7 @@ def register(app: typer.Typer) -> None:
             bool, typer.Option("--new-ca", help="Start over; what was there is moved aside and trusted no more.")
         ] = False,
         as_json: Annotated[
-            bool, typer.Option("--json", help="Folder, identities with their ends, warnings, as one JSON object.")
+            bool, typer.Option("--json", help="JSON: folder, identities with their ends, warnings.")
         ] = False,
     ) -> None:
         """Make a certificate authority for a cluster and a folder with an identity for each node, for the coordinator,

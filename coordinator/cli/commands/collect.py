@@ -61,7 +61,7 @@ def register(app: typer.Typer) -> None:
             ),
         ] = False,
         as_json: Annotated[
-            bool, typer.Option("--json", help="run: its directory; records, traces, problems, drained.")
+            bool, typer.Option("--json", help="JSON: the directory as run, records, traces, problems, drained.")
         ] = False,
     ) -> None:
         """Stop what runs, wait until it has drained, and pull every node's trace. Prints the run's directory.

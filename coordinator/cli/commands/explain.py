@@ -3,6 +3,9 @@
 from __future__ import annotations
 
 import json
+import shutil
+import sys
+import textwrap
 import time
 from dataclasses import replace
 from pathlib import Path
@@ -60,7 +63,8 @@ def register(app: typer.Typer) -> None:
         as_json: Annotated[
             bool,
             typer.Option(
-                "--json", help="outputs with the parts of each deadline, queries, mends, and the text as sections."
+                "--json",
+                help="JSON: outputs with the parts of each deadline, queries, mends, text as sections.",
             ),
         ] = False,
     ) -> None:
@@ -123,7 +127,17 @@ def register(app: typer.Typer) -> None:
             typer.echo(json.dumps({"outputs": outputs, **queries, "mends": found.document(), "sections": sections}))
             return
         for title, lines in sections.items():
-            typer.echo("\n".join([title, *(f"  {line}" for line in lines)]))
+            typer.echo("\n".join([title, *(_wrapped(f"  {line}") for line in lines)]))
+
+
+def _wrapped(line: str) -> str:
+    """A line as a terminal shows it best: what does not fit goes on under it, further in."""
+    if not sys.stdout.isatty():
+        return line
+    inner = " " * (len(line) - len(line.lstrip()) + 4)
+    width = shutil.get_terminal_size().columns
+    parts = textwrap.wrap(line.strip(), max(40, width - len(inner)), break_long_words=False, break_on_hyphens=False)
+    return f"\n{inner}".join([f"{inner[4:]}{part}" if not number else part for number, part in enumerate(parts)])
 
 
 def _planned(case: Case, quiet: bool) -> Outcome:

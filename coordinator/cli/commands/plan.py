@@ -120,9 +120,7 @@ def register(app: typer.Typer) -> None:
         verbose: lines.VerboseOption = False,
         as_json: Annotated[
             bool,
-            typer.Option(
-                "--json", help="plan: the file; hash, placement, guarantee and the other results that it holds."
-            ),
+            typer.Option("--json", help="JSON: the file as plan, hash, placement, guarantee and what else it holds."),
         ] = False,
     ) -> None:
         """Decide where each operator runs and how much of each deadline it gets, and write plan.json."""

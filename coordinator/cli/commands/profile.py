@@ -13,6 +13,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 import typer
 
 from coordinator.cli.commands.up import DEFAULT_ADDRESSES, AddressesOption
+from coordinator.cli.lines import is_quiet
 from coordinator.errors import CoordinatorError, Mistake
 
 if TYPE_CHECKING:
@@ -60,7 +61,7 @@ def register(app: typer.Typer) -> None:
             bool,
             typer.Option(
                 "--json",
-                help="Figures of each operator by node, in ns; ages, what raised, what was not measured, doubts.",
+                help="JSON: figures of each operator by node, in ns; ages, what raised, what was not measured, doubts.",
             ),
         ] = False,
     ) -> None:
@@ -89,7 +90,7 @@ def register(app: typer.Typer) -> None:
                 first = _replies(made, agents)
                 before, ages_before = profiling.counts(made, first), seen_ages.counts(made, first)
                 errors = profiling.raised(made, agents.status(CALL_S))
-                _wait(seconds, as_json)
+                _wait(seconds, as_json or is_quiet())
             last = _replies(made, agents)
             found = profiling.since(before, profiling.counts(made, last))
             ages = seen_ages.since(ages_before, seen_ages.counts(made, last))

@@ -79,7 +79,9 @@ def register(app: typer.Typer) -> None:
             typer.Option("--out", "-o", help="Where the page goes; else beside the run, or beside the first one."),
         ] = None,
         verbose: lines.VerboseOption = False,
-        as_json: Annotated[bool, typer.Option("--json", help="reports: as report.json of each run; page.")] = False,
+        as_json: Annotated[
+            bool, typer.Option("--json", help="JSON: reports, each as its report.json, and page.")
+        ] = False,
         perfetto: Annotated[
             Path | None,
             typer.Option(

@@ -123,7 +123,7 @@ def register(app: typer.Typer) -> None:
             bool,
             typer.Option(
                 "--json",
-                help="Placement, outputs, ledger, feeds, what was shed and lost, and the paths of report and page.",
+                help="JSON: placement, outputs, ledger, feeds, what was shed and lost, report and page.",
             ),
         ] = False,
     ) -> None:

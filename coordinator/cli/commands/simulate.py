@@ -53,7 +53,7 @@ def register(app: typer.Typer) -> None:
         check_operators: Annotated[bool, typer.Option(help="Find operators that change their inputs.")] = True,
         out: Annotated[Path | None, typer.Option("--out", "-o", help="Write a run directory, for `report`.")] = None,
         as_json: Annotated[
-            bool, typer.Option("--json", help="Outputs, windows and failures of all trials, as one JSON object.")
+            bool, typer.Option("--json", help="JSON: outputs, windows and failures of all trials.")
         ] = False,
     ) -> None:
         """Run a plan in virtual time: the agents' engine, operators and trace, in a process of its own; no waiting. The

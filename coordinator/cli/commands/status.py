@@ -52,7 +52,7 @@ def register(app: typer.Typer) -> None:
         addresses: AddressesOption = DEFAULT_ADDRESSES,
         plan: PlanOption = DEFAULT_PLAN,
         verbose: lines.VerboseOption = False,
-        as_json: Annotated[bool, typer.Option("--json", help="nodes and queries, with every counter.")] = False,
+        as_json: Annotated[bool, typer.Option("--json", help="JSON: nodes and queries, with every counter.")] = False,
     ) -> None:
         """Show what every agent runs and how it is, and what each query delivers. Exit code 1 where one does not answer
         or is not well."""

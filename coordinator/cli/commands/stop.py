@@ -30,7 +30,7 @@ def register(app: typer.Typer) -> None:
         addresses: AddressesOption = DEFAULT_ADDRESSES,
         timeout: Annotated[float, typer.Option(min=0, help="Seconds to wait until it has drained.")] = DRAIN_S,
         as_json: Annotated[
-            bool, typer.Option("--json", help="drained; left: what is not; stopped: nodes by plan.")
+            bool, typer.Option("--json", help="JSON: drained, what is left, and stopped with the nodes of each plan.")
         ] = False,
     ) -> None:
         """Admit no more tuples under a plan and wait until all its nodes have drained. Exit code 4: not in time."""
