@@ -123,6 +123,26 @@ def test_from_files_to_a_verdict_and_agents_that_stay(
     assert _left() == before
 
 
+def test_the_first_query_is_told_of_in_fifteen_short_lines(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    """The untouched template: nothing is wrong with it, also where the machine is slow."""
+    monkeypatch.setenv("COLUMNS", "80")
+    monkeypatch.chdir(tmp_path)
+    monkeypatch.setattr(sys, "argv", ["coordinator", "init", "."])
+    with pytest.raises(SystemExit):
+        main()
+    capsys.readouterr()
+    assert _run(monkeypatch, "--local") == 0
+    said, told = capsys.readouterr()
+    lines = (told + said).splitlines()
+    assert len(lines) <= 15 and max(map(len, lines)) <= 80, told + said
+    assert said.splitlines()[1].split()[:3] == ["output", "deadline", "bound"], (
+        "nothing is wrong, so the table is first"
+    )
+    assert "balanced: 48 tuples" in said and "page: runs/" in said
+
+
 class Running:
     """The command as a process of its own that feeds until it is told to end."""
 
