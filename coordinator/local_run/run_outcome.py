@@ -95,15 +95,17 @@ def _cost_overruns(ran: Ran, found: Sequence[CostOverrun]) -> Iterator[str]:
         yield "to measure them here: run with --keep, feed again, 'coordinator profile', run with --costs costs.yaml"
 
 
-def missed(name: str, found: Output, ended: int = 0) -> Iterator[str]:
+def missed(name: str, found: Output, ended: int, hinted: set[str]) -> Iterator[str]:
     """Of one output: the share of what was offered, what lies between its ends, and where to look. ended: tuples that
-    were shed or lost on ways that lead to it."""
+    were shed or lost on ways that lead to it. hinted: where to look as it was said of other outputs; grows."""
     share = found.missed_of_offered
     if found.missed:
         ends = [end for end, n in by_end(found).items() if n and end in MISSING]
         look = ["the page says which hop spent the time"] if found.late else []
         look += ["below is why tuples were shed or lost"] if found.shed or found.lost else []
-        yield f"output {name}: {missed_share.text(share)} missed ({', '.join(ends)}); {'; '.join(look)}"
+        hints = "".join(f"; {each}" for each in look if each not in hinted)
+        hinted.update(look)
+        yield f"output {name}: {missed_share.text(share)} missed ({', '.join(ends)}){hints}"
     elif not found.delivered and ended:
         yield f"output {name}: nothing came: {counted(ended, 'tuple')} ended on the way to it; below is why"
     elif not found.delivered:

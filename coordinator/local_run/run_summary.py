@@ -102,11 +102,13 @@ def outputs(plan: Plan, report: Report) -> Table:
 def problems(plan: Plan, ran: Ran) -> Iterator[str]:
     """What is not as it should be, before the tables; nothing where all went well."""
     report = ran.report
+    for why, names in _alike(plan, holds=False).items():
+        yield f"output {', '.join(names)}: {why}"
+    hinted: set[str] = set()
     for name, found in report.outputs.items():
-        claim = plan.guarantee.get(name)
-        if claim is not None and not claim.holds:
-            yield f"output {name}: {guarantee_status(claim)}: {claim.why}"
-        yield from run_outcome.missed(name, found, run_outcome.ended(plan, ran, name))
+        yield from run_outcome.missed(name, found, run_outcome.ended(plan, ran, name), hinted)
+    if not ran.real_time and any(found.late for found in report.outputs.values()):
+        yield NO_REAL_TIME
     yield from bound_violation.sentences(report)
     yield from run_outcome.sentences(plan, ran)
     yield from beyond_caps(plan)
@@ -141,7 +143,7 @@ def details(plan: Plan, ran: Ran) -> Iterator[str]:
     yield from placement(plan)
     yield from _first_results(ran)
     several = left_out_of_several(plan.guarantee)
-    for why, names in _alike(plan).items():
+    for why, names in _alike(plan, holds=True).items():
         yield f"output {', '.join(names)}: {why}"
     for name in ran.report.outputs:
         if (claim := plan.guarantee.get(name)) is not None:
@@ -160,11 +162,11 @@ def details(plan: Plan, ran: Ran) -> Iterator[str]:
             yield _made_by_node(name, source.at, ran.report.offered[name])
 
 
-def _alike(plan: Plan) -> dict[str, list[str]]:
-    """Outputs by what is said of their guarantee, where it holds."""
+def _alike(plan: Plan, holds: bool) -> dict[str, list[str]]:
+    """Outputs by what is said of their guarantee, of those where it holds or of the others."""
     found: dict[str, list[str]] = {}
     for name, claim in plan.guarantee.items():
-        if claim.holds:
+        if claim.holds == holds:
             found.setdefault(f"{guarantee_status(claim)}: {claim.why}", []).append(name)
     return found
 

@@ -265,15 +265,15 @@ def _show(made: Plan, ran: Ran, verbose: bool) -> None:
 
 
 def _next(made: Plan, ran: Ran, verbose: bool) -> list[str]:
-    lines = [f"page: {ran.page}"]
+    said = [f"page: {ran.page}"]
     if verbose:
-        lines += [
+        said += [
             f"for programs: report.json in {ran.run}, and the first results of each output in results/",
             f"where every millisecond of a deadline goes: coordinator explain {ran.run / 'plan.json'}",
         ]
     if ran.agents_left is None:
         more = "" if verbose else "-v tells more, "
-        return [*lines, f"next: change the files and run again; {more}--keep leaves the agents up"]
+        return [*said, f"next: change the files and run again; {more}--keep leaves the agents up"]
     where = "" if ran.agents_left == DEFAULT_ADDRESSES else f" --addresses {shlex.quote(str(ran.agents_left))}"
     plan = shlex.quote(str(ran.run / "plan.json"))
     again = [
@@ -281,7 +281,7 @@ def _next(made: Plan, ran: Ran, verbose: bool) -> list[str]:
         for feed in (fed.feed for fed in ran.fed)
         for node in [made.graph.sources[feed.source].at]
     ]
-    lines += [
+    said += [
         "it still runs; to feed it again:",
         *again,
         "to look at it, to measure what its operators cost, and to end it:",
@@ -289,7 +289,7 @@ def _next(made: Plan, ran: Ran, verbose: bool) -> list[str]:
         f"  coordinator profile {plan}{where}",
         f"  coordinator down{where}",
     ]
-    return lines
+    return said
 
 
 def _failure(ran: Ran) -> CoordinatorError | None:
