@@ -306,7 +306,7 @@ def _show(plan: Plan, path: Path, verbose: bool) -> None:
 
 def _show_brief(plan: Plan) -> None:
     """What is not guaranteed first."""
-    from coordinator.explain import age_lines, cost_lines, failover_lines, source_lines
+    from coordinator.explain import age_lines, cost_lines, failover_lines, sharing_lines, source_lines
     from coordinator.plan import confidence_lines, policy_choice
     from coordinator.plan.deadline_breakdown import beyond_caps, giving_way, verdict
     from coordinator.spec.costs import MEASURED
@@ -328,7 +328,7 @@ def _show_brief(plan: Plan) -> None:
         *_placement(plan),
         *(cost_lines.lines(plan) if known else ()),
         *source_lines.lines(plan), *policy_choice.sentences(plan), *age_lines.lines(plan),
-        *failover_lines.summary(plan),
+        *sharing_lines.sentences(plan), *failover_lines.summary(plan),
     ):  # fmt: skip
         typer.echo(line)
 

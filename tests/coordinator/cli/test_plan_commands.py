@@ -115,7 +115,8 @@ def test_plan_and_explain(paper: Paper) -> None:
     done = _coordinator("plan", query, cluster, "--model", "paper", "-o", path)
     assert (done.code, done.err) == (0, "")
     assert "NLR 0" in done.out
-    assert "output advisory: deadline 3 s, no bound, not guaranteed: centre admits tuples of any age" in done.out
+    assert "advisory: deadline 3 s, no bound, not guaranteed\n" in done.out
+    assert "why not advisory: centre admits tuples of any age" in done.out
     plan = plan_file.read(path)
     assert plan.intact
     told = _coordinator("explain", path, "-v", "--time-limit", 0)
