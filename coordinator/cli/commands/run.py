@@ -299,8 +299,8 @@ def _failure(ran: Ran) -> CoordinatorError | None:
 
     try:
         refuse_unbalanced([ran.report])
-    except UnbalancedError as error:
-        return error
+    except UnbalancedError as unbalanced:
+        return unbalanced
     if not ran.missing and not ran.left:
         return None
     error = IncompleteError(*(Mistake("incomplete", text) for text in (*ran.missing, *ran.left)))
