@@ -62,13 +62,13 @@ class Command(TyperCommand):
     def __init__(self, *arguments: Any, **named: Any) -> None:
         super().__init__(*arguments, **named)
         quiet = TyperOption(
-            param_decls=["--quiet", "-q"], is_flag=True, expose_value=False, callback=_quiet,
+            param_decls=["--quiet", "-q"], is_flag=True, expose_value=False, callback=_silence_progress,
             help="Results and errors only, no progress.",
         )  # fmt: skip
         self.params.append(quiet)
 
 
-def _quiet(_: object, __: object, wanted: bool) -> None:
+def _silence_progress(_: object, __: object, wanted: bool) -> None:
     if wanted:
         lines.be_quiet()
 

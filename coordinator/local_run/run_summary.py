@@ -126,7 +126,7 @@ def problems(plan: Plan, ran: Ran) -> Iterator[str]:
     yield from incomplete([report])
 
 
-def account(ran: Ran) -> Iterator[str]:
+def results_and_balance(ran: Ran) -> Iterator[str]:
     """Below the tables: a result of each output, and the balance."""
     shown = {name: first(ran.run / "results" / f"{name}.jsonl", 1) for name in ran.report.outputs}
     came = [(name, values[0]) for name, values in shown.items() if values]

@@ -258,7 +258,7 @@ def _show(made: Plan, ran: Ran, verbose: bool) -> None:
     if wrong := list(run_summary.problems(made, ran)):
         write([*wrong, ""])
     console.print(run_summary.outputs(made, ran.report))
-    write(["", *run_summary.account(ran)])
+    write(["", *run_summary.results_and_balance(ran)])
     if verbose:
         write(["", *run_summary.details(made, ran), ""])
     write(_next(made, ran, verbose))

@@ -21,7 +21,7 @@ from coordinator.units import counted
 
 WIDE = 140  # columns of text; in less, results and latencies are two tables, and counts that are all 0 a line above
 ENDLESS = 100_000
-ABOUT_LATENCIES = "latencies: ms, upper bounds, of delivered results"
+ABOUT_LATENCIES = "latencies: upper bounds, ms"
 ABOUT_COUNTS = "outputs: ms"
 ABOUT = "outputs: ms; latencies are upper bounds, of delivered results"
 SHARES = ("missed", "of delivered")
