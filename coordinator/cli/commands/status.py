@@ -41,6 +41,7 @@ READING = (
 SHOWING = ("coordinator.monitoring.explained", "coordinator.monitoring.tables", "rich.console", "rich.table")
 DEFAULT_PLAN = Path("plan.json")
 STATE_LOST = "state_lost."
+LONG_NAME = 20  # columns
 PlanOption = Annotated[Path, typer.Option("--plan", help="A plan that runs and that no agent hands over.")]
 
 
@@ -107,7 +108,7 @@ def _show(
     frame: Frame,
     queries: Mapping[str, Mapping[str, QueryStatus]],
     logs: Mapping[str, str],
-    verbose: bool,
+    verbose: bool = False,
 ) -> None:
     """What is not well first."""
     from rich.console import Console
@@ -200,6 +201,9 @@ def _outputs(queries: Mapping[str, Mapping[str, QueryStatus]], silent: set[str])
                     cells = [count(results), missed_share.markup(came.missed_of_offered), longest]
                 row = name, *state, output, show_ns(claim.deadline_ns), bound, claim.promise
                 table.add_row(*row, *cells)
+    for column in table.columns:
+        if column.header in ("query", "output"):  # a long promise goes on below, a name is not cut for it
+            column.min_width = min(LONG_NAME, max((len(str(cell)) for cell in column.cells), default=0))
     return table
 
 
