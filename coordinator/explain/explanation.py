@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 
 from coordinator.explain import (
     age_lines,
@@ -29,7 +29,7 @@ def short(plan: Plan) -> dict[str, list[str]]:
     holding = sum(claim.holds for claim in claims)
     held = f"{holding} of {counted(len(claims), 'output')} guaranteed{confidence_lines.with_less(plan.guarantee)}"
     title = f"Plan {plan.hash[:8]} of query {plan.query}: {held}"
-    lines = [line for name in plan.graph.outputs for line in deadline_breakdown.sentences(plan, name)]
+    lines = _once(line for name in plan.graph.outputs for line in deadline_breakdown.sentences(plan, name))
     lines += deadline_breakdown.left_out_of_several(plan.guarantee).values()
     lines += policy_choice.sentences(plan)
     said = [
@@ -49,6 +49,15 @@ def short(plan: Plan) -> dict[str, list[str]]:
         **several,
         **({FAILS: failover_lines.sentences(plan)} if plan.failover is not None else {}),
     }
+
+
+def _once(lines: Iterable[str]) -> list[str]:
+    """Without what was said of a node at an output before."""
+    found: list[str] = []
+    for line in lines:
+        if line not in found or not line.startswith("  node "):
+            found.append(line)
+    return found
 
 
 def explain(plan: Plan) -> dict[str, list[str]]:

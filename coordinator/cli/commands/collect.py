@@ -43,9 +43,7 @@ def register(app: typer.Typer) -> None:
             Path | None, typer.Option(help="The plan to end; what runs otherwise goes on. Else all that runs ends.")
         ] = None,
         addresses: AddressesOption = DEFAULT_ADDRESSES,
-        output: Annotated[Path, typer.Option("--output", "-o", help="Where the run's directory is made.")] = Path(
-            "runs"
-        ),
+        output: Annotated[Path, typer.Option("--out", "-o", help="Where the run's directory is made.")] = Path("runs"),
         resume: Annotated[Path | None, typer.Option(help="Go on with this run directory instead.")] = None,
         drain: Annotated[
             bool, typer.Option("--drain/--no-drain", help="First stop what runs and wait until it has drained.")
@@ -62,7 +60,9 @@ def register(app: typer.Typer) -> None:
                 " cannot be gone on with. Only where all was collected."
             ),
         ] = False,
-        as_json: Annotated[bool, typer.Option("--json", help="The result as JSON.")] = False,
+        as_json: Annotated[
+            bool, typer.Option("--json", help="JSON: the directory as run, records, traces, problems, drained.")
+        ] = False,
     ) -> None:
         """Stop what runs, wait until it has drained, and pull every node's trace. Prints the run's directory.
 

@@ -3,6 +3,9 @@
 from __future__ import annotations
 
 import json
+import shutil
+import sys
+import textwrap
 import time
 from dataclasses import replace
 from pathlib import Path
@@ -21,7 +24,7 @@ EPILOG = """Examples:
 
   coordinator explain plan.json
 
-  coordinator explain plan.json --all               (sub-deadlines, places, units, nodes as well)
+  coordinator explain plan.json -v                  (sub-deadlines, places, units, nodes as well)
 
   coordinator explain query.yaml cluster.yaml       (also where there is no plan, and of several queries)"""
 
@@ -34,7 +37,7 @@ def register(app: typer.Typer) -> None:
         files: Annotated[
             list[Path], typer.Argument(metavar="PLAN | QUERY... CLUSTER", help="plan.json, or query.yaml cluster.yaml")
         ],
-        everything: Annotated[bool, typer.Option("--all", help="How and why of everything else, too.")] = False,
+        verbose: Annotated[bool, typer.Option("--verbose", "-v", help="How and why of everything else, too.")] = False,
         time_limit: Annotated[
             float,
             typer.Option(min=0, help="Seconds, of a query for its plan too; 0: do not look for what would mend it."),
@@ -57,7 +60,13 @@ def register(app: typer.Typer) -> None:
         costs: query_files.CostsOption = None,
         costs_of: query_files.CostsOfOption = query_files.WORST,
         margin: query_files.MarginOption = query_files.MARGIN,
-        as_json: Annotated[bool, typer.Option("--json", help="The result as JSON.")] = False,
+        as_json: Annotated[
+            bool,
+            typer.Option(
+                "--json",
+                help="JSON: outputs with the parts of each deadline, queries, mends, text as sections.",
+            ),
+        ] = False,
     ) -> None:
         """Say where every millisecond of each deadline goes, what binds, and the smallest changes that mend what is
         not guaranteed, each found by planning again."""
@@ -110,7 +119,7 @@ def register(app: typer.Typer) -> None:
             sections |= explanation.short(made)
         if time_limit:
             sections |= repair_lines.sections(found, case)
-        if made is not None and everything:
+        if made is not None and verbose:
             sections |= explanation.explain(made)
         if as_json:
             outputs = {name: deadline_breakdown.document(made, name) for name in made.guarantee} if made else {}
@@ -118,7 +127,17 @@ def register(app: typer.Typer) -> None:
             typer.echo(json.dumps({"outputs": outputs, **queries, "mends": found.document(), "sections": sections}))
             return
         for title, lines in sections.items():
-            typer.echo("\n".join([title, *(f"  {line}" for line in lines)]))
+            typer.echo("\n".join([title, *(_wrapped(f"  {line}") for line in lines)]))
+
+
+def _wrapped(line: str) -> str:
+    """A line as a terminal shows it best: what does not fit goes on under it, further in."""
+    if not sys.stdout.isatty():
+        return line
+    inner = " " * (len(line) - len(line.lstrip()) + 4)
+    width = shutil.get_terminal_size().columns
+    parts = textwrap.wrap(line.strip(), max(40, width - len(inner)), break_long_words=False, break_on_hyphens=False)
+    return f"\n{inner}".join([f"{inner[4:]}{part}" if not number else part for number, part in enumerate(parts)])
 
 
 def _planned(case: Case, quiet: bool) -> Outcome:
