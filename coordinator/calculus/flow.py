@@ -115,7 +115,7 @@ class Least:
     def points(self, limit: Time) -> Sequence[Time]:
         """Of each curve until it reaches the least at the limit: from there on the others say what the least is."""
         most = self.count(limit)
-        return list(merge(*(_until(curve, most, curve.points(limit)) for curve in self.curves)))
+        return list(merge(*(_until(curve, most, curve.points(limit)) for curve in reversed(self.curves))))
 
 
 def _until(curve: Curve, most: int, points: Sequence[Time]) -> Sequence[Time]:
@@ -140,7 +140,7 @@ class Most:
 
     def points(self, limit: Time) -> Sequence[Time]:
         """All of them."""
-        return list(merge(*(curve.points(limit) for curve in self.curves)))
+        return list(merge(*(curve.points(limit) for curve in reversed(self.curves))))
 
 
 @dataclass(frozen=True)
@@ -159,8 +159,9 @@ class Total:
         return sum(curve.count(t) for curve in self.curves)
 
     def points(self, limit: Time) -> Sequence[Time]:
-        """All of them."""
-        return list(merge(*(curve.points(limit) for curve in self.curves)))
+        """All of them. The last curves are asked first: one that rests on others asks these for longer windows, and
+        what was asked for the longest window is remembered."""
+        return list(merge(*(curve.points(limit) for curve in reversed(self.curves))))
 
 
 class Known:
