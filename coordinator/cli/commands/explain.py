@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import math
 import shutil
 import sys
 import textwrap
@@ -27,6 +28,9 @@ EPILOG = """Examples:
   coordinator explain plan.json -v                  (sub-deadlines, places, units, nodes as well)
 
   coordinator explain query.yaml cluster.yaml       (also where there is no plan, and of several queries)"""
+
+
+SUMMARY = 0.25  # of the time limit: for what a summary has to try
 
 
 def register(app: typer.Typer) -> None:
@@ -103,7 +107,10 @@ def register(app: typer.Typer) -> None:
             case = Case(query, cluster, types, choices)
             now = _planned(case, as_json)
             made = now.plan
-        found = repair_search.Findings(now)
+        found, summary = repair_search.Findings(now), dict[str, list[str]]()
+        if made is not None:
+            summary_until_s = time.monotonic() + (time_limit or math.inf) * SUMMARY
+            summary = explanation.short(made, lambda: time.monotonic() > summary_until_s)
         if time_limit:
             found = _look(case, now, max(0.0, time_limit - (time.monotonic() - began_s)), as_json)
         sections: dict[str, list[str]] = {}
@@ -116,7 +123,7 @@ def register(app: typer.Typer) -> None:
             if case.query.members:
                 sections[explanation.SEVERAL] = sharing_lines.planned_sentences(case.query, case.cluster)
         else:
-            sections |= explanation.short(made)
+            sections |= summary
         if time_limit:
             sections |= repair_lines.sections(found, case)
         if made is not None and verbose:
