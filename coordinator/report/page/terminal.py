@@ -19,13 +19,15 @@ from coordinator.report.summary import lost
 from coordinator.report.summary.assembly import cause_text
 from coordinator.units import counted
 
-WIDE = 140  # columns of text; in less, results and latencies are two tables, and counts that are all 0 a line above
+WIDE = 140  # columns of text; in less, latencies are a table of their own, and counts that are all 0 a line above
 ENDLESS = 100_000
 ABOUT_LATENCIES = "latencies: upper bounds, ms"
 ABOUT_COUNTS = "outputs: ms"
+ABOUT_RESULTS = "results"
 ABOUT = "outputs: ms; latencies are upper bounds, of delivered results"
 SHARES = ("missed", "of delivered")
-COUNTS = ("deadline", "bound", *COLUMNS, *SHARES)
+PROMISED = ("deadline", "bound")
+COUNTS = (*PROMISED, *COLUMNS, *SHARES)
 
 
 def tables(runs: Sequence[Run], reports: Sequence[Report], width: int = WIDE) -> Iterator[Table]:
@@ -47,7 +49,12 @@ def brief(runs: Sequence[Run], reports: Sequence[Report], width: int = WIDE) -> 
         every = [by_end(found) for one in reports for found in one.outputs.values()]
         none = [name for name in COLUMNS if not any(ends[name] for ends in every)]
         left_out = f"; none {', '.join(none)}" if none else ""
-        yield _outputs(names, reports, [name for name in COUNTS if name not in none], ABOUT_COUNTS + left_out)
+        counts = _outputs(names, reports, [name for name in COUNTS if name not in none], ABOUT_COUNTS + left_out)
+        if _fits(counts, width):
+            yield counts
+        else:
+            yield _outputs(names, reports, [*PROMISED, *SHARES], ABOUT_COUNTS)
+            yield _outputs(names, reports, [name for name in COLUMNS if name not in none], ABOUT_RESULTS + left_out)
         yield _outputs(names, reports, LATENCIES, ABOUT_LATENCIES)
     if any(len(report.queries) > 1 for report in reports):
         yield _queries(names, reports)
