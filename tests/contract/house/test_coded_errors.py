@@ -17,6 +17,7 @@ WITHOUT = {  # exception classes without a code, and why
     "coordinator.guarantee.analysis._HopelessError": "becomes the reason in a claim",
     "coordinator.solve.guaranteed.sub_deadlines.ExhaustedError": "ends a search with what was found",
     "coordinator.solve.repair.bisect.OverError": "ends a search with what was found",
+    "coordinator.explain.plan_summary._NoTimeError": "becomes a sentence of the summary",
     "coordinator.spec.files.yaml_text.NotInPlaceError": "becomes a BadInputError with the file",
     "node_agent.client.connection.LostError": "the client connects again",
     "node_agent.connectors.connector_ports.ConnectionLostError": "the connector connects again, and the log says why",
