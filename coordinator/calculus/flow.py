@@ -159,8 +159,7 @@ class Total:
         return sum(curve.count(t) for curve in self.curves)
 
     def points(self, limit: Time) -> Sequence[Time]:
-        """All of them. The last curves are asked first: one that rests on others asks these for longer windows, and
-        what was asked for the longest window is remembered."""
+        """All of them."""
         return list(merge(*(curve.points(limit) for curve in reversed(self.curves))))
 
 
@@ -168,7 +167,8 @@ class Known:
     """A curve that remembers what it was asked: its steps up to the largest limit, and single counts beyond it.
 
     Streams share their beginnings; without this a row of diamonds would be worked out once per path. It never asks its
-    own curve for more than it was asked: margins would multiply along the streams. `asked`: the longest window so far.
+    own curve for more than it was asked: margins would multiply along the streams. So curves made of several ask the
+    last ones first: one that rests on others asks these for longer windows. `asked`: the longest window so far.
     """
 
     __slots__ = ("asked", "beyond", "curve", "in_the_long_run", "stairs")

@@ -173,7 +173,8 @@ def _overrun(percent: int) -> str:
 def least_percent(
     plan: Plan, now: frozenset[str], names: Sequence[str], most: int, stop: Callable[[], bool] = never
 ) -> int | None:
-    """By how many percent these have to be dearer for an output not to hold any more; None: by more than `most`."""
+    """By how many percent these have to be dearer for an output not to hold any more; None: by more than `most`.
+    Raises _NoTimeError."""
     if stop():
         raise _NoTimeError
     if outputs_that_hold(plan, dict.fromkeys(names, most)) >= now:

@@ -34,18 +34,18 @@ def main(arguments: Sequence[str] | None = None) -> int:
             f"[bold]this machine is busy: load average {os.getloadavg()[0]:.1f}; figures will say little[/bold]"
         )
     workloads = [*(classes(load, options.seconds, SEED) for load in LOADS), chain(options.seconds, SEED)]
-    rows, load_before = [], os.getloadavg()[0]
-    for contestant in CONTESTANTS:
-        if not options.only or contestant.name in options.only:
-            rows.append(_row(console, contestant, workloads))
-    conditions = {
+    rows: list[Row] = []
+    conditions: dict[str, object] = {
         "seed": SEED,
         "seconds": options.seconds,
         "python": platform.python_version(),
-        "load_average_before": round(load_before, 1),
-        "load_average_after": round(os.getloadavg()[0], 1),
+        "load_average_before": round(os.getloadavg()[0], 1),
     }
-    peer_results.write(rows, conditions, RECORD)
+    for contestant in CONTESTANTS:
+        if not options.only or contestant.name in options.only:
+            rows.append(_row(console, contestant, workloads))
+            conditions["load_average_after"] = round(os.getloadavg()[0], 1)
+            peer_results.write(rows, conditions, RECORD)  # each as it is known: a run that is broken off loses none
     table.show(rows, console)
     console.print(f"written: {RECORD.relative_to(ROOT)}", highlight=False)
     if options.publish:
@@ -78,7 +78,10 @@ def _options(arguments: Sequence[str] | None) -> argparse.Namespace:
     parser.add_argument("--only", nargs="+", metavar="NAME", choices=[each.name for each in CONTESTANTS])
     parser.add_argument("--seconds", type=float, default=SECONDS, help="that are counted of a run")
     parser.add_argument("--publish", action="store_true", help="rewrite the table of docs/explanation/peers.md")
-    return parser.parse_args(arguments)
+    options = parser.parse_args(arguments)
+    if not options.seconds > 0:
+        parser.error("--seconds: more than 0")
+    return options
 
 
 if __name__ == "__main__":

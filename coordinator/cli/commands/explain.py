@@ -141,10 +141,11 @@ def _wrapped(line: str) -> str:
     """A line as a terminal shows it best: what does not fit goes on under it, further in."""
     if not sys.stdout.isatty():
         return line
-    inner = " " * (len(line) - len(line.lstrip()) + 4)
-    width = shutil.get_terminal_size().columns
-    parts = textwrap.wrap(line.strip(), max(40, width - len(inner)), break_long_words=False, break_on_hyphens=False)
-    return f"\n{inner}".join([f"{inner[4:]}{part}" if not number else part for number, part in enumerate(parts)])
+    lead = " " * (len(line) - len(line.lstrip()))
+    return textwrap.fill(
+        line.strip(), max(shutil.get_terminal_size().columns, 44 + len(lead)), initial_indent=lead,
+        subsequent_indent=f"{lead}    ", break_long_words=False, break_on_hyphens=False,
+    )  # fmt: skip
 
 
 def _planned(case: Case, quiet: bool) -> Outcome:
