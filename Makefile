@@ -101,6 +101,10 @@ endurance: setup ## ten minutes at ten times the load on two agents; writes runs
 chaos: setup ## as root: ten minutes of power cuts, cut links, frozen agents and full disks; every tuple counted again (MINUTES=1 SEED=7)
 	@$(BIN)/python -m infra.chaos $(if $(MINUTES),--minutes $(MINUTES)) $(if $(SEED),--seed $(SEED))
 
+.PHONY: pictures
+pictures: setup ## the pictures of the docs, from both ways of the demo in virtual time; writes docs/crossing.svg, with Chromium also docs/pictures; minutes
+	@$(BIN)/python -m infra.pictures
+
 .PHONY: papers
 papers: setup ## the papers' figures beside ours; writes runs/papers
 	@$(BIN)/python -m infra.papers
@@ -108,6 +112,10 @@ papers: setup ## the papers' figures beside ours; writes runs/papers
 .PHONY: ars
 ars: setup ## the Autoware Reference System: plans, virtual and live runs, its KPIs; writes docs/explanation/reference_system.md; ten minutes (QUICK=1: prints less)
 	@$(BIN)/python -m infra.reference_system $(if $(QUICK),--quick)
+
+.PHONY: peers
+peers: setup ## other stream processors, a bare EDF loop and ours on the same tuples; writes runs/peers.json; seven minutes on a quiet machine (ONLY='EDF streamz' SECONDS=2: less; PUBLISH=1: the page's table)
+	@$(BIN)/python -m infra.peers $(if $(ONLY),--only $(ONLY)) $(if $(SECONDS),--seconds $(SECONDS)) $(if $(PUBLISH),--publish)
 
 .PHONY: test-fresh
 test-fresh: setup ## once per release, as root: set-up, demo and tests on Debian 12 and 13 with python3 only; half an hour
@@ -133,15 +141,35 @@ protos: setup ## generate code and schemas again
 
 .PHONY: wheel
 wheel: setup ## the wheel that nodes install, alone in dist/
-	@rm -rf build dist && $(BIN)/python -m pip wheel -q --no-deps --no-build-isolation -w dist . && rm -rf build && ls dist
+	@rm -rf build dist && umask 022 && SOURCE_DATE_EPOCH=$$(git log -1 --format=%ct 2>/dev/null || date +%s) \
+		$(BIN)/python -m pip wheel -q --no-deps --no-build-isolation -w dist . && rm -rf build && ls dist
+
+.venv-release/.ready: requirements-release.lock
+	@echo 'installing twine and CycloneDX into .venv-release' >&2
+	@$(or $(PYTHON),python3) -m venv .venv-release
+	@.venv-release/bin/python -m pip install --disable-pip-version-check -q --require-hashes -r requirements-release.lock
+	@touch $@
+
+.PHONY: release-check
+release-check: setup .venv-release/.ready ## what has to hold before a release: the wheel, its metadata and SBOM, what each extra installs
+	@$(BIN)/python -m infra.release.checklist
+
+.PHONY: containers
+containers: ## images of agent and coordinator, with podman or docker (PLATFORM=linux/arm64)
+	@builder=$$(command -v podman || command -v docker) || { echo 'containers: neither podman nor docker is installed' >&2; exit 2; }; \
+	for part in agent coordinator; do \
+		$$builder build $(if $(PLATFORM),--platform '$(PLATFORM)') -f infra/containers/$$part.Containerfile -t shimekiri-$$part . || exit 1; \
+	done
 
 .PHONY: lock
 lock: setup ## pin the packages again (needs uv)
-	uv pip compile pyproject.toml --extra coordinator --extra vehicles --extra feed --extra connectors --extra dev --universal --python-version 3.11 \
+	uv pip compile pyproject.toml --extra coordinator --extra report --extra vehicles --extra feed --extra connectors --extra dev --universal --python-version 3.11 \
 		--generate-hashes --no-header --no-emit-index-url --no-annotate -o requirements.lock
 	uv pip compile --group pyproject.toml:docs --universal --python-version 3.11 \
 		--generate-hashes --no-header --no-emit-index-url --no-annotate -o requirements-docs.lock
+	uv pip compile --group pyproject.toml:release --universal --python-version 3.11 \
+		--generate-hashes --no-header --no-emit-index-url --no-annotate -o requirements-release.lock
 
 .PHONY: clean
 clean: ## remove what was made here, but for runs/
-	rm -rf .venv .venv-docs site build dist *.egg-info .pytest_cache .mypy_cache .ruff_cache .hypothesis
+	rm -rf .venv .venv-docs .venv-peers .venv-release site build dist *.egg-info .pytest_cache .mypy_cache .ruff_cache .hypothesis

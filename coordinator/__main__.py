@@ -6,10 +6,10 @@ import os
 import sys
 import threading
 
-EXTRA = {  # what the extra brings, as it is imported
-    "typer", "rich", "ruamel", "pydantic", "textual", "ortools", "pyspark", "pandas", "pyarrow",
-    "cryptography", "greenlet",
+EXTRA = {  # what the extra `coordinator` brings, as it is imported
+    "typer", "rich", "ruamel", "pydantic", "textual", "ortools", "numpy", "cryptography", "greenlet",
 }  # fmt: skip
+REPORT = {"pyspark", "pandas", "pyarrow"}  # and what `report` brings beside it
 PROVER = "prover"  # the thread of coordinator.solve.heuristics.scale, which is not imported for its name
 INTERRUPTED = 130  # as shells say it: 128 and SIGINT
 
@@ -58,11 +58,13 @@ def _run() -> None:
 
         run()  # commands import what they need when they run
     except ModuleNotFoundError as error:
-        if (error.name or "").partition(".")[0] not in EXTRA:
+        package = (error.name or "").partition(".")[0]
+        if package not in EXTRA | REPORT:
             raise
+        extra = "report" if package in REPORT else "coordinator"
         sys.stderr.write(
-            f"coordinator needs {error.name}, which is not installed: pip install 'shimekiri[coordinator]'"
-            " (from a file: 'shimekiri-VERSION-py3-none-any.whl[coordinator]')\n"
+            f"coordinator needs {error.name}, which is not installed: pip install 'shimekiri[{extra}]'"
+            f" (from a file: 'shimekiri-VERSION-py3-none-any.whl[{extra}]')\n"
         )
         raise SystemExit(1) from error
 

@@ -87,9 +87,9 @@ Code = Literal[
     "other_trace", "own_loopback", "plan_too_large", "records_do_not_continue", "records_gone", "records_lost",
     "refused_by_agent", "unreachable", "would_end_queries",
     # report
-    "java_too_old", "no_java", "no_records", "no_trace", "nothing_admitted", "other_plan", "records_lacking",
-    "no_setting", "no_shared_files", "spark_does_not_start", "spark_failed", "too_many_plans", "too_many_records",
-    "unbalanced", "unreadable_plan", "unusable_java",
+    "java_too_old", "no_java", "no_records", "no_report_extra", "no_trace", "nothing_admitted", "other_plan",
+    "records_lacking", "no_setting", "no_shared_files", "spark_does_not_start", "spark_failed", "too_many_plans",
+    "too_many_records", "unbalanced", "unreadable_plan", "unusable_java",
     # local_run
     "bad_duration", "bad_rate", "feed_of_several_sources", "incomplete", "made_by_node", "no_listing",
     "no_source", "not_local",

@@ -18,7 +18,7 @@ from sim_vehicles.cli import app as vehicles_app
 
 FOLDER = Path("docs/reference/commands")
 MADE = "This page is made from the parser of `{program}` by `python -m infra.generate`."
-HIDDEN = frozenset({"help", "install_completion", "show_completion"})  # of every command, and of the shell
+HIDDEN = frozenset({"help", "quiet", "install_completion", "show_completion"})  # of every command, and of the shell
 
 
 @dataclass(frozen=True)

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import ast
 import re
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -21,6 +21,12 @@ OF_CALLS = {  # what functions answer that make a mend
     "instead": "write one of the names that the message has",
 }
 ORDER = re.compile(r".*?: ((?:give|write|remove|install|name|run|choose|keep|leave|add) .*)", re.DOTALL)
+SHOWN_AS = {  # what fills a place, in words for readers
+    "BAD": "REASON", "BROKEN": "REASON", "MSG": "REASON", "STRERROR": "REASON", "SAID": "WHAT", "SHOWN": "VALUE",
+    "TOLD": "WHAT", "PARENT": "FOLDER", "STEM": "NAME", "LISTING S": "SECONDS", "FORMAT": "VERSION",
+}  # fmt: skip
+LIMITS = ("MOST ", "MAX ", "LARGEST ", "LONGEST ")  # how constants begin that nothing may exceed
+LONGEST_NUMBER = 1_000_000  # of a limit that is shown itself
 OF_A_KEY = frozenset({"MistakeError", "UnusableValueError"})  # sentences whose subject is the key that has the value
 
 
@@ -45,15 +51,58 @@ def sentences_of(package: str, codes: frozenset[str]) -> list[Place]:
     """Of all modules of a package, and of protos for the codes that the package shares with it."""
     files = sorted([*(ROOT / package).rglob("*.py"), *(ROOT / "protos").glob("*.py")])
     trees = {file: ast.parse(file.read_text(encoding="utf-8")) for file in files if file.name != "error_codes.py"}
+    _CONSTANTS.clear()
+    _CONSTANTS.update(_constants(trees))
     mendless = frozenset(_without_mend(trees.values()))
     return sorted({place for file, tree in trees.items() for place in _of_file(file, tree, codes, mendless)})
+
+
+_CONSTANTS: dict[str, int | str] = {}  # of the package that is read
+
+
+def _constants(trees: Mapping[Path, ast.AST]) -> dict[str, int | str]:
+    """Whole numbers and texts that stand at the top of modules, by MODULE.NAME; by NAME as well where it has a single
+    value."""
+    found: dict[str, set[int | str | None]] = {}
+    for file, tree in trees.items():
+        for node in getattr(tree, "body", ()):
+            if isinstance(node, ast.Assign) and isinstance(node.targets[0], ast.Name):
+                name, value = node.targets[0].id, _constant(node.value)
+                found.setdefault(name, set()).add(value)
+                found[f"{_module(file)}.{name}"] = {value}
+    only = {name: next(iter(values)) for name, values in found.items() if len(values) == 1}
+    return {name: value for name, value in only.items() if value is not None}
+
+
+def _imported(tree: ast.AST, name: str) -> str:
+    """MODULE.NAME of a constant that a module imports; empty where it is none."""
+    for node in getattr(tree, "body", ()):
+        if isinstance(node, ast.ImportFrom) and any((each.asname or each.name) == name for each in node.names):
+            found = f"{node.module}.{name}"
+            return found if found in _CONSTANTS else ""
+    return ""
+
+
+def _module(file: Path) -> str:
+    """With dots."""
+    return ".".join(file.relative_to(ROOT).with_suffix("").parts)
+
+
+def _constant(node: ast.expr) -> int | str | None:
+    """Of a number, of one that is shifted, or of a text; else None."""
+    match node:
+        case ast.Constant(value=int(value)) | ast.Constant(value=str(value)):
+            return value
+        case ast.BinOp(left=ast.Constant(value=int(value)), op=ast.LShift(), right=ast.Constant(value=int(by))):
+            return value << by
+    return None
 
 
 def module_of(package: str, code: str) -> str:
     """The first module of the package that has the code, with dots."""
     for file in sorted((ROOT / package).rglob("*.py")):
         if file.name != "error_codes.py" and f'"{code}"' in file.read_text(encoding="utf-8"):
-            return ".".join(file.relative_to(ROOT).with_suffix("").parts)
+            return _module(file)
     return package
 
 
@@ -76,7 +125,7 @@ def _has_mend(function: ast.FunctionDef) -> bool:
 
 
 def _of_file(file: Path, tree: ast.AST, codes: frozenset[str], mendless: frozenset[str]) -> Iterator[Place]:
-    module = ".".join(file.relative_to(ROOT).with_suffix("").parts)
+    module = _module(file)
     for scope, node in _scoped(tree):
         for arguments, named, callee in _groups(node):
             for number, argument in enumerate(arguments):
@@ -154,9 +203,13 @@ class _Texts:
             yield from self._written(node.orelse, deep)
         elif isinstance(node, ast.BinOp) and isinstance(node.op, ast.Add):
             yield from (a + b for a in self._written(node.left, deep) for b in self._written(node.right, deep))
+        elif isinstance(node, ast.BoolOp):
+            yield from (text for each in node.values for text in self._written(each, deep))
         elif isinstance(node, ast.Name) and deep:
             if (found := self._value(node)) is not None:
                 yield from self._written(found, False)
+            elif (imported := _imported(self._scopes[-1], node.id)) and isinstance(text := _CONSTANTS[imported], str):
+                yield text
         elif isinstance(node, ast.Call):
             yield from filter(None, [OF_CALLS.get(ast.unparse(node.func).rpartition(".")[2])])
 
@@ -165,7 +218,7 @@ class _Texts:
 
     def _filled(self, text: ast.JoinedStr) -> str:
         """Names of texts that stand beside it are these texts; of others, what they are called."""
-        return "".join(self._piece(each) for each in text.values)
+        return _text_of([self._piece(each) for each in text.values], text.values)
 
     def _piece(self, node: ast.expr) -> str:
         inner = node.value if isinstance(node, ast.FormattedValue) else node
@@ -178,12 +231,23 @@ def _is_sentence(text: str) -> bool:
 
 
 def _assigned(scope: ast.AST, name: ast.Name) -> ast.expr | None:
-    """What the name was assigned last in the lines above."""
-    last: ast.Assign | None = None
+    """What the name was assigned last in the lines above, by itself or beside others."""
+    last: tuple[int, ast.expr] | None = None
     for each in ast.walk(scope):
-        if isinstance(each, ast.Assign) and each.lineno <= name.lineno and name.id in map(ast.unparse, each.targets):
-            last = each if last is None or each.lineno > last.lineno else last
-    return last.value if last is not None else None
+        if isinstance(each, ast.Assign) and each.lineno <= name.lineno and (last is None or each.lineno > last[0]):
+            value = _of_target(each, name.id)
+            last = (each.lineno, value) if value is not None else last
+    return last[1] if last is not None else None
+
+
+def _of_target(assign: ast.Assign, name: str) -> ast.expr | None:
+    for target in assign.targets:
+        if ast.unparse(target) == name:
+            return assign.value
+        if isinstance(target, ast.Tuple) and isinstance(assign.value, ast.Tuple):
+            pairs = zip(map(ast.unparse, target.elts), assign.value.elts, strict=False)
+            return next((value for each, value in pairs if each == name), None)
+    return None
 
 
 def _parted(text: str) -> tuple[str, str]:
@@ -196,7 +260,16 @@ def _parted(text: str) -> tuple[str, str]:
 
 
 def _template(node: ast.JoinedStr) -> str:
-    return "".join(_piece(each) for each in node.values)
+    return _text_of([_piece(each) for each in node.values], node.values)
+
+
+def _text_of(pieces: list[str], nodes: list[ast.expr]) -> str:
+    """A text of its pieces. What stands right behind a word has words only sometimes, so it is left open."""
+    text = ""
+    for piece, node in zip(pieces, nodes, strict=True):
+        is_open = isinstance(node, ast.FormattedValue) and piece.isupper() and re.search(r"[a-z].*[a-zA-Z]{2}'?$", text)
+        text += " ..." if is_open else piece
+    return text
 
 
 def _piece(node: ast.expr) -> str:
@@ -212,8 +285,12 @@ def _name(node: ast.expr) -> str:
     """What fills a place, in capitals."""
     shown, inner = "...", _inner(node)
     match node:
+        case ast.Attribute(attr="said"):  # of an operator
+            shown = "NAME"
         case ast.Name(id=name) | ast.Attribute(attr=name):
-            shown = re.sub(r"_+", " ", name).strip().upper()
+            shown = _worded(name)
+        case ast.Call(func=ast.Name(id="map"), args=[_, of]):
+            shown = _name(of)
         case ast.Call(func=ast.Name(id=name)) if name in COUNTS:
             shown = "N"
         case ast.JoinedStr():
@@ -223,6 +300,15 @@ def _name(node: ast.expr) -> str:
         case _ if inner is not None:
             shown = _name(inner)
     return shown
+
+
+def _worded(name: str) -> str:
+    """A name in the code as what it stands for."""
+    words = re.sub(r"_+", " ", name).strip().upper().removesuffix(" NS")
+    if name.isupper() and f"{words} ".startswith(LIMITS):
+        number = _CONSTANTS.get(name)
+        return str(number) if isinstance(number, int) and number <= LONGEST_NUMBER else "LIMIT"
+    return SHOWN_AS.get(words, words)
 
 
 def _inner(node: ast.expr) -> ast.expr | None:

@@ -1,7 +1,6 @@
 """Headless Chromium of the system for tests of pages, on a desk and on a phone; nothing is fetched."""
 
 import json
-import shutil
 from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
@@ -9,50 +8,39 @@ from typing import TYPE_CHECKING
 
 import pytest
 
+from infra.pictures import browser
+
 if TYPE_CHECKING:
     from selenium.webdriver import Chrome
 
-BROWSERS = ("chromium", "chromium-browser", "google-chrome")
 WIDTHS = (390, 1280)
 MOST_BYTES = 1_500_000  # of a page
-QUIET = (
-    "--headless=new", "--no-sandbox", "--disable-gpu", "--disable-quic", "--no-first-run", "--disable-sync",
-    "--disable-background-networking", "--disable-component-update", "--disable-dev-shm-usage",
-)  # fmt: skip
 
 
 @contextmanager
 def started(profile: Path) -> "Iterator[Chrome]":
     """With its driver; skips the test where there is none."""
-    webdriver = pytest.importorskip("selenium.webdriver", reason="selenium is not installed")
-    found, driver = next(filter(None, map(shutil.which, BROWSERS)), None), shutil.which("chromedriver")
-    if found is None or driver is None:
-        pytest.skip("no Chromium with its driver here (Debian: apt-get install chromium chromium-driver)")
-    options = webdriver.ChromeOptions()
-    options.binary_location = found
-    for each in (*QUIET, f"--user-data-dir={profile}"):
-        options.add_argument(each)
-    options.set_capability("goog:loggingPrefs", {"browser": "ALL", "performance": "ALL"})
-    with pytest.MonkeyPatch.context() as environment:
-        environment.setenv("no_proxy", "localhost,127.0.0.1")  # the driver is here
-        with webdriver.Chrome(options=options, service=webdriver.ChromeService(driver)) as browser:
-            browser.set_script_timeout(300)  # a hundred thousand elements, without a graphics card
-            yield browser
+    pytest.importorskip("selenium.webdriver", reason="selenium is not installed")
+    if browser.installed() is None:
+        pytest.skip(browser.INSTALL)
+    with browser.started(profile) as chromium:
+        chromium.set_script_timeout(300)  # a hundred thousand elements, without a graphics card
+        yield chromium
 
 
-def open_page(browser: "Chrome", path: Path, width: int) -> None:
+def open_page(chromium: "Chrome", path: Path, width: int) -> None:
     """At that width, and scrolled through once, so that all there is has been in sight."""
     screen = {"width": width, "height": 900, "deviceScaleFactor": 1, "mobile": width < 600}
-    browser.execute_cdp_cmd("Emulation.setDeviceMetricsOverride", screen)
-    browser.get_log("browser")
-    browser.get_log("performance")
-    browser.get(path.as_uri())
-    scroll_through(browser)
+    chromium.execute_cdp_cmd("Emulation.setDeviceMetricsOverride", screen)
+    chromium.get_log("browser")
+    chromium.get_log("performance")
+    chromium.get(path.as_uri())
+    scroll_through(chromium)
 
 
-def scroll_through(browser: "Chrome") -> None:
+def scroll_through(chromium: "Chrome") -> None:
     """By steps of less than the height; each is shown before the next."""
-    browser.execute_async_script(
+    chromium.execute_async_script(
         """
         const done = arguments[0];
         const frame = () => new Promise(then => requestAnimationFrame(() => requestAnimationFrame(then)));
@@ -68,23 +56,23 @@ def scroll_through(browser: "Chrome") -> None:
     )
 
 
-def until(browser: "Chrome", condition: str) -> None:
+def until(chromium: "Chrome", condition: str) -> None:
     """Events come when they come."""
     from selenium.webdriver.support.ui import WebDriverWait
 
-    WebDriverWait(browser, 60).until(lambda now: now.execute_script(f"return {condition}"))
+    WebDriverWait(chromium, 60).until(lambda now: now.execute_script(f"return {condition}"))
 
 
-def overflow(browser: "Chrome") -> int:
+def overflow(chromium: "Chrome") -> int:
     """By how many pixels the page is wider than the window."""
-    return int(browser.execute_script("return document.scrollingElement.scrollWidth - innerWidth"))
+    return int(chromium.execute_script("return document.scrollingElement.scrollWidth - innerWidth"))
 
 
-def complaints(browser: "Chrome") -> list[str]:
+def complaints(chromium: "Chrome") -> list[str]:
     """Errors on the console, and addresses that the page loaded beside itself; the browser's own first page counts for
     nothing."""
-    told = [json.loads(each["message"])["message"] for each in browser.get_log("performance")]
+    told = [json.loads(each["message"])["message"] for each in chromium.get_log("performance")]
     asked = [each["params"] for each in told if each["method"] == "Network.requestWillBeSent"]
     urls = [each["request"]["url"] for each in asked if not each["documentURL"].startswith("chrome:")]
     loaded = [url for url in urls if not url.startswith(("file:", "data:"))]
-    return [*(each["message"] for each in browser.get_log("browser")), *loaded]
+    return [*(each["message"] for each in chromium.get_log("browser")), *loaded]

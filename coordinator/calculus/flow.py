@@ -115,7 +115,7 @@ class Least:
     def points(self, limit: Time) -> Sequence[Time]:
         """Of each curve until it reaches the least at the limit: from there on the others say what the least is."""
         most = self.count(limit)
-        return list(merge(*(_until(curve, most, curve.points(limit)) for curve in self.curves)))
+        return list(merge(*(_until(curve, most, curve.points(limit)) for curve in reversed(self.curves))))
 
 
 def _until(curve: Curve, most: int, points: Sequence[Time]) -> Sequence[Time]:
@@ -140,7 +140,7 @@ class Most:
 
     def points(self, limit: Time) -> Sequence[Time]:
         """All of them."""
-        return list(merge(*(curve.points(limit) for curve in self.curves)))
+        return list(merge(*(curve.points(limit) for curve in reversed(self.curves))))
 
 
 @dataclass(frozen=True)
@@ -160,14 +160,15 @@ class Total:
 
     def points(self, limit: Time) -> Sequence[Time]:
         """All of them."""
-        return list(merge(*(curve.points(limit) for curve in self.curves)))
+        return list(merge(*(curve.points(limit) for curve in reversed(self.curves))))
 
 
 class Known:
     """A curve that remembers what it was asked: its steps up to the largest limit, and single counts beyond it.
 
     Streams share their beginnings; without this a row of diamonds would be worked out once per path. It never asks its
-    own curve for more than it was asked: margins would multiply along the streams. `asked`: the longest window so far.
+    own curve for more than it was asked: margins would multiply along the streams. So curves made of several ask the
+    last ones first: one that rests on others asks these for longer windows. `asked`: the longest window so far.
     """
 
     __slots__ = ("asked", "beyond", "curve", "in_the_long_run", "stairs")

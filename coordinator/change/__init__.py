@@ -1,1 +1,4 @@
-"""Queries that are added to, or removed from, what runs: the next plan, whether it is admitted, and the way there."""
+"""Queries that are added to, or removed from, a running cluster: the next plan, its admission, the transition.
+
+Begin at next_plan.py, admission.py and transition.py. See docs/explanation/change.md.
+"""

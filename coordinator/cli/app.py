@@ -10,12 +10,14 @@ import importlib
 import sys
 from collections.abc import Sequence
 from functools import cache
-from typing import Annotated
+from typing import Annotated, Any
 
 import typer
+from typer.core import TyperCommand, TyperOption
 
 from coordinator import signals
 from coordinator.cli import lines
+from coordinator.cli.usage_mends import MendingGroup
 from coordinator.errors import FULL, CoordinatorError
 
 COMMANDS = (
@@ -44,13 +46,33 @@ SINGLE = frozenset(COMMANDS) - {"help"}  # which knows the others
 
 app = typer.Typer(
     name="coordinator",
+    cls=MendingGroup,
     help="Plans stream queries with end-to-end deadlines, deploys them to a few nodes, and reports what was met.\n\n"
     "Exit codes: 0 done; 2 bad input; 3 infeasible; 4 out of time, or a plan that is neither guaranteed nor disproven; "
-    "1 anything else.",
+    "1 anything else; 130 Ctrl-C.\n\n"
+    "Every command takes -q: results and errors only, no progress. -v adds details where it is there.",
     no_args_is_help=True,
     pretty_exceptions_enable=False,
     rich_markup_mode=None,
+    context_settings={"help_option_names": ["-h", "--help"]},
 )
+
+
+class Command(TyperCommand):
+    """One that can be told to be quiet."""
+
+    def __init__(self, *arguments: Any, **named: Any) -> None:
+        super().__init__(*arguments, **named)
+        quiet = TyperOption(
+            param_decls=["--quiet", "-q"], is_flag=True, expose_value=False, callback=_silence_progress,
+            help="Results and errors only, no progress.",
+        )  # fmt: skip
+        self.params.append(quiet)
+
+
+def _silence_progress(_: object, __: object, wanted: bool) -> None:
+    if wanted:
+        lines.be_quiet()
 
 
 def _version(wanted: bool) -> None:
@@ -85,6 +107,8 @@ def register(*names: str) -> None:
 @cache
 def _add(name: str) -> None:
     importlib.import_module(f"coordinator.cli.commands.{name}").register(app)
+    for command in app.registered_commands:
+        command.cls = Command
 
 
 def asked(arguments: Sequence[str]) -> tuple[str, ...]:
@@ -100,22 +124,10 @@ def run() -> None:
     try:
         app()
     except CoordinatorError as error:
-        for line in (*error.lines(), *_hints(error)):
-            sys.stderr.write(line + "\n")
+        lines.complain(error)
         raise SystemExit(error.exit_code) from error
     except OSError as error:
         if error.errno not in FULL:
             raise
         sys.stderr.write(f"{error.filename or 'a file'} cannot be written: {error.strerror}; make room on the disk\n")
         raise SystemExit(1) from error
-
-
-def _hints(error: CoordinatorError) -> list[str]:
-    """At most a line: where to read what to do, of an error that does not have it."""
-    from coordinator import error_reference
-    from coordinator.errors import InfeasibleError
-
-    if error.details or isinstance(error, InfeasibleError):
-        return []
-    found = error_reference.hint(error.mistakes)
-    return [found] if found else []

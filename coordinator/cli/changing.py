@@ -20,14 +20,16 @@ if TYPE_CHECKING:
 PlanOption = Annotated[Path, typer.Option("--plan", help="The plan that runs.")]
 OutputOption = Annotated[
     Path | None,
-    typer.Option("--output", "-o", help="Where the next plan is written; else it takes the old one's place."),
+    typer.Option("--out", "-o", help="Where the next plan is written; else it takes the old one's place."),
 ]
 DryRunOption = Annotated[bool, typer.Option("--dry-run", help="Tell what would change; deploy nothing.")]
 LoadingOption = Annotated[
     str,
     typer.Option(help="The longest that loading a plan keeps a node's thread at once; its agent tells what it had."),
 ]
-JsonOption = Annotated[bool, typer.Option("--json", help="The result as JSON.")]
+JsonOption = Annotated[
+    bool, typer.Option("--json", help="JSON: what changes, the next plan's hash and guarantee, or why it is refused.")
+]
 DEFAULT_PLAN = Path("plan.json")
 DEFAULT_LOADING = "1 ms"
 

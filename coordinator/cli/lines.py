@@ -3,11 +3,19 @@
 from __future__ import annotations
 
 import json
+import sys
 from datetime import UTC, datetime
+from typing import TYPE_CHECKING, Annotated
 
 import typer
 
+if TYPE_CHECKING:
+    from coordinator.errors import CoordinatorError
+
+VerboseOption = Annotated[bool, typer.Option("--verbose", "-v", help="Details as well.")]
+PROGRESS = "progress"
 _as_json = False
+_quiet = False
 
 
 def use_json() -> None:
@@ -21,8 +29,38 @@ def using_json() -> bool:
     return _as_json
 
 
-def tell(text: str, event: str = "progress") -> None:
+def be_quiet() -> None:
+    """From now on, only results and errors are printed."""
+    global _quiet
+    _quiet = True
+
+
+def is_quiet() -> bool:
+    """Whether only results and errors are printed."""
+    return _quiet
+
+
+def complain(error: CoordinatorError) -> None:
+    """An error in sentences on stderr, one per line, and where to read what to do."""
+    for line in (*error.lines(), *_hints(error)):
+        sys.stderr.write(line + "\n")
+
+
+def _hints(error: CoordinatorError) -> list[str]:
+    """At most a line, of an error that does not say what to do."""
+    from coordinator import error_reference
+    from coordinator.errors import InfeasibleError
+
+    if error.details or isinstance(error, InfeasibleError):
+        return []
+    found = error_reference.hint(error.mistakes)
+    return [found] if found else []
+
+
+def tell(text: str, event: str = PROGRESS) -> None:
     """One line. event: what it is about, for machines."""
+    if _quiet and event == PROGRESS:
+        return
     if _as_json:
         at = datetime.now(UTC).isoformat(timespec="milliseconds").replace("+00:00", "Z")
         found = {

@@ -8,7 +8,7 @@ from contextlib import contextmanager
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from coordinator.cli.lines import tell
+from coordinator.cli.lines import is_quiet, tell
 from coordinator.model.progress import Watch
 
 if TYPE_CHECKING:
@@ -38,7 +38,7 @@ def searching(what: str, quiet: bool = False) -> Iterator[Callable[[str], None]]
     from rich.console import Console
 
     console = Console(stderr=True)
-    if quiet:
+    if quiet or is_quiet():
         yield lambda _: None
     elif not console.is_terminal:
         yield NowAndThen()

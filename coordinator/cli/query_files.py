@@ -114,9 +114,13 @@ def installed_options(path: Path | None) -> list[str]:
 
 def check_order(queries: Sequence[Path], cluster: Path | None) -> None:
     """Raises BadInputError where the last file is a query, or another one a cluster."""
-    from coordinator.errors import BadInputError, Mistake, Problem
+    from coordinator.errors import BadInputError, Mistake, Problem, bad_file
 
     problems, mend = [], "give the cluster as the last file"
+    if cluster is not None and _is(queries[-1], "nodes", "query") and not _is(cluster, "sources", "nodes"):
+        right = queries[-1]
+        instead = f"{right} is one and has to be the last: leave {cluster} out, or write '-o {cluster}' to make it"
+        raise bad_file(cluster, "file_of_another_kind", "is no cluster", instead)
     for path in queries:
         if _is(path, "nodes", "query"):
             problems.append(Problem(Mistake("file_of_another_kind", "is a cluster, not a query", mend), str(path)))

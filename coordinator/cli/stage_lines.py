@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
+from coordinator.cli import lines
 from coordinator.cli.lines import LineProgress
 
 if TYPE_CHECKING:
@@ -11,9 +12,11 @@ if TYPE_CHECKING:
 
 
 class StageLines:
-    """Use it in a `with` statement, and tell it of each stage as it begins, goes on and has ended."""
+    """Use it in a `with` statement, and tell it of each stage as it begins, goes on and has ended. verbose: with the
+    lines within stages."""
 
-    def __init__(self) -> None:
+    def __init__(self, verbose: bool = False) -> None:
+        self._verbose = verbose
         self._stage = ""
         self._say = LineProgress()
         self._status: Status | None = None
@@ -21,7 +24,7 @@ class StageLines:
     def __enter__(self) -> StageLines:
         from rich.console import Console
 
-        self._status = Console(stderr=True).status("")
+        self._status = Console(stderr=True, quiet=lines.is_quiet()).status("")
         self._status.start()
         return self
 
@@ -46,5 +49,6 @@ class StageLines:
         self._say(f"{self._stage:<8} {text}")
 
     def say(self, text: str) -> None:
-        """A line within a stage."""
-        self._say(f"{'':<8} {text}")
+        """A line within a stage, where details are wanted."""
+        if self._verbose:
+            self._say(f"{'':<8} {text}")

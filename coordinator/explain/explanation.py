@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Iterable, Sequence
 
 from coordinator.explain import (
     age_lines,
@@ -13,6 +13,7 @@ from coordinator.explain import (
     source_lines,
     window_lines,
 )
+from coordinator.guarantee.analysis import never
 from coordinator.plan import confidence_lines, deadline_breakdown, freshness_lines, policy_choice
 from coordinator.spec.sharing.owners import owners
 from coordinator.units import counted, show_ns
@@ -23,17 +24,18 @@ PARTS = "Where each deadline goes"
 SEVERAL = "Which query needs what"
 
 
-def short(plan: Plan) -> dict[str, list[str]]:
-    """Sections of sentences: the plan in short, where each output's deadline goes, and what binds."""
+def short(plan: Plan, stop: Callable[[], bool] = never) -> dict[str, list[str]]:
+    """Sections of sentences: the plan in short, where each output's deadline goes, and what binds. stop: whether there
+    is no time any more to try what breaks first."""
     claims = plan.guarantee.values()
     holding = sum(claim.holds for claim in claims)
     held = f"{holding} of {counted(len(claims), 'output')} guaranteed{confidence_lines.with_less(plan.guarantee)}"
     title = f"Plan {plan.hash[:8]} of query {plan.query}: {held}"
-    lines = [line for name in plan.graph.outputs for line in deadline_breakdown.sentences(plan, name)]
+    lines = _once(line for name in plan.graph.outputs for line in deadline_breakdown.sentences(plan, name))
     lines += deadline_breakdown.left_out_of_several(plan.guarantee).values()
     lines += policy_choice.sentences(plan)
     said = [
-        *plan_summary.lines(plan),
+        *plan_summary.lines(plan, stop),
         *deadline_breakdown.beyond_caps(plan),
         *deadline_breakdown.giving_way(plan),
         *cost_lines.lines(plan),
@@ -49,6 +51,15 @@ def short(plan: Plan) -> dict[str, list[str]]:
         **several,
         **({FAILS: failover_lines.sentences(plan)} if plan.failover is not None else {}),
     }
+
+
+def _once(lines: Iterable[str]) -> list[str]:
+    """Without what was said of a node at an output before."""
+    found: list[str] = []
+    for line in lines:
+        if line not in found or not line.startswith("  node "):
+            found.append(line)
+    return found
 
 
 def explain(plan: Plan) -> dict[str, list[str]]:

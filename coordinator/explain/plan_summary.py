@@ -8,12 +8,12 @@ so a cost that was underrated is what makes a promise wrong. Nothing is planned 
 from __future__ import annotations
 
 import re
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import replace
 from itertools import groupby
 
 from coordinator.guarantee import bounds
-from coordinator.guarantee.analysis import analyse
+from coordinator.guarantee.analysis import analyse, never
 from coordinator.guarantee.system import read
 from coordinator.plan.deadline_breakdown import SAID, totals
 from coordinator.spec.runtime_charges import RuntimeOverhead
@@ -26,9 +26,10 @@ MOST_OPERATORS = 40  # of plans in which each operator is tried alone
 NUMBERED = re.compile(r"(.*?)(\d+)")
 
 
-def lines(plan: Plan) -> list[str]:
-    """Four sentences, or fewer; one more for each source whose `max_age` is short."""
-    return [*_where(plan), *_why(plan), *_tightest(plan), *_first_to_break(plan), *_short_ages(plan)]
+def lines(plan: Plan, stop: Callable[[], bool] = never) -> list[str]:
+    """Four sentences, or fewer; one more for each source whose `max_age` is short. stop: whether there is no time any
+    more to try what breaks first."""
+    return [*_where(plan), *_why(plan), *_tightest(plan), *_first_to_break(plan, stop), *_short_ages(plan)]
 
 
 def _names(plan: Plan) -> list[str]:
@@ -115,13 +116,24 @@ def _tightest(plan: Plan) -> list[str]:
     ]
 
 
-def _first_to_break(plan: Plan) -> list[str]:
+class _NoTimeError(Exception):
+    """There was no time to try it."""
+
+
+def _first_to_break(plan: Plan, stop: Callable[[], bool]) -> list[str]:
     """How much dearer operators may be than planned, all of them and the least tolerant one alone."""
+    try:
+        return _broken_first(plan, stop)
+    except _NoTimeError:
+        return ["how much dearer operators may be was not found in time: more with --time-limit"]
+
+
+def _broken_first(plan: Plan, stop: Callable[[], bool]) -> list[str]:
     now = outputs_that_hold(plan, {})
     if not now:
         return []
     names = list(plan.graph.operators)
-    together = least_percent(plan, now, names, MOST_PERCENT)
+    together = least_percent(plan, now, names, MOST_PERCENT, stop)
     if together is None:
         other = "a link slower than declared, or " if len(plan.cluster.nodes) > 1 else ""
         roomy = f"it would hold with all of them {MOST_PERCENT // 100 + 1} times as high"
@@ -131,7 +143,7 @@ def _first_to_break(plan: Plan) -> list[str]:
     told = f"first to break, should costs be underrated: with all of them {_overrun(together)} {late}"
     alone, least = None, MOST_PERCENT
     for name in names if len(names) <= MOST_OPERATORS else ():
-        found = least_percent(plan, now, [name], least - 1) if least > 1 else None
+        found = least_percent(plan, now, [name], least - 1, stop) if least > 1 else None
         if found is not None:
             alone, least = name, found
     if alone is None:
@@ -158,12 +170,19 @@ def _overrun(percent: int) -> str:
     return f"{percent} % higher" if percent < 100 else f"{1 + percent / 100:.3g} times as high"
 
 
-def least_percent(plan: Plan, now: frozenset[str], names: Sequence[str], most: int) -> int | None:
-    """By how many percent these have to be dearer for an output not to hold any more; None: by more than `most`."""
+def least_percent(
+    plan: Plan, now: frozenset[str], names: Sequence[str], most: int, stop: Callable[[], bool] = never
+) -> int | None:
+    """By how many percent these have to be dearer for an output not to hold any more; None: by more than `most`.
+    Raises _NoTimeError."""
+    if stop():
+        raise _NoTimeError
     if outputs_that_hold(plan, dict.fromkeys(names, most)) >= now:
         return None
     low, high = 0, most
     while high - low > 1:
+        if stop():
+            raise _NoTimeError
         middle = (low + high) // 2
         low, high = (middle, high) if outputs_that_hold(plan, dict.fromkeys(names, middle)) >= now else (low, middle)
     return high

@@ -1,1 +1,5 @@
-"""Agents: where they are, what is deployed on them, and what is collected from them."""
+"""Agents as the coordinator meets them: addresses, identities, local agents, deployment, collection, profiles.
+
+Begin at agents.py: every call to an agent goes through it. deployment/deploy.py and collection/collect.py are the two
+long procedures.
+"""

@@ -135,6 +135,9 @@ def _grown(
         except _HopelessError as error:
             _give_up(system, delays, str(error))
             return propagate(system, delays, charges)
+        except RecursionError:  # a curve rests on those of all units before it
+            _give_up(system, delays, "a stream passes more units than can be followed")
+            return propagate(system, delays, charges)
     _give_up(system, delays, f"delays still grow after {MOST_PASSES} passes")
     return propagate(system, delays, charges)
 
@@ -189,6 +192,8 @@ def _grow(
     most_ns = worth_having * max(output.deadline_ns for output in system.outputs.values())
     for pair, flows in streams.sent.items():
         if flows and pair not in delays.cut:
+            if stop():
+                raise _HopelessError("the analysis was stopped")
             changed |= _grow_link(system, delays, charges, pair, streams)
     for node in system.nodes.values():
         if node.name not in delays.broken:

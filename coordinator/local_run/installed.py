@@ -113,7 +113,7 @@ def _asked(files: Sequence[Path]) -> dict[str, Any]:
     try:
         done = subprocess.run(command, capture_output=True, text=True, timeout=LISTING_S, check=False)
     except subprocess.TimeoutExpired:
-        text, mend = f"took more than {LISTING_S:g} s to import", "let what it does at its top level go quicker"
+        text, mend = f"took more than {LISTING_S:g} s to import", "move slow work out of its top level"
         raise bad_file(files[0], "slow_import", text, mend) from None
     if done.returncode:
         text = done.stderr.strip() or f"{files[0]}: its operators cannot be listed"

@@ -65,8 +65,22 @@ def sentences(plan: Plan, ran: Ran) -> Iterator[str]:
     yield from _cost_overruns(ran, report.cost_overruns or ())
 
 
+def by_clock_only(ran: Ran) -> list[CostOverrun]:
+    """Units that took longer than their plan counts where none of their operators waits, and the dearest calls together
+    took no more CPU time than that: preemption and the checks of operators took the rest."""
+    return [one for one in ran.report.cost_overruns or () if _is_by_clock(ran, one)]
+
+
+def _is_by_clock(ran: Ran, one: CostOverrun) -> bool:
+    keys = [(name, host_of(one.node)) for name in one.operators]
+    if any((name.removesuffix(DEGRADED), node) in ran.waits for name, node in keys):
+        return False
+    return all(key in ran.worst_cpu_ns for key in keys) and sum(ran.worst_cpu_ns[key] for key in keys) <= one.counted_ns
+
+
 def _cost_overruns(ran: Ran, found: Sequence[CostOverrun]) -> Iterator[str]:
-    """Units that took longer than their plan counts; measuring their CPU time helps with those that compute."""
+    """Units whose operators took longer than their plan counts; measuring CPU time helps with those that compute."""
+    found = [one for one in found if not _is_by_clock(ran, one)]
     waiting = {(name.removesuffix(DEGRADED), node): text for (name, node), text in ran.waits.items()}
     computing = []
     for one in found:
@@ -81,15 +95,17 @@ def _cost_overruns(ran: Ran, found: Sequence[CostOverrun]) -> Iterator[str]:
         yield "to measure them here: run with --keep, feed again, 'coordinator profile', run with --costs costs.yaml"
 
 
-def missed(name: str, found: Output, ended: int = 0) -> Iterator[str]:
+def missed(name: str, found: Output, ended: int, hinted: set[str]) -> Iterator[str]:
     """Of one output: the share of what was offered, what lies between its ends, and where to look. ended: tuples that
-    were shed or lost on ways that lead to it."""
+    were shed or lost on ways that lead to it. hinted: where to look as it was said of other outputs; grows."""
     share = found.missed_of_offered
     if found.missed:
         ends = [end for end, n in by_end(found).items() if n and end in MISSING]
         look = ["the page says which hop spent the time"] if found.late else []
         look += ["below is why tuples were shed or lost"] if found.shed or found.lost else []
-        yield f"output {name}: {missed_share.text(share)} missed ({', '.join(ends)}); {'; '.join(look)}"
+        hints = "".join(f"; {each}" for each in look if each not in hinted)
+        hinted.update(look)
+        yield f"output {name}: {missed_share.text(share)} missed ({', '.join(ends)}){hints}"
     elif not found.delivered and ended:
         yield f"output {name}: nothing came: {counted(ended, 'tuple')} ended on the way to it; below is why"
     elif not found.delivered:

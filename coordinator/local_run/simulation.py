@@ -63,7 +63,7 @@ def _command(asked: Simulated, scenario: Path) -> list[str]:
     for file in asked.operators:
         words += ["--operators", str(file)]
     if asked.run is not None:
-        words += ["--run", str(asked.run)]
+        words += ["--out", str(asked.run)]
     return words if asked.checks else [*words, "--no-check-operators"]
 
 

@@ -22,6 +22,7 @@ from coordinator.fleet.deployment import deploy as deployment
 from coordinator.fleet.local import local_agents
 from coordinator.fleet.local.local_agents import LOG, LocalAgent, Wanted
 from coordinator.fleet.profile import profiling
+from coordinator.fleet.profile.profiling import Profiled
 from coordinator.local_run import agent_logs
 from coordinator.local_run.agent_logs import Said
 from coordinator.local_run.files import Feed
@@ -44,6 +45,9 @@ ANY_PORT = "127.0.0.1:0"
 class Tell(Protocol):
     """Observer of the stages."""
 
+    def say(self, text: str) -> None:
+        """A detail of a stage."""
+
     def begin(self, stage: str) -> None:
         """A stage begins."""
 
@@ -58,7 +62,8 @@ class Tell(Protocol):
 class Ran:
     """What came of it. run: the directory; missing: what is not as it should be, a line each; said: warnings of the
     agents until the traces were collected; agents_left: where the agents that still run are; waits: by operator and
-    node, of those that take longer by the clock than on the CPU, a sentence."""
+    node, of those that take longer by the clock than on the CPU, a sentence; worst_cpu_ns: by operator and node, CPU
+    time of the dearest measured call."""
 
     run: Path
     fed: list[FeedProcess] = field(default_factory=list)
@@ -68,6 +73,7 @@ class Ran:
     real_time: bool = True
     checked: bool = False
     waits: dict[tuple[str, str], str] = field(default_factory=dict)
+    worst_cpu_ns: dict[tuple[str, str], int] = field(default_factory=dict)
     page: Path | None = None
     lost: list[Lost] = field(default_factory=list)
     said: list[Said] = field(default_factory=list)
@@ -163,7 +169,7 @@ def _undisturbed() -> Iterator[None]:
 def _deploy(plan: Plan, called: Agents, tell: Tell) -> None:
     tell.begin("deploy")
     done = deployment.deploy(plan, called, tell.now)
-    tell.done(f"plan {done.plan_hash[:8]} on {', '.join(done.nodes)}")
+    tell.say(f"plan {done.plan_hash[:8]} on {', '.join(done.nodes)}")
 
 
 def _feed(
@@ -205,7 +211,13 @@ def _feed(
 
 def _collect(wish: Wish, called: Agents, work: Path, state: Path, ran: Ran, tell: Tell) -> None:
     tell.begin("collect")
-    ran.waits = _waits(wish.plan, called, ran.real_time)
+    measured = _measured(wish.plan, called)
+    ran.worst_cpu_ns = {key: one.worst_ns for key, one in measured.items()}
+    ran.waits = {
+        (name, node): profiling.waits(name, node, one, ran.real_time)
+        for (name, node), one in measured.items()
+        if waiting(one.mean_ns, one.elapsed_ns)
+    }
     try:
         ran.left = deployment.stop({bytes.fromhex(wish.plan.hash)}, called, DRAIN_S, tell.now)
     except AgentsError as error:
@@ -222,17 +234,12 @@ def _collect(wish: Wish, called: Agents, work: Path, state: Path, ran: Ran, tell
     tell.done(f"{counted(done.records, 'record')} of {counted(len(called.addresses), 'node')}")
 
 
-def _waits(plan: Plan, called: Agents, rt: bool) -> dict[tuple[str, str], str]:
-    """While the plan is there; agents that do not answer are left out."""
+def _measured(plan: Plan, called: Agents) -> dict[tuple[str, str], Profiled]:
+    """Calls by operator and node, while the plan is there; agents that do not answer are left out."""
     request = agent_pb2.ProfileRequest(hash=bytes.fromhex(plan.hash))
     replies = called.try_all("Profile", dict.fromkeys(called.addresses, request), PROFILE_S)
     profiles = {node: reply for node, reply in replies.items() if isinstance(reply, agent_pb2.ProfileReply)}
-    found = profiling.since({}, profiling.counts(plan, profiles))
-    return {
-        (name, node): profiling.waits(name, node, one, rt)
-        for (name, node), one in found.items()
-        if waiting(one.mean_ns, one.elapsed_ns)
-    }
+    return profiling.since({}, profiling.counts(plan, profiles))
 
 
 def _moved(file: Path, folder: Path) -> None:
@@ -260,4 +267,3 @@ def _report(wish: Wish, ran: Ran, tell: Tell) -> None:
     published = publish(read, wish.engine, SparkChoice(), tell.now)
     (ran.report,), ran.page = published.reports, published.page
     ran.lost = lost(read[0])
-    tell.done(str(ran.page))

@@ -132,12 +132,16 @@ def plans_of(values: PlaceStatus) -> Iterator[str]:
 
 
 def operators(values: PlaceStatus) -> Iterator[str]:
-    """What its plans run, a line for each version and code; and what has been edited since it was loaded."""
+    """What its plans run, a line for each version and code."""
     alike: dict[tuple[str, str], list[str]] = {}
     for run, one in values.operators.items():
         alike.setdefault((one.version, one.code), []).append(run)
     for (version, code), runs in alike.items():
         yield f"operators {', '.join(runs)}: version {version}, code {code[:12]}"
+
+
+def edited_operators(values: PlaceStatus) -> Iterator[str]:
+    """What has been edited since it was loaded, in a line."""
     if edited := [run for run, one in values.operators.items() if one.edited]:
         yield f"{', '.join(edited)}: {EDITED}"
 

@@ -37,7 +37,8 @@ def read(path: Path) -> Plan:
             raise refuse("too_large", f"has more than {LARGEST_PLAN} bytes")
         return plan_document.parse(path.read_bytes())
     except OSError as error:
-        mend = "'coordinator plan query.yaml cluster.yaml' makes a plan"
+        has_plan = (path / "plan.json").is_file()  # as runs do
+        mend = f"give {path}/plan.json" if has_plan else "'coordinator plan query.yaml cluster.yaml' makes a plan"
         raise bad_file(path, "unreadable", f"cannot be read ({error.strerror or error})", mend) from error
     except PlanFileError as error:
         if error.code == "not_json" and path.suffix in (".yaml", ".yml"):

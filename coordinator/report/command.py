@@ -9,6 +9,7 @@ from pathlib import Path
 
 from coordinator.errors import unwritable, unwritable_run
 from coordinator.leftovers import scratch_folder
+from coordinator.report import report_extra
 from coordinator.report.blame.ages.oldest_data import with_hops
 from coordinator.report.blame.misses import misses
 from coordinator.report.cost_overrun import cost_overruns
@@ -17,8 +18,6 @@ from coordinator.report.facts.reader import Run
 from coordinator.report.free_memory import hand_back
 from coordinator.report.page.page import page_of
 from coordinator.report.report_document import Report
-from coordinator.report.result_tables import write_tables
-from coordinator.report.result_tables.result_rows import ResultRows
 from coordinator.report.result_tables.table_columns import RESULTS
 from coordinator.report.series.run_series import run_series
 from coordinator.report.spark.spark_choice import SparkChoice
@@ -41,6 +40,12 @@ def publish(
     runs: Sequence[Run], engine: str, choice: SparkChoice, progress: Progress, output: Path | None = None
 ) -> Published:
     """Judge the runs, as `judge` does, and write tables, report.json and pages, as `write` does."""
+    if not report_extra.has("pyarrow"):
+        reports = judge(runs, engine, choice, progress)
+        progress(f"tables are left out: {report_extra.missing('pyarrow', 'Parquet')}")
+        return Published(reports, write(runs, reports, output, progress))
+    from coordinator.report.result_tables import write_tables
+
     with ExitStack() as folders:
         tables = [folders.enter_context(write_tables.replaced(run.path)) for run in runs]
         reports = judge(runs, engine, choice, progress, tables)
@@ -82,7 +87,8 @@ def _judged(
     records = sum(each.places for run in runs for each in run.incarnations)
     small = engine == "auto" and not choice.made and records < SPARK_FROM
     if small:
-        progress(f"{records} records: in plain Python, which is faster below {SPARK_FROM}; --engine spark takes Spark")
+        spark = "; --engine spark takes Spark" if report_extra.has("pyspark") else ""
+        progress(f"{records} records: in plain Python, which is faster below {SPARK_FROM}{spark}")
     elif engine != "python":
         from coordinator.report.spark.java import SparkUnavailableError
 
@@ -106,6 +112,9 @@ def _in_python(run: Run, folder: Path | None) -> Report:
 
     if folder is None:
         return verdict(run)
+    from coordinator.report.result_tables import write_tables
+    from coordinator.report.result_tables.result_rows import ResultRows
+
     results = ResultRows(run.plan)
     report = verdict(run, results.add)
     with write_tables.writing(run.path):

@@ -1,1 +1,5 @@
-"""Reproductions of the papers' figures and tables: our numbers beside the printed ones (`make papers`)."""
+"""Reproduces the figures of the four papers in virtual time: `make papers`, ten minutes on two cores.
+
+Whether they hold is decided claim by claim. Begin at registry.py. `python -m infra.papers NAME --quick` runs one. See
+docs/explanation/papers.md.
+"""

@@ -12,9 +12,10 @@ from collections.abc import Callable
 from node_agent.host import ipc, scheduling
 from node_agent.host.channel_end import ChannelEnd
 from node_agent.host.clock import new_boot, now_ns
-from node_agent.supervisor.process_host import ConnectorsStart, Ended, RuntimeStart, Start, StartError
+from node_agent.supervisor.process_host import ConnectorsStart, ControlStart, Ended, RuntimeStart, Start, StartError
 
 BACKLOG = 128
+PARTS = {RuntimeStart: "runtime", ControlStart: "control", ConnectorsStart: "connectors"}  # as `ps` shows them
 
 
 class ForkedChild:
@@ -129,6 +130,7 @@ def _unmet(channel: ChannelEnd) -> int:
 
 
 def _run(what: Start, channel: ChannelEnd) -> int:
+    scheduling.name_process(f"{PARTS[type(what)]} {what.settings.name}")
     if isinstance(what, RuntimeStart):
         from node_agent.runtime import process
 

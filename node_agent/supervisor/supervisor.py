@@ -37,6 +37,7 @@ class Supervisor:
 
     def run(self) -> int:
         """Until SIGTERM or SIGINT."""
+        scheduling.name_process(f"agent {self._rules.settings.name}")
         try:
             self._rules.prepare()
             self._take_signals()

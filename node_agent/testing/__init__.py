@@ -1,9 +1,10 @@
-"""For tests: run an operator on tuples, keep one on a bench, make a window's result, read a source, or run a whole
-query in virtual time; no agent, no clock.
+"""Users' tests without agent and clock: one operator, a bench, a window's result, a source, a whole query.
 
     from node_agent.testing import Bench, readings, run, simulated, window
 
-`docs/how_to/test_operators.md` has examples. Operators are made and called as an agent does it, with the same errors.
+Operators are made and called as in an agent, with the same errors. A query runs in virtual time; the coordinator plans
+it in a process of its own. Begin at bench.py for one operator, at simulated_query.py for a query. See
+docs/how_to/test_operators.md.
 """
 
 from node_agent.operators.mutation_check import ChangedError

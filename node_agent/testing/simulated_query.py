@@ -106,7 +106,7 @@ def _made(files: Sequence[Path], listing: bytes, options: Sequence[str]) -> byte
     with TemporaryDirectory(prefix="shimekiri-") as folder:
         installed, output = Path(folder) / "operators.json", Path(folder) / "plan.json"
         installed.write_bytes(listing)
-        given = [*options, "--json", f"--installed={installed}", f"--output={output}", "--", *map(str, files)]
+        given = [*options, "--json", f"--installed={installed}", f"--out={output}", "--", *map(str, files)]
         command = [sys.executable, "-m", "coordinator", "plan", *given]
         done = subprocess.run(
             command, stdin=subprocess.DEVNULL, capture_output=True, encoding="utf-8", errors="replace", check=False

@@ -1,6 +1,7 @@
 """The command line of an agent: `node-agent [run]` and the other commands."""
 
 import argparse
+import contextlib
 import ipaddress
 import json
 import os
@@ -14,7 +15,7 @@ from node_agent.problems import ProblemError
 from node_agent.tools import client_options, shell_completion, simulate
 from node_agent.tools.doctor import command as doctor
 
-EXAMPLES = """examples:
+ALL = """examples:
   node-agent --name a                                      an agent on this machine, on any free ports
   node-agent run --name a --control 127.0.0.1:7700 --data 127.0.0.1:7701 --state /var/lib/shimekiri
   node-agent run --name a --operators my_operators.py      with operators of your own
@@ -29,9 +30,34 @@ EXAMPLES = """examples:
   node-agent grant-rt                                      how a user gets real-time priorities
   node-agent completion bash                               completion for your shell; --help: how to install it
 
+Exit codes: 0 done; 2 bad input; 1 anything else. 'node-agent COMMAND --help' has more examples.
+"""
+RUN_EXAMPLES = """examples:
+  node-agent --name a                                      an agent on this machine, on any free ports
+  node-agent run --name a --control 127.0.0.1:7700 --data 127.0.0.1:7701 --state /var/lib/shimekiri
+  node-agent run --name a --operators my_operators.py      with operators of your own
+  node-agent run --name a --tls certs/a --control 0.0.0.0:7700 --data 0.0.0.0:7701    for other machines, by mutual TLS
+  node-agent run --name a --cores 3 --data 127.0.0.1:7701  places a, a.1 and a.2, data ports 7701 to 7703
+
 An agent that is ready prints one JSON line: name, address, control and data ports, rt (whether it has the FIFO class),
 pid, tls where it has an identity; with several cores also the name and the data port of each place. It ends on SIGTERM
-and Ctrl-C. Exit codes: 0 ended as asked; 2 bad arguments, identity or operators file; 1 anything else.
+and Ctrl-C. `ps` and `top` show its processes as agent, control, runtime and connectors, each with the name of its node.
+Exit codes: 0 ended as asked; 2 bad arguments, identity or operators file; 1 anything else.
+"""
+OPERATORS_EXAMPLES = """examples:
+  node-agent operators                                     what is installed, for people
+  node-agent operators --operators my_operators.py --json > operators.json
+
+With --json: operators (version, kind, inputs, output, code, by name), codecs, fields of messages, and what is
+unavailable. The cluster file names that file. Exit codes: 0 done; 2 a file of operators that cannot be loaded.
+"""
+CHARGES_EXAMPLES = """examples:
+  node-agent charges                                       what the runtime costs here, for the cluster file
+  node-agent charges --seconds 10 --cpu 1 --json
+  node-agent charges --type my.Reading --payload reading.json --tls certs/a
+
+With --json: the figures of decision, drain and side, what they were measured with, warnings, and the line for the
+cluster file (yaml). Exit codes: 0 done; 2 bad arguments; 1 anything else.
 """
 COMMANDS = ("run", "operators", "charges", "feed", "listen", "simulate", *doctor.COMMANDS, "completion")
 MOST_CORES = 64
@@ -42,6 +68,8 @@ def main(arguments: Sequence[str] | None = None) -> int:
     given = list(sys.argv[1:] if arguments is None else arguments)
     if not given or (given[0].startswith("-") and given[0] not in {"-h", "--help", "--version"}):
         given.insert(0, "run")
+    if not given[0].startswith("-") and given[0] not in COMMANDS:
+        return _say(f"node-agent: no such command: {given[0]!r}; {_meant(given[0])}", 2)
     parsed = command_line().parse_args(given)
     if parsed.command in doctor.COMMANDS:
         return _doctor(parsed)
@@ -50,6 +78,14 @@ def main(arguments: Sequence[str] | None = None) -> int:
         "simulate": simulate.run, "completion": _completion,
     }  # fmt: skip
     return commands[parsed.command](parsed)
+
+
+def _meant(word: str) -> str:
+    """What to write in place of a command that is none."""
+    from difflib import get_close_matches
+
+    near = get_close_matches(word, COMMANDS, 1)
+    return f"did you mean {near[0]!r}?" if near else f"there are {', '.join(COMMANDS)}"
 
 
 def _feed(parsed: argparse.Namespace) -> int:
@@ -93,13 +129,13 @@ def command_line() -> argparse.ArgumentParser:
     parser: argparse.ArgumentParser = _Parser(
         prog="node-agent",
         description="Runs one node's part of a plan, earliest deadline first. `run` is the default command.",
-        epilog=EXAMPLES,
+        epilog=ALL,
         formatter_class=argparse.RawDescriptionHelpFormatter,
     )
     parser.add_argument("--version", action=_Version, help="the release, and nothing else")
     commands = parser.add_subparsers(dest="command", metavar="{" + ",".join(COMMANDS) + "}")
     raw = argparse.RawDescriptionHelpFormatter
-    run = commands.add_parser("run", help="run an agent", epilog=EXAMPLES, formatter_class=raw)
+    run = commands.add_parser("run", help="run an agent", epilog=RUN_EXAMPLES, formatter_class=raw)
     run.add_argument("--name", required=True, help="the node's name in the cluster file")
     run.add_argument("--control", default="127.0.0.1:0", metavar="HOST:PORT", help="gRPC; port 0: any (default)")
     run.add_argument("--data", default="127.0.0.1:0", metavar="HOST:PORT", help="tuples; port 0: any (default)")
@@ -129,14 +165,14 @@ def command_line() -> argparse.ArgumentParser:
     run.add_argument("--metrics", default="", metavar="HOST:PORT", help="serve Prometheus; port 0: any (default: off)")
     run.add_argument("--log-json", action="store_true", help="what it says on stderr: a JSON object per line")
     operators = commands.add_parser(
-        "operators", help="list what is installed here", epilog=EXAMPLES, formatter_class=raw
+        "operators", help="list what is installed here", epilog=OPERATORS_EXAMPLES, formatter_class=raw
     )
     operators.add_argument(
         "--operators", type=Path, action="append", default=[], metavar="FILE.py", help="may be repeated"
     )
     operators.add_argument("--json", action="store_true", help="operators.json for the cluster file")
     charges = commands.add_parser(
-        "charges", help="measure what the runtime costs here", epilog=EXAMPLES, formatter_class=raw
+        "charges", help="measure what the runtime costs here", epilog=CHARGES_EXAMPLES, formatter_class=raw
     )
     charges.add_argument("--seconds", type=float, default=3.0, metavar="N", help="0.2 to 600 (default 3)")
     charges.add_argument("--type", default="json", metavar="NAME", help="the streams' type (default json)")
@@ -271,9 +307,13 @@ def _operators(parsed: argparse.Namespace) -> int:
     from node_agent.operators.signature import OperatorError
 
     try:
-        described = Registry(parsed.operators).describe()
+        with contextlib.redirect_stdout(sys.stderr):  # what the files print is no part of the list
+            described = Registry(parsed.operators).describe()
     except OperatorError as error:
         return _say(str(error), 2)
+    except SystemExit:
+        mend = "put what is no operator below: if __name__ == '__main__':"
+        return _say(f"{', '.join(map(str, parsed.operators))}: ends the program as it is loaded; {mend}", 2)
     if parsed.json:
         print(json.dumps(described, indent=1))  # noqa: T201
         return 0

@@ -69,6 +69,7 @@ def add_feed(commands: "argparse._SubParsersAction[argparse.ArgumentParser]") ->
     feed.add_argument("--skip-bad", action="store_true", help="count lines that cannot be read instead of ending")
     feed.add_argument("--baud", type=int, metavar="N", help="speed of a serial device (raw, 8 bits, no parity)")
     feed.add_argument("--json", action="store_true", help="the counts as JSON lines on stdout, one a second")
+    feed.add_argument("--quiet", "-q", action="store_true", help="no progress, and no last line where all was admitted")
 
 
 def add_listen(commands: "argparse._SubParsersAction[argparse.ArgumentParser]") -> None:
@@ -83,6 +84,7 @@ def add_listen(commands: "argparse._SubParsersAction[argparse.ArgumentParser]") 
     listen.add_argument(
         "--timeout", type=_between(0.001, 1e6), metavar="S", help="end after so many seconds without a result"
     )
+    listen.add_argument("--quiet", "-q", action="store_true", help="results and errors only")
 
 
 def _add_node(parser: argparse.ArgumentParser, option: str) -> None:

@@ -31,10 +31,11 @@ Typed = Callable[[Codec, Any], Any]
 
 
 class SummaryReport:
-    """What became of the tuples; told at most once a second on stderr, or as JSON on stdout."""
+    """What became of the tuples; told at most once a second on stderr, or as JSON on stdout. quiet: on
+    stderr only at the end, and only where not all was admitted."""
 
-    def __init__(self, as_json: bool = False) -> None:
-        self._as_json = as_json
+    def __init__(self, as_json: bool = False, quiet: bool = False) -> None:
+        self._as_json, self._quiet = as_json, quiet
         self.sent = self.admitted = self.bad = 0
         self.refused: Counter[str] = Counter()
         self._examples: dict[str, str] = {}  # reasons that differ in numbers only are one
@@ -57,14 +58,14 @@ class SummaryReport:
             self._told_ns = now_ns()
             if self._as_json:
                 self._print()
-            else:
+            elif not self._quiet:
                 _say(f"{self.sent} sent, {self.admitted} admitted, {self.refused.total()} refused")
 
     def end(self) -> None:
         """The last word."""
         if self._as_json:
             self._print()
-        else:
+        elif not self._quiet or self.admitted < self.sent or self.bad:
             _say(self.last_line())
 
     def _print(self) -> None:
@@ -148,7 +149,7 @@ class Feeder:
 
 def run(parsed: argparse.Namespace) -> int:
     """The command; returns the exit code."""
-    report = SummaryReport(parsed.json)
+    report = SummaryReport(parsed.json, parsed.quiet)
     code = 0
     try:
         _feed(parsed, report)

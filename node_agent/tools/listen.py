@@ -35,7 +35,8 @@ def _listen(parsed: argparse.Namespace) -> int:
     codecs = client_codecs(parsed.operators)
     waits = {"connect_timeout": parsed.patience, "outage": parsed.outage}
     with Sink(address, parsed.output, **waits, on_outage=_say, codecs=codecs, tls=tls) as sink:
-        _say(f"{parsed.output} at {address}, results from now on")
+        if not parsed.quiet:
+            _say(f"{parsed.output} at {address}, results from now on")
         shown = unreadable = 0
         while parsed.count is None or shown < parsed.count:
             try:

@@ -13,7 +13,7 @@ if TYPE_CHECKING:
 
 EXAMPLES = """examples:
   node-agent simulate plan.json --operators operators.py
-  node-agent simulate plan.json --scenario scenario.json --run runs/virtual --json
+  node-agent simulate plan.json --scenario scenario.json --out runs/virtual --json
 
 The scenario is JSON with the keys that run.json has under `scenario`, each optional: trials, seed, policy, batch,
 jitter, cost_scale, bursts, ages_ns, burst, phase_ns, latency_ns, loss, tuples, decision_ns, spread_ns, then, ...
@@ -36,7 +36,9 @@ def add_to(commands: "argparse._SubParsersAction[argparse.ArgumentParser]") -> N
     parser.add_argument(
         "--scenario", type=Path, metavar="FILE.json", help="what varies; default: one trial, exact costs"
     )
-    parser.add_argument("--run", type=Path, metavar="DIR", help="write a run directory, which must be new or empty")
+    parser.add_argument(
+        "--out", "-o", type=Path, metavar="DIR", help="write a run directory, which must be new or empty"
+    )
     parser.add_argument(
         "--operators", type=Path, action="append", default=[], metavar="FILE.py", help="may be repeated"
     )
@@ -65,7 +67,7 @@ def run(parsed: argparse.Namespace) -> int:
         return BAD_INPUT
     except KeyboardInterrupt:
         return INTERRUPTED
-    result = {**done.document(), "run": None if parsed.run is None else str(parsed.run)}
+    result = {**done.document(), "run": None if parsed.out is None else str(parsed.out)}
     tell({"event": "done", "result": result})
     if not parsed.json:
         _show(done)
@@ -79,8 +81,8 @@ def _simulated(parsed: argparse.Namespace, tell: Callable[[dict[str, Any]], None
     from node_agent.virtual.scenario_file import read_scenario
 
     scenario, changes = (Scenario(), []) if parsed.scenario is None else read_scenario(parsed.scenario)
-    if parsed.run is not None:
-        runs.check_out(parsed.run)
+    if parsed.out is not None:
+        runs.check_out(parsed.out)
     plan = read_plan(parsed.plan)
     registry = runs.operators_here(parsed.operators, not parsed.no_check_operators)
     trials = iter(range(1, scenario.trials + 1))
@@ -88,9 +90,9 @@ def _simulated(parsed: argparse.Namespace, tell: Callable[[dict[str, Any]], None
     def ended() -> None:
         tell({"event": "trial", "trial": next(trials), "of": scenario.trials})
 
-    done = runs.simulate(plan, scenario, registry, trace=parsed.run is not None, progress=ended, then=changes)
-    if parsed.run is not None:
-        runs.write_run(done, parsed.run)
+    done = runs.simulate(plan, scenario, registry, trace=parsed.out is not None, progress=ended, then=changes)
+    if parsed.out is not None:
+        runs.write_run(done, parsed.out)
     return done
 
 

@@ -21,7 +21,8 @@ def read_json(path: Path, what: str) -> dict[str, Any]:
     except FileNotFoundError:
         raise bad_input("no_file", "there is no such file", f"it should be {what}", file=path) from None
     except json.JSONDecodeError as bad:
-        raise bad_input("not_json", f"is not JSON: {bad.msg}", file=path, line=bad.lineno) from None
+        mend = f"it should be {what}"
+        raise bad_input("not_json", f"is not JSON: {bad.msg}", mend, file=path, line=bad.lineno) from None
     except RecursionError:
         raise bad_input("not_json", "is nested too deeply", file=path) from None
     except (OSError, UnicodeDecodeError) as bad:

@@ -106,7 +106,10 @@ def read_tuples(path: Path, codec: Codec) -> list[Any]:
                 found.append(codec.from_json(json.loads(line)))
             except (ValueError, RecursionError, CodecError) as error:
                 raise bad_input(
-                    "not_a_tuple", f"--tuples {path}:{number}: not a tuple of {codec.name}: {error}", subject="--tuples"
+                    "not_a_tuple",
+                    f"--tuples {path}:{number}: not a tuple of {codec.name}: {error}",
+                    "write one tuple in JSON per line, as the source's type has it",
+                    subject="--tuples",
                 ) from None
     if not found:
         raise bad_input(

@@ -1,1 +1,4 @@
-"""Protobuf to core types and back; no other module of the agent knows both."""
+"""Bytes to plain values and back. Every field is checked for range: nothing from the wire is trusted or unbounded.
+
+Begin at frames.py, the frames of the data wire. plan_message.py makes a core plan of a local plan's message.
+"""

@@ -32,7 +32,11 @@ def every_command(
 
 def build() -> typer.Typer:
     """The application with all its commands."""
-    app = typer.Typer(name="sim-vehicles", help=HELP, no_args_is_help=True, pretty_exceptions_enable=False)
+    app = typer.Typer(
+        name="sim-vehicles", help=HELP, no_args_is_help=True, pretty_exceptions_enable=False,
+        rich_markup_mode=None,
+        context_settings={"help_option_names": ["-h", "--help"]},
+    )  # fmt: skip
     app.callback(help=HELP)(every_command)
     for command in (record, record_streets, replay, judge, page, simulate, traffic):
         command.register(app)

@@ -25,8 +25,11 @@ at its end. What `replay` has told already is said again with --verbose.
 Examples:
 
   sim-vehicles replay crossing_50 --to run/addresses.json --out run
+
   coordinator collect --addresses run/addresses.json --plan run/plan.json -o runs
+
   cp run/replay.json runs/20260101T120000Z-1a2b3c4d/
+
   sim-vehicles judge runs/20260101T120000Z-1a2b3c4d
 
 Exit codes: 0 done, with any verdict; 2 bad input; 1 anything else.
@@ -40,7 +43,7 @@ def register(app: typer.Typer) -> None:
 
 def judge(
     run: Annotated[Path, typer.Argument(metavar="RUN", help="Run directory with replay.json and collected traces.")],
-    verbose: Annotated[bool, typer.Option(help="The whole account, as `replay` tells it.")] = False,
+    verbose: Annotated[bool, typer.Option("--verbose", "-v", help="The whole account, as `replay` tells it.")] = False,
     as_json: Annotated[bool, typer.Option("--json", help="The verdict as one JSON object.")] = False,
 ) -> None:
     """Judges a collected run again and writes the verdict into its directory."""

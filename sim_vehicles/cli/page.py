@@ -18,7 +18,9 @@ differ. The page also has the published results of the contest, and needs no net
 Examples:
 
   sim-vehicles replay crossing_50 --virtual ours.json --phase 2/5 --out runs/ours
+
   sim-vehicles replay crossing_50 --virtual fifo.json --phase 2/5 --out runs/fifo
+
   sim-vehicles page runs/ours runs/fifo --out runs
 
 Exit codes: 0 done; 2 bad input; 1 anything else.

@@ -10,7 +10,7 @@ import typer
 
 from sim_vehicles.cli.exit_code import ended_by
 
-EXAMPLES = """Makes recordings of the blind crossing with SUMO (extra \\[record]): motion and scene.
+EXAMPLES = """Makes recordings of the blind crossing with SUMO (extra [record]): motion and scene.
 
 The same SUMO and seed give the same bytes.
 
@@ -31,7 +31,9 @@ def record(
     speed: Annotated[
         list[int] | None, typer.Option(help="30, 50 or 70 km/h; may be repeated. Default: all three.")
     ] = None,
-    out: Annotated[Path, typer.Option(help="Folder for crossing_SPEED.csv.gz and .json.")] = Path("recordings"),
+    out: Annotated[Path, typer.Option("--out", "-o", help="Folder for crossing_SPEED.csv.gz and .json.")] = Path(
+        "recordings"
+    ),
     seed: Annotated[int, typer.Option(help="SUMO's random seed.")] = 1,
     as_json: Annotated[bool, typer.Option("--json", help="Facts as one JSON object.")] = False,
 ) -> None:

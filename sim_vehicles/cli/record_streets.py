@@ -10,7 +10,7 @@ import typer
 
 from sim_vehicles.cli.exit_code import ended_by
 
-EXAMPLES = """Makes recordings of dense city traffic with SUMO (extra \\[record]): motion and scene.
+EXAMPLES = """Makes recordings of dense city traffic with SUMO (extra [record]): motion and scene.
 
 A grid of streets with signals, 90 s after a warm-up. The same SUMO and seed give the same bytes.
 
@@ -37,7 +37,9 @@ def record_streets(
             max=250,
         ),
     ] = None,
-    out: Annotated[Path, typer.Option(help="Folder for streets_STATIONS.csv.gz and .json.")] = Path("recordings"),
+    out: Annotated[Path, typer.Option("--out", "-o", help="Folder for streets_STATIONS.csv.gz and .json.")] = Path(
+        "recordings"
+    ),
     seed: Annotated[int, typer.Option(help="Of routes, of SUMO and of its network.")] = 1,
     as_json: Annotated[bool, typer.Option("--json", help="Facts as one JSON object.")] = False,
 ) -> None:

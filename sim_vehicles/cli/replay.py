@@ -100,7 +100,8 @@ def replay(
         bool, typer.Option(help="Leave impossible rows of a recording out instead of refusing it.")
     ] = False,
     out: Annotated[
-        Path | None, typer.Option(help="Run directory: replay.json; with --virtual also traces and the page.")
+        Path | None,
+        typer.Option("--out", "-o", help="Run directory: replay.json; with --virtual also traces and the page."),
     ] = None,
     mcap: Annotated[Path | None, typer.Option(help="Write scene, tuples and warnings as an MCAP file.")] = None,
     as_json: Annotated[bool, typer.Option("--json", help="replay.json on standard output.")] = False,

@@ -105,7 +105,7 @@ def simulate(
             "no schedule can beat."
         ),
     ] = False,
-    out: Annotated[Path | None, typer.Option(help="Write a run directory.")] = None,
+    out: Annotated[Path | None, typer.Option("--out", "-o", help="Write a run directory.")] = None,
     as_json: Annotated[bool, typer.Option("--json", help="The results as one JSON object.")] = False,
 ) -> None:
     """Runs a plan in virtual time."""

@@ -55,7 +55,7 @@ def traffic(
         bool, typer.Option("--skip-bad-rows", help="Leave out rows that cannot be, and say how many.")
     ] = False,
     as_json: Annotated[bool, typer.Option("--json", help="Everything as one JSON object.")] = False,
-    out: Annotated[Path | None, typer.Option(help="Write that JSON object to a file.")] = None,
+    out: Annotated[Path | None, typer.Option("--out", "-o", help="Write that JSON object to a file.")] = None,
 ) -> None:
     """Measures warnings in recorded traffic, with every vehicle as the ego."""
     from node_agent.virtual.durations import duration_ns

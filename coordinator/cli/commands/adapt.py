@@ -53,10 +53,10 @@ def register(app: typer.Typer) -> None:
         files: Annotated[list[Path], typer.Argument(metavar="QUERY... CLUSTER", help=query_files.HELP)],
         write: Annotated[bool, typer.Option("--write", help="Write the change over the files.")] = False,
         output: Annotated[
-            Path | None, typer.Option("--output", "-o", help="Write the query there instead, changed or not.")
+            Path | None, typer.Option("--out", "-o", help="Write the query there instead, changed or not.")
         ] = None,
         output_cluster: Annotated[
-            Path | None, typer.Option("--output-cluster", help="With -o: where a changed cluster is written.")
+            Path | None, typer.Option("--out-cluster", help="With -o: where a changed cluster is written.")
         ] = None,
         time_limit: Annotated[float, typer.Option(min=0.1, help="Seconds for the search.")] = 60.0,
         units: Annotated[Literal["path", "operator"], typer.Option(help="As of 'coordinator plan'.")] = "path",
@@ -73,7 +73,9 @@ def register(app: typer.Typer) -> None:
         costs: query_files.CostsOption = None,
         costs_of: query_files.CostsOfOption = query_files.WORST,
         margin: query_files.MarginOption = query_files.MARGIN,
-        as_json: Annotated[bool, typer.Option("--json", help="The result as JSON.")] = False,
+        as_json: Annotated[
+            bool, typer.Option("--json", help="JSON: the change, the plan it gives and the files.")
+        ] = False,
     ) -> None:
         """Find the least change within the ranges that the files declare (may_change) under which every output is
         guaranteed, show it, and write it where that is asked.
@@ -136,10 +138,10 @@ class Target:
         if self.query is not None and len(self.queries) > 1:
             raise typer.BadParameter("is of one query: change several with --write", param_hint="-o")
         if self.cluster is not None and self.query is None:
-            raise typer.BadParameter("goes with -o", param_hint="--output-cluster")
+            raise typer.BadParameter("goes with -o", param_hint="--out-cluster")
         if self.query is not None and self.cluster is None and case.cluster.ranges:
             text = f"is missing: {self.cluster_file} declares ranges as well, so it may change"
-            raise typer.BadParameter(text, param_hint="--output-cluster")
+            raise typer.BadParameter(text, param_hint="--out-cluster")
 
     def write(self, changed: Sequence[EditedFile]) -> list[Path]:
         """Writes what is asked for, all or nothing. Returns the files."""

@@ -29,9 +29,11 @@ def register(app: typer.Typer) -> None:
     @app.command(epilog=EPILOG)
     def addresses(
         cluster: Annotated[Path, typer.Argument(help="cluster.yaml")],
-        output: Annotated[Path, typer.Option("-o", "--output", help="File to write.")] = Path("addresses.json"),
+        output: Annotated[Path, typer.Option("--out", "-o", help="File to write.")] = Path("addresses.json"),
         wait: Annotated[float, typer.Option(min=0, max=86400, help="Seconds to wait for agents that start.")] = 0.0,
-        as_json: Annotated[bool, typer.Option("--json", help="What was found, as JSON.")] = False,
+        as_json: Annotated[
+            bool, typer.Option("--json", help="JSON: the file as addresses, and agents with what each answered.")
+        ] = False,
     ) -> None:
         """Ask the agents of a cluster, which run on their own machines, where their data sockets are, and write
         addresses.json. Host names become IP addresses. Exit code 1, and nothing is written, unless all answer."""

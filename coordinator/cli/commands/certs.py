@@ -35,7 +35,7 @@ def register(app: typer.Typer) -> None:
     def certs(
         cluster: Annotated[Path, typer.Argument(help="cluster.yaml")],
         output: Annotated[
-            Path | None, typer.Option("-o", "--output", help="Folder. Default: 'certificates' of the file, else certs.")
+            Path | None, typer.Option("--out", "-o", help="Folder. Default: 'certificates' of the file, else certs.")
         ] = None,
         renew: Annotated[
             bool, typer.Option("--renew", help="New keys and certificates, signed by the same CA.")
@@ -43,7 +43,9 @@ def register(app: typer.Typer) -> None:
         new_ca: Annotated[
             bool, typer.Option("--new-ca", help="Start over; what was there is moved aside and trusted no more.")
         ] = False,
-        as_json: Annotated[bool, typer.Option("--json", help="The result as JSON.")] = False,
+        as_json: Annotated[
+            bool, typer.Option("--json", help="JSON: folder, identities with their ends, warnings.")
+        ] = False,
     ) -> None:
         """Make a certificate authority for a cluster and a folder with an identity for each node, for the coordinator,
         and for programs that feed and listen. What is there and in order is kept.

@@ -43,9 +43,7 @@ def register(app: typer.Typer) -> None:
             Path | None, typer.Option(help="The plan to end; what runs otherwise goes on. Else all that runs ends.")
         ] = None,
         addresses: AddressesOption = DEFAULT_ADDRESSES,
-        output: Annotated[Path, typer.Option("--output", "-o", help="Where the run's directory is made.")] = Path(
-            "runs"
-        ),
+        output: Annotated[Path, typer.Option("--out", "-o", help="Where the run's directory is made.")] = Path("runs"),
         resume: Annotated[Path | None, typer.Option(help="Go on with this run directory instead.")] = None,
         drain: Annotated[
             bool, typer.Option("--drain/--no-drain", help="First stop what runs and wait until it has drained.")
@@ -62,7 +60,9 @@ def register(app: typer.Typer) -> None:
                 " cannot be gone on with. Only where all was collected."
             ),
         ] = False,
-        as_json: Annotated[bool, typer.Option("--json", help="The result as JSON.")] = False,
+        as_json: Annotated[
+            bool, typer.Option("--json", help="JSON: the directory as run, records, traces, problems, drained.")
+        ] = False,
     ) -> None:
         """Stop what runs, wait until it has drained, and pull every node's trace. Prints the run's directory.
 
@@ -76,7 +76,10 @@ def register(app: typer.Typer) -> None:
         from coordinator.fleet.agents import Agents
         from coordinator.fleet.collection import collect as collection
         from coordinator.fleet.collection import run_plans
+        from coordinator.report import report_extra
 
+        if drop_raw:
+            report_extra.require("pyarrow", "--drop-raw")
         progress, file = LineProgress(), address_file.load(addresses)
         _check(output, resume)
         given = _given(plan, resume)
@@ -131,8 +134,12 @@ def _check(output: Path, resume: Path | None) -> None:
 
 def _land(done: Collected, drop: bool, whole: bool, progress: LineProgress) -> None:
     """The traces as Parquet; where there is no room, a report makes up for it. drop: raw ones go, if it is whole."""
+    from coordinator.report import report_extra
     from coordinator.report.landing import landed_run
 
+    if not report_extra.has("pyarrow"):
+        progress(f"the traces are not Parquet: {report_extra.missing('pyarrow', 'it')}")
+        return
     firsts = {(str(each["node"]), str(each["boot"])): int(each["first"]) for each in done.traces}
     progress("traces to Parquet")
     try:

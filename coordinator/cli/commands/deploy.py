@@ -39,7 +39,9 @@ def register(app: typer.Typer) -> None:
         replace: Annotated[
             bool, typer.Option("--replace", help="Also where queries run there that the plan lacks: they end.")
         ] = False,
-        as_json: Annotated[bool, typer.Option("--json", help="The result as JSON.")] = False,
+        as_json: Annotated[
+            bool, typer.Option("--json", help="JSON: plan_hash, epoch, nodes, changed, edited.")
+        ] = False,
     ) -> None:
         """Prepare a plan on all its nodes, then commit it: what ran there drains. The same plan again changes nothing.
 

@@ -3,6 +3,10 @@
 from __future__ import annotations
 
 import json
+import math
+import shutil
+import sys
+import textwrap
 import time
 from dataclasses import replace
 from pathlib import Path
@@ -21,9 +25,12 @@ EPILOG = """Examples:
 
   coordinator explain plan.json
 
-  coordinator explain plan.json --all               (sub-deadlines, places, units, nodes as well)
+  coordinator explain plan.json -v                  (sub-deadlines, places, units, nodes as well)
 
   coordinator explain query.yaml cluster.yaml       (also where there is no plan, and of several queries)"""
+
+
+SUMMARY = 0.25  # of the time limit: for what a summary has to try
 
 
 def register(app: typer.Typer) -> None:
@@ -34,7 +41,7 @@ def register(app: typer.Typer) -> None:
         files: Annotated[
             list[Path], typer.Argument(metavar="PLAN | QUERY... CLUSTER", help="plan.json, or query.yaml cluster.yaml")
         ],
-        everything: Annotated[bool, typer.Option("--all", help="How and why of everything else, too.")] = False,
+        verbose: Annotated[bool, typer.Option("--verbose", "-v", help="How and why of everything else, too.")] = False,
         time_limit: Annotated[
             float,
             typer.Option(min=0, help="Seconds, of a query for its plan too; 0: do not look for what would mend it."),
@@ -57,7 +64,13 @@ def register(app: typer.Typer) -> None:
         costs: query_files.CostsOption = None,
         costs_of: query_files.CostsOfOption = query_files.WORST,
         margin: query_files.MarginOption = query_files.MARGIN,
-        as_json: Annotated[bool, typer.Option("--json", help="The result as JSON.")] = False,
+        as_json: Annotated[
+            bool,
+            typer.Option(
+                "--json",
+                help="JSON: outputs with the parts of each deadline, queries, mends, text as sections.",
+            ),
+        ] = False,
     ) -> None:
         """Say where every millisecond of each deadline goes, what binds, and the smallest changes that mend what is
         not guaranteed, each found by planning again."""
@@ -94,7 +107,10 @@ def register(app: typer.Typer) -> None:
             case = Case(query, cluster, types, choices)
             now = _planned(case, as_json)
             made = now.plan
-        found = repair_search.Findings(now)
+        found, summary = repair_search.Findings(now), dict[str, list[str]]()
+        if made is not None:
+            summary_until_s = time.monotonic() + (time_limit or math.inf) * SUMMARY
+            summary = explanation.short(made, lambda: time.monotonic() > summary_until_s)
         if time_limit:
             found = _look(case, now, max(0.0, time_limit - (time.monotonic() - began_s)), as_json)
         sections: dict[str, list[str]] = {}
@@ -107,10 +123,10 @@ def register(app: typer.Typer) -> None:
             if case.query.members:
                 sections[explanation.SEVERAL] = sharing_lines.planned_sentences(case.query, case.cluster)
         else:
-            sections |= explanation.short(made)
+            sections |= summary
         if time_limit:
             sections |= repair_lines.sections(found, case)
-        if made is not None and everything:
+        if made is not None and verbose:
             sections |= explanation.explain(made)
         if as_json:
             outputs = {name: deadline_breakdown.document(made, name) for name in made.guarantee} if made else {}
@@ -118,7 +134,18 @@ def register(app: typer.Typer) -> None:
             typer.echo(json.dumps({"outputs": outputs, **queries, "mends": found.document(), "sections": sections}))
             return
         for title, lines in sections.items():
-            typer.echo("\n".join([title, *(f"  {line}" for line in lines)]))
+            typer.echo("\n".join([title, *(_wrapped(f"  {line}") for line in lines)]))
+
+
+def _wrapped(line: str) -> str:
+    """A line as a terminal shows it best: what does not fit goes on under it, further in."""
+    if not sys.stdout.isatty():
+        return line
+    lead = " " * (len(line) - len(line.lstrip()))
+    return textwrap.fill(
+        line.strip(), max(shutil.get_terminal_size().columns, 44 + len(lead)), initial_indent=lead,
+        subsequent_indent=f"{lead}    ", break_long_words=False, break_on_hyphens=False,
+    )  # fmt: skip
 
 
 def _planned(case: Case, quiet: bool) -> Outcome:

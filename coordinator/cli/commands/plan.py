@@ -8,12 +8,14 @@ from typing import TYPE_CHECKING, Annotated, Literal
 
 import typer
 
-from coordinator.cli import completion, query_files
+from coordinator.cli import completion, lines, query_files
 from coordinator.cli.planning import hinting, search_progress
 from coordinator.model.progress import Watch, relative_gap
 from protos.policies import HELP
 
 if TYPE_CHECKING:
+    from collections.abc import Iterator, Sequence
+
     from coordinator.model.choices import Choices
     from coordinator.spec.cluster import Cluster
     from coordinator.spec.costs import Costs
@@ -54,7 +56,7 @@ def register(app: typer.Typer) -> None:
     def plan(
         context: typer.Context,
         files: Annotated[list[Path], typer.Argument(metavar="QUERY... CLUSTER", help=query_files.HELP)],
-        output: Annotated[Path, typer.Option("--output", "-o", help="Where the plan is written.")] = Path("plan.json"),
+        output: Annotated[Path, typer.Option("--out", "-o", help="Where the plan is written.")] = Path("plan.json"),
         allocator: Annotated[
             Literal["deadline", "sqpr"],
             typer.Option(help="deadline: by sub-deadlines; sqpr: by CPU, network and balance."),
@@ -115,7 +117,11 @@ def register(app: typer.Typer) -> None:
         costs: query_files.CostsOption = None,
         costs_of: query_files.CostsOfOption = query_files.WORST,
         margin: query_files.MarginOption = query_files.MARGIN,
-        as_json: Annotated[bool, typer.Option("--json", help="The result as JSON.")] = False,
+        verbose: lines.VerboseOption = False,
+        as_json: Annotated[
+            bool,
+            typer.Option("--json", help="JSON: the file as plan, hash, placement, guarantee and what else it holds."),
+        ] = False,
     ) -> None:
         """Decide where each operator runs and how much of each deadline it gets, and write plan.json."""
         from coordinator.cli.lines import tell
@@ -171,7 +177,7 @@ def register(app: typer.Typer) -> None:
             told = {key: written[key] for key in (*TOLD, *(["failover"] if survive else []))}
             typer.echo(json.dumps({"plan": str(output), **told, "costs": written.get("costs", {})}))
         else:
-            _show(made, output)
+            _show(made, output, verbose)
         if kept is not None:
             tell(kept.sentence())
         _conclude(made, best_effort)
@@ -285,8 +291,93 @@ def _outcome(plan: Plan) -> list[str]:
     return lines + [f"  {within}not possible: {why}" for why in solver.why or ()] + over + giving_way(plan)
 
 
-def _show(plan: Plan, path: Path) -> None:
-    """A table of task units and a few lines of figures."""
+def _show(plan: Plan, path: Path, verbose: bool) -> None:
+    """In brief what is guaranteed and what runs where; else all of it."""
+    from coordinator.plan.deadline_breakdown import MISSED, guarantee_status
+
+    if verbose:
+        _show_all(plan)
+    else:
+        _show_brief(plan)
+    typer.echo(f"plan {plan.hash[:8]} written to {path}{'' if verbose else '; -v tells more'}")
+    if any(guarantee_status(claim) == MISSED for claim in plan.guarantee.values()):
+        typer.echo(f"what would mend it: coordinator explain {path}")
+
+
+def _show_brief(plan: Plan) -> None:
+    """What is not guaranteed first."""
+    from coordinator.explain import age_lines, cost_lines, failover_lines, sharing_lines, source_lines
+    from coordinator.plan import confidence_lines, policy_choice
+    from coordinator.plan.deadline_breakdown import beyond_caps, giving_way, verdict
+    from coordinator.spec.costs import MEASURED
+    from coordinator.spec.query import GUESSED
+
+    typer.secho(verdict(plan.guarantee) + cost_lines.on_guesses(plan), bold=True)
+    whys: dict[str, list[str]] = {}
+    for name, claim in sorted(plan.guarantee.items(), key=lambda each: each[1].holds):
+        typer.echo(_claimed(plan, name))
+        if not claim.holds:
+            whys.setdefault(claim.why, []).append(name)
+    sound = plan.model == "sound"
+    known = {MEASURED, GUESSED} & {one.kind for one in (plan.costs or {}).values()}
+    for line in (
+        *(f"why not {', '.join(names)}: {why}" for why, names in whys.items()),
+        *(line for claim in plan.guarantee.values() for line in confidence_lines.lines(claim)),
+        *(f"not possible: {why}" for why in (plan.solver.why or ()) if sound),
+        *(beyond_caps(plan) + giving_way(plan) if sound else [_objective(plan)]),
+        *_placement(plan),
+        *(cost_lines.lines(plan) if known else ()),
+        *source_lines.lines(plan), *policy_choice.sentences(plan), *age_lines.lines(plan),
+        *sharing_lines.sentences(plan), *failover_lines.summary(plan),
+    ):  # fmt: skip
+        typer.echo(line)
+
+
+def _claimed(plan: Plan, name: str) -> str:
+    """An output's deadline and bound, and whether that is guaranteed."""
+    from coordinator.spec.sharing import owners
+    from coordinator.units import show_ns
+
+    claim = plan.guarantee[name]
+    bound = "no bound" if claim.bound_ns is None else f"bound {show_ns(claim.bound_ns)}"
+    said = "guaranteed" if claim.guaranteed else "not guaranteed for every result" if claim.holds else "not guaranteed"
+    return f"{name}{owners.whose(plan, name)}: deadline {show_ns(claim.deadline_ns)}, {bound}, {said}"
+
+
+def _placement(plan: Plan) -> Iterator[str]:
+    """What each node runs; names are left out where a node has many."""
+    from protos.plan_document import ADD
+
+    for node, tasks in plan.tasks.items():
+        names = list(dict.fromkeys(name.removesuffix(ADD) for task in tasks for name in task.operators))
+        yield f"node {node} runs {_some(names) or 'nothing'}"
+
+
+def _some(names: Sequence[str]) -> str:
+    return ", ".join(names) if len(names) <= 8 else f"{', '.join(names[:6])}, ..., {names[-1]} ({len(names)})"
+
+
+def _objective(plan: Plan) -> str:
+    """What the search looked for and how far it got."""
+    objective, solver = plan.objective, plan.solver
+    source = {
+        "model": "of the deadline model",
+        "sound": "by their bounds",
+        "deadline": "of the deadline allocator's own placement",
+        "proportional": "in proportion to cost (1): no demand check holds",
+        "kept": "kept of what runs already, the others of the deadline model",
+    }[solver.sub_deadlines]
+    best = f"{plan.status}: NLR {objective.nlr:g} (bound {objective.bound:g}, gap {solver.gap:g}), "
+    least = ", the least of any guaranteed plan" if plan.status == "optimal" else _at_least(objective)
+    sound = plan.model == "sound"
+    return (
+        f"{'' if sound else best}traffic {objective.traffic:g} tuples per burst"
+        f"{least if sound else _at_least(objective)}, solver {solver.name}, sub-deadlines {source}"
+    )
+
+
+def _show_all(plan: Plan) -> None:
+    """A table of task units, and all that is known of the plan in short."""
     from rich.console import Console
     from rich.table import Table
 
@@ -294,14 +385,11 @@ def _show(plan: Plan, path: Path) -> None:
     from coordinator.guarantee import bounds
     from coordinator.plan import confidence_lines, policy_choice
     from coordinator.plan.deadline_breakdown import (
-        MISSED,
         asked,
-        guarantee_status,
         left_out,
         left_out_of_several,
         verdict,
     )
-    from coordinator.spec.sharing import owners
     from coordinator.units import show_ns
 
     console = Console()
@@ -317,35 +405,15 @@ def _show(plan: Plan, path: Path) -> None:
     console.print(table)
     told = verdict(plan.guarantee) + cost_lines.on_guesses(plan)
     console.print(told, style="bold", soft_wrap=True, highlight=False)
-    objective, solver = plan.objective, plan.solver
-    source = {
-        "model": "of the deadline model",
-        "sound": "by their bounds",
-        "deadline": "of the deadline allocator's own placement",
-        "proportional": "in proportion to cost (1): no demand check holds",
-        "kept": "kept of what runs already, the others of the deadline model",
-    }[solver.sub_deadlines]
     for line in (*cost_lines.lines(plan), *source_lines.lines(plan), *policy_choice.sentences(plan)):
         console.print(line, soft_wrap=True, highlight=False)
     if plan.model == "sound":
         for line in _outcome(plan):
             console.print(line, soft_wrap=True, highlight=False)
-    best = f"{plan.status}: NLR {objective.nlr:g} (bound {objective.bound:g}, gap {solver.gap:g}), "
-    least = ", the least of any guaranteed plan" if plan.status == "optimal" else _at_least(objective)
-    sound = plan.model == "sound"
-    console.print(
-        f"{'' if sound else best}traffic {objective.traffic:g} tuples per burst"
-        f"{least if sound else _at_least(objective)}, solver {solver.name}, sub-deadlines {source}",
-        soft_wrap=True,
-    )
+    console.print(_objective(plan), soft_wrap=True, highlight=False)
     several = left_out_of_several(plan.guarantee)
     for name, claim in plan.guarantee.items():
-        bound = "no bound" if claim.bound_ns is None else f"bound {show_ns(claim.bound_ns)}"
-        said = (
-            "guaranteed" if claim.guaranteed else "not guaranteed for every result" if claim.holds else "not guaranteed"
-        )
-        whose, deadline = owners.whose(plan, name), show_ns(claim.deadline_ns)
-        text = f"output {name}{whose}: deadline {deadline}, {bound}, {said}: {claim.why}"
+        text = f"output {_claimed(plan, name)}: {claim.why}"
         for line in (
             text,
             *(f"  {line}" for line in (*confidence_lines.lines(claim), *left_out(claim, several), *asked(claim))),
@@ -362,6 +430,3 @@ def _show(plan: Plan, path: Path) -> None:
         console.print(assumed, soft_wrap=True, highlight=False)
     for line in failover_lines.summary(plan):
         console.print(line, soft_wrap=True, highlight=False)
-    console.print(f"plan {plan.hash[:8]} written to {path}", soft_wrap=True)
-    if any(guarantee_status(claim) == MISSED for claim in plan.guarantee.values()):
-        console.print(f"what would mend it: coordinator explain {path}", soft_wrap=True)

@@ -13,6 +13,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 import typer
 
 from coordinator.cli.commands.up import DEFAULT_ADDRESSES, AddressesOption
+from coordinator.cli.lines import is_quiet
 from coordinator.errors import CoordinatorError, Mistake
 
 if TYPE_CHECKING:
@@ -47,7 +48,7 @@ def register(app: typer.Typer) -> None:
         plan: Annotated[Path, typer.Argument(help="The plan that runs.")] = DEFAULT_PLAN,
         addresses: AddressesOption = DEFAULT_ADDRESSES,
         output: Annotated[
-            Path, typer.Option("--output", "-o", help="Where the costs are written, over what is there.")
+            Path, typer.Option("--out", "-o", help="Where the costs are written, over what is there.")
         ] = DEFAULT_OUTPUT,
         merge: Annotated[
             bool, typer.Option("--merge", help="Keep what the file has, and take calls of the same operator together.")
@@ -56,7 +57,13 @@ def register(app: typer.Typer) -> None:
             float | None,
             typer.Option(min=0.1, max=86400.0, help="Measure from now on for so long; else since it was deployed."),
         ] = None,
-        as_json: Annotated[bool, typer.Option("--json", help="The result as JSON.")] = False,
+        as_json: Annotated[
+            bool,
+            typer.Option(
+                "--json",
+                help="JSON: figures of each operator by node, in ns; ages, what raised, what was not measured, doubts.",
+            ),
+        ] = False,
     ) -> None:
         """Ask the agents what each operator of the plan that runs has cost on its node, and write costs.yaml; and how
         old tuples were as they came, for 'max_age:'.
@@ -83,7 +90,7 @@ def register(app: typer.Typer) -> None:
                 first = _replies(made, agents)
                 before, ages_before = profiling.counts(made, first), seen_ages.counts(made, first)
                 errors = profiling.raised(made, agents.status(CALL_S))
-                _wait(seconds, as_json)
+                _wait(seconds, as_json or is_quiet())
             last = _replies(made, agents)
             found = profiling.since(before, profiling.counts(made, last))
             ages = seen_ages.since(ages_before, seen_ages.counts(made, last))

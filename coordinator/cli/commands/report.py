@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
+from coordinator.cli import lines
 from coordinator.cli.lines import LineProgress
 from coordinator.errors import CoordinatorError, Mistake
 
@@ -75,9 +76,12 @@ def register(app: typer.Typer) -> None:
         ] = None,
         output: Annotated[
             Path | None,
-            typer.Option("--output", "-o", help="Where the page goes; else beside the run, or beside the first one."),
+            typer.Option("--out", "-o", help="Where the page goes; else beside the run, or beside the first one."),
         ] = None,
-        as_json: Annotated[bool, typer.Option("--json", help="The reports as JSON.")] = False,
+        verbose: lines.VerboseOption = False,
+        as_json: Annotated[
+            bool, typer.Option("--json", help="JSON: reports, each as its report.json, and page.")
+        ] = False,
         perfetto: Annotated[
             Path | None,
             typer.Option(
@@ -117,7 +121,7 @@ def register(app: typer.Typer) -> None:
                 json.dumps({"reports": [each.document() for each in reports], "page": str(page)}, allow_nan=False)
             )
         else:
-            _show(read, reports)
+            _show(read, reports, verbose)
             typer.echo(f"page: {page}")
         refuse_unbalanced(reports, empty=True)
 
@@ -169,21 +173,23 @@ def refuse_unbalanced(reports: Sequence[Report], *, empty: bool = False) -> None
         raise UnbalancedError(*wrong)
 
 
-def _show(runs: Sequence[Run], reports: Sequence[Report]) -> None:
+def _show(runs: Sequence[Run], reports: Sequence[Report], verbose: bool) -> None:
+    """What is wrong first, then the tables; in brief those of outputs only, and a line for the ledger."""
     from rich.console import Console
     from rich.markup import escape
 
     from coordinator.report.facts import lacking
-    from coordinator.report.page.terminal import WIDE, contradictions, incomplete, notes, tables
+    from coordinator.report.page.terminal import balance, brief, contradictions, incomplete, notes, tables
 
     console = Console(highlight=False)
-    if not console.is_terminal:
-        console = Console(highlight=False, width=WIDE)
     for line in lacking.sentences(reports):
         console.print(f"[red]{escape(line)}[/]", soft_wrap=True)
     for line in contradictions(reports):
         console.print(line, markup=False, soft_wrap=True)
-    for table in tables(runs, reports, console.width):
-        console.print(table)
-    for line in (*notes(reports), *incomplete(reports)):
+    for line in (*incomplete(reports), *notes(reports)):
         console.print(line, markup=False, soft_wrap=True)
+    for table in tables(runs, reports, console.width) if verbose else brief(runs, reports, console.width):
+        console.print(table)
+    if not verbose:
+        for line in balance(reports):
+            console.print(line, markup=False, soft_wrap=True)

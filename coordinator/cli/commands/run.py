@@ -9,14 +9,14 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from coordinator.cli import completion, query_files
+from coordinator.cli import completion, lines, query_files
 from coordinator.cli.commands.report import Engine
 from coordinator.cli.commands.up import DEFAULT_ADDRESSES, AddressesOption
 from coordinator.cli.stage_lines import StageLines
 from coordinator.errors import CoordinatorError, Mistake
 
 if TYPE_CHECKING:
-    from collections.abc import Sequence
+    from collections.abc import Iterable, Sequence
 
     from coordinator.local_run.files import Feed
     from coordinator.local_run.stages import Ran
@@ -48,7 +48,6 @@ NOT_LOCAL = (
     " with 'node-agent feed' before collect"
 )
 INTERRUPTED = 130
-WIDEST = 140  # columns of what is no terminal
 SOURCES = completion.sources_with_equals
 
 
@@ -63,7 +62,7 @@ class IncompleteError(CoordinatorError):
 
     def lines(self) -> list[str]:
         """What it was, one line each."""
-        return ["not all went well; what came is above", *super().lines()]
+        return ["not all went well; what came is below", *super().lines()]
 
 
 def register(app: typer.Typer) -> None:
@@ -102,9 +101,7 @@ def register(app: typer.Typer) -> None:
         operators: Annotated[
             list[Path] | None, typer.Option(help="FILE.py for the agents; else operators.py beside the query.")
         ] = None,
-        output: Annotated[Path, typer.Option("--output", "-o", help="Where the run's directory is made.")] = Path(
-            "runs"
-        ),
+        output: Annotated[Path, typer.Option("--out", "-o", help="Where the run's directory is made.")] = Path("runs"),
         engine: Annotated[Engine, typer.Option(help="What judges; both say the same.")] = Engine.python,
         costs: query_files.CostsOption = None,
         best_effort: Annotated[
@@ -121,7 +118,14 @@ def register(app: typer.Typer) -> None:
             ),
         ] = True,
         addresses: AddressesOption = DEFAULT_ADDRESSES,
-        as_json: Annotated[bool, typer.Option("--json", help="The account as JSON.")] = False,
+        verbose: lines.VerboseOption = False,
+        as_json: Annotated[
+            bool,
+            typer.Option(
+                "--json",
+                help="JSON: placement, outputs, ledger, feeds, what was shed and lost, report and page.",
+            ),
+        ] = False,
     ) -> None:
         """Try a query on this machine: plan, start agents, deploy, feed, collect, report, and say what came of it."""
         from coordinator.local_run import files as conventions
@@ -138,7 +142,7 @@ def register(app: typer.Typer) -> None:
             from coordinator.fleet.local.restart import refuse_running
 
             refuse_running(addresses)
-        with StageLines() as tell:
+        with StageLines(verbose) as tell:
             made, code, beside = _plan(files or [], plan, operators or [], (costs, best_effort), tell)
             feeds, unfed = conventions.feeds(made, wishes, beside)
             _room(output)
@@ -148,13 +152,18 @@ def register(app: typer.Typer) -> None:
                 made, feeds, code, seconds, output, engine.value, addresses if keep else None, check_operators
             )
             ran = stages.run(wish, tell)
+        if (failure := _failure(ran)) is not None:
+            lines.complain(failure)
         if as_json:
             from coordinator.local_run import run_summary
 
             typer.echo(json.dumps(run_summary.document(made, ran), allow_nan=False))
         else:
-            _show(made, ran)
-        _end(ran)
+            _show(made, ran, verbose)
+        if failure is not None:
+            raise typer.Exit(failure.exit_code)
+        if ran.interrupted:
+            raise typer.Exit(INTERRUPTED)
 
 
 def _plan(
@@ -234,38 +243,37 @@ def _feed_lines(feeds: Sequence[Feed], unfed: Sequence[str], seconds: float | No
     ]
 
 
-def _show(made: Plan, ran: Ran) -> None:
+def _show(made: Plan, ran: Ran, verbose: bool) -> None:
     from rich.console import Console
 
     from coordinator.local_run import run_summary
 
     console = Console(highlight=False)
-    if not console.is_terminal:  # a pipe or a file has no width that a figure could be cut at
-        console.width = max(console.width, WIDEST)
+
+    def write(told: Iterable[str]) -> None:
+        for line in told:
+            console.print(line, soft_wrap=True, markup=False)
+
     console.print()
-    for table in (run_summary.placement(made), run_summary.outputs(made, ran.report)):
-        console.print(table)
-    lines = [*run_summary.sentences(made, ran), *_next(made, ran)]
-    for line in lines:
-        console.print(line, soft_wrap=True, markup=False)
+    if wrong := list(run_summary.problems(made, ran)):
+        write([*wrong, ""])
+    console.print(run_summary.outputs(made, ran.report))
+    write(["", *run_summary.results_and_balance(ran)])
+    if verbose:
+        write(["", *run_summary.details(made, ran), ""])
+    write(_next(made, ran, verbose))
 
 
-def _next(made: Plan, ran: Ran) -> list[str]:
-    lines = [
-        "",
-        f"page: {ran.page}    (open it in a browser)",
-        f"for programs: report.json in {ran.run}, and the first results of each output in results/",
-        f"where every millisecond of a deadline goes: coordinator explain {ran.run / 'plan.json'}",
-    ]
-    if not ran.real_time:
-        lines.insert(
-            1, "no real-time class here: latencies were worse for it; 'node-agent grant-rt' says how to get it"
-        )
-    if ran.agents_left is None:
-        return [
-            *lines,
-            "next: change query.yaml or operators.py and run again; --keep leaves it up for 'coordinator top'",
+def _next(made: Plan, ran: Ran, verbose: bool) -> list[str]:
+    said = [f"page: {ran.page}"]
+    if verbose:
+        said += [
+            f"for programs: report.json in {ran.run}, and the first results of each output in results/",
+            f"where every millisecond of a deadline goes: coordinator explain {ran.run / 'plan.json'}",
         ]
+    if ran.agents_left is None:
+        more = "" if verbose else "-v tells more, "
+        return [*said, f"next: change the files and run again; {more}--keep leaves the agents up"]
     where = "" if ran.agents_left == DEFAULT_ADDRESSES else f" --addresses {shlex.quote(str(ran.agents_left))}"
     plan = shlex.quote(str(ran.run / "plan.json"))
     again = [
@@ -273,7 +281,7 @@ def _next(made: Plan, ran: Ran) -> list[str]:
         for feed in (fed.feed for fed in ran.fed)
         for node in [made.graph.sources[feed.source].at]
     ]
-    lines += [
+    said += [
         "it still runs; to feed it again:",
         *again,
         "to look at it, to measure what its operators cost, and to end it:",
@@ -281,21 +289,23 @@ def _next(made: Plan, ran: Ran) -> list[str]:
         f"  coordinator profile {plan}{where}",
         f"  coordinator down{where}",
     ]
-    return lines
+    return said
 
 
-def _end(ran: Ran) -> None:
-    """Raises where not all is as it should be; the account has been given."""
-    from coordinator.cli.commands.report import refuse_unbalanced
+def _failure(ran: Ran) -> CoordinatorError | None:
+    """What did not go as it should, so that the account is of a part."""
+    from coordinator.cli.commands.report import UnbalancedError, refuse_unbalanced
     from coordinator.errors import OutOfTimeError
 
-    refuse_unbalanced([ran.report])
-    if ran.missing or ran.left:
-        error = IncompleteError(*(Mistake("incomplete", text) for text in (*ran.missing, *ran.left)))
-        if any(fed.code == 2 for fed in ran.fed):
-            error.exit_code = 2
-        elif not ran.missing:
-            error.exit_code = OutOfTimeError.exit_code
-        raise error
-    if ran.interrupted:
-        raise typer.Exit(INTERRUPTED)
+    try:
+        refuse_unbalanced([ran.report])
+    except UnbalancedError as unbalanced:
+        return unbalanced
+    if not ran.missing and not ran.left:
+        return None
+    error = IncompleteError(*(Mistake("incomplete", text) for text in (*ran.missing, *ran.left)))
+    if any(fed.code == 2 for fed in ran.fed):
+        error.exit_code = 2
+    elif not ran.missing:
+        error.exit_code = OutOfTimeError.exit_code
+    return error

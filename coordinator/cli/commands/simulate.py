@@ -51,8 +51,10 @@ def register(app: typer.Typer) -> None:
         decision_cost: Annotated[str | None, typer.Option(help="CPU time of a scheduling decision, as 50us.")] = None,
         operators: Annotated[list[Path] | None, typer.Option(help="FILE.py with operators; may be repeated.")] = None,
         check_operators: Annotated[bool, typer.Option(help="Find operators that change their inputs.")] = True,
-        out: Annotated[Path | None, typer.Option(help="Write a run directory, for `report`.")] = None,
-        as_json: Annotated[bool, typer.Option("--json", help="The results as one JSON object.")] = False,
+        out: Annotated[Path | None, typer.Option("--out", "-o", help="Write a run directory, for `report`.")] = None,
+        as_json: Annotated[
+            bool, typer.Option("--json", help="JSON: outputs, windows and failures of all trials.")
+        ] = False,
     ) -> None:
         """Run a plan in virtual time: the agents' engine, operators and trace, in a process of its own; no waiting. The
         same seed gives the same trace."""

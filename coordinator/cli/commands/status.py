@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
+from coordinator.cli import lines
 from coordinator.cli.commands.up import DEFAULT_ADDRESSES, AddressesOption
 
 if TYPE_CHECKING:
@@ -40,7 +41,7 @@ READING = (
 SHOWING = ("coordinator.monitoring.explained", "coordinator.monitoring.tables", "rich.console", "rich.table")
 DEFAULT_PLAN = Path("plan.json")
 STATE_LOST = "state_lost."
-PIPED = 160  # characters: nobody has to read it on a terminal
+LONG_NAME = 20  # columns
 PlanOption = Annotated[Path, typer.Option("--plan", help="A plan that runs and that no agent hands over.")]
 
 
@@ -51,7 +52,8 @@ def register(app: typer.Typer) -> None:
     def status(
         addresses: AddressesOption = DEFAULT_ADDRESSES,
         plan: PlanOption = DEFAULT_PLAN,
-        as_json: Annotated[bool, typer.Option("--json", help="Everything, as JSON.")] = False,
+        verbose: lines.VerboseOption = False,
+        as_json: Annotated[bool, typer.Option("--json", help="JSON: nodes and queries, with every counter.")] = False,
     ) -> None:
         """Show what every agent runs and how it is, and what each query delivers. Exit code 1 where one does not answer
         or is not well."""
@@ -85,6 +87,7 @@ def register(app: typer.Typer) -> None:
                 frame,
                 queries,
                 {name: status_response.log_of(places.get(name)) for name in statuses},
+                verbose,
             )
         if not all(found.is_well for found in statuses.values()):
             raise typer.Exit(1)
@@ -105,20 +108,26 @@ def _show(
     frame: Frame,
     queries: Mapping[str, Mapping[str, QueryStatus]],
     logs: Mapping[str, str],
+    verbose: bool = False,
 ) -> None:
+    """What is not well first."""
     from rich.console import Console
 
     from coordinator.monitoring import explained, overload_status
 
     console = Console()
-    if not console.is_terminal:
-        console.width = PIPED
-    console.print(_nodes(frame))
+    wrong = list(_wrong(frame))
+    for line in wrong:
+        typer.echo(line)
+    if wrong:
+        typer.echo()
+    console.print(_nodes(frame, verbose))
     for name, node in nodes.items():
         if node.reachable:
             said = [
                 *_under_way(node),
-                *explained.operators(node),
+                *(explained.operators(node) if verbose else ()),
+                *explained.edited_operators(node),
                 *overload_status.lines(overloads[name]),
                 *explained.others(node, logs[name]),
             ]
@@ -127,11 +136,6 @@ def _show(
     if queries:
         typer.echo()
         console.print(_outputs(queries, {output.name for output in frame.outputs if output.silent}))
-    wrong = list(_wrong(frame))
-    if wrong:
-        typer.echo()
-    for line in wrong:
-        typer.echo(line)
 
 
 def _table(*headings: str) -> Table:
@@ -140,26 +144,26 @@ def _table(*headings: str) -> Table:
 
     table = Table(box=box.SIMPLE_HEAD, padding=(0, 1, 0, 0), show_edge=False, pad_edge=False)
     for heading in headings:
-        named = heading in ("node", "query", "output")
-        table.add_column(heading, overflow="fold", no_wrap=not named, min_width=8 if named else None)
+        named = heading in ("node", "query", "output", "promise")
+        table.add_column(heading, overflow="fold", no_wrap=not named, min_width=6 if named else None)
     return table
 
 
-def _nodes(frame: Frame) -> Table:
-    """A row per place; `use` is since its runtime began."""
+def _nodes(frame: Frame, verbose: bool) -> Table:
+    """A row per place; `use` is since its runtime began. In brief without the version and the number of records."""
     from coordinator.monitoring.tables import count, percent, size
 
-    table = _table("node", "version", "rt", "plan", "use", "queue", "restarts", "records")
+    table = _table("node", "rt", "plan", "use", "queue", "restarts", *(("version", "records") if verbose else ()))
     for node in frame.nodes:
         if not node.reachable:
-            table.add_row(node.name, "", "", "unknown")
+            table.add_row(node.name, "", "unknown")
             continue
         hashes = [status.hash[:8] for status in node.values.plans if status.state == node.state]
         limit = f" of {size(node.queue_limit_bytes)}" if node.queue_limit_bytes else ""
+        more = (node.version, count(node.values.records_written)) if verbose else ()
         table.add_row(
-            node.name, node.version, "yes" if node.rt else "no", " ".join((node.state, *hashes[:1])),
-            percent(node.utilisation), f"{size(node.queue_bytes)}{limit}", str(node.restarts),
-            count(node.values.records_written),
+            node.name, "yes" if node.rt else "no", " ".join((node.state, *hashes[:1])),
+            percent(node.utilisation), f"{size(node.queue_bytes)}{limit}", str(node.restarts), *more,
         )  # fmt: skip
     return table
 
@@ -179,12 +183,14 @@ def _outputs(queries: Mapping[str, Mapping[str, QueryStatus]], silent: set[str])
     from coordinator.report import missed_share
     from coordinator.units import show_ns
 
-    table = _table("query", "state", "output", "deadline", "bound", "promise", "results", "missed", "longest")
+    states = {state for plans in queries.values() for entry in plans.values() for state in entry.nodes.values()}
+    told = ("state",) if states != {"committed"} else ()  # else it says the same in every row
+    table = _table("query", *told, "output", "deadline", "bound", "promise", "results", "missed", "longest")
     for name, plans in queries.items():
         for entry in plans.values():
-            states = ", ".join(dict.fromkeys(entry.nodes.values()))
+            state = [", ".join(dict.fromkeys(entry.nodes.values()))] if told else []
             if entry.outputs is None:
-                table.add_row(name, states, "give --plan")
+                table.add_row(name, *state, "give --plan")
             for output, claim in (entry.outputs or {}).items():
                 ns = claim.from_admission_ns if claim.bound_ns is None else claim.bound_ns
                 bound = "none" if ns is None else show_ns(ns)
@@ -193,8 +199,11 @@ def _outputs(queries: Mapping[str, Mapping[str, QueryStatus]], silent: set[str])
                     results = came.met + came.late + came.undecidable
                     longest = duration(came.worst_ns or None)
                     cells = [count(results), missed_share.markup(came.missed_of_offered), longest]
-                row = name, states, output, show_ns(claim.deadline_ns), bound, claim.promise
+                row = name, *state, output, show_ns(claim.deadline_ns), bound, claim.promise
                 table.add_row(*row, *cells)
+    for column in table.columns:
+        if column.header in ("query", "output"):  # a long promise goes on below, a name is not cut for it
+            column.min_width = min(LONG_NAME, max((len(str(cell)) for cell in column.cells), default=0))
     return table
 
 

@@ -29,7 +29,9 @@ def register(app: typer.Typer) -> None:
         all_: Annotated[bool, typer.Option("--all", help="Every plan on these agents.")] = False,
         addresses: AddressesOption = DEFAULT_ADDRESSES,
         timeout: Annotated[float, typer.Option(min=0, help="Seconds to wait until it has drained.")] = DRAIN_S,
-        as_json: Annotated[bool, typer.Option("--json", help="The result as JSON.")] = False,
+        as_json: Annotated[
+            bool, typer.Option("--json", help="JSON: drained, what is left, and stopped with the nodes of each plan.")
+        ] = False,
     ) -> None:
         """Admit no more tuples under a plan and wait until all its nodes have drained. Exit code 4: not in time."""
         from coordinator.errors import Mistake, OutOfTimeError

@@ -101,7 +101,7 @@ def register(app: typer.Typer) -> None:
     @app.command(epilog=DOWN)
     def down(
         addresses: AddressesOption = DEFAULT_ADDRESSES,
-        as_json: Annotated[bool, typer.Option("--json", help="What happened, as JSON.")] = False,
+        as_json: Annotated[bool, typer.Option("--json", help="JSON: what happened to each node's agent.")] = False,
     ) -> None:
         """Stop the local agents of addresses.json. Stopping them twice does nothing."""
         from coordinator.fleet import addresses as address_file

@@ -39,7 +39,9 @@ def register(app: typer.Typer) -> None:
         ] = None,
         no_sharing: Annotated[bool, typer.Option("--no-sharing", help=query_files.SHARING)] = False,
         costs: query_files.CostsOption = None,
-        as_json: Annotated[bool, typer.Option("--json", help="The result as JSON.")] = False,
+        as_json: Annotated[
+            bool, typer.Option("--json", help="JSON: query, valid, the type of each stream, windows.")
+        ] = False,
     ) -> None:
         """Check a query, and against a cluster if one is given, or several that are to run together; every problem is
         told with its file and line."""

@@ -223,7 +223,9 @@ def _bytes(path: Path, name: str) -> bytes:
     try:
         return (path / name).read_bytes()
     except OSError as error:
-        mend = "give a directory that 'coordinator collect' has printed"
+        runs = sorted(found.parent for found in path.glob("*/run.json"))
+        last = runs[-1] if runs else ""
+        mend = f"give a run in it, like {last}" if last else "give a directory that 'coordinator collect' has printed"
         text = f"no run: {name} cannot be read ({error.strerror or error}); {mend}"
         raise _no_run(path, "unreadable", text) from error
 

@@ -21,20 +21,12 @@ from errno import ENOENT
 from functools import partial
 from pathlib import Path
 
-import numpy as np
-import numpy.typing as npt
-import pyarrow as pa
-import pyarrow.parquet as pq
-
 from coordinator import durable_files
-from coordinator.report.landing import record_columns, seal
-from coordinator.report.landing.record_array import RECORD_DTYPE, Raw, usable_records
-from coordinator.report.landing.seal import Firsts, Seal, SealedFile, SealedTrace, file_of, left_out, trace_folders
-from coordinator.report.landing.segment_files import SegmentSummary, Stored, follow, segments
-from protos.records import RECORD_BYTES
+from coordinator.report import report_extra
+from coordinator.report.landing import seal
+from coordinator.report.landing.seal import Firsts, Seal, SealedTrace, file_of, left_out, trace_folders
+from coordinator.report.landing.segment_files import SegmentSummary, Stored, segments
 
-GROUP = 1 << 17  # records of a row group
-PART = 1 << 22  # records of a file, about
 LOCK = ".lock"
 SCRATCH = (".landing-", ".landed-")
 
@@ -53,8 +45,11 @@ class Landed:
         ]  # fmt: skip
 
     def stored(self, trace: SealedTrace) -> Stored:
-        """The records of an incarnation, as bytes."""
-        return Stored(partial(_bytes, self.folder / trace.folder, trace), trace.places)
+        """The records of an incarnation, as bytes. Raises ReportExtraError where pyarrow is not installed."""
+        report_extra.require("pyarrow", f"{self.folder} is Parquet, and reading it")
+        from coordinator.report.landing import parquet_files
+
+        return Stored(partial(parquet_files.record_bytes, self.folder / trace.folder, trace), trace.places)
 
 
 def folders(run: Path) -> tuple[Path, Path]:
@@ -74,7 +69,8 @@ def find(run: Path, firsts: Firsts) -> Landed | None:
 
 
 def land(run: Path, firsts: Firsts) -> Landed:
-    """What was landed before, or now. Raises OSError: what was there is there then."""
+    """What was landed before, or now. Raises OSError: what was there is there then. Raises ReportExtraError."""
+    report_extra.require("pyarrow", "Parquet")
     with _turn(run):
         found = find(run, firsts)
         if found is not None:
@@ -124,89 +120,13 @@ def _turn(run: Path) -> Iterator[None]:
 
 def _trace(path: Path, number: int, new: Path, firsts: Firsts) -> SealedTrace:
     """Land one incarnation."""
+    from coordinator.report.landing import parquet_files
+
     node, boot = path.parent.name, path.name
     first, told = firsts.get((node, boot)), SegmentSummary()
     sealed = tuple(map(file_of, segments(path)))
-    files = tuple(_files(new / f"node={node}" / f"boot={boot}", number, _groups(path, first, told)))
+    groups = parquet_files.grouped(path, first, told)
+    files = tuple(parquet_files.write(new / f"node={node}" / f"boot={boot}", number, groups))
     return SealedTrace(
         node, boot, first, told.clock, told.virtual, told.sealed, told.places, tuple(told.damage), sealed, files
     )
-
-
-Group = tuple[Raw, npt.NDArray[np.int64]]  # records, and their places
-
-
-def _groups(path: Path, first: int | None, told: SegmentSummary) -> Iterator[Group]:
-    """Usable records in groups of one size, but for the last one."""
-    held: list[Group] = []
-    place = n = 0
-    for body in follow(path, first, told):
-        for at in range(0, len(body), GROUP * RECORD_BYTES):
-            raw = np.frombuffer(body[at : at + GROUP * RECORD_BYTES], RECORD_DTYPE)
-            usable = usable_records(raw)
-            held.append((raw[usable], place + np.flatnonzero(usable)))
-            place, n = place + len(raw), n + int(usable.sum())
-            if n >= GROUP:
-                yield _joined(held)
-                held, n = [], 0
-    if n:
-        yield _joined(held)
-
-
-def _joined(held: list[Group]) -> Group:
-    return np.concatenate([raw for raw, _ in held]), np.concatenate([places for _, places in held])
-
-
-def _files(folder: Path, number: int, groups: Iterator[Group]) -> Iterator[SealedFile]:
-    """Write Parquet files, synced."""
-    written, part, writer, path = 0, 0, None, folder
-    try:
-        for raw, places in groups:
-            if writer is None:
-                folder.mkdir(parents=True, exist_ok=True)
-                path = folder / f"part-{part:04d}.parquet"
-                writer = _writer(path)
-            writer.write_table(record_columns.table(raw, places, number), row_group_size=2 * GROUP)
-            written += len(raw)
-            if written >= PART:
-                writer.close()
-                yield _synced(path, written)
-                written, part, writer = 0, part + 1, None
-        if writer is not None:
-            writer.close()
-            yield _synced(path, written)
-            durable_files.sync(folder)
-            writer = None
-    finally:
-        if writer is not None:
-            with suppress(OSError, pa.ArrowException):
-                writer.close()
-
-
-def _writer(path: Path) -> pq.ParquetWriter:
-    return pq.ParquetWriter(
-        path, record_columns.SCHEMA, compression="zstd", compression_level=1, use_dictionary=record_columns.LISTED,
-        column_encoding=record_columns.ENCODED,
-    )  # fmt: skip
-
-
-def _synced(path: Path, records: int) -> SealedFile:
-    durable_files.sync(path)
-    return file_of(path, records)
-
-
-def _bytes(folder: Path, trace: SealedTrace) -> Iterator[bytes]:
-    """The records of an incarnation in order, a row group at a time; zeros stand for what was no record."""
-    end = 0
-    for each in trace.files:
-        with pq.ParquetFile(folder / each.name) as file:
-            for number in range(file.num_row_groups):
-                found = file.read_row_group(number)
-                places = found["place"].to_numpy()
-                after = int(places.max()) + 1
-                whole = np.zeros(after - end, RECORD_DTYPE)
-                whole[places - end] = record_columns.records(found)
-                end = after
-                yield whole.tobytes()
-    if end < trace.places:
-        yield bytes((trace.places - end) * RECORD_BYTES)

@@ -2,6 +2,7 @@
 
 from collections.abc import Iterator, Sequence
 
+from rich import box
 from rich.console import Console
 from rich.markup import escape
 from rich.measure import Measurement
@@ -18,14 +19,28 @@ from coordinator.report.summary import lost
 from coordinator.report.summary.assembly import cause_text
 from coordinator.units import counted
 
-WIDE = 140  # columns of text; in less, results and latencies are two tables, and counts that are all 0 a line above
+WIDE = 140  # columns of text; in less, latencies are a table of their own, and counts that are all 0 a line above
 ENDLESS = 100_000
+ABOUT_LATENCIES = "latencies: upper bounds, ms"
+ABOUT_COUNTS = "outputs: ms"
+ABOUT_RESULTS = "results"
+ABOUT = "outputs: ms; latencies are upper bounds, of delivered results"
 SHARES = ("missed", "of delivered")
-COUNTS = ("deadline", "bound", *COLUMNS, *SHARES)
+PROMISED = ("deadline", "bound")
+COUNTS = (*PROMISED, *COLUMNS, *SHARES)
 
 
 def tables(runs: Sequence[Run], reports: Sequence[Report], width: int = WIDE) -> Iterator[Table]:
     """Outputs, placement and conservation, side by side where there are several runs."""
+    yield from brief(runs, reports, width)
+    names = labels(runs)
+    yield from _overload(list(zip(names, reports, strict=True)))
+    yield _placement(names, runs)
+    yield _conservation(names, reports)
+
+
+def brief(runs: Sequence[Run], reports: Sequence[Report], width: int = WIDE) -> Iterator[Table]:
+    """Outputs, and queries where there are several."""
     names = labels(runs)
     whole = _outputs(names, reports, (*COUNTS, *LATENCIES))
     if width >= WIDE and _fits(whole, width):
@@ -34,13 +49,21 @@ def tables(runs: Sequence[Run], reports: Sequence[Report], width: int = WIDE) ->
         every = [by_end(found) for one in reports for found in one.outputs.values()]
         none = [name for name in COLUMNS if not any(ends[name] for ends in every)]
         left_out = f"; none {', '.join(none)}" if none else ""
-        yield _outputs(names, reports, [name for name in COUNTS if name not in none], left_out)
-        yield _outputs(names, reports, LATENCIES)
+        counts = _outputs(names, reports, [name for name in COUNTS if name not in none], ABOUT_COUNTS + left_out)
+        if _fits(counts, width):
+            yield counts
+        else:
+            yield _outputs(names, reports, [*PROMISED, *SHARES], ABOUT_COUNTS)
+            yield _outputs(names, reports, [name for name in COLUMNS if name not in none], ABOUT_RESULTS + left_out)
+        yield _outputs(names, reports, LATENCIES, ABOUT_LATENCIES)
     if any(len(report.queries) > 1 for report in reports):
         yield _queries(names, reports)
-    yield from _overload(list(zip(names, reports, strict=True)))
-    yield _placement(names, runs)
-    yield _conservation(names, reports)
+
+
+def _table(title: str) -> Table:
+    return Table(
+        title=title, title_justify="left", box=box.SIMPLE_HEAD, padding=(0, 1, 0, 0), show_edge=False, pad_edge=False
+    )
 
 
 def _fits(table: Table, width: int) -> bool:
@@ -49,9 +72,8 @@ def _fits(table: Table, width: int) -> bool:
     return Measurement.get(endless, endless.options, table).maximum <= width
 
 
-def _outputs(names: Sequence[str], reports: Sequence[Report], columns: Sequence[str], left_out: str = "") -> Table:
-    about = f"outputs: ms; latencies are upper bounds, of delivered results{left_out}"
-    table = Table(title=about, title_justify="left")
+def _outputs(names: Sequence[str], reports: Sequence[Report], columns: Sequence[str], about: str = ABOUT) -> Table:
+    table = _table(about)
     for name in ("output", "run")[: 1 if len(reports) == 1 else 2]:
         table.add_column(name, no_wrap=True)
     for name in columns:
@@ -62,14 +84,15 @@ def _outputs(names: Sequence[str], reports: Sequence[Report], columns: Sequence[
             if found is not None:
                 head = [escape(output), escape(name)][: 1 if len(reports) == 1 else 2]
                 table.add_row(*head, *(_cell(found, column) for column in columns))
-        table.add_section()
+        if len(reports) > 1:
+            table.add_section()
     return table
 
 
 def _queries(names: Sequence[str], reports: Sequence[Report]) -> Table:
     """The sums over each query's outputs."""
     columns = (*COLUMNS, "missed")
-    table = Table(title="queries", title_justify="left")
+    table = _table("queries")
     for name in ("query", "run")[: 1 if len(reports) == 1 else 2]:
         table.add_column(name, no_wrap=True)
     for name in columns:
@@ -113,7 +136,7 @@ def _overload(named: overload_tables.Reports) -> Iterator[Table]:
         ("shed", overload_tables.SHED, list(shed)),
     ):
         if rows:
-            table = Table(title=title, title_justify="left")
+            table = _table(title)
             for name in ("run", *columns)[len(named) == 1 :]:
                 table.add_column(name, overflow="fold")
             for row in rows:
@@ -122,7 +145,7 @@ def _overload(named: overload_tables.Reports) -> Iterator[Table]:
 
 
 def _placement(names: Sequence[str], runs: Sequence[Run]) -> Table:
-    table = Table(title="placement", title_justify="left")
+    table = _table("placement")
     table.add_column("run")
     for node in dict.fromkeys(node for run in runs for node in run.plan.nodes.values()):
         table.add_column(escape(node))
@@ -137,7 +160,7 @@ LEDGER_COLOURS = {"balanced": "green", "not balanced": "red", "nothing admitted"
 
 
 def _conservation(names: Sequence[str], reports: Sequence[Report]) -> Table:
-    table = Table(title="conservation", title_justify="left")
+    table = _table("conservation")
     for column in ("run", "admitted", "accounted", "ends", "ledger", "trace"):
         table.add_column(column)
     for name, report in zip(names, reports, strict=True):
@@ -154,6 +177,14 @@ def _conservation(names: Sequence[str], reports: Sequence[Report]) -> Table:
 
 def _admitted(books: Conservation) -> str:
     return f"{books.admitted} ({books.windows} windows)" if books.windows else str(books.admitted)
+
+
+def balance(reports: Sequence[Report]) -> Iterator[str]:
+    """The ledger of each run in a line."""
+    for report in reports:
+        books, named = report.conservation, f"{report.run}: " if len(reports) > 1 else ""
+        whole = "complete" if report.completeness.complete else "incomplete"
+        yield f"{named}ledger {books.word}: {_admitted(books)} admitted, {books.accounted} accounted for; trace {whole}"
 
 
 def contradictions(reports: Sequence[Report]) -> Iterator[str]:

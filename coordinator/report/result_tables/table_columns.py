@@ -3,14 +3,12 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import Literal
+from typing import TYPE_CHECKING, Literal
 
-import pyarrow as pa
+if TYPE_CHECKING:
+    import pyarrow as pa
 
 Kind = Literal["text", "integer", "share", "yes or no"]
-_TYPES: dict[Kind, pa.DataType] = {
-    "text": pa.string(), "integer": pa.int64(), "share": pa.float64(), "yes or no": pa.bool_(),
-}  # fmt: skip
 
 
 @dataclass(frozen=True, slots=True)
@@ -33,7 +31,12 @@ class ResultTable:
     @property
     def schema(self) -> pa.Schema:
         """As pyarrow has it."""
-        return pa.schema([pa.field(each.name, _TYPES[each.kind]) for each in self.columns])
+        import pyarrow as pa  # the tables are named without it
+
+        types: dict[Kind, pa.DataType] = {
+            "text": pa.string(), "integer": pa.int64(), "share": pa.float64(), "yes or no": pa.bool_(),
+        }  # fmt: skip
+        return pa.schema([pa.field(each.name, types[each.kind]) for each in self.columns])
 
 
 def _text(name: str, about: str) -> Column:

@@ -8,22 +8,25 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
+from typing import TYPE_CHECKING
 
 import numpy as np
 import numpy.typing as npt
-import pyarrow as pa
-import pyarrow.parquet as pq
 
+from coordinator.report import report_extra
 from coordinator.report.facts.merged_plans import ID_BITS
 from coordinator.report.facts.plan_view import PlanView
 from coordinator.report.facts.reader import Incarnation, Run
 from coordinator.report.landing import landed_run
 from coordinator.report.landing.landed_run import Landed
 from coordinator.report.landing.record_array import RECORD_DTYPE, usable_records, value
-from coordinator.report.landing.record_columns import FIELDS, NAMES
+from coordinator.report.landing.record_fields import FIELDS, NAMES
 from coordinator.report.landing.seal import SealedTrace
 from protos.record_layout import Flag
 from protos.records import FLAG, PLAN_EPOCH_MASK, RECORD_BYTES
+
+if TYPE_CHECKING:
+    import pyarrow as pa
 
 Ints = npt.NDArray[np.int64]
 Bools = npt.NDArray[np.bool_]
@@ -100,7 +103,8 @@ class RunRecords:
     def __init__(self, run: Run) -> None:
         self._run = run
         large = sum(each.places for each in run.incarnations) >= LARGE
-        self._landed = landed_run.find(run.path, run.firsts) if large else None
+        usable = large and report_extra.has("pyarrow")
+        self._landed = landed_run.find(run.path, run.firsts) if usable else None
         traces = self._landed.seal.traces if self._landed is not None else ()
         self._sealed = {(each.node, each.boot): each for each in traces}
 
@@ -130,6 +134,8 @@ def _of_segments(incarnation: Incarnation, wanted: Wanted) -> Iterator[Piece]:
 
 
 def _of_parquet(landed: Landed, sealed: SealedTrace, wanted: Wanted) -> Iterator[Piece]:
+    import pyarrow.parquet as pq
+
     names = sorted({name for found in wanted.values() for name in found})
     for each in sealed.files:
         with pq.ParquetFile(landed.folder / sealed.folder / each.name) as file:
@@ -152,6 +158,8 @@ def _numbers(kinds: pa.DictionaryArray) -> Ints:
 
 
 def _filled(column: pa.ChunkedArray) -> npt.NDArray[np.int64]:
+    import pyarrow as pa
+
     empty = False if pa.types.is_boolean(column.type) else 0
     found: Ints = column.combine_chunks().fill_null(empty).to_numpy(zero_copy_only=False)
     return found

@@ -11,7 +11,7 @@ from pyspark.sql import functions as F  # noqa: N812
 
 from coordinator.report.facts.completeness import FACT_KINDS, LEDGER_KINDS
 from coordinator.report.facts.merged_plans import ID_BITS
-from coordinator.report.landing.record_columns import FIELDS
+from coordinator.report.landing.record_fields import FIELDS
 from coordinator.report.spark.spark_tables import READ, Plans, col, lit
 from protos import records as rec
 from protos.record_layout import Field

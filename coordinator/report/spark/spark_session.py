@@ -16,6 +16,7 @@ import psutil
 
 from coordinator.errors import Mistake
 from coordinator.leftovers import scratch_folder
+from coordinator.report import report_extra
 from coordinator.report.spark.java import Java, SparkUnavailableError, find
 from coordinator.report.spark.spark_choice import HERE, SparkChoice, defaults
 
@@ -30,6 +31,7 @@ LARGE = 5_000_000  # records; at a million the JVM's second compiler takes more 
 OF_A_TASK = 500_000  # records of a partition, about
 RECORD_BYTES_HELD = 500  # of the heap, for each record of one partition in each thread, and for what is kept of all
 LEAST_HEAP, MOST_HEAP = 1 << 30, 0.5  # bytes; share of what is free
+_SILENT = logging.NullHandler()  # the same one each time: added twice it is there once
 _QUIET = """\
 rootLogger.level = error
 rootLogger.appenderRef.stderr.ref = console
@@ -45,8 +47,11 @@ appender.console.layout.pattern = spark: %p %m%n
 def session(choice: SparkChoice = HERE, records: int = 0) -> Iterator["SparkSession"]:
     """A session, stopped at the end; one that is already there is used and left alone.
 
-    records: how many will be read. Raises SparkUnavailableError.
+    records: how many will be read. Raises SparkUnavailableError, also where a package of the extra is missing.
     """
+    for package in ("pyspark", "pyarrow"):
+        if not report_extra.has(package):
+            raise SparkUnavailableError(report_extra.missing(package, "Spark", ", or use --engine python"))
     java = find()
     from pyspark.sql import SparkSession
 
@@ -130,18 +135,21 @@ def _end(others: set[psutil.Process]) -> None:
 
 
 def _start(scratch: Path, java: Java, choice: SparkChoice, records: int) -> "SparkSession":
+    from pyspark import SparkConf, SparkContext
     from pyspark.sql import SparkSession
 
     settings = _settings(scratch, choice, records)
     if shutil.which("java") != str(java.program):
         os.environ["JAVA_HOME"] = str(java.home)
-    builder: Any = SparkSession.builder.appName("shimekiri-report").master(choice.master or LOCAL)
-    for key, value in settings.items():
-        builder = builder.config(key, value)
+    conf = SparkConf().setAppName("shimekiri-report").setMaster(choice.master or LOCAL).setAll(list(settings.items()))
     said = scratch / "stderr"
+    logging.getLogger().addHandler(_SILENT)  # py4j logs a connection that Ctrl-C cut as an error, with its traceback
     try:
         with _stderr_into(said):  # the JVM keeps it: it greets and warns on every start
-            spark: SparkSession = builder.getOrCreate()
+            with _own_ctrl_c():
+                SparkContext(conf=conf)
+            builder: Any = SparkSession.builder
+            spark: SparkSession = builder.config(conf=conf).getOrCreate()
             return spark
     except Exception as error:
         last = said.read_text(errors="replace").strip().splitlines()[-3:]
@@ -149,6 +157,17 @@ def _start(scratch: Path, java: Java, choice: SparkChoice, records: int) -> "Spa
         raise SparkUnavailableError(
             Mistake("spark_does_not_start", text, "--engine python gives the same verdict without it", "Spark")
         ) from error
+
+
+@contextmanager
+def _own_ctrl_c() -> Iterator[None]:
+    """Ctrl-C stays ours: Spark's handler asks the JVM to cancel its jobs, over a connection that is in use."""
+    before = signal.getsignal(signal.SIGINT)
+    try:
+        yield
+    finally:
+        if _on_main_thread():
+            signal.signal(signal.SIGINT, before)
 
 
 def _settings(scratch: Path, choice: SparkChoice, records: int) -> dict[str, str]:

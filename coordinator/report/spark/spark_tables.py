@@ -15,18 +15,17 @@ from coordinator.errors import unwritable_run
 from coordinator.report.facts.completeness import Trace, incomplete_nodes, unknown_nodes
 from coordinator.report.facts.plan_view import OUTPUT, PEER, UNIT, PlanView, Reach, consumer_id
 from coordinator.report.facts.reader import Run
-from coordinator.report.landing import record_columns
+from coordinator.report.landing import record_fields
 from coordinator.report.landing.landed_run import land
+from coordinator.report.landing.record_columns import SCHEMA
 from coordinator.report.spark.shared_files import Progress, SharedFiles
 from coordinator.report.witness.compare import compare
 from protos.records import NO_REF
 
 READ = "r_"  # before the name of a field, as plans have columns of the same names
 _TYPES = {"int32": IntegerType(), "int64": LongType(), "bool": BooleanType()}
-PARQUET_SCHEMA = StructType(
-    [StructField(each.name, _TYPES.get(str(each.type), StringType())) for each in record_columns.SCHEMA]
-)
-COMMON = ("place", *record_columns.LINEAGE)
+PARQUET_SCHEMA = StructType([StructField(each.name, _TYPES.get(str(each.type), StringType())) for each in SCHEMA])
+COMMON = ("place", *record_fields.LINEAGE)
 BY_SOURCE, BY_STREAM, BY_UNIT = range(3)  # what a record says of where something came
 REFS = ("unit", "peer", "output", "source_id", "operator")  # whom a record is about: the first that it has
 
@@ -72,8 +71,8 @@ def traces(spark: SparkSession, runs: Sequence[Run], files: SharedFiles, progres
     every = reduce(DataFrame.unionByName, frames)
     if len(frames) > 1:  # a partition for each file of each run would be a task for each in every stage that follows
         every = every.coalesce(spark.sparkContext.defaultParallelism)
-    flags = F.coalesce(*map(col, record_columns.FLAGS), F.lit(False))
-    numbers = F.array_position(F.array(*map(F.lit, record_columns.NAMES)), col("kind"))
+    flags = F.coalesce(*map(col, record_fields.FLAGS), F.lit(False))
+    numbers = F.array_position(F.array(*map(F.lit, record_fields.NAMES)), col("kind"))
     named = every.select(
         "run",
         "trace",
@@ -81,7 +80,7 @@ def traces(spark: SparkSession, runs: Sequence[Run], files: SharedFiles, progres
         numbers.alias("kind"),
         flags.alias("flagged"),
         F.coalesce(*map(col, REFS), lit(NO_REF)).alias("ref"),
-        *(col(name).alias(READ + name) for name in record_columns.WORDS if name not in record_columns.LINEAGE),
+        *(col(name).alias(READ + name) for name in record_fields.WORDS if name not in record_fields.LINEAGE),
     )
     where = small(spark, "run trace inc at_node clock", places)
     return named.join(where, ["run", "trace"]).drop("trace")

@@ -4,7 +4,8 @@ from collections.abc import Sequence
 
 import numpy as np
 import numpy.typing as npt
-import pyarrow as pa
+
+from coordinator.report import report_extra
 
 Ints = npt.NDArray[np.int64]
 Bools = npt.NDArray[np.bool_]
@@ -31,6 +32,11 @@ def codes(*columns: Ints) -> Ints:
 
 def _numbered(column: Ints) -> tuple[Ints, int]:
     """The same values by small numbers, and how many there are."""
+    if not report_extra.has("pyarrow"):
+        listed, found = np.unique(column, return_inverse=True)
+        return found.astype(np.int64), len(listed)
+    import pyarrow as pa
+
     listed = pa.array(column).dictionary_encode()  # by hashing, four times as fast as numpy's sorting
     return listed.indices.to_numpy().astype(np.int64), len(listed.dictionary)
 

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Collection, Mapping
 from graphlib import CycleError
 
 from coordinator.spec import core_assignment, graph
@@ -38,6 +38,12 @@ def check(query: Query, cluster: Cluster | None) -> Mapping[str, str]:
     return found
 
 
+def _listed(name: str, known: Collection[str]) -> str:
+    """What to write for names of streams that stand in one text; empty where it is not that."""
+    names = name.replace(",", " ").split()
+    return f"write 'in: [{', '.join(names)}]'" if len(names) > 1 and all(each in known for each in names) else ""
+
+
 def _streams_exist(query: Query) -> None:
     sources = {source.name for source in query.sources}
     known = sources | {operator.name for operator in query.operators if operator.window is None}
@@ -45,7 +51,8 @@ def _streams_exist(query: Query) -> None:
         for name in operator.inputs if not operator.closes else ():
             if name not in known:
                 text = f"operator '{operator.said}' reads stream '{name}', which is unknown"
-                query.file.wrong("unknown_stream", (*operator.keys, "in"), text, nearest(name, known - {operator.said}))
+                mend = _listed(name, known) or nearest(name, known - {operator.said})
+                query.file.wrong("unknown_stream", (*operator.keys, "in"), text, mend)
         if len(set(operator.inputs)) != len(operator.inputs):
             query.file.wrong(
                 "stream_read_twice",

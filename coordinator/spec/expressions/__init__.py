@@ -1,4 +1,7 @@
-"""Value expressions: what a tuple is worth, written by a user, checked here, evaluated by an agent."""
+"""Value expressions: the worth of a tuple, written by a user, checked here, evaluated by an agent.
+
+Begin at parser.py. docs/reference/values.md has the language, protos/expressions.py its trees and limits.
+"""
 
 from __future__ import annotations
 

@@ -70,7 +70,7 @@ def check_addresses(addresses: Mapping[str, str], security: str, file: Source) -
                 "no_host_and_port",
                 keys,
                 f"nodes.{name}.address '{address}' is not HOST:PORT",
-                "write it like '127.0.0.1:7700'",
+                "write it like '127.0.0.1:7700', with a port up to 65535",
             )
             continue
         if int(port) and address in taken:

@@ -15,6 +15,7 @@ from typing import Any, TypeVar, get_args, get_origin
 
 from pydantic import BaseModel, ValidationError
 
+from coordinator import key_mistakes
 from coordinator.error_codes import Code
 from coordinator.errors import BadInputError, Mistake, MistakeError, Problem
 
@@ -34,23 +35,13 @@ SHAPES = {
     "bool_parsing": "true or false",
     "string_type": "text",
 }  # pydantic's names of what a value should have been
-BEYOND: Mapping[str, Code] = {
-    "greater_than": "out_of_range",
-    "greater_than_equal": "out_of_range",
-    "less_than": "out_of_range",
-    "less_than_equal": "out_of_range",
-    "literal_error": "unknown_word",
-    "too_short": "too_short",
-    "string_too_short": "too_short",
-    "string_too_long": "too_long",
-}  # and of how it is beyond what it may be
 LIKE = {
     "links": "[{between: [a, b], latency: 1 ms}]",
     "between": "[a, b]",
     "at_most": "[[20, 10]]: of any 20 inputs in a row at most 10 pass",
     "forbid_streams": "[[a, b]]: not from a to b",
     "forbid_nodes": "[a, b]",
-    "nodes": "[a, b] (in a query), or a: {address: '127.0.0.1:7700'} (in a cluster)",
+    "nodes": "[a, b]",
     "arrival": "{burst: 10, period: 500 ms}",
     "jcp": "{period: 100 ms}",
     "selectivity": "{mean: 0.5}",
@@ -64,6 +55,14 @@ LIKE = {
     "queue": "{most: 1 MiB} or {most: 1 MiB, on_full: front}",
     "sync": "all, {on: all, timeout: 50 ms} or {within: 20 ms}",
 }
+LIKE_SECTION = {
+    "nodes": "a: {address: '127.0.0.1:7700'}",
+    "sources": "belt: {at: a, type: json, arrival: {burst: 1, period: 1 s}}",
+    "operators": "weigh: {run: my.weigh, in: belt}",
+    "outputs": "arm: {from: weigh, at: b, deadline: 200 ms}",
+}  # where the key stands at the top of the file
+KINDS = (("placement", "plan"), ("sources", "query"), ("nodes", "cluster"), ("costs", "costs file"))  # by a key of each
+NAMES = {"query": "query.yaml", "cluster": "cluster.yaml", "costs file": "costs.yaml"}
 Model = TypeVar("Model", bound=BaseModel)
 
 
@@ -172,8 +171,7 @@ def parse(path: Path, raw: bytes) -> Source:
         line = error.problem_mark.line + 1 if error.problem_mark else 0
         if "'\\t'" in (error.problem or ""):
             raise refuse("tab", line, "has a tab where YAML takes only spaces", "indent with spaces") from error
-        text = f"is not YAML: {error.problem or error.context}"
-        raise refuse("not_yaml", line, text, "mend the syntax here or just above") from error
+        raise refuse("not_yaml", *_syntax(error, line)) from error
     except UnicodeDecodeError as error:
         line = raw.count(b"\n", 0, error.start) + 1
         text = f"is not text: byte 0x{raw[error.start]:02x} is not UTF-8"
@@ -195,22 +193,45 @@ def validate(source: Source, model: type[Model], not_yet: Mapping[str, str]) -> 
     try:
         return model.model_validate(source.data)
     except ValidationError as error:
-        for item in error.errors():
-            keys = [part for part in item["loc"] if part != "[key]" and not _branch(part)]
+        if found := key_mistakes.indented_section(source.data, fields(model, [])):
+            source.add(*found)  # what else is wrong may come of it
+            raise BadInputError(source.problems) from error
+        listed = [(item, _keys(item)) for item in error.errors()]
+        meant = {(*keys[:-1], key_mistakes.glued(keys)) for item, keys in listed if item["type"] == "extra_forbidden"}
+        for item, keys in listed:
             if keys[-1:] == ["str"] and isinstance(item.get("input"), list):
                 continue  # the other way to write a chain; what is wrong with the list is told
-            source.add(keys, _mistake(item, keys, model, not_yet))
+            if item["type"] != "missing" or tuple(keys) not in meant:
+                source.add(keys, _mistake(item, keys, model, not_yet))
         raise BadInputError(source.problems) from error
+
+
+def _syntax(error: Any, line: int) -> tuple[int, str, str]:
+    """The line, what is wrong in it, and the mend; of what has no end, the line where it begins."""
+    context, mark = str(error.context or ""), error.context_mark
+    begins = mark.line + 1 if mark else line
+    if "quoted scalar" in context:
+        return begins, "is not YAML: a quotation mark here has no second one", "write the one at the end"
+    text = f"is not YAML: {error.problem or context}"
+    if "flow" in context:
+        return line, text, f"close the bracket that line {begins} opens, or write the comma that is missing"
+    return line, text, "correct the indentation or the punctuation here or just above"
+
+
+def _keys(item: Any) -> list[Any]:
+    """Where pydantic found something: the keys of the file."""
+    return [part for part in item["loc"] if part != "[key]" and not _branch(part)]
 
 
 def _of_another_kind(data: Mapping[str, Any], model: type[BaseModel]) -> Mistake | None:
     """Where the file is of another kind altogether, by the keys at its top: which one."""
-    own, wanted = ("nodes", "cluster") if "nodes" in model.model_fields else ("sources", "query")
+    own, wanted = next((key, kind) for key, kind in KINDS if key in model.model_fields)
     if "placement" not in data and own in data:
         return None
-    for key, kind in (("placement", "plan"), ("sources", "query"), ("nodes", "cluster")):
+    for key, kind in KINDS:
         if key in data and key not in model.model_fields:
-            return Mistake("file_of_another_kind", f"is a {kind}, not a {wanted}", f"give a {wanted}.yaml")
+            file = NAMES[wanted]
+            return Mistake("file_of_another_kind", f"is a {kind}, not a {wanted}", f"give a {file}")
     return None
 
 
@@ -227,7 +248,8 @@ def _mistake(item: Any, keys: list[Any], model: type[BaseModel], not_yet: Mappin
     if kind == "extra_forbidden":
         if name in not_yet:
             return Mistake.of("not_available_yet", f"{where} is not available yet: {not_yet[name]}")
-        return Mistake("unknown_key", f"{where} is not known here", nearest(name, fields(model, keys[:-1])))
+        mend = key_mistakes.instead(keys) or nearest(name, fields(model, keys[:-1]))
+        return Mistake("unknown_key", f"{where} is not known here", mend)
     if kind == "missing" and not isinstance(keys[-1], int):
         return Mistake("missing_key", f"{where} is missing", f"add '{name}:{' 1' if name == 'shimekiri' else ''}'")
     if kind == "literal_error" and where == "shimekiri":
@@ -240,8 +262,12 @@ def _mistake(item: Any, keys: list[Any], model: type[BaseModel], not_yet: Mappin
         found = error.mistake if isinstance(error, MistakeError) else Mistake.of("bad_value", text)
         return found.within(where, " ") if where else found
     got = _short(item.get("input"))
-    text = f"{where}: {text[0].lower()}{text[1:]}, got {got}"
-    return _shaped(item, keys, where, got) or Mistake(BEYOND.get(kind, "bad_value"), text, "correct it")
+    return (
+        _shaped(item, keys, where, got)
+        or key_mistakes.out_of_range(item, where, got)
+        or key_mistakes.of_no_choice(item, where, got)
+        or Mistake("bad_value", f"{where}: {text[0].lower()}{text[1:]}, got {got}", "correct it")
+    )
 
 
 def _shaped(item: Any, keys: list[Any], where: str, got: str) -> Mistake | None:
@@ -259,7 +285,8 @@ def _shaped(item: Any, keys: list[Any], where: str, got: str) -> Mistake | None:
     if kind not in SHAPES:
         return None
     key = next((str(part) for part in reversed(keys) if not isinstance(part, int)), "")
-    like = f", like {LIKE[key]}" if key in LIKE else ""
+    likely = LIKE_SECTION.get(key) if len(keys) == 1 else None
+    like = f", like {likely or LIKE[key]}" if likely or key in LIKE else ""
     return Mistake("wrong_shape", f"{where} is {got}", f"write {SHAPES[kind]}{like}")
 
 

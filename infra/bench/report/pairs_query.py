@@ -25,7 +25,7 @@ def template(nodes: int, folder: Path) -> Path:
               "loss": 0.01, "decision_ns": 20_000, "burst": {"ego0": 2}}  # fmt: skip
     scenario.write_text(json.dumps(varied), encoding="utf-8")
     _call("coordinator", "plan", query, cluster, "--best-effort", "-o", plan)
-    _call("node_agent", "simulate", plan, "--scenario", scenario, "--run", run)
+    _call("node_agent", "simulate", plan, "--scenario", scenario, "--out", run)
     return run
 
 

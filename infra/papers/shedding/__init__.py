@@ -1,1 +1,1 @@
-"""[S]: shedding of aggregate queries."""
+"""Figures of the paper on shedding of aggregate queries: [S]."""

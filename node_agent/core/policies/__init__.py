@@ -1,7 +1,8 @@
 """Scheduling policies: each is a combination of five small parts, chosen by name.
 
-What a plan may name is in `protos.policies`. A policy's module is loaded when something asks for it: a node has the few
-that its plans name.
+Begin at policy_parts.py (the parts) and edf.py (the smallest policy). A new policy is a module here, a line in
+`MODULES`, and a name in protos/policies.py, which has the names that a plan may have. A module is loaded when a plan
+names its policy, so a node has only those of its plans.
 """
 
 from collections.abc import Iterator, Mapping

@@ -100,14 +100,14 @@ def make(
                 given = operator.called or [names[each] for each in operator.inputs]
                 code.calls[operator.id] = registry.calls(operator, given, code.codecs[operator.output])
             except OperatorError as error:
-                raise PlanError.within(error, operator.name) from None
+                raise _refused(error, operator.name) from None
             yield
         if operator.late is not None and operator.late.run and -operator.id not in code.calls:
             try:
                 given = operator.called or [names[each] for each in operator.inputs]
                 code.calls[-operator.id] = registry.variant(operator, given, code.codecs[operator.output])
             except OperatorError as error:
-                raise PlanError.within(error, f"{operator.name}, where it is late") from None
+                raise _refused(error, f"{operator.name}, where it is late") from None
             yield
     return code
 
@@ -123,8 +123,23 @@ def _pulled(
             same = pulls.get((source.name, run, with_json))
             code.pulls[source.id] = same or registry.source_call(run, with_json, code.codecs[source.stream])
         except OperatorError as error:
-            raise PlanError.within(error, source.name) from None
+            raise _refused(error, source.name) from None
         yield
+
+
+def _refused(error: OperatorError, name: str) -> PlanError:
+    """What is wrong with what `name` runs; where its author's code raised: the line, and what to do."""
+    raised = error.__cause__
+    if error.code != "raised" or raised is None:
+        return PlanError.within(error, name)
+    import traceback
+
+    frames = traceback.extract_tb(raised.__traceback__)[1:]  # the first is the call of it
+    at = f", at {frames[0].filename}:{frames[0].lineno}" if frames else ""
+    mend, here = "correct it there, or its parameters in 'with:'", Path.cwd()
+    if isinstance(raised, OSError):
+        mend = f"correct it there; paths without a '/' in front begin at {here}"
+    return PlanError("raised", f"{name}: {error}{at}", mend, subject=name)
 
 
 def _counted(codec: Codec, large: LargePayloads) -> Codec:

@@ -1,6 +1,6 @@
-"""What `node-agent doctor` and `node-agent grant-rt` do.
+"""`node-agent doctor` and `node-agent grant-rt`: whether a machine suits an agent, and real-time priorities.
 
-command      the two subcommands                      examine      which findings, from which paths and commands
-readers      thin: what the machine says, as facts    machine, heat, storage, software    pure: facts in, a finding out
-finding      a finding, the table, the JSON           grant        the right to real-time priorities for one user
+Begin at examine.py, which lists all findings. A pure function makes a finding of facts (machine.py, storage.py,
+software.py, heat.py). readers.py, disk.py and tcp_ports.py read the facts. finding.py has the table and the JSON,
+real_time_permission.py grants one user the right to real-time priorities.
 """

@@ -34,7 +34,7 @@ def playback(stories: Sequence[Story], names: Sequence[str]) -> dict[str, Any]:
         "finish_s": min(end_s, at_s[-1] + 1.0) if at_s else end_s,
         "centre": centre,
         "junction": _junction(first, centre),
-        "limit": _limit(first),
+        "limit": limit_pose(first),
         "runs": [_run(story, name, every, MOST_MESSAGES // len(stories))
                  for story, name in zip(stories, names, strict=True)],
     }  # fmt: skip
@@ -63,7 +63,7 @@ def _run(story: Story, name: str, every: int, most_messages: int) -> dict[str, A
         "stopped_s": None if brake is None else _number(brake.stopped_s),
         "impact_s": _number(found.impact_s),
         "impact_kmh": None if found.impact_kmh is None else round(found.impact_kmh, 1),
-        "contact": _contact(story),
+        "contact": contact_point(story),
     }  # fmt: skip
 
 
@@ -77,7 +77,7 @@ def _messages(story: Story, most: int) -> list[tuple[float, str, int]]:
     ]
 
 
-def _limit(story: Story) -> list[float] | None:
+def limit_pose(story: Story) -> list[float] | None:
     """Where the front of the ego is at the last moment to command its brake, as x, y and heading."""
     latest_s = None if story.stopping is None else story.stopping.latest_s
     recorded = story.scene.ego_recorded
@@ -162,7 +162,7 @@ def _junction(story: Story, centre: list[float]) -> list[float]:
     return [float(value) for value in same[0]] if same else centre
 
 
-def _contact(story: Story) -> list[float] | None:
+def contact_point(story: Story) -> list[float] | None:
     """Where the boxes met: the middle of the part of the ego's outline that is nearest to the other's box."""
     impact_s, vehicles, step_s = story.verdict.found.impact_s, story.scene.vehicles, story.scene.step_s
     if impact_s is None or story.ego not in vehicles or story.other not in vehicles:

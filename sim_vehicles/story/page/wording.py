@@ -37,6 +37,11 @@ def milliseconds(ns: int | None) -> str:
     return DASH if ns is None else ms(ns).removesuffix(".0") + " ms"
 
 
+def whole_milliseconds(ns: int) -> str:
+    """A duration in ms without decimals."""
+    return f"{ns / 1e6:.0f} ms"
+
+
 def kind(story: Story, lap: Verdict) -> str:
     """Colour of a lap: bad, warn (a near miss) or good; neutral where it is not valid or there is nothing to judge."""
     if not lap.valid or not story.other:

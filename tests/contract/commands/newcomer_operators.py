@@ -68,6 +68,7 @@ CODE = (
     _source("a source that cannot be called", "@source(\"my.scale\")\ndef read_scale():\n    return", "@source(\"my.scale\")\nclass Scale:\n    g =", "my.scale: class Scale has neither __call__ nor __iter__", "add 'def __call__(self)'"),
     _source("a source that waits", "def read_scale", "async def read_scale", "my.scale: must be an ordinary function", "leave out 'async'"),
     _code("a side input that is not taken", ", *, scale", "", "does not take its side input 'scale'", "add the argument scale"),
+    Case("a file that ends the program", LIST, 2, "operators.py: ends the program as it is loaded", "below: if __name__ == '__main__':", (write("operators.py", "import sys\nsys.exit(0)\n"),)),
     Case("two operators with one name", LIST, 2, "two operators are called 'my.weigh': one of", "give one of them another name", (write("operators.py", TWICE),)),
     Case("the wrong file", LIST.replace("operators.py", "operators.json"), 2, "operators.json: not a Python file", "must end in .py"),
     Case("a file that is not there", "coordinator up cluster.yaml --operators operator.py", 2, "operator.py: is no file", "give a Python file", fault="operator.py no_file"),
@@ -79,10 +80,12 @@ PLANS = (
     _plan("a plan of an older release", "plan.json: is a plan of version 0, this reads version 1", "make it again", change("plan.json", '\n "shimekiri": 1,', '\n "shimekiri": 0,'), fault="plan.json other_version shimekiri"),
     _plan("no agents yet", "addresses.json: cannot be read (No such file", "start the agents with 'coordinator up'", fault="addresses.json unreadable"),
     _plan("half an addresses.json", "addresses.json: is not JSON", "start the agents with 'coordinator up'", write("addresses.json", '{"nodes": {'), fault="addresses.json not_json"),
+    Case("a run explained", "coordinator explain run", 2, "run: cannot be read (Is a directory)", "give run/plan.json", (write("run/plan.json", "{}"),), fault="run unreadable"),
     Case("a query's plan explained", "coordinator explain plann.json", 2, "plann.json: cannot be read", "makes a plan", fault="plann.json unreadable"),
 )
 RUNS = (
     Case("a run that is none", "coordinator report .", 2, ".: no run: run.json cannot be read", "give a directory that 'coordinator collect'"),
+    Case("the directory of all runs", "coordinator report runs", 2, "runs: no run: run.json cannot be read", "give a run in it, like runs/20260101T120000Z-0a1b2c3d", (write("runs/20260101T120000Z-0a1b2c3d/run.json", "{}"),)),
     Case("traces removed before the report", "coordinator report run --engine python", 2, "run/trace/raw: is not there", "give a copy of the run", (RUN, _raw_removed)),
     Case("no Java", "coordinator report run --engine spark", 1, "no `java` was found", "use --engine python", (RUN,), alone=NO_JAVA),
     Case("Java is elsewhere", "coordinator report run --engine spark", 1, "JAVA_HOME is /nowhere", "use --engine python", (RUN,), {"JAVA_HOME": "/nowhere"}),

@@ -185,6 +185,14 @@ def test_ctrl_c_while_it_plans(stage: Stage) -> None:
     assert not stage.path("new.json").exists()
 
 
+def test_what_an_operators_file_prints_is_not_in_the_list(stage: Stage) -> None:
+    path = stage.path("operators.py")
+    stage.write("operators.py", f"{path.read_text()}\nprint('loaded')\n")
+    said = run(stage.folder, "node-agent operators --operators operators.py --json")
+    assert "my.weigh" in json.loads(said.out)["operators"]
+    assert said.err == "loaded\n"
+
+
 def test_there_are_many_and_no_two_are_one() -> None:
     cases = [case for each in SECTIONS.values() for case in each]
     assert len(cases) >= 50

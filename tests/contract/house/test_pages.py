@@ -1,7 +1,9 @@
-"""Pages are short where a reader begins, and their links and the files that they name are there."""
+"""Pages are short where a reader begins, and their links and the files that they name are there. A room has a README,
+the packages in it have docstrings."""
 
 from __future__ import annotations
 
+import ast
 import re
 from collections.abc import Iterator
 from pathlib import Path
@@ -9,9 +11,14 @@ from pathlib import Path
 import pytest
 
 ROOT = Path(__file__).parents[3]
-ROOMS = ("protos", "node_agent", "coordinator", "sim_vehicles", "infra", "docs")
+PACKAGES = ("protos", "node_agent", "coordinator", "sim_vehicles", "infra")
+ROOMS = (*PACKAGES, "docs")
 PAGES = sorted([*ROOT.glob("*.md"), *(page for room in ROOMS for page in (ROOT / room).rglob("*.md"))])
-READMES = [page for page in PAGES if page.name == "README.md" and page.parent != ROOT]
+DRAWERS = sorted(file for room in PACKAGES for file in (ROOT / room).glob("*/**/__init__.py"))
+OPENED = (
+    "infra/observability",  # no package: files for Prometheus
+    "sim_vehicles/operators",  # its docstring points there, and plans have the hash of its code
+)
 LINK = re.compile(r"\]\((?![a-z]+:|#)([^)#\s]+)")
 NAMED = re.compile(r"`([\w/.]*\w\.py)`")
 CELL = re.compile(r"`([a-z_][\w/.]*)`")
@@ -22,6 +29,7 @@ FILES = frozenset(
     for path in (ROOT / room, *(ROOT / room).rglob("*"))
     if "__pycache__" not in path.parts
 )
+IN_DOCSTRING = re.compile(r"(?<![\w/.])[\w/]+\.(?:py|md)\b")
 FENCE = re.compile(r"^```.*?^```$", re.MULTILINE | re.DOTALL)
 
 
@@ -76,10 +84,27 @@ def test_the_changelog_is_short() -> None:
     assert _lines(ROOT / "CHANGELOG.md") <= 30
 
 
-@pytest.mark.parametrize("page", READMES, ids=_name)
-def test_a_room_is_told_on_a_page(page: Path) -> None:
+@pytest.mark.parametrize("room", PACKAGES)
+def test_a_room_is_described_on_a_page(room: str) -> None:
+    page = ROOT / room / "README.md"
+    text = page.read_text(encoding="utf-8")
     assert _lines(page) <= 60
-    assert "**May import**" in page.read_text(encoding="utf-8") or page.parent.name in _WITHOUT_IMPORTS
+    assert len(text.encode()) <= 2500
+    assert "**May import**" in text and "**Begin at**" in text
+    inside = {file.parent.name for file in (ROOT / room).glob("*/__init__.py")}
+    assert inside - {name.rstrip("/") for name in _listed(page)} == set()
 
 
-_WITHOUT_IMPORTS = frozenset({"infra", "examples", "lab", "observability"})
+def test_no_other_folder_has_a_readme() -> None:
+    found = {_name(page.parent) for room in (*ROOMS, "tests") for page in (ROOT / room).rglob("README.md")}
+    assert found == {*PACKAGES, *OPENED}
+
+
+@pytest.mark.parametrize("file", DRAWERS, ids=_name)
+def test_a_drawer_is_described_in_its_docstring(file: Path) -> None:
+    """It begins with a sentence, and the files that it names are there."""
+    text = ast.get_docstring(ast.parse(file.read_text(encoding="utf-8"))) or ""
+    first = text.partition("\n\n")[0]
+    assert re.match(r"[\w`\[].*\.$", first, re.DOTALL), "no sentence"
+    named = [name for name in IN_DOCSTRING.findall(text) if name not in NOT_OURS]
+    assert [name for name in named if not any(path.endswith(f"/{name}") for path in FILES)] == []

@@ -15,6 +15,12 @@ RULES = RULE.findall((ROOT / "docs" / "rules.md").read_text(encoding="utf-8"))
 PROMISE = re.compile(r"^\| ([A-Z].*?) \| .+ \| (.+?) \|$", re.MULTILINE)
 PROMISES = PROMISE.findall((ROOT / "docs" / "promises.md").read_text(encoding="utf-8"))
 PROOF = re.compile(r"`([\w/.]+)::(test_\w+)`")
+MODULES = [
+    ".".join(file.relative_to(ROOT).with_suffix("").parts)
+    for package in ("protos", "node_agent", "coordinator")
+    for file in (ROOT / package).rglob("*.py")
+]
+TESTS = list((ROOT / "tests").rglob("test_*.py"))
 
 
 def test_there_are_forty() -> None:
@@ -23,11 +29,9 @@ def test_there_are_forty() -> None:
 
 @pytest.mark.parametrize(("keeper", "file", "test"), [rule[2:] for rule in RULES], ids=[rule[0] for rule in RULES])
 def test_a_rule_is_kept_and_shown(keeper: str, file: str, test: str) -> None:
-    module = keeper
-    while not (ROOT / f"{module.replace('.', '/')}.py").exists() and not (ROOT / module.replace(".", "/")).is_dir():
-        module = module.rpartition(".")[0]
+    module = _module(keeper)
     names = keeper.removeprefix(module).strip(".").split(".")
-    assert callable(reduce(getattr, names, importlib.import_module(module)))
+    assert callable(reduce(getattr, names, importlib.import_module(_full(module))))
     assert _is_there(file, test)
 
 
@@ -41,6 +45,23 @@ def test_there_are_twelve_promises() -> None:
     assert len(PROMISES) == 12
 
 
-def _is_there(file: str, test: str) -> bool:
-    text = (ROOT / file).read_text(encoding="utf-8")
+def _module(keeper: str) -> str:
+    """The part of the name that is a module's; the longest, since a module may have the name of its folder."""
+    parts = keeper.split(".")
+    return next(name for end in range(len(parts) - 1, 0, -1) if _ending(name := ".".join(parts[:end])))
+
+
+def _ending(name: str) -> list[str]:
+    return [module for module in MODULES if f".{module}".endswith(f".{name}")]
+
+
+def _full(name: str) -> str:
+    """The one module whose path ends so."""
+    (module,) = _ending(name)
+    return module
+
+
+def _is_there(name: str, test: str) -> bool:
+    (file,) = (file for file in TESTS if file.as_posix().endswith(f"/{name}"))
+    text = file.read_text(encoding="utf-8")
     return re.search(rf"^(?:async )?def {test}\(", text, re.MULTILINE) is not None

@@ -11,6 +11,20 @@ PACKAGES = ("protos", "node_agent", "coordinator", "sim_vehicles", "infra")
 UNTYPED = frozenset({"dict[str, Any]", "Mapping[str, Any]"})
 
 EDGES = {  # why a file may have such mappings, and which files
+    "the tuples of a benchmark, as JSON in environments with the standard library": (
+        "infra/peers/adapters/bytewax_flow.py",
+        "infra/peers/adapters/flink_job.py",
+        "infra/peers/adapters/pathway_table.py",
+        "infra/peers/adapters/zenoh_sessions.py",
+        "infra/peers/burn.py",
+        "infra/peers/edf_loop.py",
+        "infra/peers/feeder.py",
+        "infra/peers/lines.py",
+        "infra/peers/peer_results.py",
+        "infra/peers/ours.py",
+        "infra/peers/table.py",
+        "infra/peers/workload.py",
+    ),
     "reads and writes documents by their types": (
         "protos/plan_document.py",
         "protos/run_document.py",
@@ -50,6 +64,7 @@ EDGES = {  # why a file may have such mappings, and which files
         "coordinator/fleet/collection/run_traces.py",
         "coordinator/report/facts/reader.py",
         "coordinator/report/landing/seal.py",
+        "coordinator/key_mistakes.py",
         "coordinator/spec/files/declared_ranges.py",
         "coordinator/spec/files/yaml_source.py",
         "infra/bench/report/duckdb_recount.py",

@@ -108,8 +108,8 @@ def test_both_files_change_where_both_have_ranges(folder: Path) -> None:
     nodes = CLUSTER.replace(':7700"', ':7700", memory: 64 MiB')
     (folder / "cluster.yaml").write_text(nodes + "may_change: {nodes.a.memory: 64..128 MiB}\n")
     refused = _run(folder, "adapt", "-o", "next.yaml")
-    assert refused.code == 2 and "--output-cluster" in refused.err
-    done = _run(folder, "adapt", "-o", "next.yaml", "--output-cluster", "machines.yaml", "--json")
+    assert refused.code == 2 and "--out-cluster" in refused.err
+    done = _run(folder, "adapt", "-o", "next.yaml", "--out-cluster", "machines.yaml", "--json")
     assert done.code == 0, done.err
     found = json.loads(done.out)
     assert found["written"] == ["next.yaml", "machines.yaml"] and len(found["change"]["changes"]) == 2
@@ -171,7 +171,7 @@ def test_a_range_that_is_wrong_is_found_by_validate_too(folder: Path) -> None:
     assert _run(folder, "validate").faults == ["query.yaml:15 range_reversed may_change.outputs.x.deadline"]
 
 
-@pytest.mark.parametrize("options", [("--write", "-o", "next.yaml"), ("--output-cluster", "c.yaml")])
+@pytest.mark.parametrize("options", [("--write", "-o", "next.yaml"), ("--out-cluster", "c.yaml")])
 def test_options_that_contradict_each_other_are_refused(folder: Path, options: tuple[str, ...]) -> None:
     assert _run(folder, "adapt", *options).code == 2 and _unchanged(folder)
 

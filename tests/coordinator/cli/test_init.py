@@ -176,4 +176,4 @@ def test_the_printed_commands_run_as_printed(tmp_path: Path) -> None:
         assert verdict["completeness"]["complete"] and verdict["conservation"]["balanced"]
         assert int(all_) == tuples  # a machine that is held up sends some too late
         assert verdict["conservation"]["admitted"] - verdict["conservation"]["windows"] == int(admitted)
-    assert '{"value": {"readings": ' in done.stdout and "first results:" in done.stdout
+    assert '{"value": {"readings": ' in done.stdout and '\nverdict: {"readings": ' in done.stdout

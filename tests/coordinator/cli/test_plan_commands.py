@@ -96,7 +96,7 @@ def test_one_of_a_kind_is_not_told_in_the_plural(files: Callable[[str, str], tup
     assert "1 source, 1 operator, 1 output, on 1 node: valid" in said
     plan = query.parent / "plan.json"
     assert _coordinator("plan", query, cluster, "-o", plan, "--best-effort").code == 0
-    assert "n (edf): 1 task unit\n" in _coordinator("explain", plan, "--all", "--time-limit", 0).out
+    assert "n (edf): 1 task unit\n" in _coordinator("explain", plan, "-v", "--time-limit", 0).out
 
 
 def test_ctrl_c_while_a_command_is_being_loaded_is_no_traceback(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -115,10 +115,11 @@ def test_plan_and_explain(paper: Paper) -> None:
     done = _coordinator("plan", query, cluster, "--model", "paper", "-o", path)
     assert (done.code, done.err) == (0, "")
     assert "NLR 0" in done.out
-    assert "output advisory: deadline 3 s, no bound, not guaranteed: centre admits tuples of any age" in done.out
+    assert "advisory: deadline 3 s, no bound, not guaranteed\n" in done.out
+    assert "why not advisory: centre admits tuples of any age" in done.out
     plan = plan_file.read(path)
     assert plan.intact
-    told = _coordinator("explain", path, "--all", "--time-limit", 0)
+    told = _coordinator("explain", path, "-v", "--time-limit", 0)
     assert told.code == 0
     assert "control: takes at most 31.2 ms from admission on of its 30 ms, 1.2 ms too late; NOT guaranteed" in told.out
     assert "warning: 300 ms = O2 on a 30 ms + O3 to O21 (17 operators) on b 270 ms" in told.out

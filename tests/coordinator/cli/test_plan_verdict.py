@@ -36,7 +36,7 @@ def _told(directory: Path, query: str, cluster: str = CLUSTER) -> str:
     app = typer.Typer()
     plan.register(app)
     files = [str(directory / name) for name in ("query.yaml", "cluster.yaml")]
-    done = CliRunner().invoke(app, [*files, "-o", str(directory / "plan.json"), "--best-effort"])
+    done = CliRunner().invoke(app, [*files, "-o", str(directory / "plan.json"), "--best-effort", "-v"])
     assert done.exit_code == 0, done.output
     return done.output
 

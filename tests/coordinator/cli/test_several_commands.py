@@ -80,7 +80,7 @@ def run(command: str, *arguments: object) -> tuple[int, str]:
 def test_plan_says_whose_each_output_is_and_what_is_shared(paths: list[Path], tmp_path: Path) -> None:
     code, said = run("plan", *paths, "-o", tmp_path / "plan.json")
     assert code == 0, said
-    assert "output brake of first: deadline 60 ms" in said and "output log of second: deadline 90 ms" in said
+    assert "\nbrake of first: deadline 60 ms" in said and "\nlog of second: deadline 90 ms" in said
     assert "run once for first and second: look (see in second)" in said
     assert "near (first) and second/near (second) are not shared: cost 1 ms; cost 2 ms" in said
     made = plan_file.read(tmp_path / "plan.json")

@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+import inspect
+import sys
+
 import pytest
 
 from coordinator.guarantee import policing
@@ -95,3 +98,31 @@ def test_a_node_that_also_reads_what_nothing_bounds_has_no_bound() -> None:
     assert bounds(made, NOTHING)["fast"].guaranteed
     claim = bounds(made, MEASURED)["fast"]
     assert claim.bound_ns is None and "what its sockets bring" in claim.why
+
+
+CHAIN = """
+shimekiri: 1
+query: chain
+sources:
+  s: {at: a, type: json, arrival: {burst: 3, period: 100 ms}, max_age: 1 ms}
+operators:
+"""
+
+
+def test_a_stream_through_more_units_than_can_be_followed_has_no_bound() -> None:
+    """There and back, so that every operator is a unit of its own."""
+    query = CHAIN + "".join(
+        f"  o{i}: {{run: pass, in: {f'o{i - 1}' if i else 's'}, cost: 0.1 ms, nodes: [{'ab'[i % 2]}]}}\n"
+        for i in range(24)
+    )
+    query += "outputs:\n  o: {from: o23, at: b, deadline: 900 ms}\n"
+    made = written(query, CLUSTER.replace("policy: A", "policy: edf").replace("policy: R", "policy: edf"))
+    before, depth = sys.getrecursionlimit(), len(inspect.stack(0))
+    sys.setrecursionlimit(depth + 90)
+    try:
+        found = analyse(read(made), NOTHING)
+    finally:
+        sys.setrecursionlimit(before)
+    assert {why.partition(": ")[2] for why in found.delays.broken.values()} == {
+        "a stream passes more units than can be followed"
+    }

@@ -90,7 +90,7 @@ def test_from_files_to_a_verdict_and_agents_that_stay(
     here: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:
     before = _left()
-    assert _run(monkeypatch, "--local", "--json", "--keep") == 0
+    assert _run(monkeypatch, "--local", "--json", "--keep", "-v") == 0
     said, told = capsys.readouterr()
     account: dict[str, Any] = json.loads(said)
     assert "brought up to date" not in told and not (here / "operators.json").exists()
@@ -121,6 +121,26 @@ def test_from_files_to_a_verdict_and_agents_that_stay(
         main()
     assert "node a: stopped" in capsys.readouterr().out
     assert _left() == before
+
+
+def test_the_first_query_is_told_of_in_fifteen_short_lines(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    """The untouched template: nothing is wrong with it, also where the machine is slow."""
+    monkeypatch.setenv("COLUMNS", "80")
+    monkeypatch.chdir(tmp_path)
+    monkeypatch.setattr(sys, "argv", ["coordinator", "init", "."])
+    with pytest.raises(SystemExit):
+        main()
+    capsys.readouterr()
+    assert _run(monkeypatch, "--local") == 0
+    said, told = capsys.readouterr()
+    lines = (told + said).splitlines()
+    assert len(lines) <= 15 and max(map(len, lines)) <= 80, told + said
+    assert said.splitlines()[1].split()[:3] == ["output", "deadline", "bound"], (
+        "nothing is wrong, so the table is first"
+    )
+    assert "balanced: 48 tuples" in said and "page: runs/" in said
 
 
 class Running:
@@ -230,7 +250,7 @@ def test_a_plan_runs_and_a_bad_line_is_named_and_the_rest_reported(
     said, told = capsys.readouterr()
     assert "\nsource side: side.csv:3: 2 cells under a header of 1" in told
     assert _report(here)["outputs"]["out"]["delivered"] == 5
-    assert "first results:\n  out: " in said
+    assert "\nout: " in said
     assert "balanced: 5 tuples admitted, each accounted for" in said
 
 
@@ -282,7 +302,7 @@ def test_why_tuples_did_not_become_results(here: Path) -> None:
         (here / name).write_text(text)
     for name, tuples in (("fast", 30), ("bad", 4), ("slow", 1)):
         (here / f"{name}.jsonl").write_text("".join(f"{number}\n" for number in range(tuples)))
-    with Running(here, "--rate", "fast=1000") as running:
+    with Running(here, "-v", "--rate", "fast=1000") as running:
         code, out, err = running.end()
     assert code == 0, out + err
     (run,) = (here / "runs").iterdir()

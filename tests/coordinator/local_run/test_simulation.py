@@ -89,7 +89,7 @@ def test_three_commands_give_one_result_and_one_run(steady: Path) -> None:
     vehicles = run(steady, "sim_vehicles", "simulate", *words, *varied, "--out", "1/run")
     ours = run(steady, "coordinator", "simulate", *words, *varied, "--out", "2/run")
     read = run(steady, "coordinator", "simulate", *words, "--scenario", "scenario.json", "--json", "--out", "3/run")
-    agents = run(steady, "node_agent", "simulate", *words, "--scenario", "scenario.json", "--json", "--run", "4/run")
+    agents = run(steady, "node_agent", "simulate", *words, "--scenario", "scenario.json", "--json", "--out", "4/run")
     *trials, last = map(json.loads, agents.stdout.splitlines())
     assert trials == [{"event": "trial", "trial": number, "of": 3} for number in (1, 2, 3)]
     assert last["event"] == "done" and "operators may print" in agents.stderr

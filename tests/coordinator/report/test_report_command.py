@@ -65,10 +65,10 @@ def test_no_figure_is_cut_short_where_runs_are_side_by_side(run: Path) -> None:
     """Names, hundreds of results and latencies of seconds need more than a line has."""
     others = [play(everything(), seed, tuples=300, mishaps=0.05).save(run.parent / f"line-{seed}") for seed in range(3)]
     found = report(*others)
-    outputs = found.output[: found.output.index("placement")]
-    assert "…" not in outputs
+    assert "…" not in found.output
     document = json.loads((others[0] / "report.json").read_text())
-    row = next(line for line in outputs.splitlines() if "near" in line and "line-0" in line)
+    results = found.output[found.output.index("\nresults") :]
+    row = next(line for line in results.splitlines() if "near" in line and "line-0" in line)
     assert f" {document['outputs']['near']['met']} " in row
 
 

@@ -190,6 +190,8 @@ def test_a_signal_ends_everything(tmp_path: Path, number: int) -> None:
     with Agent(tmp_path / "s") as agent:
         children = agent.children()
         assert len(children) == 2
+        shown = {Path(f"/proc/{each}/comm").read_text().split()[0] for each in children}
+        assert shown == {"control", "runtime"}, "what `ps` shows tells them apart"
         assert agent.stop(number) == 0
         assert not any(map(alive, children))
 

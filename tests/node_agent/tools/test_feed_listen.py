@@ -94,6 +94,7 @@ def test_json_lines_arrive_in_order(tmp_path: Path, node: str, run: Command) -> 
     with Sink(node, "out") as sink:
         assert run(str(file)) == (0, "node-agent feed: 1000 sent, 1000 admitted, 0 refused\n")
         assert [each["id"] for each in values(sink, 1000)] == list(range(1000))
+    assert run(str(file), "-q") == (0, "")
 
 
 def test_csv_cells_are_what_they_look_like(tmp_path: Path, node: str, run: Command) -> None:
@@ -418,6 +419,15 @@ def test_a_codec_of_ones_own_file(tmp_path: Path, capsys: pytest.CaptureFixture[
     file.write_text("1 / 0\n")
     assert cli.main(["feed", "in", "--to", "127.0.0.1:1", "--operators", str(file)]) == 2
     assert "ops.py" in capsys.readouterr().err
+
+
+@pytest.mark.parametrize(
+    ("word", "said"), [("fed", "did you mean 'feed'?"), ("nothing", "there are run, operators, charges, ")]
+)
+def test_an_unknown_command_is_told_in_a_line(word: str, said: str, capsys: pytest.CaptureFixture[str]) -> None:
+    assert cli.main([word, "--to", "a"]) == 2
+    err = capsys.readouterr().err
+    assert err.startswith(f"node-agent: no such command: {word!r}; {said}") and err.count("\n") == 1
 
 
 @pytest.mark.parametrize("command", ["feed", "listen"])

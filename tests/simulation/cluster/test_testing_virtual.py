@@ -163,7 +163,7 @@ def test_what_cannot_be_planned_is_said_as_the_planner_says_it(tmp_path: Path) -
     tried = simulated(query, cluster, {"p": [1, 2]}, [tens], choices=Choices(best_effort=True, policy="edf"))
     assert tried["o"].values == [10, 20] and (tried["o"].met, tried["o"].late) == (1, 1)
     hopeless = simulated(query, cluster, {"p": [1, 2]}, [tens], choices=Choices(best_effort=True, policy="slack"))
-    assert hopeless["o"].values in ([10], [20]) and hopeless["o"].late == 0 and hopeless.shed == {"late": 1}
+    assert hopeless["o"].values in ([10], [20]) and hopeless["o"].late == 0 and hopeless.shed == {"excess": 1}
     cluster.write_text("- a\n")
     with SAID.refuses("not_planned"):
         planned(query, cluster, [tens])

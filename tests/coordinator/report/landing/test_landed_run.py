@@ -14,10 +14,11 @@ import pytest
 from coordinator.report.facts import reader
 from coordinator.report.facts.raw import raw_pieces
 from coordinator.report.facts.reader import NoRunError, Run, read_run
-from coordinator.report.landing import landed_run, seal
+from coordinator.report.landing import parquet_files, seal
 from coordinator.report.landing.landed_run import drop_raw, find, land
 from coordinator.report.landing.record_array import usable_records
-from coordinator.report.landing.record_columns import FIELDS, SCHEMA
+from coordinator.report.landing.record_columns import SCHEMA
+from coordinator.report.landing.record_fields import FIELDS
 from coordinator.report.verdict import verdict
 from protos import records as rec
 from tests.coordinator.report.alterations import altered, saved
@@ -131,7 +132,7 @@ def test_a_full_disk_leaves_what_was_there(run: Run, monkeypatch: pytest.MonkeyP
     def full(*_: object) -> None:
         raise OSError(errno.ENOSPC, "No space left on device")
 
-    monkeypatch.setattr(landed_run, "_synced", full)
+    monkeypatch.setattr(parquet_files, "_synced", full)
     with pytest.raises(OSError) as raised:
         land(run.path, run.firsts)
     assert raised.value.errno == errno.ENOSPC

@@ -221,7 +221,7 @@ def test_tables_and_page_tell_windows_and_what_was_shed(tmp_path: Path) -> None:
     for each in (text, both):
         assert "<h2>Overload</h2>" in each and "of them windows)" in each
         assert "source pairs.add" in each and "pairs.add at b" in each
-    said = CliRunner().invoke(app, ["report", str(one.path), str(two.path), "--engine", "python"])
+    said = CliRunner().invoke(app, ["report", str(one.path), str(two.path), "--engine", "python", "-v"])
     assert said.exit_code == 0, said.output
     assert "windows: in time of all" in said.output and "window-aware" in said.output
     told = json.loads((one.path / "report.json").read_text())
