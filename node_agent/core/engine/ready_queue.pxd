@@ -1,3 +1,5 @@
+cimport cython
+
 from node_agent.core.jobs cimport ArrivalQueue, Job, JobHeap
 from node_agent.core.model cimport Unit
 
@@ -17,12 +19,18 @@ cdef class ReadyQueue:
     cpdef release(self, long long at_ns, Unit unit, tuple lineage, object payload)
     cdef _release_otherwise(self, long long at_ns, Unit unit, tuple lineage, object payload)
     cdef _release_by_key(self, long long at_ns, Unit unit, tuple lineage, object payload)
+    @cython.locals(queue=ArrivalQueue, number=cython.longlong, key_ns=cython.longlong, job=Job, running=Job)
     cdef _release_measured(self, long long at_ns, Unit unit, tuple lineage, object payload)
+    @cython.locals(heads=JobHeap, job=Job, head=Job, unit=Unit, queue=ArrivalQueue)
     cpdef Job pop(self, long long at_ns)
+    @cython.locals(heads=JobHeap, job=Job, unit=Unit)
     cdef Job _pop_by_key(self)
     cdef Job _pop_measured(self, long long at_ns)
+    @cython.locals(job=Job, heads=JobHeap, eligible_ns=cython.longlong)
     cdef _head(self, Unit unit)
+    @cython.locals(heads=JobHeap, job=Job, unit=Unit)
     cdef Job _take(self)
+    @cython.locals(held=Unit)
     cdef _let_go(self, long long at_ns)
     cdef _follow(self, Unit unit, Job job)
     cdef Job _other(self)

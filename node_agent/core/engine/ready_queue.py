@@ -162,7 +162,8 @@ class ReadyQueue:
         self.released = number = self.released + 1
         key_ns = at_ns + unit.offset_ns
         if unit.rule is not None:
-            idle = not queue and (self.running is None or self.running.unit is not unit)
+            running = self.running
+            idle = not queue and (running is None or running.unit is not unit)
             key_ns = unit.rule(at_ns, idle)
         job = new_job(key_ns, at_ns, number, unit, lineage, payload)
         queue.append(job)
@@ -211,7 +212,8 @@ class ReadyQueue:
             self.running = None
             return None
         self.running = job = heads.first()
-        queue = job.unit.arrivals
+        unit = job.unit
+        queue = unit.arrivals
         queue.popleft()
         self.dispatched += 1
         if queue:
@@ -227,7 +229,8 @@ class ReadyQueue:
         heads = self.heads
         while heads:
             job = heads.pop()
-            queue = job.unit.queue
+            unit = job.unit
+            queue = unit.queue
             if not queue or queue[0] is not job:
                 continue
             queue.popleft()
@@ -355,7 +358,8 @@ class ReadyQueue:
             self._make_eligible()
         while heads:
             job = heads.pop()
-            queue: Queue = job.unit.queue
+            unit = job.unit
+            queue: Queue = unit.queue
             if not queue or queue[0] is not job:
                 continue  # no longer its queue's head
             queue.popleft()
