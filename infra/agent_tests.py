@@ -123,7 +123,8 @@ def make(environment: Environment, folder: Path) -> Path:
 
 
 def _run(words: Sequence[str]) -> None:
-    done = subprocess.run(words, capture_output=True, text=True, check=False)
+    environment = {**os.environ, "SHIMEKIRI_COMPILED": "0"}
+    done = subprocess.run(words, capture_output=True, text=True, check=False, env=environment)
     if done.returncode:
         lines = [line for line in (done.stderr or done.stdout).splitlines() if line.strip()]
         raise EnvironmentFailedError(lines[-1] if lines else f"{words[0]} ended with {done.returncode}")

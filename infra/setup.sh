@@ -38,7 +38,7 @@ fi
 
 say "installing the locked packages into .venv (1.2 GB; a minute or two)"
 .venv/bin/python -m pip install --disable-pip-version-check -q --require-hashes -r requirements.lock
-.venv/bin/python -m pip install --disable-pip-version-check -q --no-deps --no-build-isolation -e .
+SHIMEKIRI_COMPILED=0 .venv/bin/python -m pip install --disable-pip-version-check -q --no-deps --no-build-isolation -e .
 # An agent starts twice as fast from compiled modules, and some environments keep Python from writing them by itself.
 .venv/bin/python -m compileall -q protos node_agent coordinator sim_vehicles
 

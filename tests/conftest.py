@@ -13,6 +13,7 @@ import pytest
 from hypothesis import settings
 
 from tests import sentences
+from tests.compiled import stale
 from tests.seeds import MOVED
 
 # `make test` draws a third of what `make soak` does: see `tests.sampling.examples`
@@ -26,6 +27,8 @@ def pytest_addoption(parser: pytest.Parser) -> None:
 
 def pytest_configure(config: pytest.Config) -> None:
     """Before any test module is imported: properties take their settings over as they are defined."""
+    if old := stale():
+        raise pytest.UsageError(f"{old[0]} is older than its source: `make compiled` makes it anew, `make pure` removes it")
     asked = str(config.getoption("--seed"))
     settings.load_profile("open" if asked == "random" else "repeatable")
     if asked != "random":

@@ -23,7 +23,7 @@ def clone_and_build(root: Path, folder: Path) -> Path:
     _run(["git", "clone", "-q", "--no-hardlinks", str(root), str(clone)], root)
     words = [sys.executable, "-m", "pip", "wheel", "-q", "--disable-pip-version-check", "--no-deps"]
     words += ["--no-build-isolation", "-w", str(folder / "dist"), str(clone)]
-    _run(words, clone, {"SOURCE_DATE_EPOCH": commit_time(clone)})
+    _run(words, clone, {"SOURCE_DATE_EPOCH": commit_time(clone), "SHIMEKIRI_COMPILED": "0"})
     (wheel,) = (folder / "dist").glob("*.whl")
     return wheel
 

@@ -23,8 +23,8 @@ SPARE = 64  # empty places at the beginning of a queue, from which on they are g
 
 class Job:
     """One tuple at one task unit, from its release until it has run or was shed. key_ns: the deadline that the policy
-    gives it. rank, tie: by which it competes as the head of its queue, its deadline and its release where the policy has
-    no order of its own. number: of its arrival, unique on its engine. payload: its first operator's input.
+    gives it. rank, tie: by which it competes as the head of its queue, its deadline and its release where the policy
+    has no order of its own. number: of its arrival, unique on its engine. payload: its first operator's input.
 
     The fields are set where jobs are made, by `new_job` and by the ready queue at each release: on the hot path an
     `__init__` costs more than all of them.

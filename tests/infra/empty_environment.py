@@ -75,7 +75,8 @@ def _build(folder: Path) -> Path:
 
 
 def _pip(command: list[str]) -> None:
-    done = subprocess.run(command, capture_output=True, text=True, check=False)
+    environment = {**os.environ, "SHIMEKIRI_COMPILED": "0"}
+    done = subprocess.run(command, capture_output=True, text=True, check=False, env=environment)
     if done.returncode == 0:
         return
     if "No matching distribution" in done.stderr or "Connection" in done.stderr or "timed out" in done.stderr:

@@ -17,7 +17,7 @@ cdef class Engine:
     cdef unsigned long long _made
     cdef list _batch_made
     cdef dict _surplus
-    cdef bint _resumed, _batching, _measures, _slow, _selects, _plain
+    cdef bint _resumed, _batching, _ends_slowly, _metered, _slow, _selects, _plain
     @cython.locals(ready=ReadyQueue, job=Job, unit=Unit, queue=ArrivalQueue, number=cython.longlong, key_ns=cython.longlong, route=Route, each=Unit)
     cpdef emit(self, long long at_ns, Exit exit_, tuple lineage, object payload, int slot=*)
     @cython.locals(ready=ReadyQueue, job=Job, unit=Unit, facts=Facts, release_ns=cython.longlong, made=cython.ulonglong, position=cython.longlong,
@@ -25,3 +25,7 @@ cdef class Engine:
     cpdef Job step(self, long long start_ns, long long end_ns)
     cdef Job _next(self, long long at_ns)
     cpdef Job next(self, long long at_ns)
+    @cython.locals(ready=ReadyQueue, job=Job)
+    cdef Job _choose(self, long long at_ns)
+    @cython.locals(unit=Unit)
+    cpdef release(self, long long at_ns, Unit unit, tuple lineage, object payload)

@@ -116,9 +116,9 @@ class Engine:
     """
 
     __slots__ = (
-        "_batch_made", "_batching", "_commands", "_limit_jobs", "_made", "_measures", "_memory_full", "_plain",
-        "_resumed", "_selects", "_slow", "_surplus", "ended_ns", "facts", "ledger", "loaded", "policy", "ready",
-        "simple", "windows",
+        "_batch_made", "_batching", "_commands", "_ends_slowly", "_limit_jobs", "_made", "_memory_full", "_metered",
+        "_plain", "_resumed", "_selects", "_slow", "_surplus", "ended_ns", "facts", "ledger", "loaded", "policy",
+        "ready", "simple", "windows",
     )  # fmt: skip
 
     def __init__(self, policy: Policy, facts: Facts, commands: Commands, settings: Settings | None = None) -> None:
@@ -138,8 +138,9 @@ class Engine:
         self._surplus: dict[int, int] = {}  # results of it that were shed, by slot
         self._resumed = False  # it goes on later
         self._batching = self.ready.batching
-        self._measures = self._batching or policy.measured  # it does not end by the usual path
-        self._slow = self._measures
+        self._metered = policy.measured
+        self._ends_slowly = self._batching or policy.rule is not None or policy.stays is not None
+        self._slow = self._ends_slowly
         self._select_dispatch()
 
     # -- plans
@@ -354,9 +355,9 @@ class Engine:
         else:
             self._made += exit_.one
         if route.simple:
-            release = self.ready.release
+            ready = self.ready
             for unit in route.units:
-                release(at_ns, unit, lineage, payload)
+                ready.release(at_ns, unit, lineage, payload)
         else:
             self._spread(at_ns, route, lineage, payload)
 
@@ -392,6 +393,9 @@ class Engine:
             unit.runs += 1
             if unit.has_end_hooks:
                 self._run_end_hooks(end_ns, job, made, end_ns - self.ended_ns, ABSENCE)
+            if self._metered:
+                late = end_ns > release_ns + unit.sub_deadline_ns
+                ready.ended_alone(unit, made, late, end_ns - start_ns, start_ns - self.ended_ns)
             self._made = 0
         self.ended_ns = end_ns
         heads = ready.heads
@@ -510,10 +514,10 @@ class Engine:
             ledger.ran(flags, unit.id, each.lineage, each.release_ns, start_ns, end_ns, due_ns, decision, counts)
             if has_end_hooks:
                 self._run_end_hooks(end_ns, each, counts, share_ns, removal_of(each.lineage) if surplus else ABSENCE)
-        if self._measures:
+        if self._metered or self._batching:
             ready.ended(unit, made, missed, end_ns - start_ns, decided_ns)
         unit.runs += len(jobs)
-        self._made, self._resumed, self._slow = 0, False, self._measures
+        self._made, self._resumed, self._slow = 0, False, self._ends_slowly
         following = ready.goes_on(end_ns)
         if following is not None:
             self.ended_ns = end_ns
@@ -525,13 +529,28 @@ class Engine:
         if ready.expires:
             for late in ready.expired(at_ns):
                 self._drop(at_ns, late, POLICY_LATE)
-        while (choice := ready.choose(at_ns)) is not None:
+        if self._batching:
+            return self._choose_batch(at_ns)
+        job = ready.candidate(at_ns)
+        while job is not None:
+            policy = ready.judge(job, at_ns)
+            if not policy:
+                ready.begin(job.unit, job)
+                return job
+            self._drop(at_ns, job, policy)
+            ready.begin(job.unit, None)
+            job = ready.candidate(at_ns)
+        ready.idle()
+        return None
+
+    def _choose_batch(self, at_ns: int) -> Job | None:
+        ready = self.ready
+        while (choice := ready.choose_batch(at_ns)) is not None:
             unit, runs, shed = choice
             for job, policy in shed:
                 self._drop(at_ns, job, policy)
-            if (first := ready.begin(unit, runs)) is not None:
-                if self._batching:
-                    self._batch_made = [0] * len(runs)
+            if (first := ready.begin_batch(unit, runs)) is not None:
+                self._batch_made = [0] * len(runs)
                 return first
         ready.idle()
         return None

@@ -4,8 +4,8 @@ One heap holds the head of every unit's queue. Its order is total: deadline or r
 costs O(log units), a tuple O(1) besides, however many are queued. Heap entries are tuples, which compare in C.
 
 What a policy's parts ask for (ranks, batches, dropping, staying, measuring) is decided here at construction: `release`
-and `pop` are the ways that jobs go under it. A policy that drops or forms batches is asked by `choose`, which returns
-what is shed beside what runs; then `begin` is due.
+and `pop` are the ways that jobs go under it. Under a policy that drops, `candidate`, `judge` and `begin` take the place
+of `pop`; under one that forms batches, `choose_batch` and `begin_batch`.
 """
 
 from collections.abc import Collection, Container, Iterable, Iterator, Sequence
@@ -47,6 +47,7 @@ class ReadyQueue:
 
     __slots__ = (
         "_at_ns",
+        "_dropper",
         "_expiry",
         "_form",
         "_not_eligible",
@@ -79,6 +80,7 @@ class ReadyQueue:
         self._order = policy.order(self.meter) if policy.order is not None else None
         self._stay = policy.stays(self.meter, policy.parameters) if policy.stays is not None else None
         self.held: Unit | None = None  # the running unit under a policy that stays: its next head is not in the heap
+        self._dropper = policy.dropper
         self._form = self.tuner.batch if self.tuner is not None else policy.batch
         self._expiry: Expiry | None = None  # of the units whose first operator sheds what is late
         self._at_ns = 0  # of the last choice
@@ -118,7 +120,7 @@ class ReadyQueue:
     def _look_at_lateness(self, plans: Iterable[CompiledPlan]) -> None:
         self._expiry = expiry(plans)
         self.expires = self._expiry is not None
-        self.selects = self.batching or self.policy.dropper is not None or self.expires
+        self.selects = self.batching or self._dropper is not None or self.expires
 
     # -- jobs come in
 
@@ -183,7 +185,8 @@ class ReadyQueue:
 
     def _head(self, unit: Unit) -> None:
         """The head of a unit's queue, into the heap: by its deadline, or under the rank that it has now."""
-        job, order, tuner, heads = unit.queue[0], self._order, self.tuner, self.heads
+        order, tuner, heads, arrivals = self._order, self.tuner, self.heads, unit.arrivals
+        job = arrivals.head() if COMPILED and not self.ordered else unit.queue[0]
         job.rank, job.tie = job.key_ns, job.release_ns
         if order is not None:
             order.place(job)
@@ -273,33 +276,42 @@ class ReadyQueue:
         if changed:
             self._reseat(changed)
 
-    def choose(self, at_ns: int) -> Selection | None:
-        """The most urgent unit, and what runs of its queue; None: nothing is ready. What is shed is out of the queue.
-        Next is `begin`, when that has taken effect.
-
-        The head is judged before a batch is formed behind it: where it is shed, another unit may come first.
-        """
+    def candidate(self, at_ns: int) -> Job | None:
+        """The head of the most urgent unit, out of its queue; None: nothing is ready. Next is `judge`, then `begin`."""
         self._let_go(at_ns)
-        job = self._take()
-        if job is None:
-            return None
-        unit: Unit = job.unit
-        late_ns, dropper = unit.late_ns, self.policy.dropper
-        if late_ns and is_late(at_ns, job.lineage, late_ns):
-            return unit, [], [Dropped(job, POLICY_LATE)]
-        if dropper is not None and (policy := dropper(job, at_ns, 0)):
-            return unit, [], [Dropped(job, policy)]
-        return (unit, [job], []) if self._form is None else self._batch(job, self._form)
+        return self._take()
 
-    def begin(self, unit: Unit, runs: list[Job]) -> Job | None:
-        """The chosen instance runs, and the unit's next head waits for its turn. None: nothing of it runs; then
-        `choose` again."""
-        job = runs[0] if runs else None
-        if self.batching:
-            self.batch = runs
+    def judge(self, job: Job, at_ns: int) -> int:
+        """By which policy of a SHED record the candidate is shed; 0: it runs."""
+        unit, dropper = job.unit, self._dropper
+        if unit.late_ns and is_late(at_ns, job.lineage, unit.late_ns):
+            return POLICY_LATE
+        return 0 if dropper is None else dropper(job, at_ns, 0)
+
+    def begin(self, unit: Unit, job: Job | None) -> None:
+        """The candidate of a unit runs, and the unit's next head waits for its turn. None: it was shed, and another
+        unit may come first; next is `candidate`. What was shed has taken effect by now."""
         self._follow(unit, job)
         if job is not None:
             self.running, self.decided = job, True
+
+    def choose_batch(self, at_ns: int) -> Selection | None:
+        """The most urgent unit, and what runs of its queue; None: nothing is ready. What is shed is out of the queue.
+        Next is `begin_batch`, when that has taken effect.
+
+        The head is judged before a batch is formed behind it: where it is shed, another unit may come first.
+        """
+        job, form = self.candidate(at_ns), self._form
+        if job is None or form is None:
+            return None
+        policy = self.judge(job, at_ns)
+        return (job.unit, [], [Dropped(job, policy)]) if policy else self._batch(job, form)
+
+    def begin_batch(self, unit: Unit, runs: list[Job]) -> Job | None:
+        """The chosen instance runs. None: nothing of it does; then `choose_batch` again."""
+        job = runs[0] if runs else None
+        self.batch = runs
+        self.begin(unit, job)
         return job
 
     def idle(self) -> None:
@@ -359,20 +371,32 @@ class ReadyQueue:
         while heads:
             job = heads.pop()
             unit = job.unit
-            queue: Queue = unit.queue
-            if not queue or queue[0] is not job:
+            if not self._leaves(unit, job):
                 continue  # no longer its queue's head
-            queue.popleft()
             if self._order is not None:
                 self._order.chosen(job.rank)
             self.dispatched += 1
             return job
         return None
 
+    def _leaves(self, unit: Unit, job: Job) -> bool:
+        """Take the head off its queue. False: that job is not, or no longer, the head."""
+        if COMPILED and not self.ordered:
+            arrivals = unit.arrivals
+            if not arrivals or arrivals.head() is not job:
+                return False
+            arrivals.popleft()
+            return True
+        queue = unit.queue
+        if not queue or queue[0] is not job:
+            return False
+        queue.popleft()
+        return True
+
     def _batch(self, head: Job, form: BatchFormer) -> Selection:
         """What runs of a unit whose head was chosen: its batch without what is dropped."""
         unit: Unit = head.unit
-        queue, at_ns, late_ns, dropper = unit.queue, self._at_ns, unit.late_ns, self.policy.dropper
+        queue, at_ns, late_ns, dropper = unit.queue, self._at_ns, unit.late_ns, self._dropper
         more = form(head, queue)
         batch, shed = [head, *(queue.popleft() for _ in range(more))], list[Dropped]()
         self.dispatched += more
@@ -474,6 +498,13 @@ class ReadyQueue:
                 meter.made(counts)
         if self.tuner is not None:
             self.tuner.ended(unit, jobs, ran_ns, decided_ns)
+
+    def ended_alone(self, unit: Unit, made: int, missed: bool, ran_ns: int, decided_ns: int) -> None:
+        """`ended`, of an instance of one tuple that was chosen for itself, where no tuner is."""
+        meter = unit.meter
+        assert meter is not None
+        self.meter.ran(meter, 1, missed, ran_ns, decided_ns)
+        meter.made(made)
 
 
 def _is_of(job: Job, source: int, epoch: int) -> bool:

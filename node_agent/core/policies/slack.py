@@ -13,10 +13,11 @@ one of any. And what cannot be met makes room, judged by the work that is left u
 unit leads to by the one with most room.
 """
 
+from collections.abc import Mapping
 from typing import NamedTuple
 
 from node_agent.core.jobs import Job
-from node_agent.core.meters import NodeMeter, UnitMeter
+from node_agent.core.meters import ExitMeter, NodeMeter, UnitMeter
 from node_agent.core.model import ALWAYS_NS, CompiledPlan, FusionHead, Join, Route, Step, Unit
 from node_agent.core.policies.edf import sub_deadline
 from node_agent.core.policies.excess import gives_up
@@ -45,16 +46,16 @@ class EndToEnd:
     not known here: there a stream has time until its deadline.
     """
 
-    __slots__ = ("_changes", "_every", "_meter", "_plans", "_splits")
+    __slots__ = ("_changes", "_every", "_meter", "_plans")
 
     def __init__(self, meter: NodeMeter) -> None:
         self._meter, self._changes, self._every = meter, -1, SOON
-        self._plans: dict[CompiledPlan, list[Unit]] = {}  # loaded plan -> its units, each after those that it leads to
-        self._splits: dict[Route, SplitJoin] = {}
+        self._plans: dict[CompiledPlan, list[Ahead]] = {}  # of its units, each after those that it leads to
 
     def place(self, head: Job) -> None:
         """By deadline; ties by number and steps."""
-        unit, lineage, meter = head.unit, head.lineage, head.unit.meter
+        unit, lineage = head.unit, head.lineage
+        meter = unit.meter
         assert meter is not None  # the policy measures
         node = self._meter
         if self._changes != node.changes or not node.ranks or unit.loaded not in self._plans:
@@ -68,66 +69,23 @@ class EndToEnd:
 
     def _look_at(self, loaded: CompiledPlan) -> None:
         if self._changes != self._meter.changes:
-            self._plans, self._splits, self._changes, self._every = {}, {}, self._meter.changes, SOON
+            self._plans, self._changes, self._every = {}, self._meter.changes, SOON
         if loaded not in self._plans:
-            self._plans[loaded] = backwards = _backwards(loaded.units)
-            self._splits |= splits(backwards)
+            self._plans[loaded] = _ahead(loaded.units)
+            every = [each for plan in self._plans.values() for each in plan]
+            least_ns = min((each.deadline_ns for each in every if each.deadline_ns), default=0)
+            for each in every:
+                urgent = each.deadline_ns < TIMES * least_ns
+                each.meter.urgent, each.meter.place_ns = urgent, each.deadline_ns + (0 if urgent else least_ns)
         self._add_up()
 
     def _add_up(self) -> None:
         """O(units), so it is done once in as many ranks as there are units."""
         self._meter.ranks, self._meter.looks = max(self._every, len(self._meter.units)), 0
         self._every = min(EVERY, 2 * self._every)
-        every = [unit.deadline_ns for units in self._plans.values() for unit in units]
-        least_ns = min((deadline_ns for deadline_ns in every if deadline_ns), default=0)
-        branched = {unit for split in self._splits.values() for unit in split.before}
-        for units in self._plans.values():
-            for unit in units:
-                meter = _meter(unit)
-                meter.urgent = unit.deadline_ns < TIMES * least_ns
-                meter.place_ns = unit.deadline_ns + (0 if meter.urgent else least_ns)
-                self._add(unit, meter)
-                meter.yields = meter.slack_ns is not None and meter.slack_ns < SOME_DAY_NS and unit not in branched
-
-    def _add(self, unit: Unit, meter: UnitMeter) -> None:
-        """What is left from a unit on; the units that it leads to are known."""
-        best: Left | None = None
-        steps = declared_ns = 0
-        for step in unit.chain:
-            declared_ns += _least_ns(step)
-            if step.exit is not None:
-                left = self._left_behind(step.exit.route)
-                steps = max(steps, left.steps)
-                own_ns = meter.cost_ns * declared_ns // max(1, meter.declared_ns)
-                leaving = meter.exits[step.exit.index]
-                leaving.queued_ns = sum(_meter(each).work_ns for each in step.exit.route.units)
-                work_ns = own_ns + leaving.passing(left.work_ns)
-                left = Left(left.room_ns - own_ns, left.due_ns, work_ns, steps, left.declared_room_ns - declared_ns)
-                best = left if best is None else max(best, left)
-        if best is None:
-            meter.slack_ns, meter.due_ns, meter.work_ns = None, 0, max(1, meter.cost_ns)
-        else:
-            meter.slack_ns, meter.due_ns, meter.work_ns = best.room_ns, best.due_ns, max(1, best.work_ns)
-            meter.declared_slack_ns = best.declared_room_ns
-        meter.steps = min(steps + 1, (1 << STEP_BITS) - 1)
-
-    def _left_behind(self, route: Route) -> "Left":
-        """What is left of a tuple that comes on that stream."""
-        ends = [output.deadline_ns for output in route.outputs]
-        ends += [ALWAYS_NS] if route.sides else []  # an operator reads the newest one
-        ends += [_leaving_ns(route)] if route.sends else []
-        found = [Left(end_ns, end_ns, 0, 0, end_ns) for end_ns in ends]
-        found += [_left(unit, 1) for unit in route.units] + [_left(join.unit, _inputs(join)) for join, _ in route.joins]
-        split = self._splits.get(route)
-        if split is not None and not ends:
-            joined = _meter(split.join)
-            if joined.slack_ns is not None:
-                branches_ns = sum(_meter(unit).cost_ns for unit in split.before)
-                room_ns = joined.declared_slack_ns - sum(_meter(unit).declared_ns for unit in split.before)
-                work_ns = joined.work_ns + branches_ns
-                found = [Left(joined.slack_ns - branches_ns, joined.due_ns, work_ns, 0, room_ns)]
-        steps = max((_meter(unit).steps for unit in after(route)), default=0)
-        return max(found, default=Left(0, 0, 0, 0, 0))._replace(steps=steps)
+        for plan in self._plans.values():
+            for each in plan:
+                each.add_up()
 
 
 class Left(NamedTuple):
@@ -143,9 +101,104 @@ class Left(NamedTuple):
     declared_room_ns: int
 
 
-def _left(unit: Unit, inputs: int) -> Left:
+class Behind:
+    """A stream that leaves a unit. exit_meter: how many leave there; declared_ns: of the unit's operators up to there;
+    end: what is left at the earliest end of the stream itself, an output or a link; units: the meters of those that it
+    comes to; joins: of those behind a join, and its inputs; branches, joined: where it is split, of what is before its
+    branches come together, and of the unit there; steps: units behind it or an earlier one, up to the last output."""
+
+    __slots__ = ("branches", "declared_ns", "end", "exit_meter", "joined", "joins", "steps", "units")
+
+    def __init__(
+        self, exit_meter: ExitMeter, declared_ns: int, route: Route, split: SplitJoin | None, steps: int
+    ) -> None:
+        self.exit_meter, self.declared_ns = exit_meter, declared_ns
+        ends = [output.deadline_ns for output in route.outputs]
+        ends += [ALWAYS_NS] if route.sides else []  # an operator reads the newest one
+        ends += [_leaving_ns(route)] if route.sends else []
+        self.end = max((Left(end_ns, end_ns, 0, 0, end_ns) for end_ns in ends), default=None)
+        self.units = tuple(_meter(unit) for unit in route.units)
+        self.joins = tuple((_meter(join.unit), _inputs(join)) for join, _ in route.joins)
+        self.branches: tuple[UnitMeter, ...] = ()
+        self.joined: UnitMeter | None = None
+        if split is not None and not ends:
+            self.branches, self.joined = tuple(_meter(unit) for unit in split.before), _meter(split.join)
+        self.steps = max([steps] + [_meter(unit).steps for unit in after(route)])
+
+    def left(self) -> Left:
+        """What is left of a tuple that comes on that stream."""
+        best, joined = self.end, self.joined
+        if joined is not None and joined.slack_ns is not None:
+            cost_ns = sum([meter.cost_ns for meter in self.branches])
+            room_ns = joined.declared_slack_ns - sum([meter.declared_ns for meter in self.branches])
+            return Left(joined.slack_ns - cost_ns, joined.due_ns, joined.work_ns + cost_ns, self.steps, room_ns)
+        for meter in self.units:
+            left = _left(meter, 1)
+            if best is None or left > best:
+                best = left
+        for meter, inputs in self.joins:
+            left = _left(meter, inputs)
+            if best is None or left > best:
+                best = left
+        return NOTHING if best is None else best
+
+
+class Ahead:
+    """A unit, and what is ahead of its tuples on this node. branch: of a stream that is split; tuples of it are not
+    given up for others."""
+
+    __slots__ = ("behind", "branch", "deadline_ns", "meter")
+
+    def __init__(self, unit: Unit, splits: Mapping[Route, SplitJoin], branch: bool) -> None:
+        self.meter, self.deadline_ns, self.branch = _meter(unit), unit.deadline_ns, branch
+        behind: list[Behind] = []
+        steps = declared_ns = 0
+        for step in unit.chain:
+            declared_ns += _least_ns(step)
+            if step.exit is not None:
+                route, exit_meter = step.exit.route, self.meter.exits[step.exit.index]
+                each = Behind(exit_meter, declared_ns, route, splits.get(route), steps)
+                behind.append(each)
+                steps = each.steps
+        self.behind = tuple(behind)
+        self.meter.steps = min(steps + 1, (1 << STEP_BITS) - 1)
+
+    def add_up(self) -> None:
+        """The meter's figures anew, of the output that leaves most room; the units that it leads to are added up."""
+        meter = self.meter
+        if not self.behind:
+            meter.slack_ns, meter.due_ns, meter.work_ns, meter.yields = None, 0, max(1, meter.cost_ns), False
+            return
+        cost_ns, unit_ns = meter.cost_ns, max(1, meter.declared_ns)
+        best: Left | None = None
+        for each in self.behind:
+            left, own_ns, leaving = each.left(), cost_ns * each.declared_ns // unit_ns, each.exit_meter
+            leaving.queued_ns = sum([unit.work_ns for unit in each.units])
+            work_ns = own_ns + leaving.passing(left.work_ns)
+            left = Left(
+                left.room_ns - own_ns, left.due_ns, work_ns, each.steps, left.declared_room_ns - each.declared_ns
+            )
+            if best is None or left > best:
+                best = left
+        assert best is not None
+        meter.slack_ns, meter.due_ns, meter.work_ns = best.room_ns, best.due_ns, max(1, best.work_ns)
+        meter.declared_slack_ns = best.declared_room_ns
+        meter.yields = best.room_ns < SOME_DAY_NS and not self.branch
+
+
+NOTHING = Left(0, 0, 0, 0, 0)
+
+
+def _ahead(units: list[Unit]) -> list[Ahead]:
+    """Of each unit, after all that it leads to."""
+    backwards = _backwards(units)
+    found = splits(backwards)
+    branches = {unit for split in found.values() for unit in split.before}
+    return [Ahead(unit, found, unit in branches) for unit in backwards]
+
+
+def _left(meter: UnitMeter, inputs: int) -> Left:
     """From a unit on that runs once for so many tuples that come."""
-    meter = _meter(unit)
     room_ns, declared_ns = meter.slack_ns, meter.declared_slack_ns
     if room_ns is None:
         room_ns = declared_ns = ALWAYS_NS

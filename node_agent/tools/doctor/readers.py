@@ -1,6 +1,7 @@
 """Reads facts of the machine. Thin: paths and commands are arguments, what cannot be read is None or empty."""
 
 import contextlib
+import importlib.util
 import itertools
 import os
 import re
@@ -52,6 +53,12 @@ def answer(command: Sequence[str]) -> tuple[str, str]:
         said = (done.stderr or done.stdout).strip().splitlines()
         return "", said[0][:120] if said else f"{command[0]}: exit code {done.returncode}"
     return done.stdout.strip(), ""
+
+
+def compiled(module: str) -> bool:
+    """Whether that module of this installation is an extension module."""
+    found = importlib.util.find_spec(module)
+    return found is not None and not (found.origin or "").endswith(".py")
 
 
 def real_time(status: Path, ask: Ask = scheduling.fifo) -> RealTime:

@@ -22,6 +22,15 @@ def python(version: str, demanded: str, bits: int) -> Finding:
     return ok(subject, summary)
 
 
+def hot_path(compiled: bool) -> Finding:
+    """compiled: whether the scheduling loop is, or runs as Python."""
+    subject = "scheduling"
+    if compiled:
+        return ok(subject, "compiled")
+    summary = "plain Python, which takes three times the CPU time of compiled code"
+    return note(subject, summary, "install a wheel for this machine, or from source where Cython and a compiler are")
+
+
 def package(name: str, installed: str | None, demanded: str | None) -> Finding:
     """installed: None for not at all. demanded: clauses, such as `==1.85.1`; None where nobody says."""
     install = f"python -m pip install '{name}{demanded or ''}' in the agent's environment"

@@ -124,12 +124,10 @@ def test_what_is_late_leaves_one_by_one_and_before_anything_is_chosen() -> None:
     for count, job in enumerate(ready.expired(20), 1):
         assert job.lineage[2] == count
         assert list(ready.in_flight(loaded.units[:1], 1, 1)) == [count + 1][: 3 - count]
-    choice = ready.choose(20)
-    assert choice is not None
-    unit, runs, shed = choice
-    assert unit is loaded.units[1] and not shed
-    assert ready.begin(*choice[:2]) is ready.running is runs[0]
-    assert ready.choose(20) is None
+    chosen = ready.candidate(20)
+    assert chosen is not None and chosen.unit is loaded.units[1] and not ready.judge(chosen, 20)
+    ready.begin(chosen.unit, chosen)
+    assert ready.running is chosen and ready.candidate(20) is None
 
 
 def test_a_batch_is_its_burst_and_a_job_of_it_that_fails_leaves_it() -> None:
@@ -137,9 +135,9 @@ def test_a_batch_is_its_burst_and_a_job_of_it_that_fails_leaves_it() -> None:
     for number, origin_ns in ((1, 5), (2, 5), (3, 5), (4, 6)):
         ready.release(7, loaded.units[0], tuple_(1, number, origin_ns), None)
     assert not list(ready.expired(7))
-    choice = ready.choose(7)
+    choice = ready.choose_batch(7)
     assert choice is not None
-    ready.begin(*choice[:2])
+    ready.begin_batch(*choice[:2])
     assert [job.number for job in ready.batch] == [1, 2, 3]
     ready.drop(1)
     assert [job.number for job in ready.batch] == [1, 3]
@@ -147,16 +145,18 @@ def test_a_batch_is_its_burst_and_a_job_of_it_that_fails_leaves_it() -> None:
     assert ready.goes_on(9) is None and ready.batch == []
 
 
-def test_what_a_dropper_refuses_is_given_with_the_choice() -> None:
+def test_a_candidate_that_a_dropper_refuses_makes_way_for_the_next() -> None:
     ready, loaded = loaded_queue(replace(policy("edf"), dropper=lambda job, at_ns, ahead: 15 * (job.lineage[2] == 1)))
     for number in (1, 2):
         ready.release(0, loaded.units[0], tuple_(1, number), None)
     assert not list(ready.expired(0))
-    first = ready.choose(7)
-    assert first is not None and not first[1] and [(job.number, why) for job, why in first[2]] == [(1, 15)]
-    assert ready.begin(*first[:2]) is None
-    second = ready.choose(7)
-    assert second is not None and ready.begin(*second[:2]) is ready.running is second[1][0]
+    first = ready.candidate(7)
+    assert first is not None and first.number == 1 and ready.judge(first, 7) == 15
+    ready.begin(first.unit, None)
+    second = ready.candidate(7)
+    assert second is not None and not ready.judge(second, 7)
+    ready.begin(second.unit, second)
+    assert ready.running is second
 
 
 def test_an_instance_that_is_put_back_keeps_its_key_and_its_number() -> None:
@@ -186,4 +186,4 @@ def test_a_plan_that_is_unloaded_leaves_nothing() -> None:
     assert [len(ready.take_all(unit)) for unit in loaded.units] == [1, 2, 0]
     ready.unload(loaded, [])
     assert ready.released == ready.dispatched and not ready.heads and not ready.meter.units
-    assert ready.choose(7) is None
+    assert ready.candidate(7) is None

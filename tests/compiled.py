@@ -1,0 +1,16 @@
+"""Whether the hot path is compiled in place, and whether what is compiled is of today's source."""
+
+from pathlib import Path
+
+ROOT = Path(__file__).parents[1]
+
+
+def stale(root: Path = ROOT) -> list[Path]:
+    """Extension modules of a copy of the repository that are older than the files they are made of."""
+    found = (root / "node_agent").rglob("*.so")
+    return [path for path in found if any(path.stat().st_mtime < each.stat().st_mtime for each in _sources(path))]
+
+
+def _sources(extension: Path) -> list[Path]:
+    stem = extension.name.partition(".")[0]
+    return [path for suffix in (".py", ".pxd") if (path := extension.with_name(stem + suffix)).exists()]

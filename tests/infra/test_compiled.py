@@ -1,0 +1,64 @@
+"""The compiled hot path against the same files as Python: its own tests, and every record of the same journals."""
+
+from __future__ import annotations
+
+import json
+import os
+import subprocess
+import sys
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from infra.compiled import QUICK, ROOT, compiled_copy, run, why_not
+from tests.compiled import stale
+
+pytestmark = [pytest.mark.long, pytest.mark.skipif(bool(why_not()), reason=why_not() or "-")]
+SEEDS = [str(seed) for seed in (3, 7, 11)]
+TESTS = ("tests/node_agent/core/engine", "tests/node_agent/core/policies", "tests/node_agent/runtime/test_executor.py",
+         "tests/node_agent/host/test_trace_ring.py", "tests/node_agent/core/test_queues.py")  # fmt: skip
+
+
+@pytest.fixture(scope="module")
+def copy(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    return compiled_copy(tmp_path_factory.mktemp("compiled") / "copy", QUICK)
+
+
+def digests(words: list[str], folder: Path) -> dict[str, Any]:
+    done = run(folder, words)
+    assert done.returncode == 0, done.stdout + done.stderr
+    return json.loads(done.stdout)  # type: ignore[no-any-return]
+
+
+def test_the_same_journals_give_the_same_records(copy: Path) -> None:
+    words = ["-m", "tests.simulation.digests", *SEEDS]
+    compiled, python = digests(words, copy), digests(words, ROOT)
+    if python["compiled"]:
+        pytest.skip("the hot path is compiled in place: make pure")
+    assert compiled["compiled"] and compiled["digests"] == python["digests"]
+
+
+def test_tests_of_the_core_hold_for_what_is_compiled(copy: Path) -> None:
+    done = run(copy, ["-m", "pytest", "-q", "-p", "no:xdist", "-p", "no:cacheprovider", *TESTS])
+    assert done.returncode == 0, done.stdout[-4000:] + done.stderr[-1000:]
+
+
+def test_what_is_compiled_and_older_than_its_source_is_refused(copy: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    assert not stale(copy)
+    source = copy / "node_agent/core/jobs.py"
+    os.utime(source, (source.stat().st_atime, source.stat().st_mtime + 3600))
+    assert [path.name.partition(".")[0] for path in stale(copy)] == ["jobs"]
+    done = run(copy, ["-m", "pytest", "-q", "tests/node_agent/core/test_queues.py"])
+    assert done.returncode != 0 and "make compiled" in done.stderr + done.stdout
+    os.utime(source, (source.stat().st_atime, source.stat().st_mtime - 3600))
+
+
+def test_without_cython_the_product_installs_as_python(tmp_path: Path) -> None:
+    """Its build says so, once."""
+    words = [sys.executable, "-c", "import sys; sys.modules['Cython'] = None\nexec(open('setup.py').read())", "--name"]
+    environment = {key: value for key, value in os.environ.items() if key != "SHIMEKIRI_COMPILED"}
+    done = subprocess.run(words, cwd=ROOT, env=environment, capture_output=True, text=True)
+    assert done.returncode == 0 and done.stderr.count("plain Python") == 1, done.stderr
+    done = subprocess.run(words, cwd=ROOT, env={**environment, "SHIMEKIRI_COMPILED": "1"}, capture_output=True, text=True)
+    assert done.returncode != 0
