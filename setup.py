@@ -1,7 +1,7 @@
 """Builds the hot path of the agent as extension modules, from the same files: each .py with a .pxd beside it.
 
-SHIMEKIRI_COMPILED=0 leaves them out, for the wheel that runs anywhere, and 1 demands them. Without the variable they are
-built where Cython and a compiler are here. The product is complete without them, only slower.
+SHIMEKIRI_COMPILED=0 leaves them out, for the wheel that runs anywhere, and 1 demands them. Without the variable they
+are built where Cython and a compiler are here. The product is complete without them, only slower.
 """
 
 import os
@@ -27,12 +27,9 @@ def extensions() -> list[Extension]:
         return []
     sources = [path.with_suffix(".py") for path in sorted(Path("node_agent").rglob("*.pxd"))]
     found = [
-        Extension(
-            ".".join(path.with_suffix("").parts), [str(path)], extra_compile_args=["-g0"], optional=WANTED != "1"
-        )
+        Extension(".".join(path.with_suffix("").parts), [str(path)], extra_compile_args=["-g0"], optional=WANTED != "1")
         for path in sources
     ]
-    # -X of each file's own header, such as boundscheck, counts as well
     return cythonize(found, build_dir="build/cython", compiler_directives=DIRECTIVES, quiet=True, nthreads=2)
 
 

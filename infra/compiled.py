@@ -1,4 +1,7 @@
-"""`make check-both`: tests in a copy of the repository whose hot path is compiled. `python -m infra.compiled [TESTS...]`"""
+"""`make check-both`: tests in a copy of the repository whose hot path is compiled.
+
+`python -m infra.compiled TESTS...` runs these there.
+"""
 
 from __future__ import annotations
 
@@ -48,7 +51,8 @@ def compiled_copy(folder: Path, more: dict[str, str] | None = None) -> Path:
 def run(copy: Path, words: Sequence[str]) -> subprocess.CompletedProcess[str]:
     """This Python with those arguments, on the modules of a compiled copy."""
     environment = {**os.environ, "PYTHONPATH": str(copy)}
-    return subprocess.run([sys.executable, *words], cwd=copy, env=environment, capture_output=True, text=True)
+    command = [sys.executable, *words]
+    return subprocess.run(command, cwd=copy, env=environment, capture_output=True, text=True, check=False)
 
 
 def main(tests: Sequence[str]) -> int:
@@ -60,7 +64,8 @@ def main(tests: Sequence[str]) -> int:
         print("compiling a copy", flush=True)
         copy = compiled_copy(Path(name) / "copy")
         words = [sys.executable, "-m", "pytest", "-q", "-n", "2", "--dist", "loadfile", *(tests or BOTH_WAYS)]
-        return subprocess.run(words, cwd=copy, env={**os.environ, "PYTHONPATH": str(copy)}).returncode
+        environment = {**os.environ, "PYTHONPATH": str(copy)}
+        return subprocess.run(words, cwd=copy, env=environment, check=False).returncode
 
 
 if __name__ == "__main__":

@@ -28,7 +28,9 @@ def pytest_addoption(parser: pytest.Parser) -> None:
 def pytest_configure(config: pytest.Config) -> None:
     """Before any test module is imported: properties take their settings over as they are defined."""
     if old := stale():
-        raise pytest.UsageError(f"{old[0]} is older than its source: `make compiled` makes it anew, `make pure` removes it")
+        raise pytest.UsageError(
+            f"{old[0]} is older than its source: `make compiled` makes it anew, `make pure` removes it"
+        )
     asked = str(config.getoption("--seed"))
     settings.load_profile("open" if asked == "random" else "repeatable")
     if asked != "random":

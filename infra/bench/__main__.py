@@ -1,6 +1,5 @@
 """`make bench`: every figure as a ratio to its floor in the same run; printed, and written to runs/bench.json."""
 
-import gc
 import os
 import sys
 from pathlib import Path
@@ -9,41 +8,16 @@ from statistics import median
 from rich.console import Console
 from rich.table import Table
 
-from infra.bench import change, collision_warning, figures, policies, recordings, shed_cost
+from infra.bench import change, collision_warning, compiled, figures, policies, recordings, shed_cost
 from infra.bench.agent.bare_socket import bare_hops_ns, fifo_class
 from infra.bench.agent.process import agent, deploy_hop, hops, send_paced
 from infra.bench.cores import core_hop
-from infra.bench.engine.floor import floor_ns
-from infra.bench.engine.instance_cost import engine_ns
-from infra.bench.engine.runtime_loop import chained_runtime, runtime_ns
-from infra.bench.figures import Figure, paired_ratio, percentile
+from infra.bench.engine.per_instance import per_instance
+from infra.bench.figures import Figure, percentile
 
-INSTANCES = 21_000
-REPETITIONS = 61
 HOPS, ROUNDS = 2000, 5
 STARTS = 5
 OUT = Path(__file__).resolve().parents[2] / "runs" / "bench.json"
-
-
-def per_instance() -> list[Figure]:
-    """Engine and runtime against the bare heap loop."""
-    gc.collect()
-    gc.freeze()
-    gc.disable()
-    try:
-        engine, floor = paired_ratio(lambda: engine_ns(INSTANCES), lambda: floor_ns(INSTANCES), REPETITIONS)
-        with chained_runtime() as runtime:
-            rounds = INSTANCES // 2100
-            live, _ = paired_ratio(lambda: runtime_ns(runtime, rounds), lambda: floor_ns(INSTANCES), REPETITIONS)
-    finally:
-        gc.enable()
-        gc.unfreeze()
-    how = f"median of {REPETITIONS} alternating pairs of {INSTANCES} instances each, gc off"
-    return [
-        Figure("floor", floor, "ns per instance", None, f"bare heap loop; {how}"),
-        Figure("engine", engine, "x floor", 2.0, f"engine, no-op operators, packed trace; {how}"),
-        Figure("runtime", live, "x floor", 2.5, f"the live runtime's loop, same operators; {how}"),
-    ]
 
 
 def hop() -> list[Figure]:
@@ -110,7 +84,8 @@ def main() -> int:
     console = Console()
     made: list[Figure] = []
     measures = (
-        ("per task instance", per_instance), ("policies, a minute", policies.policies), ("hop", hop),
+        ("per task instance", per_instance), ("policies, a minute", policies.policies),
+        ("the same, compiled, three minutes", compiled.compiled), ("hop", hop),
         ("hop between cores", core_hop), ("footprint", footprint), ("change of plans", change.change),
         ("operators", collision_warning.costs), ("shedding", shed_cost.shed_cost),
         ("crashes by speed and latency", collision_warning.crashes),
@@ -121,13 +96,14 @@ def main() -> int:
             made += measure()
     table = Table("figure", "value", "unit", "goal", "", box=None, header_style="bold")
     for each in made:
-        if each.name.startswith(policies.NAMED):
+        if policies.NAMED in each.name:
             continue
         goal = "" if each.goal is None else f"<= {each.goal:g}"
         verdict = "" if each.goal is None else "ok" if each.ok else "missed"
         table.add_row(each.name, f"{each.value:.3g}", each.unit, goal, verdict)
     console.print(table)
     console.print(policies.table(made))
+    console.print(policies.table(made, compiled.NAMED))
     figures.write(made, OUT)
     if not os.environ.get(collision_warning.TRAFFIC):
         console.print(

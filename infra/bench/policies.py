@@ -131,15 +131,19 @@ def policies() -> list[Figure]:
     return made
 
 
-def table(figures: list[Figure]) -> Table:
-    """Of the figures of `policies`: a row per policy."""
+def table(figures: list[Figure], prefix: str = "") -> Table:
+    """Of the figures of `policies` whose names begin so: a row per policy."""
     values = {each.name: each.value for each in figures}
-    made = Table("us, and x edf", box=None, header_style="bold", title=f"{TUPLES} tuples queued")
+    made = Table(
+        "us, and x edf", box=None, header_style="bold", title=f"{TUPLES} tuples queued{', compiled' if prefix else ''}"
+    )
     for units in UNITS:
         for what in Decision._fields:
             made.add_column(f"{what}, {units} units", justify="right")
     for name in POLICIES:
-        cells = [f"{NAMED}{name}.{units}.{what}" for units in UNITS for what in Decision._fields]
+        cells = [f"{prefix}{NAMED}{name}.{units}.{what}" for units in UNITS for what in Decision._fields]
+        if cells[0] not in values:
+            continue
         made.add_row(name, *(f"{values[f'{cell}_us']:.2f}  {values[cell]:.2f}x" for cell in cells))
     return made
 

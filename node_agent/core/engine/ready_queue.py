@@ -14,7 +14,7 @@ from typing import NamedTuple
 
 from node_agent.core import queues
 from node_agent.core.expiry import Expiry, expiry, is_late
-from node_agent.core.jobs import Job, JobHeap, Queue, new_job
+from node_agent.core.jobs import Job, JobHeap, new_job
 from node_agent.core.lineage import Lineage
 from node_agent.core.meters import NodeMeter
 from node_agent.core.model import CompiledPlan, Unit

@@ -119,7 +119,7 @@ STORAGE = [
 ]
 SOFTWARE = [
     (software.hot_path(True), "ok", "compiled"),
-    (software.hot_path(False), "note", "plain Python"),
+    (software.hot_path(False), "ok", "plain Python"),
     (software.python("3.12.1", ">=3.11", 64), "ok", "3.12.1"),
     (software.python("3.9.2", ">=3.11", 64), "wrong", "needs >=3.11"),
     (software.python("3.11.2", ">=3.11", 32), "wrong", "64-bit"),
