@@ -20,7 +20,7 @@ FRONT, CHANGES = "index.md", "changelog.md"
 PARTS = {  # of the navigation: pages and folders of docs/
     "Tutorial": ("tutorial.md",),
     "How-to": ("how_to",),
-    "Reference": ("reference", "promises.md", "rules.md", CHANGES),
+    "Reference": ("glossary.md", "reference", "promises.md", "rules.md", CHANGES),
     "Explanation": ("explanation",),
     "Decisions": ("decisions",),
 }

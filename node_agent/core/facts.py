@@ -45,7 +45,7 @@ class Facts:
 
     def release(self) -> None:
         """Nothing is written any more: the buffer may go."""
-        self._words = None
+        self._words = None  # type: ignore[assignment]  # no view that holds it
 
     def put(
         self, position: int, head: int, source: int, epoch: int, seq: int,

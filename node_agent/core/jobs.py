@@ -10,7 +10,7 @@ from __future__ import annotations
 from collections import deque
 from collections.abc import Callable, Iterator
 from heapq import heapify, heappop, heappush, heapreplace
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, cast
 
 from node_agent.core.lineage import Lineage
 
@@ -219,7 +219,7 @@ class ArrivalQueue:
         return iter(self._jobs[self._first :])
 
     def __getitem__(self, index: int) -> Job:
-        return self._jobs[self._first + index]
+        return self._jobs[index if index < 0 else self._first + index]
 
     def __delitem__(self, index: int) -> None:
         del self._jobs[self._first + index]
@@ -252,14 +252,14 @@ class ArrivalQueue:
         self._first = 0
 
 
-Queue = deque[Job] | ArrivalQueue | KeyQueue
+Queue = ArrivalQueue | KeyQueue
 """In the order of arrival where a policy's deadlines do not decrease along a unit's arrivals: its head has the least.
 Jobs come out of all of them by `popleft`, the one with the least deadline first."""
 
 
-def in_order() -> deque[Job] | ArrivalQueue:
-    """A queue of a unit whose deadlines do not decrease."""
-    return ArrivalQueue() if COMPILED else deque()
+def in_order() -> ArrivalQueue:
+    """A queue of a unit whose deadlines do not decrease. A deque has all that is asked of it uncompiled."""
+    return ArrivalQueue() if COMPILED else cast(ArrivalQueue, deque())
 
 
 __all__ = ["ArrivalQueue", "HeapEntry", "Job", "JobHeap", "KeyQueue", "Queue", "in_order", "new_job"]

@@ -6,7 +6,6 @@ of them. What they return for the engine to apply is here as well: `Decision` an
 
 from __future__ import annotations
 
-from collections import deque
 from collections.abc import Callable, Container, Iterator, Mapping
 from dataclasses import dataclass
 from typing import NamedTuple, Protocol, Self
@@ -14,7 +13,7 @@ from typing import NamedTuple, Protocol, Self
 from node_agent.core import plan as plans
 from node_agent.core.facts import heading
 from node_agent.core.fusion import Fusion
-from node_agent.core.jobs import ArrivalQueue, Job, KeyQueue, Queue, in_order
+from node_agent.core.jobs import Job, KeyQueue, Queue, in_order
 from node_agent.core.lineage import Lineage
 from node_agent.core.meters import UnitMeter
 from node_agent.core.punctuation import DelayedRemoval, Punctuation, Removal
@@ -364,10 +363,8 @@ class Unit:
         self.rule: Callable[[int, bool], int] | None = None  # release, idle -> deadline, where it is not the offset
         self.meter: UnitMeter | None = None  # where the policy measures
         self.hang_ns = sum(loaded.plan.operator_by_id[step.operator_id].hang_ns for step in chain)
-        self.arrivals: deque[Job] | ArrivalQueue | None = (
-            in_order() if fifo else None
-        )  # the queue, where it is in the order of arrival
-        self.queue: Queue = KeyQueue() if self.arrivals is None else self.arrivals
+        self.arrivals = in_order()  # stays empty where the queue is not in the order of arrival
+        self.queue: Queue = self.arrivals if fifo else KeyQueue()
         first = chain[0].operator_id == spec.operators[0]  # not what follows where its policy yields
         self.gate: Gate | None = None
         self.rest: Unit | None = None

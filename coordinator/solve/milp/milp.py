@@ -1,6 +1,6 @@
 """The `paper` model: [P] equations (3) to (11), corrected, as a mixed integer programme for MathOpt.
 
-What departs from the printed form, and why, stands beside each equation; docs/explanation/placement.md lists it with
+What departs from the printed form, and why, stands beside each equation; docs/explanation/papers.md lists it with
 figures. Times inside the solver are in ms: HiGHS works with absolute tolerances near 1e-7, which is then a tenth of a
 nanosecond. MathOpt's CP_SAT is not offered: it silently mishandles continuous variables. HiGHS rejects `threads`.
 """

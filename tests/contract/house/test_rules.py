@@ -10,11 +10,11 @@ from pathlib import Path
 import pytest
 
 ROOT = Path(__file__).parents[3]
-RULE = re.compile(r"^\| (\d+) \| (.+) \| `([\w.]+)` \| `([\w/.]+)::(test_\w+)` \|$", re.MULTILINE)
+RULE = re.compile(r"^\| (\d+) \| (.+) \| `([\w.]+)` \| `(\w+)::(\w+)` \|$", re.MULTILINE)
 RULES = RULE.findall((ROOT / "docs" / "rules.md").read_text(encoding="utf-8"))
 PROMISE = re.compile(r"^\| ([A-Z].*?) \| .+ \| (.+?) \|$", re.MULTILINE)
 PROMISES = PROMISE.findall((ROOT / "docs" / "promises.md").read_text(encoding="utf-8"))
-PROOF = re.compile(r"`([\w/.]+)::(test_\w+)`")
+PROOF = re.compile(r"`(\w+)::(\w+)`")  # `refusals::x`: test_x in test_refusals.py
 MODULES = [
     ".".join(file.relative_to(ROOT).with_suffix("").parts)
     for package in ("protos", "node_agent", "coordinator")
@@ -62,6 +62,6 @@ def _full(name: str) -> str:
 
 
 def _is_there(name: str, test: str) -> bool:
-    (file,) = (file for file in TESTS if file.as_posix().endswith(f"/{name}"))
+    (file,) = (file for file in TESTS if file.name == f"test_{name}.py")
     text = file.read_text(encoding="utf-8")
-    return re.search(rf"^(?:async )?def {test}\(", text, re.MULTILINE) is not None
+    return re.search(rf"^(?:async )?def test_{test}\(", text, re.MULTILINE) is not None
