@@ -12,7 +12,7 @@ cdef class Job:
 
 cpdef Job new_job(long long key_ns, long long release_ns, long long number, object unit, tuple lineage, object payload)
 
-cdef bint before(Job job, Job other)
+cpdef bint before(Job job, Job other)
 
 cdef class JobHeap:
     cdef readonly list entries

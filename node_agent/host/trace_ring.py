@@ -110,6 +110,7 @@ class Ring:
         self.cells = self.view[CELLS : CELLS + 64].cast("Q")
         self._acknowledged = self.view[ACKNOWLEDGED_AT:DATA].cast("Q")
         self._promises = 0  # ever written
+        self.facts: RingFacts | None = None  # that go into it
         self._rows: dict[tuple[int, int], int] = {}  # of `acknowledged`, by peer and boot: index of the link_seq
         self.capacity = (len(memory) - DATA - RECORD_BYTES) // RECORD_BYTES * RECORD_BYTES  # bytes, with the reserve
 
@@ -151,7 +152,9 @@ class Ring:
             os.close(descriptor)
 
     def close(self) -> None:
-        """Unmap what is its own; the file stays."""
+        """Unmap what is its own; the file stays. Facts that went into it have nowhere to go any more."""
+        if self.facts is not None:
+            self.facts.release()
         self.cells.release()
         self._acknowledged.release()
         self.view.release()
@@ -282,6 +285,7 @@ class RingFacts(Facts):
 
     def __init__(self, ring: Ring) -> None:
         self.ring, self.cells = ring, ring.cells
+        ring.facts = self
         self.dropping = 0
         self.end = 0  # while dropping: bytes that were written before
         super().__init__(ring.view, self._first)

@@ -1,7 +1,6 @@
 """Every way into the engine is an event: a journal of events replays all that can happen to it."""
 
 from dataclasses import replace
-from types import FunctionType
 from typing import Any, get_args
 
 from node_agent.core import plan as plans
@@ -48,9 +47,7 @@ def test_every_kind_of_event_has_a_row() -> None:
 
 
 def test_every_way_into_the_engine_is_an_event() -> None:
-    public = {
-        name for name, what in vars(Engine).items() if isinstance(what, FunctionType) and not name.startswith("_")
-    }
+    public = {name for name, what in vars(Engine).items() if callable(what) and not name.startswith("_")}
     called: set[str] = set()
     for name in ("edf", "edf-op"):
         story = ScenarioRunner(chain(), policy(name))

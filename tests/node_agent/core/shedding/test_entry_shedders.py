@@ -1,6 +1,5 @@
 """A shedder at the doors of units, by itself: what it decides, and what follows for the engine to do."""
 
-from collections import deque
 from collections.abc import Callable
 
 from node_agent.core.jobs import new_job
@@ -58,8 +57,8 @@ class Place:
     def queue(self, *numbers: int) -> None:
         for unit in self.units:
             queue = unit.queue
-            assert isinstance(queue, deque)
-            queue.extend(new_job(0, number, number, unit, tuple_(number, number), None) for number in numbers)
+            for number in numbers:
+                queue.append(new_job(0, number, number, unit, tuple_(number, number), None))
 
 
 def shed(effects: list[Effect]) -> list[tuple[int, int, int]]:

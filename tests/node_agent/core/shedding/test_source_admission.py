@@ -3,6 +3,7 @@
 import pytest
 
 from node_agent.core import plan as plans
+from node_agent.core import queues
 from node_agent.core.jobs import new_job
 from node_agent.core.lineage import Lineage
 from node_agent.core.model import Decision, Route
@@ -31,7 +32,7 @@ class Door:
         decision = self.route.admission.decide(at_ns, {"v": value}, lambda: self.full)
         if decision.displaced is not None:
             for job in decision.displaced.jobs:
-                job.unit.queue.remove(job)
+                queues.withdraw(job.unit.queue, job)
         lineage = tuple_(self.number)
         if decision.counted:
             self.route.admission.settle(self.jobs + 1, self.route, lineage, decision.policy)

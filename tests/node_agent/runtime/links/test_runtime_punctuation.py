@@ -34,6 +34,7 @@ from node_agent.wire.punctuation_frames import (
     read_punctuation,
 )
 from protos import records
+from tests.compiled import only_python
 from tests.node_agent.core.simulated.window_node import window, windowed
 
 SECOND = 10**9
@@ -58,6 +59,7 @@ class Beaten:
     """The engine's side of heartbeats, for those who only look at when they come."""
 
     def __init__(self, monkeypatch: pytest.MonkeyPatch) -> None:
+        only_python()
         self.told: list[Told] = []
         monkeypatch.setattr(Engine, "heartbeat", self._beat)
 
