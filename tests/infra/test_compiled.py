@@ -16,8 +16,11 @@ from tests.compiled import stale
 
 pytestmark = [pytest.mark.long, pytest.mark.skipif(bool(why_not()), reason=why_not() or "-")]
 SEEDS = [str(seed) for seed in (3, 7, 11)]
-TESTS = ("tests/node_agent/core/engine", "tests/node_agent/core/policies", "tests/node_agent/runtime/test_executor.py",
-         "tests/node_agent/host/test_trace_ring.py", "tests/node_agent/core/test_queues.py")  # fmt: skip
+TESTS = (  # those that take seconds; `make check-both` runs all
+    "tests/node_agent/core/engine", "tests/node_agent/core/test_queues.py", "tests/node_agent/host/test_trace_ring.py",
+    "tests/node_agent/core/policies/test_policy_slack.py", "tests/node_agent/core/policies/test_policy_excess.py",
+    "tests/node_agent/runtime/test_executor.py",
+)  # fmt: skip
 
 
 @pytest.fixture(scope="module")
@@ -35,7 +38,7 @@ def test_the_same_journals_give_the_same_records(copy: Path) -> None:
     words = ["-m", "tests.simulation.digests", *SEEDS]
     compiled, python = digests(words, copy), digests(words, ROOT)
     if python["compiled"]:
-        pytest.skip("the hot path is compiled in place: make pure")
+        pytest.skip("the hot path is compiled in place: `make pure` first")
     assert compiled["compiled"] and compiled["digests"] == python["digests"]
 
 

@@ -1,13 +1,15 @@
 """A unit's queue, of both kinds, against a list that is searched."""
 
+import heapq
 from collections import deque
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 
 import pytest
-from hypothesis import given, settings
+from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
-from node_agent.core.jobs import Job, KeyQueue, Queue, new_job
+from node_agent.core import jobs as jobs_module
+from node_agent.core.jobs import ArrivalQueue, Job, JobHeap, KeyQueue, Queue, new_job
 from node_agent.core.queues import by_age, find, in_order, take, take_all, take_oldest, take_youngest, withdraw
 from tests.sampling import examples
 
@@ -77,3 +79,55 @@ def test_jobs_come_out_with_the_least_key_first(kind: str, gaps: list[tuple[int,
 def test_a_job_is_ordered_by_key_then_release_then_arrival() -> None:
     jobs = [job(3, 5, 20), job(4, 4, 20), job(1, 9, 10), job(2, 4, 20)]
     assert [each.number for each in sorted(jobs)] == [1, 2, 4, 3]
+
+
+@given(st.lists(st.one_of(st.just("in"), st.just("out"), st.integers(-40, 40)), max_size=300))
+def test_a_compiled_queue_is_as_a_deque(steps: list[str | int]) -> None:
+    """It is a Python class as well, so both can be compared here. A number looks at that place, or takes it out."""
+    queue, twin = ArrivalQueue(), deque[Job]()
+    for number, step in enumerate(steps):
+        if step == "in":
+            queue.append(came := job(number, number, number))
+            twin.append(came)
+        elif step == "out" and twin:
+            assert queue.head() is twin[0]
+            assert queue.popleft() is twin.popleft()
+        elif isinstance(step, int) and -len(twin) <= step < len(twin):
+            assert queue[step] is twin[step]
+            if step > 20:
+                del queue[step]
+                del twin[step]
+        assert len(queue) == len(twin) and list(queue) == list(twin) and bool(queue) == bool(twin)
+
+
+@pytest.fixture
+def as_compiled() -> Iterator[None]:
+    """The branches for compiled code, as Python."""
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(jobs_module, "COMPILED", True, raising=False)
+        yield
+
+
+@pytest.mark.usefixtures("as_compiled")
+@settings(suppress_health_check=[HealthCheck.function_scoped_fixture])
+@given(st.lists(st.tuples(st.integers(0, 3), st.integers(-5, 5), st.integers(0, 3)), max_size=80))
+def test_a_compiled_heap_is_as_heapq(steps: list[tuple[int, int, int]]) -> None:
+    """What it does with jobs by their fields, `heapq` does with tuples."""
+    heap, twin = JobHeap(), list[tuple[int, int, int]]()
+    for number, (what, rank, tie) in enumerate(steps):
+        came, entry = job(number, tie, rank), (rank, tie, number)
+        if what == 0 and twin:
+            first = heap.pop()
+            assert (first.rank, first.tie, first.number) == heapq.heappop(twin)
+        elif what == 1 and twin:
+            heap.replace(came)
+            heapq.heapreplace(twin, entry)
+        elif what == 2:
+            heap.keep(lambda each: each.tie != 0)
+            twin = [each for each in twin if each[1] != 0]
+            heapq.heapify(twin)
+        else:
+            heap.push(came)
+            heapq.heappush(twin, entry)
+        assert sorted((each.rank, each.tie, each.number) for each in heap.jobs()) == sorted(twin)
+        assert len(heap) == len(twin) and (not twin or heap.first().number == twin[0][2])
