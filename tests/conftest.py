@@ -13,7 +13,7 @@ import pytest
 from hypothesis import settings
 
 from tests import sentences
-from tests.compiled import stale
+from tests.extension_modules import stale
 from tests.seeds import MOVED
 
 # `make test` draws a third of what `make soak` does: see `tests.sampling.examples`

@@ -8,7 +8,7 @@ from statistics import median
 from rich.console import Console
 from rich.table import Table
 
-from infra.bench import change, collision_warning, compiled, figures, policies, recordings, shed_cost
+from infra.bench import change, collision_warning, compiled_path, figures, policies, recordings, shed_cost
 from infra.bench.agent.bare_socket import bare_hops_ns, fifo_class
 from infra.bench.agent.process import agent, deploy_hop, hops, send_paced
 from infra.bench.cores import core_hop
@@ -85,7 +85,7 @@ def main() -> int:
     made: list[Figure] = []
     measures = (
         ("per task instance", per_instance), ("policies, a minute", policies.policies),
-        ("the same, compiled, three minutes", compiled.compiled), ("hop", hop),
+        ("the same, compiled, three minutes", compiled_path.compiled), ("hop", hop),
         ("hop between cores", core_hop), ("footprint", footprint), ("change of plans", change.change),
         ("operators", collision_warning.costs), ("shedding", shed_cost.shed_cost),
         ("crashes by speed and latency", collision_warning.crashes),
@@ -103,7 +103,7 @@ def main() -> int:
         table.add_row(each.name, f"{each.value:.3g}", each.unit, goal, verdict)
     console.print(table)
     console.print(policies.table(made))
-    console.print(policies.table(made, compiled.NAMED))
+    console.print(policies.table(made, compiled_path.NAMED))
     figures.write(made, OUT)
     if not os.environ.get(collision_warning.TRAFFIC):
         console.print(

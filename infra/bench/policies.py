@@ -22,8 +22,8 @@ from infra.bench.engine.floor import no_operation
 from infra.bench.engine.instance_cost import NoCommands, circle_plan, ring_facts
 from infra.bench.figures import Figure
 from node_agent.core.engine.engine import Engine
-from node_agent.core.jobs import Job
 from node_agent.core.lineage import Lineage
+from node_agent.core.model import Job
 from node_agent.core.policies import POLICIES, policy
 
 NAMED = "policy."  # how the figures' names begin

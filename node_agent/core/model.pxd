@@ -1,4 +1,4 @@
-from node_agent.core.jobs cimport ArrivalQueue
+cimport cython
 
 cdef class Exit:
     cdef public object index, operator_id
@@ -20,7 +20,7 @@ cdef class Unit:
     cdef public object exits, punctuated_exits
     cdef public bint has_end_hooks
     cdef public object utilisation, collects, join_shedder, rule, meter, queue, gate, rest
-    cdef public ArrivalQueue arrivals
+    cdef public object arrivals
     cdef public object shed, lost, unfused, timed, timed_ns, worst_ns, _span, _span_worst_ns, _before_ns, inputs, absences
 
 cdef class Route:
@@ -28,3 +28,14 @@ cdef class Route:
     cdef public tuple units
     cdef public bint marked, simple, counted
     cdef public object delayed_removal, admission, admitted, refused, shed, lost
+
+@cython.freelist(256)
+cdef class Job:
+    cdef public long long key_ns, rank, tie, release_ns, number
+    cdef public Unit unit
+    cdef public object payload
+    cdef public tuple lineage
+
+cpdef Job new_job(long long key_ns, long long release_ns, long long number, Unit unit, tuple lineage, object payload)
+
+cpdef bint before(Job job, Job other)

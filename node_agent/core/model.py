@@ -13,7 +13,6 @@ from typing import NamedTuple, Protocol, Self
 from node_agent.core import plan as plans
 from node_agent.core.facts import heading
 from node_agent.core.fusion import Fusion
-from node_agent.core.jobs import Job, KeyQueue, Queue, in_order
 from node_agent.core.lineage import Lineage
 from node_agent.core.meters import UnitMeter
 from node_agent.core.punctuation import DelayedRemoval, Punctuation, Removal
@@ -227,6 +226,78 @@ Calls = Mapping[int, tuple[Call, bool]]
 """By operator id: the call, and whether it is plain. What runs in an operator's place for what is late: by - id."""
 
 
+class Job:
+    """One tuple at one task unit, from its release until it has run or was shed. key_ns: the deadline that the policy
+    gives it. rank, tie: by which it competes as the head of its queue, its deadline and its release where the policy
+    has no order of its own. number: of its arrival, unique on its engine. payload: its first operator's input.
+
+    The fields are set where jobs are made, by `new_job` and by the ready queue at each release: on the hot path an
+    `__init__` costs more than all of them.
+    """
+
+    __slots__ = ("key_ns", "lineage", "number", "payload", "rank", "release_ns", "tie", "unit")
+
+    key_ns: int
+    rank: int
+    tie: int
+    release_ns: int
+    number: int
+    unit: Unit
+    lineage: Lineage
+    payload: object
+
+    def __lt__(self, other: Job) -> bool:
+        """The order in which jobs run: total, since no two have the same number."""
+        return (self.key_ns, self.release_ns, self.number) < (other.key_ns, other.release_ns, other.number)
+
+    def __repr__(self) -> str:
+        return f"Job({self.key_ns}, {self.release_ns}, {self.number}, unit {self.unit.id}, {self.lineage})"
+
+
+def new_job(key_ns: int, release_ns: int, number: int, unit: Unit, lineage: Lineage, payload: object) -> Job:
+    """A job with these fields, which competes by its deadline."""
+    job = Job()
+    job.key_ns = job.rank = key_ns
+    job.release_ns = job.tie = release_ns
+    job.number = number
+    job.unit, job.lineage, job.payload = unit, lineage, payload
+    return job
+
+
+def before(job: Job, other: Job) -> bool:
+    """Whether a job comes before another one of the same heap."""
+    if job.rank != other.rank:
+        return job.rank < other.rank
+    if job.tie != other.tie:
+        return job.tie < other.tie
+    return job.number < other.number
+
+
+class Queue(Protocol):
+    """Jobs of a unit, which come out by `popleft`, the one with the least deadline first: in the order of arrival
+    where a policy's deadlines do not decrease along a unit's arrivals, else by rank. `[0]` is the head."""
+
+    def __len__(self) -> int: ...
+    def __iter__(self) -> Iterator[Job]: ...
+    def __getitem__(self, index: int) -> Job: ...
+
+    def append(self, job: Job) -> None:
+        """A job comes in."""
+
+    def popleft(self) -> Job:
+        """Take the head off. There is one."""
+
+    def clear(self) -> None:
+        """Forget all jobs."""
+
+
+class Arrivals(Queue, Protocol):
+    """One in the order of arrival."""
+
+    def head(self) -> Job:
+        """The one that came first, in compiled code. There is one."""
+
+
 class SideSlot:
     """The newest value of a side input of one operator; None before the first. origin_ns: it is not older than that.
 
@@ -347,7 +418,16 @@ class Unit:
 
     LIMIT = 8192  # lineages of which some inputs of a union have been absent; beyond it the oldest is forgotten
 
-    def __init__(self, spec: plans.Unit, chain: tuple[Step, ...], flags: int, loaded: CompiledPlan, fifo: bool) -> None:
+    def __init__(
+        self,
+        spec: plans.Unit,
+        chain: tuple[Step, ...],
+        flags: int,
+        loaded: CompiledPlan,
+        arrivals: Arrivals,
+        queue: Queue | None = None,
+    ) -> None:
+        """arrivals: empty; queue: where it is another one."""
         self.spec, self.id, self.flags, self.loaded = spec, spec.id, flags, loaded
         self.ran = heading(RAN, flags, spec.id)  # how the record of an instance begins
         self.sub_deadline_ns, self.deadline_ns = spec.sub_deadline_ns, spec.deadline_ns
@@ -363,8 +443,8 @@ class Unit:
         self.rule: Callable[[int, bool], int] | None = None  # release, idle -> deadline, where it is not the offset
         self.meter: UnitMeter | None = None  # where the policy measures
         self.hang_ns = sum(loaded.plan.operator_by_id[step.operator_id].hang_ns for step in chain)
-        self.arrivals = in_order()  # stays empty where the queue is not in the order of arrival
-        self.queue: Queue = self.arrivals if fifo else KeyQueue()
+        self.arrivals = arrivals  # stays empty where the queue is not in the order of arrival
+        self.queue: Queue = arrivals if queue is None else queue
         first = chain[0].operator_id == spec.operators[0]  # not what follows where its policy yields
         self.gate: Gate | None = None
         self.rest: Unit | None = None

@@ -3,9 +3,11 @@
 from bisect import bisect_left
 from collections.abc import Container
 from operator import attrgetter
+from typing import cast
 
-from node_agent.core.jobs import Job, KeyQueue, Queue
+from node_agent.core.job_queues import ArrivalQueue, KeyQueue
 from node_agent.core.lineage import Lineage
+from node_agent.core.model import Job, Queue
 
 _number = attrgetter("number")
 _age = attrgetter("release_ns", "number")
@@ -68,7 +70,7 @@ def take_all(queue: Queue) -> list[Job]:
 def withdraw(queue: Queue, job: Job) -> None:
     """Take that job off, wherever in the queue it is."""
     if not isinstance(queue, KeyQueue):
-        del queue[bisect_left(queue, job.number, key=_number)]
+        del cast(ArrivalQueue, queue)[bisect_left(queue, job.number, key=_number)]
     else:
         queue.keep(lambda each: each is not job)
 

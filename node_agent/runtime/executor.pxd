@@ -1,7 +1,7 @@
 cimport cython
 
 from node_agent.core.engine.engine cimport Engine
-from node_agent.core.jobs cimport Job
+from node_agent.core.model cimport Job
 from node_agent.core.model cimport Exit, Step, Unit
 from node_agent.host.trace_ring cimport RingFacts
 

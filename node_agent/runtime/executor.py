@@ -8,9 +8,8 @@ from collections.abc import Callable
 from typing import Protocol
 
 from node_agent.core.engine.engine import Engine
-from node_agent.core.jobs import Job
 from node_agent.core.lineage import Lineage
-from node_agent.core.model import Exit, Step, Unit
+from node_agent.core.model import Exit, Job, Step, Unit
 from node_agent.host.clock import now_ns
 from node_agent.host.trace_ring import HANG, HANG_AT, WRITTEN, RingFacts
 from node_agent.operators.api import At, Many

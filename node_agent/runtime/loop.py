@@ -21,7 +21,7 @@ from pathlib import Path
 from typing import NamedTuple
 
 from node_agent.core.engine.engine import Engine
-from node_agent.core.jobs import Job
+from node_agent.core.model import Job
 from node_agent.host.trace_ring import BEAT, HANG, HANG_AT, STATE, RingFacts
 from node_agent.operators.registry import Registry
 from node_agent.runtime.background import BackgroundWork

@@ -14,9 +14,8 @@ from infra.bench.scheduling.scenarios import LINK_NS, Query, Scenario
 from node_agent.core import plan as plans
 from node_agent.core.engine.engine import Engine, Settings
 from node_agent.core.facts import Facts
-from node_agent.core.jobs import Job
 from node_agent.core.lineage import Lineage
-from node_agent.core.model import CompiledPlan, Unit
+from node_agent.core.model import CompiledPlan, Job, Unit
 from node_agent.core.policies.policy_parts import Policy
 
 RECORDS = bytearray(64 * 1024)

@@ -3,7 +3,7 @@
 It charges no time for decisions. A live node cannot do that, so no agent has it.
 """
 
-from node_agent.core.jobs import Job
+from node_agent.core.model import Job
 from node_agent.core.policies.edf import sub_deadline
 from node_agent.core.policies.policy_parts import Policy
 from protos.records import POLICY_LATE

@@ -11,8 +11,8 @@ most urgent one, Z is computed again, between tuples (table 1).
 from bisect import bisect_right
 from dataclasses import replace
 
-from node_agent.core.jobs import Job
 from node_agent.core.meters import NodeMeter, UnitMeter
+from node_agent.core.model import Job
 from node_agent.core.plan import Arrivals, Parameters, Service
 from node_agent.core.policies.papers.qed import QosDeadlines, qos
 from node_agent.core.policies.policy_parts import Policy

@@ -13,8 +13,7 @@ from dataclasses import dataclass
 from infra.papers.shedding.offline_optimum import Workload
 from infra.papers.shedding.window_node import FAR_NS, S, Setting, local_plan
 from node_agent.core.engine.compiler import compile_plan
-from node_agent.core.jobs import Job, new_job
-from node_agent.core.model import Effect, StreamShedder, Unit, Withdrawal
+from node_agent.core.model import Effect, Job, StreamShedder, Unit, Withdrawal, new_job
 from node_agent.core.policies import policy
 from node_agent.core.windows.allocator import Grid
 from node_agent.operators.registry import Registry

@@ -19,9 +19,8 @@ from infra.papers.shedding.offline_optimum import Constraints, Workload, optimum
 from node_agent.core import plan as plans
 from node_agent.core.engine.engine import Engine
 from node_agent.core.facts import Facts
-from node_agent.core.jobs import Job
 from node_agent.core.lineage import Lineage
-from node_agent.core.model import CompiledPlan, Unit
+from node_agent.core.model import CompiledPlan, Job, Unit
 from node_agent.core.policies import policy
 from node_agent.core.windows.allocator import Grid
 from node_agent.operators.registry import Registry

@@ -6,6 +6,7 @@ from node_agent.core import expiry
 from node_agent.core import plan as plans
 from node_agent.core.fusion import Fusion
 from node_agent.core.incremental import Incremental, finish
+from node_agent.core.job_queues import KeyQueue, in_order
 from node_agent.core.model import ALWAYS_NS, Calls, CompiledPlan, Exit, FusionHead, Join, Route, Step, Unit
 from node_agent.core.policies.policy_parts import Policy
 from node_agent.core.shedding import install, source_admission
@@ -58,7 +59,7 @@ def _add_unit(loaded: CompiledPlan, spec: plans.Unit, steps: list[Step], policy:
     punctuated: tuple[Exit, ...] = ()
     pieces = [(step,) for step in steps] if policy.yields else [tuple(steps)]
     for chain in reversed(pieces):
-        unit = Unit(spec, chain, loaded.flags, loaded, fifo=policy.key is None)
+        unit = Unit(spec, chain, loaded.flags, loaded, in_order(), None if policy.key is None else KeyQueue())
         punctuated = tuple(each for each in unit.exits if each.route.marked) + punctuated
         unit.offset_ns = policy.offset(spec) if policy.offset else 0
         unit.rule = policy.rule(spec) if policy.rule else None

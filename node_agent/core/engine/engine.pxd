@@ -2,7 +2,8 @@ cimport cython
 
 from node_agent.core.engine.ready_queue cimport ReadyQueue
 from node_agent.core.facts cimport Facts
-from node_agent.core.jobs cimport ArrivalQueue, Job, JobHeap
+from node_agent.core.job_queues cimport ArrivalQueue, JobHeap
+from node_agent.core.model cimport Job
 from node_agent.core.model cimport Exit, Route, Step, Unit
 
 cdef bint COMPILED

@@ -24,7 +24,6 @@ from node_agent.core.engine.window_ends import WindowEnds
 from node_agent.core.expiry import is_late
 from node_agent.core.facts import HEADED, Facts
 from node_agent.core.fusion import Fired, FusionEnd, Unfused
-from node_agent.core.jobs import Job
 from node_agent.core.lineage import Lineage, merged
 from node_agent.core.model import (
     Calls,
@@ -35,6 +34,7 @@ from node_agent.core.model import (
     Exit,
     ForwardedRemoval,
     FusionHead,
+    Job,
     Join,
     Route,
     Shed,

@@ -11,9 +11,8 @@ from node_agent.core import plan as plans
 from node_agent.core.engine.engine import Engine
 from node_agent.core.engine.handover import inherit_state
 from node_agent.core.facts import MemoryFacts
-from node_agent.core.jobs import Job
 from node_agent.core.lineage import Lineage
-from node_agent.core.model import Calls, CompiledPlan, Step
+from node_agent.core.model import Calls, CompiledPlan, Job, Step
 from node_agent.core.policies.policy_parts import Policy
 
 

@@ -1,6 +1,7 @@
 cimport cython
 
-from node_agent.core.jobs cimport ArrivalQueue, Job, JobHeap, new_job
+from node_agent.core.job_queues cimport ArrivalQueue, JobHeap
+from node_agent.core.model cimport Job, new_job
 from node_agent.core.meters cimport NodeMeter, UnitMeter
 from node_agent.core.model cimport Unit
 

@@ -14,10 +14,10 @@ from typing import NamedTuple
 
 from node_agent.core import queues
 from node_agent.core.expiry import Expiry, expiry, is_late
-from node_agent.core.jobs import Job, JobHeap, new_job
+from node_agent.core.job_queues import JobHeap
 from node_agent.core.lineage import Lineage
 from node_agent.core.meters import NodeMeter
-from node_agent.core.model import CompiledPlan, Unit
+from node_agent.core.model import CompiledPlan, Job, Unit, new_job
 from node_agent.core.policies.policy_parts import BatchFormer, Policy
 from protos.records import POLICY_LATE
 

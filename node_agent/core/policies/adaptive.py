@@ -9,8 +9,8 @@ what is urgent, and where decisions cost next to nothing the schedule is that of
 
 from dataclasses import replace
 
-from node_agent.core.jobs import Job, before
 from node_agent.core.meters import PPM, NodeMeter
+from node_agent.core.model import Job, before
 from node_agent.core.plan import Parameters
 from node_agent.core.policies.hopeless import hopeless
 from node_agent.core.policies.slack import SLACK, EndToEnd

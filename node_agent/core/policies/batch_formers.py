@@ -3,7 +3,7 @@
 from collections.abc import Iterable
 from itertools import islice
 
-from node_agent.core.jobs import Job, Queue
+from node_agent.core.model import Job, Queue
 from node_agent.core.policies.policy_parts import BatchFormer
 
 

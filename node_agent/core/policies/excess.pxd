@@ -1,6 +1,6 @@
 cimport cython
 
-from node_agent.core.jobs cimport Job
+from node_agent.core.model cimport Job
 from node_agent.core.meters cimport NodeMeter, UnitMeter
 from node_agent.core.model cimport Unit
 

@@ -12,8 +12,8 @@ What has nearly the least deadline of its node gives up nothing for what has mor
 from collections.abc import Iterable
 from heapq import heappop, heappush
 
-from node_agent.core.jobs import Job
 from node_agent.core.meters import UnitMeter
+from node_agent.core.model import Job
 from node_agent.core.policies.hopeless import hopeless
 
 FOR = 8  # tuples that one look is for, at least; and units for each of them

@@ -1,8 +1,7 @@
 """A tuner that runs k basic batches of the queue whose head is most urgent, k fixed ([A] definitions 6 and 7)."""
 
-from node_agent.core.jobs import Job, Queue
 from node_agent.core.meters import NodeMeter
-from node_agent.core.model import Unit
+from node_agent.core.model import Job, Queue, Unit
 from node_agent.core.plan import Parameters
 from node_agent.core.policies.batch_formers import basic_batches
 from protos.policies import phi_ns

@@ -1,6 +1,6 @@
 """Dropping what can meet none of its outputs any more, by the work that is left up to them."""
 
-from node_agent.core.jobs import Job
+from node_agent.core.model import Job
 
 
 def hopeless(job: Job, at_ns: int, ahead: int) -> bool:

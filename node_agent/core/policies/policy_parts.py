@@ -16,9 +16,9 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Protocol
 
-from node_agent.core.jobs import Job, Queue
 from node_agent.core.lineage import Lineage
 from node_agent.core.meters import NodeMeter
+from node_agent.core.model import Job, Queue
 from node_agent.core.model import Unit as TaskUnit
 from node_agent.core.plan import DEFAULTS, Parameters, Unit
 from node_agent.problems import UnusableValueError

@@ -16,9 +16,8 @@ unit leads to by the one with most room.
 from collections.abc import Mapping
 from typing import NamedTuple
 
-from node_agent.core.jobs import Job
 from node_agent.core.meters import ExitMeter, NodeMeter, UnitMeter
-from node_agent.core.model import ALWAYS_NS, CompiledPlan, FusionHead, Join, Route, Step, Unit
+from node_agent.core.model import ALWAYS_NS, CompiledPlan, FusionHead, Job, Join, Route, Step, Unit
 from node_agent.core.policies.edf import sub_deadline
 from node_agent.core.policies.excess import gives_up
 from node_agent.core.policies.hopeless import hopeless

@@ -10,7 +10,7 @@ from collections import deque
 from collections.abc import Callable, Mapping, Sequence
 from sys import getsizeof
 
-from node_agent.core.jobs import Job, Queue
+from node_agent.core.model import Job, Queue
 from node_agent.core.queues import in_order
 
 JOB_BYTES = 430  # a job and its lineage, without the payload: measured, with CPython 3.11 on 64 bits

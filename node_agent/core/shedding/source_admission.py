@@ -10,9 +10,8 @@ from collections import OrderedDict
 from collections.abc import Callable
 
 from node_agent.core import plan as plans
-from node_agent.core.jobs import Job
 from node_agent.core.lineage import Lineage
-from node_agent.core.model import CompiledPlan, Decision, Displaced, Passed, Route
+from node_agent.core.model import CompiledPlan, Decision, Displaced, Job, Passed, Route
 from node_agent.core.queues import find, in_order
 from node_agent.core.shedding.memory_limit import DROP_TAIL, REFUSE
 from node_agent.core.shedding.policing import ArrivalPolice, arrival_police

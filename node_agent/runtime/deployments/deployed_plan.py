@@ -5,8 +5,7 @@ from dataclasses import dataclass, field
 from node_agent.core import plan as core
 from node_agent.core.engine.engine import Engine
 from node_agent.core.engine.handover import Pairs
-from node_agent.core.jobs import Job
-from node_agent.core.model import CompiledPlan
+from node_agent.core.model import CompiledPlan, Job
 from node_agent.operators.codecs import Codec
 from node_agent.operators.source_call import SourceCall
 from node_agent.runtime.deployments.cost_meter import Ages, Cost

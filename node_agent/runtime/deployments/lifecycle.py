@@ -14,8 +14,7 @@ from node_agent.core.engine.compiler import compiling
 from node_agent.core.engine.engine import Commands, Engine, Settings
 from node_agent.core.engine.handover import inherit_state, paired
 from node_agent.core.incremental import Incremental, finish
-from node_agent.core.jobs import Job
-from node_agent.core.model import CompiledPlan, Step
+from node_agent.core.model import CompiledPlan, Job, Step
 from node_agent.core.policies import Policy, policy
 from node_agent.core.shedding.memory_limit import JOB_BYTES
 from node_agent.core.shedding.source_admission import inherit_admission

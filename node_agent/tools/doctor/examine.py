@@ -90,7 +90,7 @@ def _storage(asked: Asked, sources: Sources) -> list[Finding]:
 def _software(sources: Sources) -> Iterator[Finding]:
     demanded = requirements.demanded(sources.product)
     yield software.python(platform.python_version(), demanded.get("", software.LEAST_PYTHON), 8 * struct.calcsize("P"))
-    yield software.hot_path(readers.compiled("node_agent.core.jobs"))
+    yield software.hot_path(readers.compiled("node_agent.core.job_queues"))
     for name in requirements.PACKAGES:
         yield software.package(name, requirements.installed(name), demanded.get(name))
     yield software.wall_clock(readers.wall_clock(sources.timedatectl, sources.chronyc, sources.ntpstat))

@@ -8,8 +8,9 @@ import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
-from node_agent.core import jobs as jobs_module
-from node_agent.core.jobs import ArrivalQueue, Job, JobHeap, KeyQueue, Queue, new_job
+from node_agent.core import job_queues as jobs_module
+from node_agent.core.job_queues import ArrivalQueue, JobHeap, KeyQueue
+from node_agent.core.model import Job, Queue, new_job
 from node_agent.core.queues import by_age, find, in_order, take, take_all, take_oldest, take_youngest, withdraw
 from tests.sampling import examples
 

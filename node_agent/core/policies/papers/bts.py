@@ -1,6 +1,6 @@
 """Basic batch scheduling ([A] algorithms 1 and 3): k basic batches of the queue whose head is most urgent, k fixed."""
 
-from node_agent.core.jobs import Job
+from node_agent.core.model import Job
 from node_agent.core.policies.edf import sub_deadline
 from node_agent.core.policies.fixed_batches import Fixed
 from node_agent.core.policies.policy_parts import Policy

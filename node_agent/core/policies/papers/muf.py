@@ -5,8 +5,8 @@ together: in overload the others give way. Laxity is the time that a job can sti
 now is the same for all, so it does not enter. [A] has no user priorities, Stewart's third criterion.
 """
 
-from node_agent.core.jobs import Job
 from node_agent.core.meters import PPM, NodeMeter
+from node_agent.core.model import Job
 from node_agent.core.policies.edf import sub_deadline
 from node_agent.core.policies.policy_parts import Policy
 

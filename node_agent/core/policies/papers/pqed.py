@@ -4,8 +4,8 @@ What has arrived is looked at between tuples, so the schedule is exactly QED's, 
 is the decision. The printed form (`pqed-printed`) takes a number of tuples from the curves instead, and can miss.
 """
 
-from node_agent.core.jobs import Job
 from node_agent.core.meters import NodeMeter
+from node_agent.core.model import Job
 from node_agent.core.plan import Parameters
 from node_agent.core.policies.papers.qed import qos
 from node_agent.core.policies.policy_parts import Policy

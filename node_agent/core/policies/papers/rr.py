@@ -1,7 +1,7 @@
 """Round robin over units, as [Q] 5 compares with: a turn is one task, since a task is not interrupted."""
 
-from node_agent.core.jobs import Job
 from node_agent.core.meters import NodeMeter
+from node_agent.core.model import Job
 from node_agent.core.policies.edf import sub_deadline
 from node_agent.core.policies.policy_parts import Policy
 

@@ -1,7 +1,7 @@
 """Shortest processing time first, as [Q] 5 compares with: the unit with the least measured cost per tuple."""
 
-from node_agent.core.jobs import Job
 from node_agent.core.meters import NodeMeter
+from node_agent.core.model import Job
 from node_agent.core.policies.edf import sub_deadline
 from node_agent.core.policies.policy_parts import Policy
 

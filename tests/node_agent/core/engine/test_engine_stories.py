@@ -17,7 +17,7 @@ from node_agent.core.engine.events import (
     Send,
     Start,
 )
-from node_agent.core.jobs import Job, Queue
+from node_agent.core.model import Job, Queue
 from node_agent.core.policies import POLICIES, policy
 from node_agent.core.punctuation import ABSENCE
 from protos import records

@@ -29,8 +29,7 @@ from node_agent.core.engine.events import (
 )
 from node_agent.core.engine.handover import inherit_state, inherited
 from node_agent.core.facts import MemoryFacts
-from node_agent.core.jobs import Job
-from node_agent.core.model import CompiledPlan
+from node_agent.core.model import CompiledPlan, Job
 from node_agent.runtime.executor import Executor
 from protos import records
 

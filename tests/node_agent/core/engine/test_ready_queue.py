@@ -9,9 +9,8 @@ from hypothesis import strategies as st
 from node_agent.core import plan as plans
 from node_agent.core.engine.compiler import compile_plan
 from node_agent.core.engine.ready_queue import ReadyQueue
-from node_agent.core.jobs import Job
 from node_agent.core.lineage import Lineage
-from node_agent.core.model import CompiledPlan
+from node_agent.core.model import CompiledPlan, Job
 from node_agent.core.policies import policy
 from node_agent.core.policies.policy_parts import Policy
 from tests.node_agent.core.simulated.policy_node import Shape, plan_of

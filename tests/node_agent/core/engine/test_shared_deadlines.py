@@ -12,7 +12,7 @@ from hypothesis import strategies as st
 
 from infra.papers.policies import policy
 from node_agent.core import plan as plans
-from node_agent.core.jobs import Job
+from node_agent.core.model import Job
 from node_agent.core.plan import Parameters
 from node_agent.core.policies.slack import YOUNG
 from tests.node_agent.core.simulated.shared_node import ALWAYS_NS, FIRST, Box, Graph, Play

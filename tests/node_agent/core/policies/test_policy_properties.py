@@ -15,8 +15,8 @@ from hypothesis import strategies as st
 
 from infra.papers.policies import POLICIES, policy
 from node_agent.core.facts import MemoryFacts
-from node_agent.core.jobs import Job
 from node_agent.core.meters import NodeMeter
+from node_agent.core.model import Job
 from node_agent.core.plan import Arrivals, Parameters, Service
 from node_agent.core.policies.papers.ats import Control
 from protos import records

@@ -2,9 +2,8 @@
 
 from collections.abc import Callable
 
-from node_agent.core.jobs import new_job
 from node_agent.core.lineage import Lineage
-from node_agent.core.model import Effect, ForwardedRemoval, Shed, Withdrawal
+from node_agent.core.model import Effect, ForwardedRemoval, Shed, Withdrawal, new_job
 from node_agent.core.shedding.backlog import Backlog
 from node_agent.core.shedding.entry_shedders import Free, Rule, SharedEntry, Shedder, UnitEntry
 from node_agent.core.windows.window_aware import Load

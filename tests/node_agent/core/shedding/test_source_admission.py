@@ -4,9 +4,8 @@ import pytest
 
 from node_agent.core import plan as plans
 from node_agent.core import queues
-from node_agent.core.jobs import new_job
 from node_agent.core.lineage import Lineage
-from node_agent.core.model import Decision, Route
+from node_agent.core.model import Decision, Route, new_job
 from protos.records import POLICY_ARRIVALS, POLICY_MEMORY, POLICY_RATE
 from tests.node_agent.core.engine.compiled import one_source
 

@@ -9,7 +9,8 @@ from hypothesis import strategies as st
 
 from node_agent.core import plan as plans
 from node_agent.core.engine.handover import inherit_state
-from node_agent.core.jobs import KeyQueue, new_job
+from node_agent.core.job_queues import KeyQueue
+from node_agent.core.model import new_job
 from node_agent.core.queues import take, take_oldest
 from node_agent.core.shedding.memory_limit import JOB_BYTES, QueueLimit, size_estimate
 from node_agent.core.shedding.policing import PacePolice

@@ -9,9 +9,8 @@ from infra.papers.policies import policy
 from node_agent.core import plan as plans
 from node_agent.core.engine.engine import Engine, Settings
 from node_agent.core.facts import MemoryFacts
-from node_agent.core.jobs import Job
 from node_agent.core.lineage import Lineage
-from node_agent.core.model import CompiledPlan
+from node_agent.core.model import CompiledPlan, Job
 from node_agent.runtime.executor import Executor
 from protos import records as rec
 from tests.traces import Kind, of

@@ -7,9 +7,8 @@ from typing import Any
 from node_agent.core import plan as plans
 from node_agent.core.engine.engine import Engine
 from node_agent.core.facts import MemoryFacts
-from node_agent.core.jobs import Job
 from node_agent.core.lineage import Lineage
-from node_agent.core.model import CompiledPlan
+from node_agent.core.model import CompiledPlan, Job
 from node_agent.core.policies import Policy
 from protos import records
 

@@ -14,9 +14,8 @@ from typing import Any
 from node_agent.core import plan as plans
 from node_agent.core.engine.engine import Engine, Settings
 from node_agent.core.facts import MemoryFacts
-from node_agent.core.jobs import Job
 from node_agent.core.lineage import Lineage
-from node_agent.core.model import CompiledPlan, Step
+from node_agent.core.model import CompiledPlan, Job, Step
 from node_agent.core.policies import policy as named
 from node_agent.core.shedding.entry_shedders import Shedder
 from node_agent.core.windows.aggregates import Users

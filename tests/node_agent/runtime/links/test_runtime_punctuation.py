@@ -34,7 +34,7 @@ from node_agent.wire.punctuation_frames import (
     read_punctuation,
 )
 from protos import records
-from tests.compiled import only_python
+from tests.extension_modules import only_python
 from tests.node_agent.core.simulated.window_node import window, windowed
 
 SECOND = 10**9

@@ -11,8 +11,8 @@ from typing import Any
 
 import pytest
 
-from infra.compiled import QUICK, ROOT, compiled_copy, run, why_not
-from tests.compiled import stale
+from infra.bench.compiled_copy import QUICK, ROOT, compiled_copy, run, why_not
+from tests.extension_modules import stale
 
 pytestmark = [pytest.mark.long, pytest.mark.skipif(bool(why_not()), reason=why_not() or "-")]
 SEEDS = [str(seed) for seed in (3, 7, 11)]
@@ -49,9 +49,9 @@ def test_tests_of_the_core_hold_for_what_is_compiled(copy: Path) -> None:
 
 def test_what_is_compiled_and_older_than_its_source_is_refused(copy: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     assert not stale(copy)
-    source = copy / "node_agent/core/jobs.py"
+    source = copy / "node_agent/core/job_queues.py"
     os.utime(source, (source.stat().st_atime, source.stat().st_mtime + 3600))
-    assert [path.name.partition(".")[0] for path in stale(copy)] == ["jobs"]
+    assert [path.name.partition(".")[0] for path in stale(copy)] == ["job_queues"]
     done = run(copy, ["-m", "pytest", "-q", "tests/node_agent/core/test_queues.py"])
     assert done.returncode != 0 and "make compiled" in done.stderr + done.stdout
     os.utime(source, (source.stat().st_atime, source.stat().st_mtime - 3600))

@@ -1,4 +1,4 @@
-"""Jobs and their queues: one in the order of arrival, and a heap by rank.
+"""Queues of jobs: one in the order of arrival, and a heap by rank.
 
 Uncompiled, both queues rest on what the standard library has in C: `deque`, and `heapq` with tuples. Compiled, jobs are
 compared by their fields without a tuple for each, so a heap is a list of jobs, and a queue is a list with a first
@@ -10,65 +10,15 @@ from __future__ import annotations
 from collections import deque
 from collections.abc import Callable, Iterator
 from heapq import heapify, heappop, heappush, heapreplace
-from typing import TYPE_CHECKING, cast
+from typing import cast
 
-from node_agent.core.lineage import Lineage
-
-if TYPE_CHECKING:
-    from node_agent.core.model import Unit
+from node_agent.core.model import Job, before
 
 COMPILED = not __file__.endswith(".py")
 SPARE = 64  # empty places at the beginning of a queue, from which on they are given up
 
 
-class Job:
-    """One tuple at one task unit, from its release until it has run or was shed. key_ns: the deadline that the policy
-    gives it. rank, tie: by which it competes as the head of its queue, its deadline and its release where the policy
-    has no order of its own. number: of its arrival, unique on its engine. payload: its first operator's input.
-
-    The fields are set where jobs are made, by `new_job` and by the ready queue at each release: on the hot path an
-    `__init__` costs more than all of them.
-    """
-
-    __slots__ = ("key_ns", "lineage", "number", "payload", "rank", "release_ns", "tie", "unit")
-
-    key_ns: int
-    rank: int
-    tie: int
-    release_ns: int
-    number: int
-    unit: Unit
-    lineage: Lineage
-    payload: object
-
-    def __lt__(self, other: Job) -> bool:
-        """The order in which jobs run: total, since no two have the same number."""
-        return (self.key_ns, self.release_ns, self.number) < (other.key_ns, other.release_ns, other.number)
-
-    def __repr__(self) -> str:
-        return f"Job({self.key_ns}, {self.release_ns}, {self.number}, unit {self.unit.id}, {self.lineage})"
-
-
-def new_job(key_ns: int, release_ns: int, number: int, unit: Unit, lineage: Lineage, payload: object) -> Job:
-    """A job with these fields, which competes by its deadline."""
-    job = Job()
-    job.key_ns = job.rank = key_ns
-    job.release_ns = job.tie = release_ns
-    job.number = number
-    job.unit, job.lineage, job.payload = unit, lineage, payload
-    return job
-
-
 LEFT = Job()  # at a place of a queue whose job has left
-
-
-def before(job: Job, other: Job) -> bool:
-    """Whether a job comes before another one of the same heap."""
-    if job.rank != other.rank:
-        return job.rank < other.rank
-    if job.tie != other.tie:
-        return job.tie < other.tie
-    return job.number < other.number
 
 
 HeapEntry = tuple[int, int, int, Job]  # rank, tie, number: tuples compare in C
@@ -252,14 +202,9 @@ class ArrivalQueue:
         self._first = 0
 
 
-Queue = ArrivalQueue | KeyQueue
-"""In the order of arrival where a policy's deadlines do not decrease along a unit's arrivals: its head has the least.
-Jobs come out of all of them by `popleft`, the one with the least deadline first."""
-
-
 def in_order() -> ArrivalQueue:
     """A queue of a unit whose deadlines do not decrease. A deque has all that is asked of it uncompiled."""
     return ArrivalQueue() if COMPILED else cast(ArrivalQueue, deque())
 
 
-__all__ = ["ArrivalQueue", "HeapEntry", "Job", "JobHeap", "KeyQueue", "Queue", "in_order", "new_job"]
+__all__ = ["ArrivalQueue", "HeapEntry", "JobHeap", "KeyQueue", "in_order"]

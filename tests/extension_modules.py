@@ -4,7 +4,7 @@ from pathlib import Path
 
 import pytest
 
-from node_agent.core import jobs
+from node_agent.core import job_queues
 
 ROOT = Path(__file__).parents[1]
 
@@ -22,5 +22,5 @@ def _sources(extension: Path) -> list[Path]:
 
 def only_python() -> None:
     """Skips a test that replaces methods or looks at how they are made, which compiled classes do not allow."""
-    if not jobs.__file__.endswith(".py"):
+    if not job_queues.__file__.endswith(".py"):
         pytest.skip("the classes are compiled")

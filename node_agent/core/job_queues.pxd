@@ -1,18 +1,10 @@
 cimport cython
 
+from node_agent.core.model cimport Job, before
+
 cdef bint COMPILED
 cdef Py_ssize_t SPARE
 cdef Job LEFT
-
-@cython.freelist(256)
-cdef class Job:
-    cdef public long long key_ns, rank, tie, release_ns, number
-    cdef public object unit, payload
-    cdef public tuple lineage
-
-cpdef Job new_job(long long key_ns, long long release_ns, long long number, object unit, tuple lineage, object payload)
-
-cpdef bint before(Job job, Job other)
 
 cdef class JobHeap:
     cdef readonly list entries
