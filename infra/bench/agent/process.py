@@ -79,9 +79,14 @@ def agent(tls: bool = False) -> Iterator[Agent]:
 
 
 def deploy_hop(running: Agent) -> None:
-    """Source -> pass -> output on this one agent, through the commands that a user types."""
+    """Source -> pass -> output on this one agent."""
+    deploy(running, QUERY)
+
+
+def deploy(running: Agent, query: str) -> None:
+    """That query on this one agent, through the commands that a user types."""
     folder = running.folder
-    (folder / "query.yaml").write_text(QUERY)
+    (folder / "query.yaml").write_text(query)
     security = "insecure-loopback" if running.tls is None else "mutual-tls"
     (folder / "cluster.yaml").write_text(CLUSTER.format(control=running.control, security=security))
     node = {"name": "a", "control": running.control, "data": running.data, "pid": running.process.pid, "rt": running.rt}
