@@ -11,6 +11,7 @@ from rich.table import Table
 from infra.bench import change, collision_warning, compiled_path, figures, policies, recordings, shed_cost
 from infra.bench.agent.bare_socket import bare_hops_ns, fifo_class
 from infra.bench.agent.process import agent, deploy_hop, hops, send_paced
+from infra.bench.agent.tuple_cost import tuple_cost
 from infra.bench.cores import core_hop
 from infra.bench.engine.per_instance import per_instance
 from infra.bench.figures import Figure, percentile
@@ -86,7 +87,7 @@ def main() -> int:
     measures = (
         ("per task instance", per_instance), ("policies, a minute", policies.policies),
         ("the same, compiled, three minutes", compiled_path.compiled), ("hop", hop),
-        ("hop between cores", core_hop), ("footprint", footprint), ("change of plans", change.change),
+        ("hop between cores", core_hop), ("tuples over TCP", tuple_cost), ("footprint", footprint), ("change of plans", change.change),
         ("operators", collision_warning.costs), ("shedding", shed_cost.shed_cost),
         ("crashes by speed and latency", collision_warning.crashes),
         ("false warnings", collision_warning.false_warnings), ("recordings", recordings.recordings),

@@ -1,4 +1,4 @@
-"""CPU time of the runtime per tuple through three operators, with TCP in and out, and how many tuples a second it takes.
+"""CPU time of the runtime per tuple through three operators, TCP in and out, and how many tuples a second it takes.
 
 One agent, a Source that sends 50 at a time as soon as the last ones were taken over, and a Sink: both in this process.
 """
