@@ -87,7 +87,8 @@ def main() -> int:
     measures = (
         ("per task instance", per_instance), ("policies, a minute", policies.policies),
         ("the same, compiled, three minutes", compiled_path.compiled), ("hop", hop),
-        ("hop between cores", core_hop), ("tuples over TCP", tuple_cost), ("footprint", footprint), ("change of plans", change.change),
+        ("hop between cores", core_hop), ("tuples over TCP", tuple_cost), ("footprint", footprint),
+        ("change of plans", change.change),
         ("operators", collision_warning.costs), ("shedding", shed_cost.shed_cost),
         ("crashes by speed and latency", collision_warning.crashes),
         ("false warnings", collision_warning.false_warnings), ("recordings", recordings.recordings),
