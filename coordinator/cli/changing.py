@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from coordinator.cli.lines import LineProgress, tell
+from coordinator.cli.lines import LineProgress, say, tell
 from coordinator.errors import CoordinatorError, Mistake
 
 if TYPE_CHECKING:
@@ -70,7 +70,7 @@ def removed_already(names: Iterable[str], as_json: bool) -> None:
     if as_json:
         typer.echo(json.dumps({"removed": list(names), "dry_run": False, "deployed": True}))
     else:
-        typer.echo(f"{', '.join(names)}: removed already, by the command that was broken off")
+        say(f"{', '.join(names)}: removed already, by the command that was broken off")
 
 
 def check_running(made: Plan, plan: Path, addresses: Path, dry_run: bool) -> None:
@@ -140,7 +140,7 @@ def conclude(change: Change, plan: Path, addresses: Path, output: Path | None, d
         typer.echo(json.dumps(told))
     else:
         for line in said:
-            typer.echo(line)
+            say(line)
 
 
 def _refuse(change: Change, plan: Path, as_json: bool) -> None:

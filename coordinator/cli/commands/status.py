@@ -118,7 +118,7 @@ def _show(
     console = Console()
     wrong = list(_wrong(frame))
     for line in wrong:
-        typer.echo(line)
+        lines.say(line)
     if wrong:
         typer.echo()
     console.print(_nodes(frame, verbose))
@@ -132,7 +132,7 @@ def _show(
                 *explained.others(node, logs[name]),
             ]
             for line in (f"node {name}:", *(f"  {line}" for line in said)) if said else ():
-                typer.echo(line)
+                lines.say(line)
     if queries:
         typer.echo()
         console.print(_outputs(queries, {output.name for output in frame.outputs if output.silent}))
