@@ -10,17 +10,15 @@ import typer
 
 from coordinator.cli import completion, lines, query_files
 from coordinator.cli.planning import hinting, search_progress
-from coordinator.model.progress import Watch, relative_gap
+from coordinator.model.progress import Watch
 from protos.policies import HELP
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator, Sequence
-
     from coordinator.model.choices import Choices
     from coordinator.spec.cluster import Cluster
     from coordinator.spec.costs import Costs
     from coordinator.spec.query import Query
-    from protos.plan_document import Objective, Plan
+    from protos.plan_document import Plan
 
 EPILOG = """Examples:
 
@@ -41,12 +39,6 @@ EPILOG = """Examples:
 Exit codes of model sound: 0 every output is guaranteed, 3 it is proven that one cannot be (no plan is written), 4
 neither (the plan is written; 'coordinator explain' tells what would mend it). '--best-effort' accepts both: 0. Plans of
 model paper, and of sqpr, claim nothing: 0."""
-
-
-TOLD = (
-    "hash", "queries", "status", "allocator", "model", "units", "solver", "objective", "placement", "sub_deadlines_ns",
-    "guarantee", "tasks",
-)  # of the plan, for --json  # fmt: skip
 
 
 def register(app: typer.Typer) -> None:
@@ -120,11 +112,14 @@ def register(app: typer.Typer) -> None:
         verbose: lines.VerboseOption = False,
         as_json: Annotated[
             bool,
-            typer.Option("--json", help="JSON: the file as plan, hash, placement, guarantee and what else it holds."),
+            typer.Option(
+                "--json", help="JSON: the file as plan, hash, placement, guarantee, what else it holds, notes."
+            ),
         ] = False,
     ) -> None:
         """Decide where each operator runs and how much of each deadline it gets, and write plan.json."""
         from coordinator.cli.lines import tell
+        from coordinator.explain import plan_lines
         from coordinator.fleet.deployment import previous_plan
         from coordinator.model.choices import Choices
         from coordinator.model.limits import Limits
@@ -173,9 +168,7 @@ def register(app: typer.Typer) -> None:
         kept = previous_plan.keep(output, made.hash)
         plan_file.write(made, output)
         if as_json:
-            written = made.to_json()
-            told = {key: written[key] for key in (*TOLD, *(["failover"] if survive else []))}
-            typer.echo(json.dumps({"plan": str(output), **told, "costs": written.get("costs", {})}))
+            typer.echo(json.dumps({"plan": str(output), **plan_lines.document(made)}))
         else:
             _show(made, output, verbose)
         if kept is not None:
@@ -204,7 +197,6 @@ def _what_if(
 ) -> None:
     """Plans as it is and with the changes, and tells what differs; writes the changed plan where `output` is given."""
     from rich.console import Console
-    from rich.table import Table
 
     from coordinator.cli.lines import tell
     from coordinator.errors import InfeasibleError
@@ -233,22 +225,39 @@ def _what_if(
     if as_json:
         typer.echo(json.dumps({"what_if": options, **comparison.document(before, after)}))
     else:
-        console = Console()
-        table = Table(title=f"{then[0].name}: what if {', '.join(options)}", title_justify="left")
-        for heading in ("output", "deadline", "bound", "promise"):
-            table.add_column(heading)
-        for row in comparison.rows(before, after):
-            table.add_row(*row)
-        console.print(table)
+        Console().print(comparison.table(f"{then[0].name}: what if {', '.join(options)}", before, after))
         for line in comparison.lines(before, after):
-            console.print(line, soft_wrap=True, highlight=False)
+            lines.say(line)
         if output is not None and after.plan is not None:
-            console.print(f"plan {after.plan.hash[:8]} written to {output}", soft_wrap=True)
+            lines.say(f"plan {after.plan.hash[:8]} written to {output}")
         elif output is None:
-            console.print("nothing was written; '-o plan.json' writes the changed plan", soft_wrap=True)
+            lines.say("nothing was written; '-o plan.json' writes the changed plan")
     if after.plan is None:
         raise typer.Exit(InfeasibleError.exit_code)
     _conclude(after.plan, choices.best_effort)
+
+
+def _show(plan: Plan, path: Path, verbose: bool) -> None:
+    """In brief what is guaranteed and what runs where; else all of it."""
+    from coordinator.explain import plan_lines
+
+    if verbose:
+        _show_task_units(plan)
+    first, *others = plan_lines.whole(plan) if verbose else plan_lines.brief(plan)
+    lines.say(first, bold=True)
+    for line in others:
+        lines.say(line)
+    lines.say(f"plan {plan.hash[:8]} written to {path}{'' if verbose else '; -v tells more'}")
+    if plan_lines.is_missed(plan):
+        lines.say(f"what would mend it: coordinator explain {path}")
+
+
+def _show_task_units(plan: Plan) -> None:
+    from rich.console import Console
+
+    from coordinator.explain import plan_lines
+
+    Console().print(plan_lines.task_units(plan))
 
 
 def pair(text: str) -> tuple[str, str]:
@@ -257,176 +266,3 @@ def pair(text: str) -> tuple[str, str]:
     if not operator or not equals or not node:
         raise typer.BadParameter(f"'{text}' is not OP=NODE, like O3=a", param_hint="--place")
     return operator, node
-
-
-def _at_least(objective: Objective) -> str:
-    """What the traffic is at least, where that is not proven the least."""
-    if objective.traffic_bound is None:
-        return ""
-    least = objective.traffic_bound
-    return f" (bound {least:g}, gap {relative_gap(objective.traffic, least):.2%})"
-
-
-def _outcome(plan: Plan) -> list[str]:
-    """What the search of model sound ended with."""
-    from coordinator.plan.deadline_breakdown import ADMITTED, beyond_caps, giving_way, guarantee_status
-    from coordinator.plan.policy_choice import covered, of_node
-    from coordinator.units import counted
-
-    solver, claims = plan.solver, plan.guarantee.values()
-    said = solver.outcome
-    if said == "guaranteed" and not all(claim.guaranteed for claim in claims):
-        other = not all(covered(of_node(node)) for node in plan.cluster.nodes.values())
-        old = any(guarantee_status(claim) == ADMITTED for claim in claims)
-        where = (["every node ran edf"] if other else []) + (["tuples came in without age"] if old else [])
-        said = f"guaranteed{' if ' if where else ''}{' and '.join(where)}"
-        if not all(claim.is_fresh for claim in claims):
-            said += ", but for an age or a reaction, which it does not look for"
-    lines = [
-        f"model sound: {said}; looked at {counted(solver.placements or 0, 'placement')} and "
-        f"{counted(solver.analyses or 0, 'choice')} of sub-deadlines"
-    ]
-    over = beyond_caps(plan)
-    within = "within the caps " if over else ""
-    return lines + [f"  {within}not possible: {why}" for why in solver.why or ()] + over + giving_way(plan)
-
-
-def _show(plan: Plan, path: Path, verbose: bool) -> None:
-    """In brief what is guaranteed and what runs where; else all of it."""
-    from coordinator.plan.deadline_breakdown import MISSED, guarantee_status
-
-    if verbose:
-        _show_all(plan)
-    else:
-        _show_brief(plan)
-    typer.echo(f"plan {plan.hash[:8]} written to {path}{'' if verbose else '; -v tells more'}")
-    if any(guarantee_status(claim) == MISSED for claim in plan.guarantee.values()):
-        typer.echo(f"what would mend it: coordinator explain {path}")
-
-
-def _show_brief(plan: Plan) -> None:
-    """What is not guaranteed first."""
-    from coordinator.explain import age_lines, cost_lines, failover_lines, sharing_lines, source_lines
-    from coordinator.plan import confidence_lines, policy_choice
-    from coordinator.plan.deadline_breakdown import beyond_caps, giving_way, verdict
-    from coordinator.spec.costs import MEASURED
-    from coordinator.spec.query import GUESSED
-
-    typer.secho(verdict(plan.guarantee) + cost_lines.on_guesses(plan), bold=True)
-    whys: dict[str, list[str]] = {}
-    for name, claim in sorted(plan.guarantee.items(), key=lambda each: each[1].holds):
-        typer.echo(_claimed(plan, name))
-        if not claim.holds:
-            whys.setdefault(claim.why, []).append(name)
-    sound = plan.model == "sound"
-    known = {MEASURED, GUESSED} & {one.kind for one in (plan.costs or {}).values()}
-    for line in (
-        *(f"why not {', '.join(names)}: {why}" for why, names in whys.items()),
-        *(line for claim in plan.guarantee.values() for line in confidence_lines.lines(claim)),
-        *(f"not possible: {why}" for why in (plan.solver.why or ()) if sound),
-        *(beyond_caps(plan) + giving_way(plan) if sound else [_objective(plan)]),
-        *_placement(plan),
-        *(cost_lines.lines(plan) if known else ()),
-        *source_lines.lines(plan), *policy_choice.sentences(plan), *age_lines.lines(plan),
-        *sharing_lines.sentences(plan), *failover_lines.summary(plan),
-    ):  # fmt: skip
-        typer.echo(line)
-
-
-def _claimed(plan: Plan, name: str) -> str:
-    """An output's deadline and bound, and whether that is guaranteed."""
-    from coordinator.spec.sharing import owners
-    from coordinator.units import show_ns
-
-    claim = plan.guarantee[name]
-    bound = "no bound" if claim.bound_ns is None else f"bound {show_ns(claim.bound_ns)}"
-    said = "guaranteed" if claim.guaranteed else "not guaranteed for every result" if claim.holds else "not guaranteed"
-    return f"{name}{owners.whose(plan, name)}: deadline {show_ns(claim.deadline_ns)}, {bound}, {said}"
-
-
-def _placement(plan: Plan) -> Iterator[str]:
-    """What each node runs; names are left out where a node has many."""
-    from protos.plan_document import ADD
-
-    for node, tasks in plan.tasks.items():
-        names = list(dict.fromkeys(name.removesuffix(ADD) for task in tasks for name in task.operators))
-        yield f"node {node} runs {_some(names) or 'nothing'}"
-
-
-def _some(names: Sequence[str]) -> str:
-    return ", ".join(names) if len(names) <= 8 else f"{', '.join(names[:6])}, ..., {names[-1]} ({len(names)})"
-
-
-def _objective(plan: Plan) -> str:
-    """What the search looked for and how far it got."""
-    objective, solver = plan.objective, plan.solver
-    source = {
-        "model": "of the deadline model",
-        "sound": "by their bounds",
-        "deadline": "of the deadline allocator's own placement",
-        "proportional": "in proportion to cost (1): no demand check holds",
-        "kept": "kept of what runs already, the others of the deadline model",
-    }[solver.sub_deadlines]
-    best = f"{plan.status}: NLR {objective.nlr:g} (bound {objective.bound:g}, gap {solver.gap:g}), "
-    least = ", the least of any guaranteed plan" if plan.status == "optimal" else _at_least(objective)
-    sound = plan.model == "sound"
-    return (
-        f"{'' if sound else best}traffic {objective.traffic:g} tuples per burst"
-        f"{least if sound else _at_least(objective)}, solver {solver.name}, sub-deadlines {source}"
-    )
-
-
-def _show_all(plan: Plan) -> None:
-    """A table of task units, and all that is known of the plan in short."""
-    from rich.console import Console
-    from rich.table import Table
-
-    from coordinator.explain import age_lines, cost_lines, failover_lines, sharing_lines, source_lines, window_lines
-    from coordinator.guarantee import bounds
-    from coordinator.plan import confidence_lines, policy_choice
-    from coordinator.plan.deadline_breakdown import (
-        asked,
-        left_out,
-        left_out_of_several,
-        verdict,
-    )
-    from coordinator.units import show_ns
-
-    console = Console()
-    table = Table(title=f"{plan.query}: {plan.allocator} placement", title_justify="left")
-    for heading in ("node", "policy", "unit", "operators", "sub-deadline"):
-        table.add_column(heading, justify="right" if heading in ("unit", "sub-deadline") else "left")
-    for node, tasks in plan.tasks.items():
-        policy = policy_choice.of_node(plan.cluster.nodes[node]).name
-        for task in tasks:
-            names = task.operators
-            text = ", ".join(names) if len(names) <= 4 else f"{', '.join(names[:3])}, ..., {names[-1]} ({len(names)})"
-            table.add_row(node, policy, str(task.id), text, show_ns(task.sub_deadline_ns))
-    console.print(table)
-    told = verdict(plan.guarantee) + cost_lines.on_guesses(plan)
-    console.print(told, style="bold", soft_wrap=True, highlight=False)
-    for line in (*cost_lines.lines(plan), *source_lines.lines(plan), *policy_choice.sentences(plan)):
-        console.print(line, soft_wrap=True, highlight=False)
-    if plan.model == "sound":
-        for line in _outcome(plan):
-            console.print(line, soft_wrap=True, highlight=False)
-    console.print(_objective(plan), soft_wrap=True, highlight=False)
-    several = left_out_of_several(plan.guarantee)
-    for name, claim in plan.guarantee.items():
-        text = f"output {_claimed(plan, name)}: {claim.why}"
-        for line in (
-            text,
-            *(f"  {line}" for line in (*confidence_lines.lines(claim), *left_out(claim, several), *asked(claim))),
-        ):
-            console.print(line, soft_wrap=True, highlight=False)
-    for line in (
-        *age_lines.lines(plan),
-        *several.values(),
-        *window_lines.of_plan(plan),
-        *sharing_lines.sentences(plan),
-    ):
-        console.print(line, soft_wrap=True, highlight=False)
-    if assumed := bounds.assumed(plan):
-        console.print(assumed, soft_wrap=True, highlight=False)
-    for line in failover_lines.summary(plan):
-        console.print(line, soft_wrap=True, highlight=False)
