@@ -13,7 +13,7 @@ from typing import TextIO
 
 NARROWEST = 44  # columns; in a narrower terminal it is left to the terminal
 FURTHER = " " * 4
-COMMAND = re.compile(r"(?<!\w)'[^']+'(?!\w)|(?:(?<=: )|(?<=  ))(?:coordinator|node-agent|sim-vehicles) [^;]*")
+COMMAND = re.compile(r"(?<!\w)'[^']+'(?!\w)|(?:(?<=: )|(?<=  ))(?:coordinator|node-agent) [^;]*")
 BLANK = "\x00"  # stands for a space that is no place for a break
 
 
