@@ -1,7 +1,7 @@
 """Sentences as a terminal shows them: what is wider than it goes on in the next line, further in.
 
-Programs read pipes and files line by line, so a sentence stays one line there. A command is never broken, since it is
-there to be copied: in quotes, behind a colon, or on a line of its own.
+Programs read pipes and files line by line, so a sentence stays one line there. What is there to be copied is never
+broken: a command in quotes, behind a colon or on a line of its own, and a line for a file in braces.
 """
 
 from __future__ import annotations
@@ -13,7 +13,7 @@ from typing import TextIO
 
 NARROWEST = 44  # columns; in a narrower terminal it is left to the terminal
 FURTHER = " " * 4
-COMMAND = re.compile(r"(?<!\w)'[^']+'(?!\w)|(?:(?<=: )|(?<=  ))(?:coordinator|node-agent) [^;]*")
+COPIED = re.compile(r"(?<!\w)'[^']+'(?!\w)|(?:(?<=: )|(?<=  ))(?:coordinator|node-agent) [^;]*|\{[^}]*\}")
 BLANK = "\x00"  # stands for a space that is no place for a break
 
 
@@ -39,7 +39,7 @@ def _columns(stream: TextIO) -> int:
 
 def _filled(line: str, columns: int) -> str:
     lead = " " * (len(line) - len(line.lstrip()))
-    whole = COMMAND.sub(lambda found: found[0].replace(" ", BLANK), line)
+    whole = COPIED.sub(lambda found: found[0].replace(" ", BLANK), line)
     return textwrap.fill(
         whole.strip(), max(columns, NARROWEST + len(lead)), initial_indent=lead, subsequent_indent=f"{lead}{FURTHER}",
         break_long_words=False, break_on_hyphens=False,

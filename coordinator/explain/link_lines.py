@@ -1,4 +1,4 @@
-"""Links that tuples of a plan cross and for which cluster.yaml gives no latency: bounds count no time there."""
+"""Links that tuples of a plan cross and for which cluster.yaml gives no latency: bounds count none there."""
 
 from __future__ import annotations
 
@@ -31,7 +31,7 @@ def lines(plan: Plan) -> list[str]:
     more = [f"{counted(len(pairs) - SHOWN, 'more pair')}"] if len(pairs) > SHOWN else []
     first = f"{{between: [{', '.join(pairs[0])}], latency: {LIKE}}}"
     return [
-        f"note: no time is counted between {'; '.join([*named, *more])}: cluster.yaml gives no latency there; give the "
+        f"note: no latency is counted between {'; '.join([*named, *more])}, since cluster.yaml gives none; give the "
         f"longest that may occur under 'links:', like {first}"
     ]
 

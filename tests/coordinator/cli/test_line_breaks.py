@@ -115,3 +115,12 @@ def _in_a_terminal(folder: Path, words: str, monkeypatch: pytest.MonkeyPatch) ->
     with pytest.raises(SystemExit):
         main()
     return out.getvalue()
+
+
+def test_a_command_line_that_cannot_be_read_is_answered_within_the_width(
+    folder: Path, columns: int, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(sys, "stderr", shown := Terminal())
+    _in_a_terminal(folder, "plan query.yaml cluster.yaml --time-limit 10s", monkeypatch)
+    told = shown.getvalue().splitlines()
+    assert max(map(len, told)) <= columns and told[-1] == "    write a number without a unit, like 10"

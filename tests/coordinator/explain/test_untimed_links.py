@@ -1,4 +1,4 @@
-"""What is said of links between machines for which no time is counted: once for all, and only where tuples cross."""
+"""What is said of links between machines for which no latency is counted: once for all, and only where tuples cross."""
 
 import json
 from collections.abc import Callable
@@ -47,7 +47,7 @@ def test_pairs_that_exchange_something_without_a_latency(
 
 def test_it_is_said_once_by_plan_and_explain_and_to_programs(files: Files) -> None:
     query, _ = files(QUERY, NODES)
-    note = "note: no time is counted between a and b; b and c: cluster.yaml gives no latency there"
+    note = "note: no latency is counted between a and b; b and c, since cluster.yaml gives none; "
     for detail in ("", "-v"):
         planned = run(query.parent, f"coordinator plan query.yaml cluster.yaml {detail}")
         assert planned.code == 0 and planned.out.count(note) == 1, planned
