@@ -98,7 +98,7 @@ def loading_ns(text: str) -> int:
 def conclude(change: Change, plan: Path, addresses: Path, output: Path | None, dry_run: bool, as_json: bool) -> None:
     """Carries a change out, or tells it only. Raises RefusedError, or what deploying raises."""
     from coordinator.change import apply_change, change_summary
-    from coordinator.explain import cost_lines
+    from coordinator.explain import cost_lines, link_lines
     from coordinator.fleet import addresses as address_file
     from coordinator.fleet.agents import Agents
     from coordinator.plan import plan_file
@@ -108,7 +108,9 @@ def conclude(change: Change, plan: Path, addresses: Path, output: Path | None, d
             _refuse(change, plan, as_json)
     assert change.after is not None  # it is admitted
     told: dict[str, Any] = change_summary.document(change) | {"dry_run": dry_run, "deployed": False}
-    said = change_summary.lines(change) + (cost_lines.lines(change.after) if change.added else [])
+    said = change_summary.lines(change)
+    if change.added:
+        said += [*cost_lines.lines(change.after), *link_lines.lines(change.after)]
     if dry_run:
         if output is not None:
             if output.resolve() == plan.resolve():
