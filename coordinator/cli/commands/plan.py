@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Literal
 
@@ -10,14 +11,14 @@ import typer
 
 from coordinator.cli import completion, lines, query_files
 from coordinator.cli.planning import hinting, search_progress
-from coordinator.model.progress import Watch
 from protos.policies import HELP
 
 if TYPE_CHECKING:
+    from coordinator.explain.comparison import Side
     from coordinator.model.choices import Choices
-    from coordinator.spec.cluster import Cluster
+    from coordinator.model.progress import Watch
+    from coordinator.solve.sharing_choice import Asked
     from coordinator.spec.costs import Costs
-    from coordinator.spec.query import Query
     from protos.plan_document import Plan
 
 EPILOG = """Examples:
@@ -118,17 +119,15 @@ def register(app: typer.Typer) -> None:
         ] = False,
     ) -> None:
         """Decide where each operator runs and how much of each deadline it gets, and write plan.json."""
-        from coordinator.cli.lines import tell
         from coordinator.explain import plan_lines
-        from coordinator.fleet.deployment import previous_plan
         from coordinator.model.choices import Choices
         from coordinator.model.limits import Limits
-        from coordinator.plan import plan_file
         from coordinator.solve import sharing_choice
         from coordinator.spec import runtime_charges
 
         queries, cluster = query_files.split(files)
         measured = query_files.costs(costs, costs_of, margin)
+        given = _Given(queries, cluster, not no_sharing, measured, installed)
         held = dict(pair(text) for text in place or [])
         limits = Limits(seconds=time_limit, seed=seed, solver=solver)
         charged = runtime_charges.MEASURED if overhead == "measured" else runtime_charges.NOTHING
@@ -147,33 +146,64 @@ def register(app: typer.Typer) -> None:
         )
         if what_if:
             came_from = context.get_parameter_source("output")
-            given = output if came_from is not None and came_from.name != "DEFAULT" else None
-            _what_if((queries, cluster), choices, what_if, given, as_json, not no_sharing, measured, installed)
+            wanted = output if came_from is not None and came_from.name != "DEFAULT" else None
+            _what_if(given, choices, what_if, wanted, as_json)
             return
-        loaded, known, types = query_files.load(queries, cluster, not no_sharing, measured, installed)
-        assert known is not None  # a path was given
         also = [
             *query_files.installed_options(installed),
             *(["--no-sharing"] if no_sharing else []),
             *query_files.costs_options(costs, costs_of, margin),
         ]
-
-        def apart() -> sharing_choice.Asked:
-            query, there, every = query_files.load(queries, cluster, False, measured, installed)
-            assert there is not None  # a path was given
-            return sharing_choice.Asked(query, there, every)
-
-        with search_progress(as_json) as watch, hinting([*files, *also], choices, loaded):
-            made = sharing_choice.planned(sharing_choice.Asked(loaded, known, types), apart, choices, watch)
-        kept = previous_plan.keep(output, made.hash)
-        plan_file.write(made, output)
+        asked = given.asked(given.share)
+        with search_progress(as_json) as watch, hinting([*files, *also], choices, asked.query):
+            made = sharing_choice.planned(asked, lambda: given.asked(share=False), choices, watch)
+        replaced = _write(made, output)
         if as_json:
             typer.echo(json.dumps({"plan": str(output), **plan_lines.document(made)}))
         else:
             _show(made, output, verbose)
-        if kept is not None:
-            tell(kept.sentence())
+        if replaced:
+            lines.tell(replaced)
         _conclude(made, best_effort)
+
+
+@dataclass(frozen=True, slots=True)
+class _Given:
+    """What a plan is made of. share: whether queries share operators; installed: as of `--installed`."""
+
+    queries: list[Path]
+    cluster: Path
+    share: bool
+    measured: Costs | None
+    installed: Path | None
+
+    def asked(self, share: bool) -> Asked:
+        """The files as they are. Raises BadInputError."""
+        from coordinator.solve.sharing_choice import Asked
+
+        query, cluster, types = query_files.load(self.queries, self.cluster, share, self.measured, self.installed)
+        assert cluster is not None  # a path was given
+        return Asked(query, cluster, types)
+
+    def changed(self, options: list[str]) -> Asked:
+        """The files with the changes of `--what-if`. Raises BadInputError."""
+        from coordinator.solve import what_if
+        from coordinator.solve.sharing_choice import Asked
+
+        edit = query_files.edited(self.installed)
+        query, cluster, types = what_if.load(self.queries, self.cluster, options, self.share, self.measured, edit)
+        assert cluster is not None  # a path was given
+        return Asked(query, cluster, types)
+
+
+def _write(made: Plan, output: Path) -> str:
+    """Writes plan.json. Returns what became of another plan that stood there and that agents run; else nothing."""
+    from coordinator.fleet.deployment import previous_plan
+    from coordinator.plan import plan_file
+
+    kept = previous_plan.keep(output, made.hash)
+    plan_file.write(made, output)
+    return kept.sentence() if kept is not None else ""
 
 
 def _conclude(made: Plan, best_effort: bool) -> None:
@@ -185,56 +215,49 @@ def _conclude(made: Plan, best_effort: bool) -> None:
         raise UnprovenError(Mistake.of("unproven", said))
 
 
-def _what_if(
-    files: tuple[list[Path], Path],
-    choices: Choices,
-    options: list[str],
-    output: Path | None,
-    as_json: bool,
-    share: bool,
-    measured: Costs | None,
-    installed: Path | None,
-) -> None:
+def _what_if(given: _Given, choices: Choices, options: list[str], output: Path | None, as_json: bool) -> None:
     """Plans as it is and with the changes, and tells what differs; writes the changed plan where `output` is given."""
-    from rich.console import Console
-
-    from coordinator.cli.lines import tell
     from coordinator.errors import InfeasibleError
     from coordinator.explain import comparison
-    from coordinator.fleet.deployment import previous_plan
-    from coordinator.plan import plan_file
-    from coordinator.solve import planner, what_if
 
-    def side(loaded: tuple[Query, Cluster | None, dict[str, str]], watch: Watch) -> comparison.Side:
-        query, cluster, types = loaded
-        assert cluster is not None  # a path was given
-        try:
-            return comparison.Side(planner.plan(query, cluster, types, choices, watch))
-        except InfeasibleError as error:
-            return comparison.Side(None, tuple(error.reasons))
-
-    now = query_files.load(*files, share, measured, installed)
-    then = what_if.load(*files, options, share, measured, query_files.edited(installed))
+    now, then = given.asked(given.share), given.changed(options)
     with search_progress(as_json) as watch:
-        before, after = side(now, watch), side(then, watch)
-    if output is not None and after.plan is not None:
-        kept = previous_plan.keep(output, after.plan.hash)
-        plan_file.write(after.plan, output)
-        if kept is not None:
-            tell(kept.sentence())
+        before, after = _side(now, choices, watch), _side(then, choices, watch)
+    if output is not None and after.plan is not None and (replaced := _write(after.plan, output)):
+        lines.tell(replaced)
     if as_json:
         typer.echo(json.dumps({"what_if": options, **comparison.document(before, after)}))
     else:
-        Console().print(comparison.table(f"{then[0].name}: what if {', '.join(options)}", before, after))
-        for line in comparison.lines(before, after):
-            lines.say(line)
-        if output is not None and after.plan is not None:
-            lines.say(f"plan {after.plan.hash[:8]} written to {output}")
-        elif output is None:
-            lines.say("nothing was written; '-o plan.json' writes the changed plan")
+        _show_what_if(f"{then.query.name}: what if {', '.join(options)}", before, after, output)
     if after.plan is None:
         raise typer.Exit(InfeasibleError.exit_code)
     _conclude(after.plan, choices.best_effort)
+
+
+def _side(asked: Asked, choices: Choices, watch: Watch) -> Side:
+    """A plan, or why there is none."""
+    from coordinator.errors import InfeasibleError
+    from coordinator.explain.comparison import Side
+    from coordinator.solve import planner
+
+    try:
+        return Side(planner.plan(asked.query, asked.cluster, asked.types, choices, watch))
+    except InfeasibleError as error:
+        return Side(None, tuple(error.reasons))
+
+
+def _show_what_if(title: str, before: Side, after: Side, output: Path | None) -> None:
+    from rich.console import Console
+
+    from coordinator.explain import comparison
+
+    Console().print(comparison.table(title, before, after))
+    for line in comparison.lines(before, after):
+        lines.say(line)
+    if output is None:
+        lines.say("nothing was written; '-o plan.json' writes the changed plan")
+    elif after.plan is not None:
+        lines.say(f"plan {after.plan.hash[:8]} written to {output}")
 
 
 def _show(plan: Plan, path: Path, verbose: bool) -> None:
