@@ -60,10 +60,10 @@ def test_what_goes_on_is_further_in_and_commands_stay_whole(columns: int) -> Non
     command = (
         "'coordinator plan query.yaml cluster.yaml --allocator sqpr --policy fifo --place O3=a --place O4=a --json'"
     )
-    told = fitted(f"  node a has little room left, so that what would help it is {command} and then more", Terminal())
-    assert command in told.splitlines()[1]
-    assert told.startswith("  node a") and told.splitlines()[1].startswith("      '")
-    assert all(len(line) <= columns for line in told.splitlines() if command not in line)
+    said = fitted(f"  node a has little room left, so that what would help it is {command} and then more", Terminal())
+    assert command in said.splitlines()[1]
+    assert said.startswith("  node a") and said.splitlines()[1].startswith("      '")
+    assert all(len(line) <= columns for line in said.splitlines() if command not in line)
     alone = f"  {command.strip(chr(39))}"
     assert fitted(alone, Terminal()) == alone
 
@@ -72,8 +72,8 @@ def test_what_goes_on_is_further_in_and_commands_stay_whole(columns: int) -> Non
 def test_plan_and_explain_fit(folder: Path, columns: int, words: str, monkeypatch: pytest.MonkeyPatch) -> None:
     plain = run(folder, "coordinator plan query.yaml cluster.yaml --best-effort")
     assert plain.code == 0 and max(map(len, plain.out.splitlines())) > columns
-    told = STYLE.sub("", _in_a_terminal(folder, words, monkeypatch))
-    assert max(map(len, told.splitlines())) <= columns, told
+    said = STYLE.sub("", _in_a_terminal(folder, words, monkeypatch))
+    assert max(map(len, said.splitlines())) <= columns, said
 
 
 @pytest.fixture
@@ -90,10 +90,10 @@ def test_what_to_do_about_a_mistake_begins_a_line_where_both_do_not_fit(
 ) -> None:
     monkeypatch.setattr(sys, "stderr", shown := Terminal())
     lines.complain(two_mistakes)
-    told = shown.getvalue().splitlines()
-    assert max(map(len, told)) <= columns
-    assert told[0].startswith("query.yaml:4: ") and "    write 'b', or add it" in told
-    assert "query.yaml:5: operators.one.nodes names node 'bb', which is unknown; write 'b'" in told
+    said = shown.getvalue().splitlines()
+    assert max(map(len, said)) <= columns
+    assert said[0].startswith("query.yaml:4: ") and "    write 'b', or add it" in said
+    assert "query.yaml:5: operators.one.nodes names node 'bb', which is unknown; write 'b'" in said
 
 
 def test_a_mistake_is_one_line_to_a_pipe(two_mistakes: BadInputError, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -122,5 +122,5 @@ def test_a_command_line_that_cannot_be_read_is_answered_within_the_width(
 ) -> None:
     monkeypatch.setattr(sys, "stderr", shown := Terminal())
     _in_a_terminal(folder, "plan query.yaml cluster.yaml --time-limit 10s", monkeypatch)
-    told = shown.getvalue().splitlines()
-    assert max(map(len, told)) <= columns and told[-1] == "    write a number without a unit, like 10"
+    said = shown.getvalue().splitlines()
+    assert max(map(len, said)) <= columns and said[-1] == "    write a number without a unit, like 10"

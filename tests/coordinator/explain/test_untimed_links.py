@@ -52,8 +52,8 @@ def test_it_is_said_once_by_plan_and_explain_and_to_programs(files: Files) -> No
         planned = run(query.parent, f"coordinator plan query.yaml cluster.yaml {detail}")
         assert planned.code == 0 and planned.out.count(note) == 1, planned
     assert "under 'links:', like {between: [a, b], latency: 5 ms}\n" in planned.out
-    told = json.loads(run(query.parent, "coordinator plan query.yaml cluster.yaml --json").out)
-    assert [line.startswith(note) for line in told["notes"]] == [True]
+    document = json.loads(run(query.parent, "coordinator plan query.yaml cluster.yaml --json").out)
+    assert [line.startswith(note) for line in document["notes"]] == [True]
     explained = run(query.parent, "coordinator explain plan.json -v --time-limit 0")
     assert explained.out.count(note) == 1, explained
     sections = json.loads(run(query.parent, "coordinator explain plan.json --time-limit 0 --json").out)["sections"]
