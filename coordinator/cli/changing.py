@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from coordinator.cli.lines import LineProgress, tell
+from coordinator.cli.lines import LineProgress, say, tell
 from coordinator.errors import CoordinatorError, Mistake
 
 if TYPE_CHECKING:
@@ -70,7 +70,7 @@ def removed_already(names: Iterable[str], as_json: bool) -> None:
     if as_json:
         typer.echo(json.dumps({"removed": list(names), "dry_run": False, "deployed": True}))
     else:
-        typer.echo(f"{', '.join(names)}: removed already, by the command that was broken off")
+        say(f"{', '.join(names)}: removed already, by the command that was broken off")
 
 
 def check_running(made: Plan, plan: Path, addresses: Path, dry_run: bool) -> None:
@@ -98,7 +98,7 @@ def loading_ns(text: str) -> int:
 def conclude(change: Change, plan: Path, addresses: Path, output: Path | None, dry_run: bool, as_json: bool) -> None:
     """Carries a change out, or tells it only. Raises RefusedError, or what deploying raises."""
     from coordinator.change import apply_change, change_summary
-    from coordinator.explain import cost_lines
+    from coordinator.explain import cost_lines, link_lines
     from coordinator.fleet import addresses as address_file
     from coordinator.fleet.agents import Agents
     from coordinator.plan import plan_file
@@ -108,7 +108,9 @@ def conclude(change: Change, plan: Path, addresses: Path, output: Path | None, d
             _refuse(change, plan, as_json)
     assert change.after is not None  # it is admitted
     told: dict[str, Any] = change_summary.document(change) | {"dry_run": dry_run, "deployed": False}
-    said = change_summary.lines(change) + (cost_lines.lines(change.after) if change.added else [])
+    said = change_summary.lines(change)
+    if change.added:
+        said += [*cost_lines.lines(change.after), *link_lines.lines(change.after)]
     if dry_run:
         if output is not None:
             if output.resolve() == plan.resolve():
@@ -140,7 +142,7 @@ def conclude(change: Change, plan: Path, addresses: Path, output: Path | None, d
         typer.echo(json.dumps(told))
     else:
         for line in said:
-            typer.echo(line)
+            say(line)
 
 
 def _refuse(change: Change, plan: Path, as_json: bool) -> None:

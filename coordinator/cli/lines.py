@@ -1,4 +1,7 @@
-"""Progress of a command: lines on stderr, the same one not twice in a row; with `--log-json` one JSON object each."""
+"""What a command says: results on stdout, progress and mistakes on stderr, as wide as a terminal is.
+
+Progress is not said twice in a row; with `--log-json` it is one JSON object a line.
+"""
 
 from __future__ import annotations
 
@@ -8,6 +11,8 @@ from datetime import UTC, datetime
 from typing import TYPE_CHECKING, Annotated
 
 import typer
+
+from coordinator.cli.line_breaks import fitted, fitted_mistake
 
 if TYPE_CHECKING:
     from coordinator.errors import CoordinatorError
@@ -40,10 +45,15 @@ def is_quiet() -> bool:
     return _quiet
 
 
+def say(text: str, bold: bool = False, color: str | None = None) -> None:
+    """A sentence of the result, or lines of them; of `--json` and of what programs read as it stands it is none."""
+    typer.secho(fitted(text, sys.stdout), bold=bold or None, fg=color)
+
+
 def complain(error: CoordinatorError) -> None:
     """An error in sentences on stderr, one per line, and where to read what to do."""
     for line in (*error.lines(), *_hints(error)):
-        sys.stderr.write(line + "\n")
+        sys.stderr.write(fitted_mistake(line, sys.stderr) + "\n")
 
 
 def _hints(error: CoordinatorError) -> list[str]:
@@ -72,8 +82,9 @@ def tell(text: str, event: str = PROGRESS) -> None:
             "text": text,
             "fields": {},
         }
-        text = json.dumps(found, separators=(",", ":"))
-    typer.echo(text, err=True)
+        typer.echo(json.dumps(found, separators=(",", ":")), err=True)
+        return
+    typer.echo(fitted(text, sys.stderr), err=True)
 
 
 class LineProgress:

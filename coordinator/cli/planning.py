@@ -52,7 +52,7 @@ def search_progress(quiet: bool = False) -> Iterator[Watch]:
     """Tells how the search for a plan goes, as `searching`. Ctrl-C ends the search, not the command."""
     try:
         with searching("planning (Ctrl-C: stop)", quiet) as said:
-            yield lambda now: said(f"planning {now.seconds:.0f} s: {now.sentence()} (Ctrl-C: take the best so far)")
+            yield lambda now: said(f"planning {now.seconds:.0f} s: {now.sentence()} (Ctrl-C: take it)")
     except KeyboardInterrupt:
         tell("interrupted before there was any plan")
         raise

@@ -3,13 +3,17 @@
 from __future__ import annotations
 
 import re
+import sys
 from typing import Any
 
 import typer
 from typer.core import TyperGroup
 
+from coordinator.cli.line_breaks import fitted_mistake
+
 UsageError: Any = typer.BadParameter.__base__  # of click, or of what typer has of it: that differs between releases
 OF_A_PLAN = frozenset({"deploy", "simulate", "stop", "profile"})
+LEAD = "Error: "  # what the parser begins with
 NUMBERS = ("float", "integer", "float range", "integer range", "int", "int range")  # as the parser calls them
 
 
@@ -23,6 +27,8 @@ class MendingGroup(TyperGroup):
         except UsageError as error:
             if mend := mend_of(error.message, error.ctx.info_name or "" if error.ctx else ""):
                 error.message = f"{error.message.removesuffix('.')}; {mend}"
+            shown = fitted_mistake(f"{LEAD}{error.format_message()}", sys.stderr).removeprefix(LEAD)
+            error.format_message = lambda: shown
             raise
 
 

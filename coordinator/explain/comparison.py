@@ -6,6 +6,8 @@ from collections.abc import Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
+from rich.table import Table
+
 from coordinator.errors import Mistake
 from coordinator.plan.deadline_breakdown import guarantee_status, status_values
 from coordinator.units import show_ns
@@ -29,6 +31,16 @@ def document(before: Side, after: Side) -> dict[str, Any]:
         "traffic": {"before": _traffic(before), "after": _traffic(after)},
         "infeasible": {"before": list(map(str, before.reasons)), "after": list(map(str, after.reasons))},
     }
+
+
+def table(title: str, before: Side, after: Side) -> Table:
+    """`rows` with their headings."""
+    found = Table(title=title, title_justify="left")
+    for heading in ("output", "deadline", "bound", "promise"):
+        found.add_column(heading)
+    for row in rows(before, after):
+        found.add_row(*row)
+    return found
 
 
 def _outputs(side: Side) -> list[str]:

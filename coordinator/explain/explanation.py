@@ -8,6 +8,7 @@ from coordinator.explain import (
     age_lines,
     cost_lines,
     failover_lines,
+    link_lines,
     plan_summary,
     sharing_lines,
     source_lines,
@@ -40,6 +41,7 @@ def short(plan: Plan, stop: Callable[[], bool] = never) -> dict[str, list[str]]:
         *deadline_breakdown.giving_way(plan),
         *cost_lines.lines(plan),
         *source_lines.lines(plan),
+        *link_lines.lines(plan),
         *age_lines.lines(plan),
     ]
     told = {window_lines.TITLE: found} if (found := window_lines.of_plan(plan)) else {}

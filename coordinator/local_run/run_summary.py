@@ -8,7 +8,7 @@ from collections.abc import Iterator
 from rich.markup import escape
 from rich.table import Table
 
-from coordinator.explain import cost_lines, source_lines
+from coordinator.explain import cost_lines, link_lines, source_lines
 from coordinator.local_run import run_outcome
 from coordinator.local_run.listening import first
 from coordinator.local_run.stages import Ran
@@ -153,6 +153,7 @@ def details(plan: Plan, ran: Ran) -> Iterator[str]:
     yield from cost_overrun.sentences(run_outcome.by_clock_only(ran))
     yield from cost_lines.lines(plan)
     yield from source_lines.lines(plan)
+    yield from link_lines.lines(plan)
     if ran.checked:
         yield CHECKED
     if not ran.real_time:

@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Annotated, Literal
 import typer
 
 from coordinator.cli import completion, planning, query_files
-from coordinator.cli.lines import tell
+from coordinator.cli.lines import say, tell
 from coordinator.errors import CoordinatorError
 
 if TYPE_CHECKING:
@@ -118,7 +118,7 @@ def register(app: typer.Typer) -> None:
                 *(["--no-sharing"] if no_sharing else []),
                 *query_files.costs_options(costs, costs_of, margin),
             ]
-            typer.echo(target.next_step(changed, written, also))
+            say(target.next_step(changed, written, also))
 
 
 @dataclass(frozen=True)
@@ -250,9 +250,9 @@ def _show(
         typer.echo(json.dumps({**found.document(), "files": files, "written": list(map(str, written))}))
         return
     if found.is_guaranteed:
-        typer.echo(adaptation_lines.HOLDS)
+        say(adaptation_lines.HOLDS)
     for line in (*adaptation_lines.missed(found), *adaptation_lines.change(found)):
-        typer.echo(line)
+        say(line)
     for one in changed:
         typer.echo(one.diff())
 

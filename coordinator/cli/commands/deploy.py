@@ -10,7 +10,7 @@ import typer
 
 from coordinator.cli import completion
 from coordinator.cli.commands.up import DEFAULT_ADDRESSES, AddressesOption
-from coordinator.cli.lines import LineProgress, tell
+from coordinator.cli.lines import LineProgress, say, tell
 
 EPILOG = """Examples:
 
@@ -55,10 +55,10 @@ def register(app: typer.Typer) -> None:
             values = {"plan_hash": done.plan_hash, "epoch": done.epoch, "nodes": done.nodes, "changed": done.changed}
             typer.echo(json.dumps({**values, "edited": done.edited}))
         elif done.changed:
-            typer.echo(f"plan {done.plan_hash[:8]} is deployed on {', '.join(done.nodes)}")
+            say(f"plan {done.plan_hash[:8]} is deployed on {', '.join(done.nodes)}")
         elif done.edited:
-            typer.echo(f"plan {done.plan_hash[:8]} was deployed already, and the code that it was planned with runs")
+            say(f"plan {done.plan_hash[:8]} was deployed already, and the code that it was planned with runs")
         else:
-            typer.echo(f"plan {done.plan_hash[:8]} was deployed already; nothing has changed")
+            say(f"plan {done.plan_hash[:8]} was deployed already; nothing has changed")
         for node, runs in done.edited.items():
             tell(f"node {node}: {', '.join(runs)}: {EDITED}")

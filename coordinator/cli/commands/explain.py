@@ -4,9 +4,6 @@ from __future__ import annotations
 
 import json
 import math
-import shutil
-import sys
-import textwrap
 import time
 from dataclasses import replace
 from pathlib import Path
@@ -15,6 +12,7 @@ from typing import TYPE_CHECKING, Annotated, Any, Literal
 import typer
 
 from coordinator.cli import query_files
+from coordinator.cli.lines import say
 from coordinator.cli.planning import search_progress, searching
 
 if TYPE_CHECKING:
@@ -134,18 +132,7 @@ def register(app: typer.Typer) -> None:
             typer.echo(json.dumps({"outputs": outputs, **queries, "mends": found.document(), "sections": sections}))
             return
         for title, lines in sections.items():
-            typer.echo("\n".join([title, *(_wrapped(f"  {line}") for line in lines)]))
-
-
-def _wrapped(line: str) -> str:
-    """A line as a terminal shows it best: what does not fit goes on under it, further in."""
-    if not sys.stdout.isatty():
-        return line
-    lead = " " * (len(line) - len(line.lstrip()))
-    return textwrap.fill(
-        line.strip(), max(shutil.get_terminal_size().columns, 44 + len(lead)), initial_indent=lead,
-        subsequent_indent=f"{lead}    ", break_long_words=False, break_on_hyphens=False,
-    )  # fmt: skip
+            say("\n".join([title, *(f"  {line}" for line in lines)]))
 
 
 def _planned(case: Case, quiet: bool) -> Outcome:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Literal
 
@@ -10,17 +11,15 @@ import typer
 
 from coordinator.cli import completion, lines, query_files
 from coordinator.cli.planning import hinting, search_progress
-from coordinator.model.progress import Watch, relative_gap
 from protos.policies import HELP
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator, Sequence
-
+    from coordinator.explain.comparison import Side
     from coordinator.model.choices import Choices
-    from coordinator.spec.cluster import Cluster
+    from coordinator.model.progress import Watch
+    from coordinator.solve.sharing_choice import Asked
     from coordinator.spec.costs import Costs
-    from coordinator.spec.query import Query
-    from protos.plan_document import Objective, Plan
+    from protos.plan_document import Plan
 
 EPILOG = """Examples:
 
@@ -41,12 +40,6 @@ EPILOG = """Examples:
 Exit codes of model sound: 0 every output is guaranteed, 3 it is proven that one cannot be (no plan is written), 4
 neither (the plan is written; 'coordinator explain' tells what would mend it). '--best-effort' accepts both: 0. Plans of
 model paper, and of sqpr, claim nothing: 0."""
-
-
-TOLD = (
-    "hash", "queries", "status", "allocator", "model", "units", "solver", "objective", "placement", "sub_deadlines_ns",
-    "guarantee", "tasks",
-)  # of the plan, for --json  # fmt: skip
 
 
 def register(app: typer.Typer) -> None:
@@ -120,20 +113,21 @@ def register(app: typer.Typer) -> None:
         verbose: lines.VerboseOption = False,
         as_json: Annotated[
             bool,
-            typer.Option("--json", help="JSON: the file as plan, hash, placement, guarantee and what else it holds."),
+            typer.Option(
+                "--json", help="JSON: the file as plan, hash, placement, guarantee, what else it holds, notes."
+            ),
         ] = False,
     ) -> None:
         """Decide where each operator runs and how much of each deadline it gets, and write plan.json."""
-        from coordinator.cli.lines import tell
-        from coordinator.fleet.deployment import previous_plan
+        from coordinator.explain import plan_lines
         from coordinator.model.choices import Choices
         from coordinator.model.limits import Limits
-        from coordinator.plan import plan_file
         from coordinator.solve import sharing_choice
         from coordinator.spec import runtime_charges
 
         queries, cluster = query_files.split(files)
         measured = query_files.costs(costs, costs_of, margin)
+        given = _Given(queries, cluster, not no_sharing, measured, installed)
         held = dict(pair(text) for text in place or [])
         limits = Limits(seconds=time_limit, seed=seed, solver=solver)
         charged = runtime_charges.MEASURED if overhead == "measured" else runtime_charges.NOTHING
@@ -152,35 +146,64 @@ def register(app: typer.Typer) -> None:
         )
         if what_if:
             came_from = context.get_parameter_source("output")
-            given = output if came_from is not None and came_from.name != "DEFAULT" else None
-            _what_if((queries, cluster), choices, what_if, given, as_json, not no_sharing, measured, installed)
+            wanted = output if came_from is not None and came_from.name != "DEFAULT" else None
+            _what_if(given, choices, what_if, wanted, as_json)
             return
-        loaded, known, types = query_files.load(queries, cluster, not no_sharing, measured, installed)
-        assert known is not None  # a path was given
         also = [
             *query_files.installed_options(installed),
             *(["--no-sharing"] if no_sharing else []),
             *query_files.costs_options(costs, costs_of, margin),
         ]
-
-        def apart() -> sharing_choice.Asked:
-            query, there, every = query_files.load(queries, cluster, False, measured, installed)
-            assert there is not None  # a path was given
-            return sharing_choice.Asked(query, there, every)
-
-        with search_progress(as_json) as watch, hinting([*files, *also], choices, loaded):
-            made = sharing_choice.planned(sharing_choice.Asked(loaded, known, types), apart, choices, watch)
-        kept = previous_plan.keep(output, made.hash)
-        plan_file.write(made, output)
+        asked = given.asked(given.share)
+        with search_progress(as_json) as watch, hinting([*files, *also], choices, asked.query):
+            made = sharing_choice.planned(asked, lambda: given.asked(share=False), choices, watch)
+        replaced = _write(made, output)
         if as_json:
-            written = made.to_json()
-            told = {key: written[key] for key in (*TOLD, *(["failover"] if survive else []))}
-            typer.echo(json.dumps({"plan": str(output), **told, "costs": written.get("costs", {})}))
+            typer.echo(json.dumps({"plan": str(output), **plan_lines.document(made)}))
         else:
             _show(made, output, verbose)
-        if kept is not None:
-            tell(kept.sentence())
+        if replaced:
+            lines.tell(replaced)
         _conclude(made, best_effort)
+
+
+@dataclass(frozen=True, slots=True)
+class _Given:
+    """What a plan is made of. share: whether queries share operators; installed: as of `--installed`."""
+
+    queries: list[Path]
+    cluster: Path
+    share: bool
+    measured: Costs | None
+    installed: Path | None
+
+    def asked(self, share: bool) -> Asked:
+        """The files as they are. Raises BadInputError."""
+        from coordinator.solve.sharing_choice import Asked
+
+        query, cluster, types = query_files.load(self.queries, self.cluster, share, self.measured, self.installed)
+        assert cluster is not None  # a path was given
+        return Asked(query, cluster, types)
+
+    def changed(self, options: list[str]) -> Asked:
+        """The files with the changes of `--what-if`. Raises BadInputError."""
+        from coordinator.solve import what_if
+        from coordinator.solve.sharing_choice import Asked
+
+        edit = query_files.edited(self.installed)
+        query, cluster, types = what_if.load(self.queries, self.cluster, options, self.share, self.measured, edit)
+        assert cluster is not None  # a path was given
+        return Asked(query, cluster, types)
+
+
+def _write(made: Plan, output: Path) -> str:
+    """Writes plan.json. Returns what became of another plan that stood there and that agents run; else nothing."""
+    from coordinator.fleet.deployment import previous_plan
+    from coordinator.plan import plan_file
+
+    kept = previous_plan.keep(output, made.hash)
+    plan_file.write(made, output)
+    return kept.sentence() if kept is not None else ""
 
 
 def _conclude(made: Plan, best_effort: bool) -> None:
@@ -192,63 +215,72 @@ def _conclude(made: Plan, best_effort: bool) -> None:
         raise UnprovenError(Mistake.of("unproven", said))
 
 
-def _what_if(
-    files: tuple[list[Path], Path],
-    choices: Choices,
-    options: list[str],
-    output: Path | None,
-    as_json: bool,
-    share: bool,
-    measured: Costs | None,
-    installed: Path | None,
-) -> None:
+def _what_if(given: _Given, choices: Choices, options: list[str], output: Path | None, as_json: bool) -> None:
     """Plans as it is and with the changes, and tells what differs; writes the changed plan where `output` is given."""
-    from rich.console import Console
-    from rich.table import Table
-
-    from coordinator.cli.lines import tell
     from coordinator.errors import InfeasibleError
     from coordinator.explain import comparison
-    from coordinator.fleet.deployment import previous_plan
-    from coordinator.plan import plan_file
-    from coordinator.solve import planner, what_if
 
-    def side(loaded: tuple[Query, Cluster | None, dict[str, str]], watch: Watch) -> comparison.Side:
-        query, cluster, types = loaded
-        assert cluster is not None  # a path was given
-        try:
-            return comparison.Side(planner.plan(query, cluster, types, choices, watch))
-        except InfeasibleError as error:
-            return comparison.Side(None, tuple(error.reasons))
-
-    now = query_files.load(*files, share, measured, installed)
-    then = what_if.load(*files, options, share, measured, query_files.edited(installed))
+    now, then = given.asked(given.share), given.changed(options)
     with search_progress(as_json) as watch:
-        before, after = side(now, watch), side(then, watch)
-    if output is not None and after.plan is not None:
-        kept = previous_plan.keep(output, after.plan.hash)
-        plan_file.write(after.plan, output)
-        if kept is not None:
-            tell(kept.sentence())
+        before, after = _side(now, choices, watch), _side(then, choices, watch)
+    if output is not None and after.plan is not None and (replaced := _write(after.plan, output)):
+        lines.tell(replaced)
     if as_json:
         typer.echo(json.dumps({"what_if": options, **comparison.document(before, after)}))
     else:
-        console = Console()
-        table = Table(title=f"{then[0].name}: what if {', '.join(options)}", title_justify="left")
-        for heading in ("output", "deadline", "bound", "promise"):
-            table.add_column(heading)
-        for row in comparison.rows(before, after):
-            table.add_row(*row)
-        console.print(table)
-        for line in comparison.lines(before, after):
-            console.print(line, soft_wrap=True, highlight=False)
-        if output is not None and after.plan is not None:
-            console.print(f"plan {after.plan.hash[:8]} written to {output}", soft_wrap=True)
-        elif output is None:
-            console.print("nothing was written; '-o plan.json' writes the changed plan", soft_wrap=True)
+        _show_what_if(f"{then.query.name}: what if {', '.join(options)}", before, after, output)
     if after.plan is None:
         raise typer.Exit(InfeasibleError.exit_code)
     _conclude(after.plan, choices.best_effort)
+
+
+def _side(asked: Asked, choices: Choices, watch: Watch) -> Side:
+    """A plan, or why there is none."""
+    from coordinator.errors import InfeasibleError
+    from coordinator.explain.comparison import Side
+    from coordinator.solve import planner
+
+    try:
+        return Side(planner.plan(asked.query, asked.cluster, asked.types, choices, watch))
+    except InfeasibleError as error:
+        return Side(None, tuple(error.reasons))
+
+
+def _show_what_if(title: str, before: Side, after: Side, output: Path | None) -> None:
+    from rich.console import Console
+
+    from coordinator.explain import comparison
+
+    Console().print(comparison.table(title, before, after))
+    for line in comparison.lines(before, after):
+        lines.say(line)
+    if output is None:
+        lines.say("nothing was written; '-o plan.json' writes the changed plan")
+    elif after.plan is not None:
+        lines.say(f"plan {after.plan.hash[:8]} written to {output}")
+
+
+def _show(plan: Plan, path: Path, verbose: bool) -> None:
+    """In brief what is guaranteed and what runs where; else all of it."""
+    from coordinator.explain import plan_lines
+
+    if verbose:
+        _show_task_units(plan)
+    first, *others = plan_lines.whole(plan) if verbose else plan_lines.brief(plan)
+    lines.say(first, bold=True)
+    for line in others:
+        lines.say(line)
+    lines.say(f"plan {plan.hash[:8]} written to {path}{'' if verbose else '; -v tells more'}")
+    if plan_lines.is_missed(plan):
+        lines.say(f"what would mend it: coordinator explain {path}")
+
+
+def _show_task_units(plan: Plan) -> None:
+    from rich.console import Console
+
+    from coordinator.explain import plan_lines
+
+    Console().print(plan_lines.task_units(plan))
 
 
 def pair(text: str) -> tuple[str, str]:
@@ -257,176 +289,3 @@ def pair(text: str) -> tuple[str, str]:
     if not operator or not equals or not node:
         raise typer.BadParameter(f"'{text}' is not OP=NODE, like O3=a", param_hint="--place")
     return operator, node
-
-
-def _at_least(objective: Objective) -> str:
-    """What the traffic is at least, where that is not proven the least."""
-    if objective.traffic_bound is None:
-        return ""
-    least = objective.traffic_bound
-    return f" (bound {least:g}, gap {relative_gap(objective.traffic, least):.2%})"
-
-
-def _outcome(plan: Plan) -> list[str]:
-    """What the search of model sound ended with."""
-    from coordinator.plan.deadline_breakdown import ADMITTED, beyond_caps, giving_way, guarantee_status
-    from coordinator.plan.policy_choice import covered, of_node
-    from coordinator.units import counted
-
-    solver, claims = plan.solver, plan.guarantee.values()
-    said = solver.outcome
-    if said == "guaranteed" and not all(claim.guaranteed for claim in claims):
-        other = not all(covered(of_node(node)) for node in plan.cluster.nodes.values())
-        old = any(guarantee_status(claim) == ADMITTED for claim in claims)
-        where = (["every node ran edf"] if other else []) + (["tuples came in without age"] if old else [])
-        said = f"guaranteed{' if ' if where else ''}{' and '.join(where)}"
-        if not all(claim.is_fresh for claim in claims):
-            said += ", but for an age or a reaction, which it does not look for"
-    lines = [
-        f"model sound: {said}; looked at {counted(solver.placements or 0, 'placement')} and "
-        f"{counted(solver.analyses or 0, 'choice')} of sub-deadlines"
-    ]
-    over = beyond_caps(plan)
-    within = "within the caps " if over else ""
-    return lines + [f"  {within}not possible: {why}" for why in solver.why or ()] + over + giving_way(plan)
-
-
-def _show(plan: Plan, path: Path, verbose: bool) -> None:
-    """In brief what is guaranteed and what runs where; else all of it."""
-    from coordinator.plan.deadline_breakdown import MISSED, guarantee_status
-
-    if verbose:
-        _show_all(plan)
-    else:
-        _show_brief(plan)
-    typer.echo(f"plan {plan.hash[:8]} written to {path}{'' if verbose else '; -v tells more'}")
-    if any(guarantee_status(claim) == MISSED for claim in plan.guarantee.values()):
-        typer.echo(f"what would mend it: coordinator explain {path}")
-
-
-def _show_brief(plan: Plan) -> None:
-    """What is not guaranteed first."""
-    from coordinator.explain import age_lines, cost_lines, failover_lines, sharing_lines, source_lines
-    from coordinator.plan import confidence_lines, policy_choice
-    from coordinator.plan.deadline_breakdown import beyond_caps, giving_way, verdict
-    from coordinator.spec.costs import MEASURED
-    from coordinator.spec.query import GUESSED
-
-    typer.secho(verdict(plan.guarantee) + cost_lines.on_guesses(plan), bold=True)
-    whys: dict[str, list[str]] = {}
-    for name, claim in sorted(plan.guarantee.items(), key=lambda each: each[1].holds):
-        typer.echo(_claimed(plan, name))
-        if not claim.holds:
-            whys.setdefault(claim.why, []).append(name)
-    sound = plan.model == "sound"
-    known = {MEASURED, GUESSED} & {one.kind for one in (plan.costs or {}).values()}
-    for line in (
-        *(f"why not {', '.join(names)}: {why}" for why, names in whys.items()),
-        *(line for claim in plan.guarantee.values() for line in confidence_lines.lines(claim)),
-        *(f"not possible: {why}" for why in (plan.solver.why or ()) if sound),
-        *(beyond_caps(plan) + giving_way(plan) if sound else [_objective(plan)]),
-        *_placement(plan),
-        *(cost_lines.lines(plan) if known else ()),
-        *source_lines.lines(plan), *policy_choice.sentences(plan), *age_lines.lines(plan),
-        *sharing_lines.sentences(plan), *failover_lines.summary(plan),
-    ):  # fmt: skip
-        typer.echo(line)
-
-
-def _claimed(plan: Plan, name: str) -> str:
-    """An output's deadline and bound, and whether that is guaranteed."""
-    from coordinator.spec.sharing import owners
-    from coordinator.units import show_ns
-
-    claim = plan.guarantee[name]
-    bound = "no bound" if claim.bound_ns is None else f"bound {show_ns(claim.bound_ns)}"
-    said = "guaranteed" if claim.guaranteed else "not guaranteed for every result" if claim.holds else "not guaranteed"
-    return f"{name}{owners.whose(plan, name)}: deadline {show_ns(claim.deadline_ns)}, {bound}, {said}"
-
-
-def _placement(plan: Plan) -> Iterator[str]:
-    """What each node runs; names are left out where a node has many."""
-    from protos.plan_document import ADD
-
-    for node, tasks in plan.tasks.items():
-        names = list(dict.fromkeys(name.removesuffix(ADD) for task in tasks for name in task.operators))
-        yield f"node {node} runs {_some(names) or 'nothing'}"
-
-
-def _some(names: Sequence[str]) -> str:
-    return ", ".join(names) if len(names) <= 8 else f"{', '.join(names[:6])}, ..., {names[-1]} ({len(names)})"
-
-
-def _objective(plan: Plan) -> str:
-    """What the search looked for and how far it got."""
-    objective, solver = plan.objective, plan.solver
-    source = {
-        "model": "of the deadline model",
-        "sound": "by their bounds",
-        "deadline": "of the deadline allocator's own placement",
-        "proportional": "in proportion to cost (1): no demand check holds",
-        "kept": "kept of what runs already, the others of the deadline model",
-    }[solver.sub_deadlines]
-    best = f"{plan.status}: NLR {objective.nlr:g} (bound {objective.bound:g}, gap {solver.gap:g}), "
-    least = ", the least of any guaranteed plan" if plan.status == "optimal" else _at_least(objective)
-    sound = plan.model == "sound"
-    return (
-        f"{'' if sound else best}traffic {objective.traffic:g} tuples per burst"
-        f"{least if sound else _at_least(objective)}, solver {solver.name}, sub-deadlines {source}"
-    )
-
-
-def _show_all(plan: Plan) -> None:
-    """A table of task units, and all that is known of the plan in short."""
-    from rich.console import Console
-    from rich.table import Table
-
-    from coordinator.explain import age_lines, cost_lines, failover_lines, sharing_lines, source_lines, window_lines
-    from coordinator.guarantee import bounds
-    from coordinator.plan import confidence_lines, policy_choice
-    from coordinator.plan.deadline_breakdown import (
-        asked,
-        left_out,
-        left_out_of_several,
-        verdict,
-    )
-    from coordinator.units import show_ns
-
-    console = Console()
-    table = Table(title=f"{plan.query}: {plan.allocator} placement", title_justify="left")
-    for heading in ("node", "policy", "unit", "operators", "sub-deadline"):
-        table.add_column(heading, justify="right" if heading in ("unit", "sub-deadline") else "left")
-    for node, tasks in plan.tasks.items():
-        policy = policy_choice.of_node(plan.cluster.nodes[node]).name
-        for task in tasks:
-            names = task.operators
-            text = ", ".join(names) if len(names) <= 4 else f"{', '.join(names[:3])}, ..., {names[-1]} ({len(names)})"
-            table.add_row(node, policy, str(task.id), text, show_ns(task.sub_deadline_ns))
-    console.print(table)
-    told = verdict(plan.guarantee) + cost_lines.on_guesses(plan)
-    console.print(told, style="bold", soft_wrap=True, highlight=False)
-    for line in (*cost_lines.lines(plan), *source_lines.lines(plan), *policy_choice.sentences(plan)):
-        console.print(line, soft_wrap=True, highlight=False)
-    if plan.model == "sound":
-        for line in _outcome(plan):
-            console.print(line, soft_wrap=True, highlight=False)
-    console.print(_objective(plan), soft_wrap=True, highlight=False)
-    several = left_out_of_several(plan.guarantee)
-    for name, claim in plan.guarantee.items():
-        text = f"output {_claimed(plan, name)}: {claim.why}"
-        for line in (
-            text,
-            *(f"  {line}" for line in (*confidence_lines.lines(claim), *left_out(claim, several), *asked(claim))),
-        ):
-            console.print(line, soft_wrap=True, highlight=False)
-    for line in (
-        *age_lines.lines(plan),
-        *several.values(),
-        *window_lines.of_plan(plan),
-        *sharing_lines.sentences(plan),
-    ):
-        console.print(line, soft_wrap=True, highlight=False)
-    if assumed := bounds.assumed(plan):
-        console.print(assumed, soft_wrap=True, highlight=False)
-    for line in failover_lines.summary(plan):
-        console.print(line, soft_wrap=True, highlight=False)

@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 import typer
 
 from coordinator.cli.commands.up import DEFAULT_ADDRESSES, AddressesOption
-from coordinator.cli.lines import is_quiet
+from coordinator.cli.lines import is_quiet, say
 from coordinator.errors import CoordinatorError, Mistake
 
 if TYPE_CHECKING:
@@ -118,8 +118,8 @@ def register(app: typer.Typer) -> None:
                 f"no call was measured of {', '.join(idle)}: did any tuple reach {'it' if len(idle) == 1 else 'them'}?"
             )
         for line in told:
-            typer.echo(line)
-        typer.echo(f"written to {output}; to plan with it: coordinator plan QUERY... CLUSTER --costs {output}")
+            say(line)
+        say(f"written to {output}; to plan with it: coordinator plan QUERY... CLUSTER --costs {output}")
 
 
 def _by_name(raised: Mapping[tuple[str, str], int]) -> dict[str, dict[str, int]]:
@@ -178,7 +178,7 @@ def _show(made: Plan, found: Mapping[tuple[str, str], Profiled]) -> None:
     from coordinator.units import show_ns
 
     several = len(made.queries) > 1
-    typer.echo(f"{made.query}: CPU time of a call, on its node; planned: what the plan has, at speed 1")
+    say(f"{made.query}: CPU time of a call, on its node; planned: what the plan has, at speed 1")
     table = Table(box=box.SIMPLE_HEAD, padding=(0, 1, 0, 0), show_edge=False, pad_edge=False)
     for heading in ("operator", *(["of query"] if several else []), "node"):
         table.add_column(heading, overflow="fold")

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 
 from coordinator.cli import lines
-from coordinator.cli.lines import LineProgress
+from coordinator.cli.lines import LineProgress, say
 from coordinator.errors import CoordinatorError, Mistake
 
 if TYPE_CHECKING:
@@ -176,20 +176,17 @@ def refuse_unbalanced(reports: Sequence[Report], *, empty: bool = False) -> None
 def _show(runs: Sequence[Run], reports: Sequence[Report], verbose: bool) -> None:
     """What is wrong first, then the tables; in brief those of outputs only, and a line for the ledger."""
     from rich.console import Console
-    from rich.markup import escape
 
     from coordinator.report.facts import lacking
     from coordinator.report.page.terminal import balance, brief, contradictions, incomplete, notes, tables
 
     console = Console(highlight=False)
     for line in lacking.sentences(reports):
-        console.print(f"[red]{escape(line)}[/]", soft_wrap=True)
-    for line in contradictions(reports):
-        console.print(line, markup=False, soft_wrap=True)
-    for line in (*incomplete(reports), *notes(reports)):
-        console.print(line, markup=False, soft_wrap=True)
+        say(line, color="red")
+    for line in (*contradictions(reports), *incomplete(reports), *notes(reports)):
+        say(line)
     for table in tables(runs, reports, console.width) if verbose else brief(runs, reports, console.width):
         console.print(table)
     if not verbose:
         for line in balance(reports):
-            console.print(line, markup=False, soft_wrap=True)
+            say(line)

@@ -252,7 +252,7 @@ def _show(made: Plan, ran: Ran, verbose: bool) -> None:
 
     def write(told: Iterable[str]) -> None:
         for line in told:
-            console.print(line, soft_wrap=True, markup=False)
+            lines.say(line)
 
     console.print()
     if wrong := list(run_summary.problems(made, ran)):

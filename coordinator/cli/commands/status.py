@@ -15,7 +15,7 @@ from coordinator.cli import lines
 from coordinator.cli.commands.up import DEFAULT_ADDRESSES, AddressesOption
 
 if TYPE_CHECKING:
-    from rich.table import Table
+    from rich.table import Column, Table
 
     from coordinator.monitoring.metrics import Frame
     from coordinator.monitoring.overload_status import OverloadStatus
@@ -42,6 +42,7 @@ SHOWING = ("coordinator.monitoring.explained", "coordinator.monitoring.tables", 
 DEFAULT_PLAN = Path("plan.json")
 STATE_LOST = "state_lost."
 LONG_NAME = 20  # columns
+NARROWEST = {"node": 6, "query": 6, "output": 6, "promise": 10}  # columns of what may go on below
 PlanOption = Annotated[Path, typer.Option("--plan", help="A plan that runs and that no agent hands over.")]
 
 
@@ -118,7 +119,7 @@ def _show(
     console = Console()
     wrong = list(_wrong(frame))
     for line in wrong:
-        typer.echo(line)
+        lines.say(line)
     if wrong:
         typer.echo()
     console.print(_nodes(frame, verbose))
@@ -132,7 +133,7 @@ def _show(
                 *explained.others(node, logs[name]),
             ]
             for line in (f"node {name}:", *(f"  {line}" for line in said)) if said else ():
-                typer.echo(line)
+                lines.say(line)
     if queries:
         typer.echo()
         console.print(_outputs(queries, {output.name for output in frame.outputs if output.silent}))
@@ -144,8 +145,8 @@ def _table(*headings: str) -> Table:
 
     table = Table(box=box.SIMPLE_HEAD, padding=(0, 1, 0, 0), show_edge=False, pad_edge=False)
     for heading in headings:
-        named = heading in ("node", "query", "output", "promise")
-        table.add_column(heading, overflow="fold", no_wrap=not named, min_width=6 if named else None)
+        least = NARROWEST.get(heading)
+        table.add_column(heading, overflow="fold", no_wrap=least is None, min_width=least)
     return table
 
 
@@ -178,19 +179,20 @@ def _under_way(node: PlaceStatus) -> Iterator[str]:
 
 
 def _outputs(queries: Mapping[str, Mapping[str, QueryStatus]], silent: set[str]) -> Table:
-    """By query; what came is since the runtime began. silent: outputs whose node does not answer."""
+    """By query; what came is since the runtime began. silent: outputs whose node does not answer. The state of a plan
+    is told where not all are committed, under its name, since nine columns do not fit beside each other."""
     from coordinator.monitoring.tables import count, duration
     from coordinator.report import missed_share
     from coordinator.units import show_ns
 
     states = {state for plans in queries.values() for entry in plans.values() for state in entry.nodes.values()}
-    told = ("state",) if states != {"committed"} else ()  # else it says the same in every row
-    table = _table("query", *told, "output", "deadline", "bound", "promise", "results", "missed", "longest")
+    table = _table("query", "output", "deadline", "bound", "promise", "results", "missed", "longest")
     for name, plans in queries.items():
         for entry in plans.values():
-            state = [", ".join(dict.fromkeys(entry.nodes.values()))] if told else []
+            state = ", ".join(dict.fromkeys(entry.nodes.values()))
+            called = f"{name}\n{state}" if states != {"committed"} else name
             if entry.outputs is None:
-                table.add_row(name, *state, "give --plan")
+                table.add_row(called, "give --plan")
             for output, claim in (entry.outputs or {}).items():
                 ns = claim.from_admission_ns if claim.bound_ns is None else claim.bound_ns
                 bound = "none" if ns is None else show_ns(ns)
@@ -198,13 +200,23 @@ def _outputs(queries: Mapping[str, Mapping[str, QueryStatus]], silent: set[str])
                 if (came := claim.delivered) is not None:
                     results = came.met + came.late + came.undecidable
                     longest = duration(came.worst_ns or None)
-                    cells = [count(results), missed_share.markup(came.missed_of_offered), longest]
-                row = name, *state, output, show_ns(claim.deadline_ns), bound, claim.promise
+                    cells = [count(results), _two_lines(missed_share.markup(came.missed_of_offered)), longest]
+                row = called, output, show_ns(claim.deadline_ns), bound, claim.promise
                 table.add_row(*row, *cells)
     for column in table.columns:
         if column.header in ("query", "output"):  # a long promise goes on below, a name is not cut for it
-            column.min_width = min(LONG_NAME, max((len(str(cell)) for cell in column.cells), default=0))
+            column.min_width = min(LONG_NAME, max(map(len, _lines(column)), default=0))
     return table
+
+
+def _two_lines(interval: str) -> str:
+    """Both ends under each other: beside each other they are the widest column."""
+    return interval.replace(" to ", " to\n")
+
+
+def _lines(column: Column) -> Iterator[str]:
+    for cell in column.cells:
+        yield from str(cell).splitlines()
 
 
 def _wrong(frame: Frame) -> Iterator[str]:

@@ -9,7 +9,7 @@ from typing import Annotated
 import typer
 
 from coordinator.cli.commands.up import DEFAULT_ADDRESSES, AddressesOption
-from coordinator.cli.lines import LineProgress
+from coordinator.cli.lines import LineProgress, say
 
 EPILOG = """Examples:
 
@@ -52,7 +52,7 @@ def register(app: typer.Typer) -> None:
             typer.echo(json.dumps({"drained": not left, "left": left, "stopped": had}))
         elif not left:
             for name, nodes in had.items():
-                typer.echo(f"plan {name} stopped and drained on {', '.join(nodes)}")
+                say(f"plan {name} stopped and drained on {', '.join(nodes)}")
         if left:
             raise OutOfTimeError(
                 Mistake("not_drained", f"not drained within {timeout:g} s", "it goes on draining"), details=left

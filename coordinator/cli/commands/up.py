@@ -160,7 +160,7 @@ def _show(file: Addresses, as_json: bool) -> None:
         typer.echo(file.path.read_text().strip())
         return
     for name, agent in file.nodes.items():
-        typer.echo(f"node {name}: control {agent.control}, data {agent.data}, pid {agent.pid}")
+        lines.say(f"node {name}: control {agent.control}, data {agent.data}, pid {agent.pid}")
     if slow := [name for name, agent in file.nodes.items() if not agent.rt]:
         why = "no real-time class, so latencies will be worse; 'node-agent grant-rt' says how to allow it"
         lines.tell(f"{', '.join(slow)}: {why}")
@@ -170,7 +170,5 @@ def _show(file: Addresses, as_json: bool) -> None:
         lines.tell(told, "no_core_left")
     states = dict.fromkeys(Path(agent.state).parent for agent in file.nodes.values() if agent.state)
     if states:
-        typer.echo(
-            f"logs, exceptions of operators among them: {', '.join(f'{each}/NODE/agent.log' for each in states)}"
-        )
-    typer.echo(f"addresses written to {file.path}")
+        lines.say(f"logs, exceptions of operators among them: {', '.join(f'{each}/NODE/agent.log' for each in states)}")
+    lines.say(f"addresses written to {file.path}")

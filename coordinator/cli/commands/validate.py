@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Annotated, Any, Literal
 import typer
 
 from coordinator.cli import query_files
+from coordinator.cli.lines import say
 
 if TYPE_CHECKING:
     from coordinator.spec.query import Query
@@ -70,16 +71,16 @@ def register(app: typer.Typer) -> None:
         if known:
             cores = f" with {counted(len(known.nodes), 'core')}" if len(known.nodes) > len(known.hosts) else ""
             against = f", on {counted(len(known.hosts), 'node')}{cores}"
-        typer.echo(f"{', '.join(map(str, queries))}: {counts}{against}: valid")
+        say(f"{', '.join(map(str, queries))}: {counts}{against}: valid")
         for line in cost_lines.of_query(checked):
-            typer.echo(line)
+            say(line)
         for line in window_lines.of_query(checked, known.catalog if known else Catalog()):
-            typer.echo(line)
+            say(line)
         if known and len(queries) > 1:
             from coordinator.explain import sharing_lines
 
             for line in sharing_lines.planned_sentences(checked, known):
-                typer.echo(line)
+                say(line)
 
 
 def _several(query: Query) -> dict[str, Any]:
