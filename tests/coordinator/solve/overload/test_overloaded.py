@@ -144,7 +144,7 @@ def overloads(draw: st.DrawFn) -> tuple[str, str]:
     return "\n".join(lines) + "\n", draw(st.sampled_from([ONE, TWO]))
 
 
-@settings(max_examples=examples(120, 6))
+@settings(max_examples=examples(120, 12))
 @given(overloads(), st.sampled_from(["operator", "path"]))
 def test_every_operator_of_a_plan_under_protest_has_a_sub_deadline(texts: tuple[str, str], units: str) -> None:
     """However short the deadlines are: what is not a positive number of ns would not pass the audit, which the planner
