@@ -118,10 +118,11 @@ def test_where_nothing_is_served_in_full_what_has_begun_has_the_longest_deadline
 
 
 @st.composite
-def overloads(draw: st.DrawFn) -> tuple[str, str]:
-    """A query of more load than one or two nodes have time for, and the cluster: chains, joins, branches, outputs."""
+def hopeless(draw: st.DrawFn) -> tuple[str, str]:
+    """A query of more load than one or two nodes have time for, or of little, and the cluster: chains, joins, branches,
+    outputs of any deadlines."""
     count = draw(st.integers(2, 6))
-    each_us = 1000 * 10 * 2 // count + 1000  # every camera's tuple asks for more than 20 ms of 10
+    each_us = draw(st.sampled_from([20_000 // count + 1000, 20_000 // count + 1000, 10]))  # of 10 ms a tuple
     names, operators, read = ["camera"], [], set[str]()
     for number in range(count):
         inputs = {draw(st.sampled_from(names)) for _ in range(draw(st.integers(1, 2)))}
@@ -145,7 +146,7 @@ def overloads(draw: st.DrawFn) -> tuple[str, str]:
 
 
 @settings(max_examples=examples(120, 12))
-@given(overloads(), st.sampled_from(["operator", "path"]))
+@given(hopeless(), st.sampled_from(["operator", "path"]))
 def test_every_operator_of_a_plan_under_protest_has_a_sub_deadline(texts: tuple[str, str], units: str) -> None:
     """However short the deadlines are: what is not a positive number of ns would not pass the audit, which the planner
     asks."""
