@@ -120,7 +120,7 @@ class Relief:
             place.update(dict.fromkeys(items, nodes[node]))
             cuts |= begins
             for step in (alone, Step(dict(place), frozenset(cuts))):
-                if self._loads(step.place)[nodes[node]] <= float(self.problem.nodes[nodes[node]].cap):
+                if self._has_room(step.place, node):
                     yield step
 
     def _leave(self, unit: Unit, place: dict[int, int], choice: int, urgent: frozenset[int]) -> bool:
@@ -175,8 +175,9 @@ class Relief:
             for other in dict.fromkeys([*reversed(ways[:position]), *ways[position:]]):
                 if other == part.node or not free:
                     continue
-                if all(nodes[other] in self.problem.items[i].nodes for i in free):
-                    yield Step({**self.step.place, **dict.fromkeys(free, nodes[other])}, self.step.cuts)
+                place = {**self.step.place, **dict.fromkeys(free, nodes[other])}
+                if all(nodes[other] in self.problem.items[i].nodes for i in free) and self._has_room(place, other):
+                    yield Step(place, self.step.cuts)
 
     def _parts(self, name: str) -> list[Part]:
         """Of the longest way to an output; of one without a bound, every node that has none."""
@@ -216,6 +217,11 @@ class Relief:
                 found[stream.item].append(reader)
                 found[reader].append(stream.item)
         return found
+
+    def _has_room(self, place: Mapping[int, int], name: str) -> bool:
+        """Whether what is placed on a node is within its cap."""
+        node = next(node for node in self.problem.nodes if node.name == name)
+        return self._loads(place)[node.index] <= float(node.cap)
 
     def _loads(self, place: Mapping[int, int]) -> dict[int, float]:
         load = {node.index: 0.0 for node in self.problem.nodes}

@@ -47,7 +47,7 @@ WORSE_STEPS = 12  # in a row, where none is better
 MOST_REASONS = 6
 POLISH = 150  # analyses to improve the one chosen
 ANALYSES_LEFT = 6  # time for so many is left for what comes after the search: claims, ages, the audit
-MOST_LEFT = 0.25  # of the time limit
+LEAST_LEFT, MOST_LEFT = 0.15, 0.25  # of the time limit
 
 
 @dataclass(frozen=True)
@@ -134,7 +134,8 @@ class Finder:
     @property
     def until(self) -> float:
         """When the search ends (time.monotonic), so that all is done within the limit."""
-        left_s = min(self.limits.seconds * MOST_LEFT, ANALYSES_LEFT * self.longest_s)
+        least_s, most_s = self.limits.seconds * LEAST_LEFT, self.limits.seconds * MOST_LEFT
+        left_s = min(most_s, max(least_s, ANALYSES_LEFT * self.longest_s))
         return min(self.ended, self.began + self.limits.seconds - left_s)
 
     def run(self, best_effort: bool, quick: bool = False) -> Sound:

@@ -104,7 +104,8 @@ class Search:
         return self.best
 
     def starts(self) -> Iterator[Mapping[int, int | Fraction]]:
-        """Those given, in proportion to the work with equal slack for all, and by what is left of the deadline."""
+        """Those given, in proportion to the work with equal slack for all, and by what is left of the deadline. What
+        leads to side inputs only comes last in these, and in one more, for the sake of ages, first."""
         units = self.candidate.system.units
         if self.first_ns:
             yield {
@@ -121,12 +122,10 @@ class Search:
                 share = work[number] * room / whole[way.output]
                 even[number] = min(even.get(number, share), share)
                 urgent[number] = min(urgent.get(number, room), room)
-        rest = min((even[number] for number in even), default=Fraction(most))
-        for number in units:  # what leads to side inputs only: as soon as the most urgent
-            even.setdefault(number, rest)
-            urgent.setdefault(number, Fraction(most))
-        yield even
-        yield urgent
+        aside = dict.fromkeys(units.keys() - even.keys(), Fraction(most))
+        yield even | aside
+        yield urgent | aside
+        yield even | dict.fromkeys(aside, min(even.values()))
 
     def _work(self) -> Due:
         """Per unit the work of the most that comes at one instant, as if all were at hand."""

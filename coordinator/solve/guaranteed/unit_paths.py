@@ -7,7 +7,7 @@ before its end, the part that stands in proportion to cost counts.
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from fractions import Fraction
 
@@ -55,14 +55,17 @@ def unit_paths(system: System, held_ns: Mapping[str, int] | None = None) -> list
             for number in behind
         }
         fixed: dict[int, int] = {}
+        gaps: dict[int, int] = {}
         for number in behind:
             unit = system.units[number]
+            gap_ns = [gaps[made[one].id] if one in made else system.sources[one].gap_ns for one in unit.inputs]
+            gaps[number] = max(gap_ns)
             fixed[number] = max(
                 _links_ns(system, stream, unit.node)
                 + (fixed[made[stream].id] if stream in made else system.sources[stream].max_age_ns)
                 + _until_ns(system, stream)
                 for stream in unit.inputs
-            ) + _partner_ns(unit)
+            ) + _partner_ns(unit, gap_ns)
         fixed_ns = fixed[last.id] + _links_ns(system, output.stream, output.node)
         end = (last.id, share_until(last, output.stream, held_ns))
         found.append(UnitPath(name, _due_ns(system, output), behind, before, fixed, fixed_ns, end))
@@ -89,9 +92,12 @@ def _until_ns(system: System, stream: str) -> int:
     return windows.after_ns + (0 if windows.kind == "count" else beats_ns)
 
 
-def _partner_ns(unit: Unit) -> int:
-    """What a fusion waits for its other inputs, roughly: until its timeout, or as long as stamps are apart."""
-    return 0 if unit.sync is None or unit.sync.each else unit.sync.timeout_ns or unit.sync.within_ns or 0
+def _partner_ns(unit: Unit, gap_ns: Sequence[int]) -> int:
+    """What a fusion waits for its other inputs, roughly: until its timeout, or as long as stamps are apart, or until
+    all have come again. `gap_ns`: how soon each does, 0 where nothing says so: the slowest waits for the second."""
+    if unit.sync is None or unit.sync.each:
+        return 0
+    return unit.sync.timeout_ns or unit.sync.within_ns or sorted(gap_ns)[-2:][0]
 
 
 def share_until(unit: Unit, stream: str, held_ns: Mapping[str, int]) -> Fraction:

@@ -8,6 +8,9 @@ waits: a backlog of frames of 500 ms is, in the end, ahead of an alarm of 30 ms 
 - what gives way gets sub-deadlines a thousand times its deadline: whether it is late is decided by its age, so the
   order among it is kept, and none of it goes before what is served in full;
 - of what gives way, what has begun on a node goes before what is new: work on results that nothing comes of is lost.
+
+A sub-deadline is at least 1 ns for each operator of a unit. Where nothing is served in full, what has begun gets the
+longest deadline of all outputs: its length does not matter for the order, but people read it.
 """
 
 from __future__ import annotations
@@ -37,7 +40,6 @@ def ordered(
     """Sub-deadlines for a placement. `yielding`: the outputs that give way."""
     first = served_in_full(setting.query, yielding)
     places = {operator.name: whole.place[operator.name] for operator in first.operators}
-    longest = {output.name: output.deadline_ns for output in setting.query.outputs}
     shares: Mapping[str, int] = {}
     if first.outputs:
         streams = {*(source.name for source in first.sources), *places}
@@ -51,11 +53,12 @@ def ordered(
         found = search.improve()
         assert found is not None  # the first analysis is always made
         shares = alone.per_operator(found.due_ns)
-    ahead_ns = 1 + max((longest[output.name] for output in first.outputs), default=0)
+    ahead_ns = max(output.deadline_ns for output in first.outputs or setting.query.outputs)
+    begun_ns = 1 + max(ahead_ns, *(len(unit.stages) for unit in whole.system.units.values()))
     due_ns = {
         number: sum(shares[stage.operator] for stage in unit.stages)
         if _of(unit, places)
-        else _behind_ns(whole.system, unit, ahead_ns)
+        else _behind_ns(whole.system, unit, begun_ns)
         for number, unit in whole.system.units.items()
     }
     return Ordered(due_ns, effort.analyses)
@@ -90,9 +93,9 @@ def _instance_ns(unit: Unit) -> int:
     return sum(stage.cost_ns for stage in unit.stages)
 
 
-def _behind_ns(system: System, unit: Unit, ahead_ns: int) -> int:
+def _behind_ns(system: System, unit: Unit, begun_ns: int) -> int:
     """Of a unit that gives way. What follows another such unit on its node has come by no link: it has begun there."""
     here = {stream for one in system.units.values() if one.node == unit.node for stream in one.exits}
     if unit.inputs and here.issuperset(unit.inputs):
-        return ahead_ns
-    return max(RELAXED * unit.last_ns, 2 * ahead_ns)
+        return begun_ns
+    return max(RELAXED * unit.last_ns, 2 * begun_ns)

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
+from fractions import Fraction
 from itertools import pairwise
 from pathlib import Path
 from random import Random
@@ -13,6 +15,7 @@ from coordinator.errors import InfeasibleError
 from coordinator.guarantee.system import Stage
 from coordinator.model import routes
 from coordinator.model.limits import Limits
+from coordinator.model.problem import Problem
 from coordinator.solve.audit.audit import audit
 from coordinator.solve.guaranteed import large, lower_bounds
 from coordinator.solve.guaranteed.candidate import Setting, candidate
@@ -80,13 +83,23 @@ def test_a_step_moves_only_what_is_free_and_stays_within_loads(number: int, tmp_
     objective = objective_rank(laid.with_deadlines(due), MEASURED)
     assert objective.late  # else there is nothing to relieve
     names_of = {name for item in items for name in item.members}
+    before = _loads(worst, place)
     count = 0
     for step in Relief(worst, Step(place, frozenset()), objective).steps():
         count += 1
         assert step.cuts <= names_of
         assert all(step.place[i] in item.nodes for i, item in enumerate(items))
         assert step.key != Step(place, frozenset()).key
+        for node, load in _loads(worst, step.place).items():
+            assert load <= max(nodes[node].cap, before[node]), f"{nodes[node].name} has {float(load)}"
     assert count
+
+
+def _loads(problem: Problem, place: Mapping[int, int]) -> dict[int, Fraction]:
+    found = dict.fromkeys(range(len(problem.nodes)), Fraction(0))
+    for item, node in place.items():
+        found[node] += problem.items[item].load[node]
+    return found
 
 
 @pytest.mark.parametrize(("deadline", "units"), [(40, 2), (20, 4)])

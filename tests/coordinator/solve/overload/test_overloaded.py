@@ -5,8 +5,11 @@ from __future__ import annotations
 from collections.abc import Callable
 from dataclasses import replace
 from pathlib import Path
+from tempfile import TemporaryDirectory
 
 import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
 
 from coordinator.errors import InfeasibleError
 from coordinator.model.choices import Choices
@@ -15,6 +18,7 @@ from coordinator.plan import deadline_breakdown
 from coordinator.solve import planner
 from coordinator.solve.audit.audit import audit
 from protos.plan_document import Plan
+from tests.sampling import examples
 
 Files = Callable[[str, str], tuple[Path, Path]]
 QUERY = """\
@@ -86,6 +90,74 @@ def test_the_excess_goes_where_nothing_urgent_is(files: Files) -> None:
     assert len(urgent) == 1 and max((made.solver.over_caps or {}).values()) < 1.25
     assert made.placement["sees"] == made.placement["names"] != made.placement["more"]
     assert set(made.solver.served or ()) <= {"objects", "others"}
+
+
+FUSED = """\
+shimekiri: 1
+query: q
+sources:
+  camera: {at: a, type: json, arrival: {burst: 1, period: 10 ms}}
+operators:
+  left:  {run: pass, in: camera, cost: 3 ms}
+  right: {run: pass, in: camera, cost: 3 ms}
+  both:  {run: join, in: [left, right], cost: 2 ms}
+  names: {run: pass, in: both, cost: 4 ms}
+  says:  {run: pass, in: names, cost: 2 ms}
+outputs:
+  objects: {from: says, at: a, deadline: 500 ms}
+"""
+
+
+def test_where_nothing_is_served_in_full_what_has_begun_has_the_longest_deadline(files: Files) -> None:
+    """Shared among the operators of its unit by their costs."""
+    made = _plan(files, query=FUSED, units="path")
+    assert (made.solver.served or {}).keys() == {"objects"}
+    due_ns = made.sub_deadlines_ns
+    assert [round(due_ns[name] / 1e6) for name in ("both", "names", "says")] == [125, 250, 125]
+    assert min(due_ns["left"], due_ns["right"]) > 500_000_000 * 100  # what is new is behind it
+
+
+@st.composite
+def hopeless(draw: st.DrawFn) -> tuple[str, str]:
+    """A query of more load than one or two nodes have time for, or of little, and the cluster: chains, joins, branches,
+    outputs of any deadlines."""
+    count = draw(st.integers(2, 6))
+    each_us = draw(st.sampled_from([20_000 // count + 1000, 20_000 // count + 1000, 10]))  # of 10 ms a tuple
+    names, operators, read = ["camera"], [], set[str]()
+    for number in range(count):
+        inputs = {draw(st.sampled_from(names)) for _ in range(draw(st.integers(1, 2)))}
+        run = "join" if len(inputs) > 1 else "pass"
+        operators.append(f"  o{number}: {{run: {run}, in: [{', '.join(sorted(inputs))}], cost: {each_us} us}}")
+        names.append(f"o{number}")
+        read |= inputs
+    outputs = []
+    for name in names[1:]:
+        if name not in read or draw(st.booleans()):
+            due = draw(st.sampled_from(["1 ns", "3 ns", "30 ms", "500 ms"]))
+            outputs.append(f"  out_{name}: {{from: {name}, at: a, deadline: {due}}}")
+    source = "  camera: {at: a, type: json, arrival: {burst: 1, period: 10 ms}}"
+    if draw(st.booleans()):  # something small that can be served in full
+        source += "\n  radio: {at: a, type: json, arrival: {burst: 1, period: 20 ms}}"
+        operators += ["  heard: {run: pass, in: radio, cost: 1 us}", "  alarm: {run: pass, in: heard, cost: 1 us}"]
+        due = draw(st.sampled_from(["1 ns", "1 ms", "30 ms"]))
+        outputs.append(f"  warn: {{from: alarm, at: a, deadline: {due}}}")
+    lines = ["shimekiri: 1", "query: q", "sources:", source, "operators:", *operators, "outputs:", *outputs]
+    return "\n".join(lines) + "\n", draw(st.sampled_from([ONE, TWO]))
+
+
+@settings(max_examples=examples(120, 12))
+@given(hopeless(), st.sampled_from(["operator", "path"]))
+def test_every_operator_of_a_plan_under_protest_has_a_sub_deadline(texts: tuple[str, str], units: str) -> None:
+    """However short the deadlines are: what is not a positive number of ns would not pass the audit, which the planner
+    asks."""
+    query, cluster = texts
+    with TemporaryDirectory() as name:
+        paths = Path(name) / "query.yaml", Path(name) / "cluster.yaml"
+        paths[0].write_text(query)
+        paths[1].write_text(cluster)
+        made = planner.make_plan(*paths, Choices(best_effort=True, units="operator" if units == "operator" else "path"))
+    assert min(made.sub_deadlines_ns.values()) >= 1 and audit(made) == []
+    assert all(task.sub_deadline_ns >= len(task.operators) for tasks in made.tasks.values() for task in tasks)
 
 
 def test_without_best_effort_it_is_refused(files: Files) -> None:
