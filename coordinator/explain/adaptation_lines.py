@@ -26,7 +26,8 @@ def change(found: Adaptation) -> list[str]:
 
 def missed(found: Adaptation) -> list[str]:
     """What is not guaranteed without a change, and why."""
-    lines = [f"infeasible as it is: {reason}" for reason in found.now.reasons]
+    known = "undecided" if found.now.undecided else "infeasible"
+    lines = [f"{known} as it is: {reason}" for reason in found.now.reasons]
     lines += [f"output {name} is not guaranteed as it is: {why}" for name, why in found.now.missed.items()]
     ageless = ", ".join(found.now.ageless)
     return [*lines, *([f"guaranteed from admission on only: {ageless}"] if ageless else [])]

@@ -18,9 +18,9 @@ cdef class ExitMeter:
 cdef class UnitMeter:
     cdef public NodeMeter node
     cdef public long long number, declared_ns, sub_deadline_ns, declared_slack_ns, due_ns, work_ns, place_ns, steps
-    cdef public long long tried_ns, pause_ns, excess
+    cdef public long long pause_ns, excess
     cdef public bint urgent, yields, on_trial
-    cdef public object service, arrivals, slack_ns, _last_ns
+    cdef public object service, arrivals, slack_ns, doubted_ns, _last_ns
     cdef public tuple exits
     cdef public Mean cost, gap
     @cython.locals(last_ns=cython.longlong)

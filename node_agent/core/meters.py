@@ -90,8 +90,8 @@ class UnitMeter:
     """One task unit: CPU time per tuple, and gaps between arrivals."""
 
     __slots__ = (
-        "_last_ns", "arrivals", "cost", "declared_ns", "declared_slack_ns", "due_ns", "excess", "exits", "gap", "node",
-        "number", "on_trial", "pause_ns", "place_ns", "service", "slack_ns", "steps", "sub_deadline_ns", "tried_ns",
+        "_last_ns", "arrivals", "cost", "declared_ns", "declared_slack_ns", "doubted_ns", "due_ns", "excess", "exits",
+        "gap", "node", "number", "on_trial", "pause_ns", "place_ns", "service", "slack_ns", "steps", "sub_deadline_ns",
         "urgent", "work_ns", "yields",
     )  # fmt: skip
 
@@ -113,7 +113,8 @@ class UnitMeter:
         self.steps = 0  # units up to the last output, itself included
         self.urgent = self.yields = False  # its deadline is nearly the least; tuples of it may be given up for others
         self.on_trial = False  # what runs was hopeless
-        self.tried_ns = self.pause_ns = 0  # when that was last, and how long there is no other
+        self.doubted_ns: int | None = None  # since when all were hopeless, or the last trial; None: one is not
+        self.pause_ns = 0  # how long after that there is no trial
         self.excess = 0  # tuples that wait and are given up
 
     @property

@@ -152,6 +152,8 @@ class Target:
         signals.check()
         try:
             with signals.held():
+                if self.over:
+                    _check_unchanged(changed)
                 durable_files.replace_together(contents)
         except OSError as error:
             path = Path(error.filename or next(iter(contents)))
@@ -178,6 +180,16 @@ class Target:
         names = [self.query or self.queries[0], *self.queries[1:], self.cluster or self.cluster_file]
         command = " ".join(["coordinator plan", *map(str, names), *also])
         return f"written: {', '.join(map(str, written))}; next: {command}"
+
+
+def _check_unchanged(changed: Sequence[EditedFile]) -> None:
+    """Raises BadInputError where a file is another one than the search began with: what was written to it meanwhile
+    would be lost."""
+    from coordinator.errors import bad_file
+
+    for one in changed:
+        if one.path.read_bytes() != one.before.encode():
+            raise bad_file(one.path, "changed", "was changed while a change was looked for", "adapt it again")
 
 
 def _values(case: Case, queries: Sequence[Path]) -> list[Adjustable]:

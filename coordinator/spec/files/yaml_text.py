@@ -7,7 +7,7 @@ The text is read again and compared, so a value that stands behind an anchor is 
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -38,6 +38,7 @@ def changed(text: str, values: Sequence[NewValue]) -> str:
 
 
 def _changed(text: str, value: NewValue) -> str:
+    """The first way to write it that reads as it should."""
     from ruamel.yaml.error import YAMLError
 
     node = _composed(text)
@@ -46,32 +47,67 @@ def _changed(text: str, value: NewValue) -> str:
         if node is None:
             raise NotInPlaceError(value.path)
     there = _below(node, value.path[-1])
-    if there is not None:
-        after = text[: there.start_mark.index] + value.text + text[there.end_mark.index :]
-    else:
-        after = _with_key(text, node, value)
-    try:
-        is_alike = _read(after) == _expected(text, value)
-    except YAMLError as error:
-        raise NotInPlaceError(value.path) from error
-    if not is_alike:
-        raise NotInPlaceError(value.path)
-    return after
+    expected = None
+    for after in _replaced(text, there, value) if there is not None else _with_key(text, node, value):
+        try:
+            expected = _expected(text, value) if expected is None else expected
+            if _read(after) == expected:
+                return after
+        except YAMLError:
+            continue
+    raise NotInPlaceError(value.path)
 
 
-def _with_key(text: str, node: Any, value: NewValue) -> str:
+def _replaced(text: str, there: Any, value: NewValue) -> Iterator[str]:
+    """In the quotation marks that it had, where it is text."""
+    before, behind = text[: there.start_mark.index], text[there.end_mark.index :]
+    yield f"{before}{_quoted(value.text, _quotes(there))}{behind}"
+    yield f"{before}{value.text}{behind}"
+
+
+def _with_key(text: str, node: Any, value: NewValue) -> Iterator[str]:
     """One key more: the last of a mapping in braces, the first of one that is written in lines."""
-    written = f"{value.path[-1]}: {value.text}"
     pairs = node.value
     if not isinstance(pairs, list) or not all(isinstance(each, tuple) for each in pairs):  # no mapping
-        raise NotInPlaceError(value.path)
+        return
+    quotes = _quotes(pairs[-1][0]) if pairs else ""
+    written = f"{quotes}{value.path[-1]}{quotes}: {_quoted(value.text, quotes)}"
     if node.flow_style:
         end = node.end_mark.index - 1
         before = text[:end].rstrip()
         comma = "" if not pairs or before.endswith(",") else ","
-        return f"{before}{comma}{' ' if pairs else ''}{written}{text[end:]}"
-    start = pairs[0][0].start_mark
-    return f"{text[: start.index]}{written}\n{' ' * start.column}{text[start.index :]}"
+        yield f"{before}{comma}{' ' if pairs else ''}{written}{text[end:]}"
+        last = pairs[-1][1].end_mark.index if pairs else end  # a comment may stand between it and the brace
+        yield f"{text[:last]}, {written}{text[last:]}"
+        return
+    start = pairs[0][0].start_mark.index
+    line = text.rfind("\n", 0, start) + 1
+    indent, end_of_line = " " * (start - line), "\r\n" if "\r\n" in text else "\n"
+    if not text[line:start].strip():
+        above = _above_comments(text, line)  # which are of the key below them
+        yield f"{text[:above]}{indent}{written}{end_of_line}{text[above:]}"
+    yield f"{text[:start]}{written}{end_of_line}{indent}{text[start:]}"
+
+
+def _above_comments(text: str, line: int) -> int:
+    """Where the first of the lines with nothing but a comment begins that stand directly above a line."""
+    while line:
+        before = text.rfind("\n", 0, line - 1) + 1
+        if not text[before:line].lstrip().startswith("#"):
+            break
+        line = before
+    return line
+
+
+def _quotes(node: Any) -> str:
+    """Quotation marks of a scalar; none where it has none."""
+    style = getattr(node, "style", None)
+    return style if style in ("'", '"') else ""
+
+
+def _quoted(text: str, quotes: str) -> str:
+    """In quotation marks, where it is text that stands without any."""
+    return f"{quotes}{text}{quotes}" if _read(text) == text else text
 
 
 def _composed(text: str) -> Any:

@@ -18,7 +18,6 @@ cdef class EndToEnd:
 @cython.locals(unit=Unit, meter=UnitMeter, lower_ns=cython.longlong)
 cpdef long long hopeless_or_excess(Job job, long long at_ns, long long ahead)
 
-@cython.locals(slack_ns=cython.longlong, unit=Unit)
 cdef bint _tries(Job job, UnitMeter meter, long long at_ns)
 
 cdef class Behind:
@@ -35,7 +34,7 @@ cdef class Ahead:
     cdef public long long deadline_ns
     cdef public bint branch
     cdef public tuple behind
-    @cython.locals(meter=UnitMeter, each=Behind, leaving=ExitMeter, unit=UnitMeter, cost_ns=cython.longlong, unit_ns=cython.longlong, own_ns=cython.longlong, work_ns=cython.longlong)
+    @cython.locals(meter=UnitMeter, each=Behind, leaving=ExitMeter, unit=UnitMeter)
     cpdef add_up(self)
 
 @cython.locals(room_ns=object)

@@ -254,20 +254,33 @@ def hopeless_or_excess(job: Job, at_ns: int, ahead: int) -> int:
         meter.node.done_ns += meter.work_ns
         return POLICY_LATE
     young = (at_ns - job.lineage[5]) * YOUNG < job.unit.deadline_ns
-    return POLICY_EXCESS if not young and meter.yields and gives_up(job, at_ns) else 0
+    if not young and meter.yields and gives_up(job, at_ns):
+        return POLICY_EXCESS
+    meter.doubted_ns = None
+    return 0
 
 
 def _tries(job: Job, meter: UnitMeter, at_ns: int) -> bool:
-    """Whether a tuple runs although it is hopeless, to measure anew: by what was measured hardly any tuple of its unit
-    can be met, and what never runs is never found to be quick again. One instance that hung would end its unit. Pauses
-    double until trials take one part of the time."""
-    slack_ns = meter.slack_ns
+    """Whether a tuple runs although it is hopeless, to measure anew: what never runs is never found to be quick. One
+    instance that hung would end its unit, and so would a declared cost that is far too high.
+
+    Where hardly any tuple can be met by what was measured it runs at once. Elsewhere one that has not waited could be
+    met, unless all come too old: so none is tried before all have been hopeless for a while. Pauses double until
+    trials take one part of the time. What is tried could be met as declared, or half of its time here is left.
+    """
+    slack_ns, lineage, declared_ns = meter.slack_ns, job.lineage, TRIAL * meter.declared_ns
     assert slack_ns is not None  # it is hopeless
-    doubtful = slack_ns * YOUNG < job.unit.deadline_ns and at_ns <= job.lineage[5] + meter.declared_slack_ns
-    if not doubtful or at_ns < meter.tried_ns + min(meter.pause_ns, TRIAL * meter.work_ns):
+    if meter.doubted_ns is None:
+        meter.doubted_ns = at_ns
+    none_fits = slack_ns * YOUNG < job.unit.deadline_ns
+    pause_ns = meter.pause_ns if none_fits else max(meter.pause_ns, declared_ns)
+    if at_ns < meter.doubted_ns + min(pause_ns, TRIAL * meter.work_ns):
         return False
-    meter.tried_ns, meter.on_trial = at_ns, True
-    meter.pause_ns = max(meter.pause_ns, TRIAL * meter.declared_ns)
+    left_ns = lineage[5] + meter.due_ns - job.release_ns
+    if at_ns > max(lineage[5] + meter.declared_slack_ns, job.release_ns + left_ns // 2):
+        return False
+    meter.doubted_ns, meter.on_trial = at_ns, True
+    meter.pause_ns = max(meter.pause_ns, declared_ns)
     return True
 
 

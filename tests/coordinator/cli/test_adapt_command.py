@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 import shlex
 from pathlib import Path
+from typing import Any
 from unittest import mock
 
 import pytest
@@ -136,6 +137,20 @@ def test_where_nothing_within_the_ranges_helps_the_nearest_beyond_is_named(folde
     assert done.code == 3 and (folder / "query.yaml").read_text() == QUERY.replace("2..4", "4..4")
     WORDING.check("nothing within", [line for line in done.err.splitlines() if "ms" not in line or "range" in line])
     assert "relax the deadline: x" in done.err
+
+
+def test_what_is_written_to_a_file_during_the_search_is_not_lost(folder: Path) -> None:
+    search = adaptation.adapt
+
+    def meanwhile(*given: Any) -> Any:
+        (folder / "query.yaml").write_text(QUERY + "# saved from an editor\n")
+        return search(*given)
+
+    with mock.patch.object(adaptation, "adapt", meanwhile):
+        done = _run(folder, "adapt", "--write")
+    assert done.code == 2 and "query.yaml" in done.err
+    assert (folder / "query.yaml").read_text() == QUERY + "# saved from an editor\n"
+    WORDING.check("changed meanwhile", done.err.splitlines())
 
 
 def test_out_of_time_is_no_proof(folder: Path) -> None:

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import json
+
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
@@ -35,7 +37,7 @@ def _diff(before: str, after: str) -> list[tuple[str, str]]:
     [
         (("sources", "s", "arrival", "burst"), "7", TEXT.splitlines()[2].replace("10", "7")),
         (("sources", "t", "max_age"), "4.5 ms", "    max_age: 4.5 ms    # behind"),
-        (("outputs", "x", "deadline"), "40 ms", "  x: {from: X, deadline: 40 ms , at: 'b'}   # tight"),
+        (("outputs", "x", "deadline"), "40 ms", "  x: {from: X, deadline: \"40 ms\" , at: 'b'}   # tight"),
         (("links", 0, "latency"), "2 ms", "links: [{between: [a, b], latency: 2 ms}]"),
         (("outputs", "x", "wait"), "1 s", "  x: {from: X, deadline: \"30 ms\" , at: 'b', wait: 1 s}   # tight"),
         (("nodes", "a", "speed"), "2", "nodes: {a: {speed: 2}}"),
@@ -54,6 +56,29 @@ def test_a_key_more_in_lines_stands_first_there() -> None:
 def test_line_ends_and_the_last_line_stay() -> None:
     text = "a:\r\n  b: 1\r\n  c: 2 # no end"
     assert changed(text, [NewValue(("a", "b"), "30")]) == text.replace("1", "30")
+
+
+@pytest.mark.parametrize("end_of_line", ["\n", "\r\n"])
+def test_a_comment_stays_above_the_key_that_it_is_of(end_of_line: str) -> None:
+    text = "nodes:\n  a:   # the hall's\n    # behind\n    # the firewall\n    address: x:1  # port\n"
+    after = changed(text.replace("\n", end_of_line), [NewValue(("nodes", "a", "speed"), "1.5")])
+    assert after == text.replace("hall's\n", "hall's\n    speed: 1.5\n").replace("\n", end_of_line)
+
+
+@pytest.mark.parametrize(("comma", "added"), [(",", ", speed: 1.5,"), ("", ", speed: 1.5")])
+def test_a_comment_may_stand_before_the_closing_brace(comma: str, added: str) -> None:
+    text = f"nodes:\n  a: {{address: 'x:1'{comma}  # port\n     }}\n"
+    after = changed(text, [NewValue(("nodes", "a", "speed"), "1.5")])
+    assert after == text.replace(f"'x:1'{comma}", f"'x:1'{added}")
+
+
+def test_a_file_that_is_json_stays_json() -> None:
+    data = {"nodes": {"a": {"address": "x:1", "memory": "1 MiB", "cap": 0.5}}}
+    values = {"memory": "2 MiB", "cap": "0.75", "speed": "1.5", "core_link": "1 ms"}
+    after = changed(json.dumps(data), [NewValue(("nodes", "a", key), value) for key, value in values.items()])
+    assert json.loads(after)["nodes"]["a"] == {
+        "address": "x:1", "memory": "2 MiB", "cap": 0.75, "speed": 1.5, "core_link": "1 ms",
+    }  # fmt: skip
 
 
 @pytest.mark.parametrize("path", [("sources", "u", "max_age"), ("outputs", "x", "from", "y"), ("links", 4, "latency")])

@@ -70,7 +70,9 @@ def adapt(
     search = _Search(trials, [one for one in values if one.remedies])
     found = search.run()
     if found is not None:
-        return Adaptation(now, found, attempts=trials.count)
+        if now.undecided:  # the changed files are planned without this limit, so those that are there are as well
+            now = outcome(case)
+        return Adaptation(now, None if guaranteed(now) else found, attempts=trials.count)
     decided = not search.is_over and not search.is_doubtful
     outside = _outside(case, values, now, trials.left_s, tell) if trials.left_s > 0 else ()
     return Adaptation(now, None, decided, outside, trials.count)

@@ -7,14 +7,15 @@ from itertools import product
 from math import log
 from pathlib import Path
 from random import Random
+from unittest import mock
 
 import pytest
 
 from coordinator.errors import BadInputError
 from coordinator.model.choices import Choices
 from coordinator.solve import what_if
-from coordinator.solve.repair.what_if_runs import Case, outcome
-from coordinator.solve.repair.within_ranges import edited_files, ranged
+from coordinator.solve.repair.what_if_runs import Case, Outcome, outcome
+from coordinator.solve.repair.within_ranges import adaptation, edited_files, ranged
 from coordinator.solve.repair.within_ranges.adaptation import Adaptation, adapt, guaranteed
 from coordinator.solve.repair.within_ranges.least_sum import CLOSE
 from coordinator.spec import input_files
@@ -48,6 +49,16 @@ def _check_written(folder: Path, case: Case, found: Adaptation) -> None:
     query_, cluster_, types = input_files.read_files(folder / "query.yaml", folder / "cluster.yaml")
     assert cluster_ is not None
     assert guaranteed(outcome(Case(query_, cluster_, types, Choices())))
+
+
+def test_what_holds_is_not_changed_where_the_first_plan_of_it_is_not_found_in_time(tmp_path: Path) -> None:
+    text = _with(query(ONE), "outputs.x.deadline: 50 ms..1 s")
+    case = _case(tmp_path, text, cluster())
+    assert guaranteed(outcome(case))
+    plans = iter([Outcome(None, undecided=True)])
+    with mock.patch.object(adaptation, "outcome", lambda given: next(plans, None) or outcome(given)):
+        found = _adapted(case)
+    assert found.is_guaranteed and found.within is None
 
 
 # -- oracle

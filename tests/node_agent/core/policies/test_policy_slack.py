@@ -229,3 +229,37 @@ def test_what_is_hopeless_indeed_takes_a_part_of_the_time_for_trials() -> None:
     late = [each for each in found.started if each.unit == 1 and each.start_ns > 20_000 * MS]
     assert sum(each.end_ns - each.start_ns for each in late) <= 20_000 * MS // TRIAL + 40 * MS
     assert sum(unit == 2 and at_ns > 20_000 * MS for unit, _, at_ns in found.delivered) >= 1990
+
+
+@pytest.mark.parametrize("name", ["slack", "adaptive"])
+def test_a_unit_whose_tuples_all_come_too_old_is_tried_until_it_is_quick_again(name: str) -> None:
+    """Each comes 50 ms old and is due at 100: while it took 60 none could be met, though much of its deadline is left.
+    Then it takes 1 ms again."""
+    again_ns = 102_000 * MS
+    came = [Arrival(1, 10 * MS * i, MS, 50 * MS) for i in range(20)]
+    came += [Arrival(1, 1000 * MS + 100 * MS * i, 60 * MS, 50 * MS) for i in range(1000)]
+    came += [Arrival(1, again_ns + 10 * MS * i, MS, 50 * MS) for i in range(1000)]
+    found = Node([Shape(100 * MS, 100 * MS, MS)], policy(name)).run(came)
+    assert sum(at_ns > again_ns + 2000 * MS for _, _, at_ns in found.delivered) >= 799
+
+
+def test_trials_of_what_comes_too_old_take_a_part_of_the_time() -> None:
+    """As before, and it stays slow."""
+    came = [Arrival(1, 100 * MS * i, 60 * MS, 50 * MS) for i in range(2000)]
+    found = node_with(Shape(100 * MS, 100 * MS, MS)).run(came)
+    late = [each for each in found.started if each.start_ns > 100_000 * MS]
+    assert 0 < sum(each.end_ns - each.start_ns for each in late) <= 100_000 * MS // TRIAL + 60 * MS
+
+
+def test_a_declared_cost_beyond_the_deadline_does_not_end_its_unit() -> None:
+    """Declared 30 ms within 25, it takes 1."""
+    came = [Arrival(1, 10 * MS * i, MS) for i in range(100)]
+    assert len(node_with(Shape(25 * MS, 25 * MS, 30 * MS)).run(came).delivered) == 100
+
+
+def test_what_always_waits_behind_others_is_measured_although_declared_costs_leave_no_time_to_wait() -> None:
+    """Declared 60 ms within 100, it takes 1, and each time waits for 45 ms of what is more urgent."""
+    came = [Arrival(2, 100 * MS * i, 5 * MS) for i in range(200) for _ in range(9)]
+    came += [Arrival(1, 100 * MS * i, MS) for i in range(200)]
+    found = node_with(Shape(100 * MS, 100 * MS, 60 * MS), Shape(50 * MS, 50 * MS, 5 * MS)).run(came)
+    assert sum(unit == 1 for unit, _, _ in found.delivered) >= 170
