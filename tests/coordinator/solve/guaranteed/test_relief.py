@@ -25,11 +25,16 @@ from coordinator.solve.guaranteed.search import Finder
 from coordinator.spec import input_files
 from coordinator.spec.runtime_charges import MEASURED, NOTHING
 from infra.bench.instances import Recipe, write
+from infra.reference_system import reference_files
 from tests.coordinator.guarantee.written_plans import cluster, written
 from tests.coordinator.solve.guaranteed.sound_graphs import finder, placements
 from tests.sampling import sample
 
 HALF, TWICE = Selectivity(((2, 1), (1, 1))), Selectivity(((1, 2),))
+HOT_PATH = (
+    "PointsTransformerFront", "PointsTransformerRear", "PointCloudFusion", "VoxelGridDownsampler", "RayGroundFilter",
+    "EuclideanClusterDetector", "ObjectCollisionEstimator",
+)  # fmt: skip
 BLOCKED = """\
 shimekiri: 1
 query: q
@@ -93,6 +98,22 @@ def test_a_step_moves_only_what_is_free_and_stays_within_loads(number: int, tmp_
         for node, load in _loads(worst, step.place).items():
             assert load <= max(nodes[node].cap, before[node]), f"{nodes[node].name} has {float(load)}"
     assert count
+
+
+def test_no_step_along_a_way_fills_a_node_beyond_its_cap(tmp_path: Path) -> None:
+    query, nodes, types = input_files.read_files(*reference_files.write(tmp_path, 0.7, 2))
+    assert nodes is not None  # a path was given
+    found = Finder(Setting(query, nodes, types, "path"), NOTHING, Limits(300), {})
+    on_b = {*HOT_PATH, "NDTLocalizer", "PointCloudMapLoader"}
+    place = {i: int(item.name in on_b) for i, item in enumerate(found.problem.items)}
+    names = {item.name: "ab"[place[i]] for i, item in enumerate(found.problem.items)}
+    laid = candidate(found.setting, names, routes.direct(found.problem, place))
+    objective = objective_rank(laid.with_deadlines(dict.fromkeys(laid.system.units, 10**7)), NOTHING)
+    assert objective.late  # else there is nothing to relieve
+    before = _loads(found.problem, place)
+    for step in Relief(found.problem, Step(place, frozenset()), objective).steps():
+        for node, load in _loads(found.problem, step.place).items():
+            assert load <= max(found.problem.nodes[node].cap, before[node])
 
 
 def _loads(problem: Problem, place: Mapping[int, int]) -> dict[int, Fraction]:
