@@ -1,7 +1,7 @@
 cimport cython
 
 cdef unsigned long long MADE_BITS, MOST_MADE
-cdef long long JOBS, ARRIVALS, DECISIONS
+cdef long long JOBS, ARRIVALS, DECISIONS, MOST_PAUSE_NS
 
 cdef class Mean:
     cdef public long long total, count, limit

@@ -12,6 +12,7 @@ from node_agent.core.plan import Arrivals, Service
 
 PPM = 1_000_000
 MADE_BITS, MOST_MADE = 8, 255  # of an instance's outputs word, per exit
+MOST_PAUSE_NS = 1 << 60
 JOBS, ARRIVALS, DECISIONS = 512, 128, 128  # how many samples a mean remembers at most; half of them at least
 
 
@@ -159,7 +160,7 @@ class UnitMeter:
             self.cost.total, self.cost.count = ran_ns, 1
             self.pause_ns = 0
         else:
-            self.pause_ns = 2 * self.pause_ns
+            self.pause_ns = min(2 * self.pause_ns, MOST_PAUSE_NS)
 
     def inherit(self, other: "UnitMeter") -> None:
         """A new plan has a unit of the same operators: go on with what is known of it."""
