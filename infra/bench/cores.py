@@ -11,6 +11,7 @@ from infra.bench.agent.bare_socket import pace, wait_until
 from infra.bench.figures import Figure, percentile
 from node_agent.sdk import Admitted, Source
 from protos import records
+from protos.segments import records_in
 
 QUERY = """
 shimekiri: 1
@@ -68,7 +69,7 @@ def _send(address: str, count: int) -> None:
 def _ran(folder: Path, place: str) -> dict[tuple[int, int], records.Ran]:
     found = {}
     for path in folder.glob(f"runs/*/trace/raw/{place}/*/*.trace"):
-        for record in records.unpack_records(path.read_bytes()[records.HEADER_BYTES :]):
+        for record in records.unpack_records(records_in(path.read_bytes())):
             if isinstance(record, records.Ran):
                 found[record.epoch, record.seq] = record
     return found

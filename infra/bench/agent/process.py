@@ -15,6 +15,7 @@ import psutil
 from infra.bench.agent.bare_socket import pace, wait_until
 from node_agent.sdk import Admitted, Source
 from protos import records
+from protos.segments import records_in
 
 BIN = Path(sys.executable).parent
 QUERY = """
@@ -132,7 +133,7 @@ def hops(running: Agent) -> list[Hop]:
     admitted: dict[int, records.Admitted] = {}
     starts: dict[int, int] = {}
     for path in sorted((folder / "runs").glob("*/trace/raw/a/*/*.trace")):
-        for record in records.unpack_records(path.read_bytes()[records.HEADER_BYTES :]):
+        for record in records.unpack_records(records_in(path.read_bytes())):
             if isinstance(record, records.Admitted):
                 admitted[record.seq] = record
             elif isinstance(record, records.Ran):
