@@ -12,7 +12,7 @@ from coordinator.units import counted, show_bytes, show_ns
 from protos import json_shape
 from protos.plan_document import ADD, Limit, OnLate, Plan, Queue, SideRule, Sync, Window
 
-TITLE = "Windows, and what goes where not all can be had"
+TITLE = "Windows, side inputs, and what is shed"
 
 
 def of_query(query: Query, catalog: Catalog) -> list[str]:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 
 from coordinator.errors import Mistake, bad_file
@@ -15,6 +15,7 @@ from protos.plan_document import BurstArrival, JcpArrival, Plan, RateArrival, So
 QUERY, CLUSTER, OPERATORS, FEED = "query.yaml", "cluster.yaml", "operators.py", "feed.jsonl"
 FORMATS = (".jsonl", ".csv", ".mcap")
 UNITS = ("s", "ms", "us", "ns")
+STEADY = "--steady"  # of `node-agent feed`: a delay puts off all that follow
 
 
 def inputs(given: Sequence[Path]) -> tuple[list[Path], Path]:
@@ -168,7 +169,9 @@ def _feed(name: str, path: Path, source: Source, wishes: Wishes) -> Feed:
     if mcap:
         return Feed(name, path, Pace((), "with the gaps of the recording"), options)
     rate = f"{declared_rate(source):.6g}"
-    return Feed(name, path, Pace(("--rate", rate, "--steady"), f"at {rate} a second, as it is declared"), options)
+    limited = source.limit is not None and declared_rate(replace(source, limit=None)) > declared_rate(source)
+    why = "as 'max_rate' lets pass" if limited else "as it is declared"
+    return Feed(name, path, Pace(("--rate", rate, STEADY), f"at {rate} a second, {why}"), options)
 
 
 def declared_rate(source: Source) -> float:

@@ -3,13 +3,14 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 
 from rich.markup import escape
 from rich.table import Table
 
 from coordinator.explain import cost_lines, link_lines, source_lines
 from coordinator.local_run import run_outcome
+from coordinator.local_run.files import STEADY, Feed
 from coordinator.local_run.listening import first
 from coordinator.local_run.stages import Ran
 from coordinator.plan import confidence_lines
@@ -112,6 +113,7 @@ def problems(plan: Plan, ran: Ran) -> Iterator[str]:
     yield from bound_violation.sentences(report)
     yield from run_outcome.sentences(plan, ran)
     yield from beyond_caps(plan)
+    yield from waiting_feeds(plan, [fed.feed for fed in ran.fed])
     yield from giving_way(plan)
     if not report.conservation.balanced:
         yield _balance(report.conservation)
@@ -124,6 +126,14 @@ def problems(plan: Plan, ran: Ran) -> Iterator[str]:
         if source.pull is not None and name in report.offered:
             yield from _refused_by_node(name, report.offered[name])
     yield from incomplete([report])
+
+
+def waiting_feeds(plan: Plan, feeds: Iterable[Feed]) -> Iterator[str]:
+    """Feeds that an overloaded node slows down: fewer tuples are late than from a sensor, which does not wait."""
+    for feed in feeds:
+        if plan.graph.sources[feed.source].at in (plan.solver.over_caps or {}) and STEADY in feed.pace.options:
+            rate = f"--rate {feed.source}={feed.pace.options[1]}"
+            yield f"source {feed.source}: its feed waits while the node is behind; '{rate}' does not, like a sensor"
 
 
 def results_and_balance(ran: Ran) -> Iterator[str]:

@@ -22,8 +22,9 @@ the file, with the gaps of their log time; --by publish: of their publish time.
 
 With gaps, by --rate, --by or MCAP, what is sent later than it was due counts as that much older, as it would be for a
 sensor that does not wait. With --steady a delay puts off this line and all that follow instead: nothing is older for
-it, and nothing comes closer together than it should. With --repeat, the last gap is kept between the last line and the
-first.
+it, and nothing comes closer together than it should. Without it, tuples after a delay can exceed the arrivals that the
+source declares: they are admitted, then shed, unless its `tolerance` has room. With --repeat, the last gap is kept
+between the last line and the first.
 
 A connection that is lost is told and made again, for --outage seconds at most; what is sent after it is that much
 older, and what the agent finds too old is refused and counted.

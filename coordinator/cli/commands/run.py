@@ -35,8 +35,9 @@ EPILOG = """Examples:
 
 What stands beside the query is taken: operators.py for the agents (an operators.json that is there and says something
 else is brought up to date), and for each source SOURCE.jsonl, SOURCE.csv or SOURCE.mcap, or feed.jsonl for the only one
-that has none. Tuples are sent at the rate that the query declares, unless told otherwise. The agents take free ports of
-this machine instead of those in the cluster file, and speak without TLS.
+that has none. Tuples are sent at the rate that the query declares, at most at its 'max_rate', and wait while a node is
+behind. With --rate they do not wait, like those of a sensor: so overload shows. The agents take free ports of this
+machine instead of those in the cluster file, and speak without TLS.
 
 Ctrl-C ends the feeds; what came until then is collected and reported (exit code 130). A deadline that was missed is no
 failure. Exit codes: 0 done; 2 bad input, also in a feed; 3 infeasible, or a ledger that does not balance; 4 not drained
@@ -284,7 +285,7 @@ def _next(made: Plan, ran: Ran, verbose: bool) -> list[str]:
     said += [
         "it still runs; to feed it again:",
         *again,
-        "to look at it, to measure what its operators cost, and to end it:",
+        "to look at it, to measure what its operators cost as it is fed again, and to end it:",
         f"  coordinator top{where} --plan {plan}    (or status)",
         f"  coordinator profile {plan}{where}",
         f"  coordinator down{where}",

@@ -39,7 +39,7 @@ def register(app: typer.Typer) -> None:
             str | None, typer.Option(help="Factor on costs: none, exp, lognormal:cv=1, uniform:0.5,1.5.")
         ] = None,
         cost_scale: Annotated[float | None, typer.Option(help="Multiplies every cost.")] = None,
-        bursts: Annotated[int | None, typer.Option(help="Bursts of each source per trial.")] = None,
+        bursts: Annotated[int | None, typer.Option(help="Bursts of each source per trial; 1 unless given.")] = None,
         burst: Annotated[list[str] | None, typer.Option(help="SOURCE=N: tuples per burst, not the plan's.")] = None,
         age: Annotated[list[str] | None, typer.Option(help="SOURCE=DURATION: age of its tuples on admission.")] = None,
         phase: Annotated[list[str] | None, typer.Option(help="SOURCE=DURATION: its first burst comes later.")] = None,

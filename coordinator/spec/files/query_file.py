@@ -118,7 +118,7 @@ class SourceFile(OverloadOfSource):
     max_size: the most that a payload may have; 1 MiB unless given, at most 8 MiB
     arrival: how tuples arrive at most; bounds hold for it
     max_age: older tuples are refused; without it any age is taken
-    tolerance: how much later than its arrivals a tuple may come; of bursts a tenth of their period, unless given
+    tolerance: how much later than its arrivals a tuple may come; of bursts a tenth of their period unless given, else 0
     forbid_streams: pairs of nodes, from and to, that its stream may not take
     from: a place outside that the node reads messages from
     """

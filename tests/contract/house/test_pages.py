@@ -47,6 +47,11 @@ def test_links_lead_to_files(page: Path) -> None:
     assert [link for link in LINK.findall(text) if not (page.parent / link).exists()] == []
 
 
+@pytest.mark.parametrize("page", PAGES, ids=_name)
+def test_no_page_has_two_texts_of_a_merge(page: Path) -> None:
+    assert re.findall(r"^(?:<{7}|>{7}) .*", page.read_text(encoding="utf-8"), re.MULTILINE) == []
+
+
 def _missing(names: list[str]) -> list[str]:
     """Those that are no end of the path of a file or folder."""
     ends = tuple(f"/{name.rstrip('/')}" for name in names if name not in NOT_OURS)

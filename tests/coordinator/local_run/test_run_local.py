@@ -11,6 +11,7 @@ import sys
 import time
 from collections.abc import Mapping
 from contextlib import suppress
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -19,7 +20,7 @@ import pytest
 
 from coordinator.__main__ import main
 from coordinator.errors import CoordinatorError
-from coordinator.local_run import files, installed
+from coordinator.local_run import files, installed, run_summary
 from coordinator.local_run.agent_logs import exception
 from coordinator.local_run.files import Wishes, declared_rate, feeds
 from coordinator.model.choices import Choices
@@ -511,3 +512,16 @@ def test_the_declared_rate_is_never_beyond_the_declaration(
 ) -> None:
     made = _plan("s", arrival=arrival, **({"limit": limit} if limit else {}))
     assert declared_rate(made.graph.sources["s"]) == pytest.approx(rate)
+
+
+def test_a_feed_that_waits_for_an_overloaded_node_is_named(tmp_path: Path) -> None:
+    (tmp_path / "s.jsonl").write_text("1\n")
+    limit = {"tuples": 1, "span_ns": 2 * 10**9}
+    made = _plan("s", limit=limit)
+    over = replace(made, solver=replace(made.solver, over_caps={"a": 1.4}))
+    waits, _ = feeds(made, NOTHING, [tmp_path])
+    asked, _ = feeds(made, Wishes({}, {"s": "1"}, {}, {}), [tmp_path])
+    assert waits[0].pace.wording == "at 0.5 a second, as 'max_rate' lets pass"
+    [said] = run_summary.waiting_feeds(over, waits)
+    assert "its feed waits while the node is behind; '--rate s=0.5' does not" in said
+    assert not [*run_summary.waiting_feeds(made, waits), *run_summary.waiting_feeds(over, asked)]
