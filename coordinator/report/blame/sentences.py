@@ -17,7 +17,7 @@ MOST_USERS = 3
 OF_A_SOURCE = ("burst", "admission_age", "policed", "rate")
 # of: what the cause names; node; ns: how long it took
 WORDS: Mapping[CauseKind, str] = {
-    "cost_above_plan": "{of} on {node} ran {ns} longer than its plan counts",
+    "cost_above_plan": "instances of {of} on {node} ran {ns} longer in all than the plan counts",
     "blocked": "it waited {ns} on {node} for {of}, within what the plan allows",
     "batch": "several tuples ran as one batch on {node}, which took {ns} of its time",
     "running": "{of} on {node} ran for {ns}, as planned",
