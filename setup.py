@@ -27,10 +27,12 @@ def extensions() -> list[Extension]:
         return []
     sources = [path.with_suffix(".py") for path in sorted(Path("node_agent").rglob("*.pxd"))]
     found = [
-        Extension(".".join(path.with_suffix("").parts), [str(path)], extra_compile_args=["-g0"], optional=WANTED != "1")
-        for path in sources
+        Extension(".".join(path.with_suffix("").parts), [str(path)], extra_compile_args=["-g0"]) for path in sources
     ]
-    return cythonize(found, build_dir="build/cython", compiler_directives=DIRECTIVES, quiet=True, nthreads=2)
+    made = cythonize(found, build_dir="build/cython", compiler_directives=DIRECTIVES, quiet=True, nthreads=2)
+    for each in made:  # Cython makes them anew
+        each.optional = WANTED != "1"
+    return made
 
 
 setup(ext_modules=extensions())

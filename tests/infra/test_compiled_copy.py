@@ -6,6 +6,7 @@ import json
 import os
 import subprocess
 import sys
+import time
 from pathlib import Path
 from typing import Any
 
@@ -50,11 +51,12 @@ def test_tests_of_the_core_hold_for_what_is_compiled(copy: Path) -> None:
 def test_what_is_compiled_and_older_than_its_source_is_refused(copy: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     assert not stale(copy)
     source = copy / "node_agent/core/job_queues.py"
-    os.utime(source, (source.stat().st_atime, source.stat().st_mtime + 3600))
+    before = source.stat().st_mtime
+    os.utime(source, (before, time.time() + 3600))
     assert [path.name.partition(".")[0] for path in stale(copy)] == ["job_queues"]
     done = run(copy, ["-m", "pytest", "-q", "tests/node_agent/core/test_queues.py"])
     assert done.returncode != 0 and "make compiled" in done.stderr + done.stdout
-    os.utime(source, (source.stat().st_atime, source.stat().st_mtime - 3600))
+    os.utime(source, (before, before))
 
 
 def test_without_cython_the_product_installs_as_python(tmp_path: Path) -> None:
@@ -66,3 +68,13 @@ def test_without_cython_the_product_installs_as_python(tmp_path: Path) -> None:
         done = subprocess.run(words, cwd=ROOT, env=environment | wanted, capture_output=True, text=True, check=False)
         assert done.returncode == code, done.stderr
         assert done.stderr.count("plain Python") == 1 - code
+
+
+def test_without_a_compiler_the_product_builds_as_python(copy: Path, tmp_path: Path) -> None:
+    words = [sys.executable, "setup.py", "-q", "build", "--build-base", str(tmp_path / "build")]
+    environment = {key: value for key, value in os.environ.items() if key != "SHIMEKIRI_COMPILED"}
+    for wanted, code in (({}, 0), ({"SHIMEKIRI_COMPILED": "1"}, 1)):
+        given = environment | {"CC": "/no/such/compiler"} | wanted
+        done = subprocess.run(words, cwd=copy, env=given, capture_output=True, text=True, check=False)
+        assert done.returncode == code, done.stderr
+    assert list(tmp_path.rglob("node_agent/core/model.py")) and not list(tmp_path.rglob("*.so"))
