@@ -11,7 +11,11 @@ ROOT = Path(__file__).parents[1]
 
 def stale(root: Path = ROOT) -> list[Path]:
     """Extension modules of a copy of the repository that are older than the files they are made of."""
-    found = (root / "node_agent").rglob("*.so")
+    found = list((root / "node_agent").rglob("*.so"))
+    built = {path.with_name(path.name.partition(".")[0]) for path in found}
+    declared = {path.with_suffix("") for path in (root / "node_agent").rglob("*.pxd")}
+    if found and built != declared:
+        return sorted(built ^ declared)
     return [path for path in found if any(path.stat().st_mtime < each.stat().st_mtime for each in _sources(path))]
 
 

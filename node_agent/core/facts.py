@@ -53,6 +53,8 @@ class Facts:
     ) -> None:  # fmt: skip
         """`HEADED.pack_into` in compiled code."""
         words, at = self._words, position >> 3
+        if words is None:
+            raise ValueError("the buffer of these facts is gone")
         words[at] = head | source << 32 | epoch << 48
         words[at + 1] = seq
         words[at + 2] = w0
@@ -64,6 +66,8 @@ class Facts:
 
     def store(self, position: int, word: int) -> None:
         """Eight bytes of the buffer, in compiled code."""
+        if self._words is None:
+            raise ValueError("the buffer of these facts is gone")
         self._words[position >> 3] = word
 
     def write(

@@ -17,9 +17,9 @@ cdef class JobHeap:
     cpdef void replace(self, Job job)
     cpdef void clear(self)
     @cython.locals(jobs=list, parent=Job, at=Py_ssize_t, above=Py_ssize_t)
-    cdef void _up(self, Job job)
-    @cython.locals(jobs=list, child=Job, at=Py_ssize_t, below=Py_ssize_t, size=Py_ssize_t)
-    cdef void _down(self, Job job)
+    cdef _up(self, Job job)
+    @cython.locals(jobs=list, child=Job, below=Py_ssize_t, size=Py_ssize_t)
+    cdef _down(self, Job job, Py_ssize_t at)
 
 cdef class KeyQueue:
     cdef readonly JobHeap heap

@@ -59,13 +59,13 @@ class JobHeap:
         jobs = self._jobs
         first, last = jobs[0], jobs.pop()
         if jobs:
-            self._down(last)
+            self._down(last, 0)
         return first
 
     def replace(self, job: Job) -> None:
         """Take the first off, as one comes in."""
         if COMPILED:
-            self._down(job)
+            self._down(job, 0)
         else:
             heapreplace(self.entries, (job.rank, job.tie, job.number, job))
 
@@ -80,11 +80,9 @@ class JobHeap:
             self.entries[:] = [entry for entry in self.entries if wanted(entry[3])]
             heapify(self.entries)
             return
-        jobs = self.jobs()
-        self._jobs.clear()
-        for job in jobs:
-            if wanted(job):
-                self._up(job)
+        jobs = self._jobs = [job for job in self._jobs if wanted(job)]
+        for at in range(len(jobs) // 2 - 1, -1, -1):  # as `heapify`, which leaves them in the same places
+            self._down(jobs[at], at)
 
     def _up(self, job: Job) -> None:
         """Put it at the end, and those above that it comes before below."""
@@ -100,9 +98,9 @@ class JobHeap:
             at = above
         jobs[at] = job
 
-    def _down(self, job: Job) -> None:
-        """Put it at the beginning, which is free, and those below that come before it above."""
-        jobs, size, at = self._jobs, len(self._jobs), 0
+    def _down(self, job: Job, at: int) -> None:
+        """Put it at that place, which is free, and those below that come before it above."""
+        jobs, size = self._jobs, len(self._jobs)
         while True:
             below = 2 * at + 1
             if below >= size:
@@ -172,7 +170,9 @@ class ArrivalQueue:
         return self._jobs[index if index < 0 else self._first + index]
 
     def __delitem__(self, index: int) -> None:
-        del self._jobs[self._first + index]
+        del self._jobs[index if index < 0 else self._first + index]
+        if self._first == len(self._jobs):
+            self.clear()
 
     def head(self) -> Job:
         """The one that came first. There is one."""

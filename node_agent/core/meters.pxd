@@ -13,7 +13,7 @@ cdef class Mean:
 cdef class ExitMeter:
     cdef public Mean passed
     cdef public long long queued_ns
-    cpdef long long passing(self, long long work_ns)
+    cpdef passing(self, work_ns)
 
 cdef class UnitMeter:
     cdef public NodeMeter node

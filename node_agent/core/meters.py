@@ -13,6 +13,7 @@ from node_agent.core.plan import Arrivals, Service
 PPM = 1_000_000
 MADE_BITS, MOST_MADE = 8, 255  # of an instance's outputs word, per exit
 MOST_PAUSE_NS = 1 << 60
+MOST_COST_NS = 1 << 56  # that a unit declares: two years, so that multiples of it have 64 bits
 JOBS, ARRIVALS, DECISIONS = 512, 128, 128  # how many samples a mean remembers at most; half of them at least
 
 
@@ -98,7 +99,7 @@ class UnitMeter:
 
     def __init__(self, node: "NodeMeter", number: int, unit: MeteredUnit) -> None:
         self.node, self.number = node, number
-        self.declared_ns = sum(step.cost_ns for step in unit.chain)
+        self.declared_ns = min(MOST_COST_NS, sum(step.cost_ns for step in unit.chain))
         self.sub_deadline_ns: int = unit.sub_deadline_ns
         self.service: tuple[Service, ...] = unit.spec.service
         self.arrivals: tuple[Arrivals, ...] = unit.spec.arrivals

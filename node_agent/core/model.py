@@ -442,7 +442,7 @@ class Unit:
         self.offset_ns = 0
         self.rule: Callable[[int, bool], int] | None = None  # release, idle -> deadline, where it is not the offset
         self.meter: UnitMeter | None = None  # where the policy measures
-        self.hang_ns = sum(loaded.plan.operator_by_id[step.operator_id].hang_ns for step in chain)
+        self.hang_ns = min(ALWAYS_NS, sum(loaded.plan.operator_by_id[step.operator_id].hang_ns for step in chain))
         self.arrivals = arrivals  # stays empty where the queue is not in the order of arrival
         self.queue: Queue = arrivals if queue is None else queue
         first = chain[0].operator_id == spec.operators[0]  # not what follows where its policy yields

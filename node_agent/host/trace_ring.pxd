@@ -5,6 +5,12 @@ from node_agent.core.facts cimport Facts
 cdef bint COMPILED
 cdef long long _WRITTEN_AT, _RUNS_AT
 
+cdef extern from *:
+    """
+    #define release_stores() __atomic_thread_fence(__ATOMIC_RELEASE)
+    """
+    void release_stores() noexcept nogil  # records are seen before the count that publishes them
+
 cdef class RingFacts(Facts):
     cdef public object ring, cells
     cdef public long long dropping, end, origin

@@ -110,7 +110,7 @@ class Ring:
         self.cells = self.view[CELLS : CELLS + 64].cast("Q")
         self._acknowledged = self.view[ACKNOWLEDGED_AT:DATA].cast("Q")
         self._promises = 0  # ever written
-        self.facts: RingFacts | None = None  # that go into it
+        self.facts: list[RingFacts] = []  # that go into it
         self._rows: dict[tuple[int, int], int] = {}  # of `acknowledged`, by peer and boot: index of the link_seq
         self.capacity = (len(memory) - DATA - RECORD_BYTES) // RECORD_BYTES * RECORD_BYTES  # bytes, with the reserve
 
@@ -153,8 +153,8 @@ class Ring:
 
     def close(self) -> None:
         """Unmap what is its own; the file stays. Facts that went into it have nowhere to go any more."""
-        if self.facts is not None:
-            self.facts.release()
+        for facts in self.facts:
+            facts.release()
         self.cells.release()
         self._acknowledged.release()
         self.view.release()
@@ -285,7 +285,7 @@ class RingFacts(Facts):
 
     def __init__(self, ring: Ring) -> None:
         self.ring, self.cells = ring, ring.cells
-        ring.facts = self
+        ring.facts.append(self)
         self.dropping = 0
         self.end = 0  # while dropping: bytes that were written before
         super().__init__(ring.view, self._first)
@@ -294,6 +294,7 @@ class RingFacts(Facts):
         """Let the reader see what has been written."""
         written = self.end if self.dropping else self.origin + self.position
         if COMPILED:
+            release_stores()  # type: ignore[name-defined]  # noqa: F821 - of trace_ring.pxd
             self.store(_WRITTEN_AT, written)
         else:
             self.cells[WRITTEN] = written

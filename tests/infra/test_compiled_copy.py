@@ -78,3 +78,15 @@ def test_without_a_compiler_the_product_builds_as_python(copy: Path, tmp_path: P
         done = subprocess.run(words, cwd=copy, env=given, capture_output=True, text=True, check=False)
         assert done.returncode == code, done.stderr
     assert list(tmp_path.rglob("node_agent/core/model.py")) and not list(tmp_path.rglob("*.so"))
+
+
+def test_where_one_module_cannot_be_compiled_none_is(copy: Path, tmp_path: Path) -> None:
+    compiler = tmp_path / "cc"
+    compiler.write_text('#!/bin/sh\ncase "$*" in *ready_queue.c*) exit 1;; esac\nexec cc "$@"\n')
+    compiler.chmod(0o755)
+    words = [sys.executable, "setup.py", "-q", "build", "--build-base", str(tmp_path / "build")]
+    environment = {key: value for key, value in os.environ.items() if key != "SHIMEKIRI_COMPILED"}
+    given = environment | {"CC": str(compiler)} | QUICK
+    done = subprocess.run(words, cwd=copy, env=given, capture_output=True, text=True, check=False)
+    assert done.returncode == 0 and "plain Python" in done.stderr, done.stderr
+    assert not list(tmp_path.rglob("*.so"))

@@ -6,7 +6,7 @@ from node_agent.core.model cimport Unit
 from node_agent.core.policies.excess cimport gives_up
 from node_agent.core.policies.hopeless cimport hopeless
 
-cdef long long TIMES, SOON, EVERY, STEP_BITS, NUMBER_BITS, SOME_DAY_NS, NUMBERS
+cdef long long TIMES, SOON, EVERY, STEP_BITS, NUMBER_BITS, SOME_DAY_NS, NUMBERS, MOST_WORK_NS
 
 cdef class EndToEnd:
     cdef long long _changes, _every

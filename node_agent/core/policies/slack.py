@@ -32,6 +32,7 @@ NUMBER_BITS = 40  # of a tie: the tuple's number at its source
 YOUNG = 8  # of its deadline: a tuple that has waited for less of it than one part is young
 TRIAL = 32  # of the time, one part is for trials of a unit
 SOME_DAY_NS = ALWAYS_NS // 2
+MOST_WORK_NS = 1 << 44  # up to an output: hours, which as many results as there may be cannot take beyond 64 bits
 NUMBERS = (1 << NUMBER_BITS) - 1
 
 
@@ -172,7 +173,7 @@ class Ahead:
         best: Left | None = None
         for each in self.behind:
             left, own_ns, leaving = each.left(), cost_ns * each.declared_ns // unit_ns, each.exit_meter
-            leaving.queued_ns = sum([unit.work_ns for unit in each.units])
+            leaving.queued_ns = min(MOST_WORK_NS, sum([unit.work_ns for unit in each.units]))
             work_ns = own_ns + leaving.passing(left.work_ns)
             left = Left(
                 left.room_ns - own_ns, left.due_ns, work_ns, each.steps, left.declared_room_ns - each.declared_ns
@@ -180,7 +181,8 @@ class Ahead:
             if best is None or left > best:
                 best = left
         assert best is not None
-        meter.slack_ns, meter.due_ns, meter.work_ns = best.room_ns, best.due_ns, max(1, best.work_ns)
+        meter.slack_ns, meter.due_ns = best.room_ns, best.due_ns
+        meter.work_ns = min(max(1, best.work_ns), MOST_WORK_NS)
         meter.declared_slack_ns = best.declared_room_ns
         meter.yields = best.room_ns < SOME_DAY_NS and not self.branch
 
