@@ -21,11 +21,6 @@ HANDSHAKES = 500
 SHARES = (0.5, 0.99)
 
 
-def _cpu_ns(pid: int) -> int:
-    """Time that the process has had a processor."""
-    return int(Path(f"/proc/{pid}/schedstat").read_text().split()[0])
-
-
 def _taken(running: Agent, rounds: list[int]) -> list[Figure]:
     """Of one agent, when it has been fed. rounds: CPU time of its runtime in each."""
     kind = "plain" if running.tls is None else "tls"
@@ -74,10 +69,9 @@ def tls(rounds: int = ROUNDS) -> list[Figure]:
                 deploy_hop(running)
             for _ in range(rounds):
                 for running in (plain, secure):
-                    pid = running.runtime()
-                    before_ns = _cpu_ns(pid)
+                    before_ns = running.runtime_cpu_ns()
                     send_paced(running, HOPS)
-                    spent[running.data].append(_cpu_ns(pid) - before_ns)
+                    spent[running.data].append(running.runtime_cpu_ns() - before_ns)
             assert secure.tls is not None
             shaken = handshakes(secure.tls.parent)
             return [*_taken(plain, spent[plain.data]), *_taken(secure, spent[secure.data]), *shaken]

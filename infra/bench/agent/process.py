@@ -49,6 +49,10 @@ class Agent:
         children = psutil.Process(self.process.pid).children()
         return next(each.pid for each in children if "grpc" not in Path(f"/proc/{each.pid}/maps").read_text())
 
+    def runtime_cpu_ns(self) -> int:
+        """Time that the runtime has had a processor, in ns."""
+        return int(Path(f"/proc/{self.runtime()}/schedstat").read_text().split()[0])
+
     def pss_bytes(self) -> int:
         """Proportional set size of all its processes."""
         parent = psutil.Process(self.process.pid)

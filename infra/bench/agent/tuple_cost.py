@@ -4,7 +4,6 @@ One agent, a Source that sends 50 at a time as soon as the last ones were taken 
 """
 
 import sys
-from pathlib import Path
 from statistics import median
 from threading import Thread
 from time import perf_counter
@@ -43,13 +42,13 @@ def tuple_cost(rounds: int = ROUNDS) -> list[Figure]:
 def _round(running: Agent) -> tuple[float, float]:
     got = Thread(target=_take, args=(running.data,))
     got.start()
-    before_ns, began = _cpu_ns(running.runtime()), perf_counter()
+    before_ns, began = running.runtime_cpu_ns(), perf_counter()
     with Source(running.data, "in", tls=running.tls) as source:
         for first in range(0, TUPLES, AT_ONCE):
             answers = source.send_many(range(first, first + AT_ONCE))
             assert all(isinstance(each, Admitted) for each in answers), answers
     got.join()
-    return (_cpu_ns(running.runtime()) - before_ns) / TUPLES / 1000, TUPLES / (perf_counter() - began)
+    return (running.runtime_cpu_ns() - before_ns) / TUPLES / 1000, TUPLES / (perf_counter() - began)
 
 
 def _take(data: str) -> None:
@@ -57,11 +56,6 @@ def _take(data: str) -> None:
         for count, _ in enumerate(sink, 1):
             if count == TUPLES:
                 return
-
-
-def _cpu_ns(pid: int) -> int:
-    """Time that the process has had a processor."""
-    return int(Path(f"/proc/{pid}/schedstat").read_text().split()[0])
 
 
 if __name__ == "__main__":
