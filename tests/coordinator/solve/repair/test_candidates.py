@@ -54,7 +54,7 @@ def _check(folder: Path, written: Written, found: Findings) -> None:
         assert outcome(_applied(folder, written, repair)).holds, repair.text
 
 
-@pytest.mark.parametrize("name", CASES)
+@pytest.mark.parametrize("name", sample(CASES, 2))
 def test_the_key_that_is_the_cause_is_a_candidate(name: str, tmp_path: Path) -> None:
     """Its least change holds where it is applied."""
     written = CASES[name]

@@ -303,6 +303,7 @@ def test_shedding_down_to_whole_bursts_is_the_same_by_options(files: Callable[[s
     assert applied.query.sources == mend.case.query.sources and outcome(applied).holds
 
 
+@pytest.mark.soak  # `test_candidates` has smaller pairs
 def test_where_nothing_alone_helps_two_together_do(files: Callable[[str, str], Files]) -> None:
     """A link takes longer than the deadline, and the operators need more than a node: each would still be there."""
     query = PINNED.replace("at: a, deadline: 50 ms}}", "at: b, deadline: 50 ms}}").replace("cost: 3 ms", "cost: 9 ms")
