@@ -337,7 +337,7 @@ def test_deleting_a_ledger_record_unbalances_even_if_the_counts_are_made_to_agre
         node.records = whole
 
 
-@settings(max_examples=examples(60, 3), deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture])
+@settings(max_examples=examples(60, 4), deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture])
 @given(seed=st.integers(0, 2**32), mishaps=st.sampled_from([0.0, 0.1, 0.3]), policed=st.sampled_from([0.0, 0.2]))
 def test_any_run_balances_and_every_obligation_has_one_outcome(
     tmp_path: Path, seed: int, mishaps: float, policed: float

@@ -244,7 +244,7 @@ def _arrivals() -> tuple[Arrival, ...]:
         return tuple(source.arrival for source in made.case().query.sources)
 
 
-@settings(max_examples=examples(80, 3), deadline=None)
+@settings(max_examples=examples(80, 4), deadline=None)
 @given(st.integers(0, 4), st.integers(1, 99), st.randoms(use_true_random=False))
 def test_what_is_kept_keeps_its_declaration(kind: int, index: int, random: Random) -> None:
     """Tuples at their densest, or later; the i-th is kept where floor(i rho) steps: no window holds more than told."""
