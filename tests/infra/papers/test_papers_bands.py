@@ -64,6 +64,7 @@ def test_printed_pqed_misses_some_percent_at_the_limit_of_table_2(half: bool) ->
     assert 3 < missed < 5 if half else 9 < missed < 12
 
 
+@pytest.mark.soak
 def test_printed_pqeds_batches_grow_up_to_the_limit_and_fall_beyond_it() -> None:
     few, limit_, beyond = (one(count, "pqed-printed", 1) for count in (200, 397, 450))
     assert few.mean < beyond.mean < limit_.mean and few.largest < limit_.largest
@@ -123,6 +124,7 @@ def test_after_a_shock_the_printed_controller_stays_in_overload_and_adaptive_rec
     assert found["adaptive"].missed <= 17
 
 
+@pytest.mark.soak
 def test_the_printed_controller_never_raises_k_so_that_ats_is_bts() -> None:
     found = measure(Setting(0.8, length=2000), ("taat", "bts", "ats"))
     assert found["ats"].grown == 0 and abs(found["ats"].missed - found["bts"].missed) < 1
@@ -193,6 +195,7 @@ def test_long_random_streams_stay_within_their_curves() -> None:
                 assert last - first + 1 <= curve.count(at[last] - at[first])
 
 
+@pytest.mark.soak
 def test_three_ways_make_a_refused_set_schedulable_and_a_random_sample_exceeds_its_curve() -> None:
     found = adaptation.adapted(1)
     assert found.refused and found.sampled and not any(found.missed.values())
