@@ -44,9 +44,16 @@ endif
 
 .PHONY: lint
 lint: setup ## format, lint, types, import rules, generated code
+	@$(MAKE) --no-print-directory -j 2 --output-sync=target lint-types lint-text
+
+.PHONY: lint-types
+lint-types: setup
+	@$(BIN)/mypy
+
+.PHONY: lint-text
+lint-text: setup
 	@$(BIN)/ruff format --check .
 	@$(BIN)/ruff check .
-	@$(BIN)/mypy
 	@$(BIN)/lint-imports
 	@$(BIN)/python -m infra.generate --check
 

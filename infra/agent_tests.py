@@ -1,7 +1,8 @@
 """`python -m infra.agent_tests pythons|ranges`: the agent's tests under other Pythons than the project's own, and with
 the lowest and the highest packages that the project allows.
 
-Each environment is made for the run, has what an agent needs and what its tests need, and is removed afterwards.
+Each environment is made for the run, has what an agent needs and what its tests need, and is removed afterwards. Two
+of them run at a time, since these tests wait for sockets and processes more than they compute.
 """
 
 from __future__ import annotations
@@ -16,6 +17,7 @@ import tempfile
 import time
 import tomllib
 from collections.abc import Iterator, Sequence
+from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -49,6 +51,7 @@ TESTS_NEED = (
     "numpy",
     "setuptools>=77",
 )
+SIDE_BY_SIDE = 2
 PYTHONS = tuple(f"python3.{minor}" for minor in range(11, 20))
 ELSEWHERE = ("/usr/bin", "/usr/local/bin", "/opt/*/bin", "~/.pyenv/versions/*/bin", "~/.local/share/uv/python/*/bin")
 
@@ -131,7 +134,8 @@ def _run(words: Sequence[str]) -> None:
 
 
 def test(environment: Environment, tests: Sequence[str]) -> bool:
-    """Make it and run the tests; says how it went. False where a test failed or the environment could not be made."""
+    """Make it and run the tests; says how it went, what the tests say at their end. False where a test failed or the
+    environment could not be made."""
     began = time.monotonic()
     print(f"{environment.name}: making an environment with {', '.join(environment.pins)}", flush=True)
     with tempfile.TemporaryDirectory(prefix="shimekiri-environment-") as name:
@@ -143,10 +147,13 @@ def test(environment: Environment, tests: Sequence[str]) -> bool:
         words = [str(python), "-m", "pytest", "-n", "2", "--dist", "loadfile", "-p", "no:cacheprovider", *tests]
         # Every process of a test would compile it all again; the tree itself stays as it is.
         compiled = {"PYTHONDONTWRITEBYTECODE": "", "PYTHONPYCACHEPREFIX": str(Path(name) / "compiled")}
-        code = subprocess.run(words, cwd=ROOT, env={**os.environ, **compiled}, check=False).returncode
-    told = "passed" if code == 0 else f"FAILED ({code})"
-    print(f"{environment.name}: {told} in {time.monotonic() - began:.0f} s", flush=True)
-    return code == 0
+        done = subprocess.run(
+            words, cwd=ROOT, env={**os.environ, **compiled}, check=False, text=True,
+            stdout=subprocess.PIPE, stderr=subprocess.STDOUT,
+        )  # fmt: skip
+    told = "passed" if done.returncode == 0 else f"FAILED ({done.returncode})"
+    print(f"{done.stdout}{environment.name}: {told} in {time.monotonic() - began:.0f} s", flush=True)
+    return done.returncode == 0
 
 
 def main() -> int:
@@ -162,7 +169,8 @@ def main() -> int:
         all_of_them = [Environment(f"Python {version}", path, highest) for version, path in pythons()]
     if not all_of_them:
         print(f"no Python from 3.11 on but {sys.version_info[0]}.{sys.version_info[1]} was found: nothing was run")
-    passed = [test(each, QUICK if given.quick else AGENT) for each in all_of_them]
+    with ThreadPoolExecutor(SIDE_BY_SIDE) as pool:
+        passed = list(pool.map(lambda each: test(each, QUICK if given.quick else AGENT), all_of_them))
     return 0 if all(passed) else 1
 
 

@@ -37,10 +37,12 @@ if [ ! -x .venv/bin/python ]; then
 fi
 
 say "installing the locked packages into .venv (1.2 GB; a minute or two)"
-.venv/bin/python -m pip install --disable-pip-version-check -q --require-hashes -r requirements.lock
+.venv/bin/python -m pip install --disable-pip-version-check -q --no-compile --require-hashes -r requirements.lock
 SHIMEKIRI_COMPILED=0 .venv/bin/python -m pip install --disable-pip-version-check -q --no-deps --no-build-isolation -e .
 # An agent starts twice as fast from compiled modules, and some environments keep Python from writing them by itself.
 .venv/bin/python -m compileall -q protos node_agent coordinator sim_vehicles
+# pip compiles on one core. Some packages bring files for other Pythons, which are no error.
+.venv/bin/python -m compileall -q -j 0 .venv/lib >/dev/null 2>&1 || true
 
 # Tests look at the report's page in a browser where there is one, and skip it where there is none.
 browser() { .venv/bin/python -c 'import shutil, sys; sys.exit(shutil.which("chromedriver") is None)'; }

@@ -4,9 +4,12 @@
 """
 
 import gc
+import importlib
 import os
 from collections import Counter
 from collections.abc import Iterator
+from contextlib import suppress
+from pathlib import Path
 from random import SystemRandom
 
 import pytest
@@ -16,8 +19,8 @@ from tests import sentences
 from tests.extension_modules import stale
 from tests.seeds import MOVED
 
-# `make test` draws a third of what `make soak` does: see `tests.sampling.examples`
-settings.register_profile("repeatable", max_examples=34, deadline=None, derandomize=True, print_blob=True)
+# `make test` draws a quarter of what `make soak` does: see `tests.sampling.examples`
+settings.register_profile("repeatable", max_examples=25, deadline=None, derandomize=True, print_blob=True)
 settings.register_profile("open", deadline=None, print_blob=True)
 
 
@@ -57,6 +60,20 @@ def no_stale_sentences(request: pytest.FixtureRequest) -> Iterator[None]:
     some = config.option.keyword or getattr(config.option, "lf", False) or any("::" in given for given in config.args)
     if not (some or session.testsfailed or session.shouldstop or session.shouldfail):
         assert sentences.stale() == []
+
+
+def pytest_collection(session: pytest.Session) -> None:
+    """In a fresh clone pytest compiles each test module. Each process of pytest-xdist begins with others of them, so
+    that nearly all are compiled once. What cannot be imported is imported again by pytest, which reports it."""
+    count = int(os.environ.get("PYTEST_XDIST_WORKER_COUNT", "1"))
+    if count == 1:
+        return
+    root, given = session.config.rootpath, [Path(each.partition("::")[0]).resolve() for each in session.config.args]
+    files = sorted(path for one in given for path in (one.rglob("test_*.py") if one.is_dir() else [one]))
+    first = len(files) * int(os.environ["PYTEST_XDIST_WORKER"].removeprefix("gw")) // count
+    for path in files[first:] + files[:first]:
+        with suppress(Exception, pytest.skip.Exception):
+            importlib.import_module(".".join(path.relative_to(root).with_suffix("").parts))
 
 
 def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:

@@ -142,7 +142,7 @@ def check(node: Node, directory: Path, what: str) -> None:
         assert each.entry()["records"] == len(found), what
 
 
-FILES = pytest.mark.parametrize("sample", [12, pytest.param(None, marks=pytest.mark.soak)])
+FILES = pytest.mark.parametrize("sample", [6, pytest.param(None, marks=pytest.mark.soak)])
 
 
 @FILES

@@ -8,12 +8,13 @@ say in the commit why.
 
 import json
 import os
-import subprocess
-import sys
+import shlex
 from pathlib import Path
 from typing import Any
 
 import pytest
+
+from tests import command_line
 
 ROOT = Path(__file__).resolve().parents[2]
 QUERIES = ROOT / "sim_vehicles" / "queries"
@@ -22,9 +23,9 @@ WAYS = {"deadline-edf": ("deadline", "edf"), "sqpr-fifo": ("sqpr", "fifo")}
 KEPT = ("met", "late", "shed", "lost", "undecidable", "miss_ratio", "latency_ns")
 
 
-def command(module: str, *words: str | Path) -> None:
-    done = subprocess.run([sys.executable, "-m", module, *map(str, words)], capture_output=True, text=True, check=False)
-    assert done.returncode == 0, done.stdout + done.stderr
+def command(folder: Path, *words: str | Path) -> None:
+    done = command_line.run(folder, shlex.join(map(str, words)))
+    assert done.code == 0, done.out + done.err
 
 
 def measured(way: str, folder: Path) -> dict[str, Any]:
@@ -33,9 +34,9 @@ def measured(way: str, folder: Path) -> dict[str, Any]:
     plan, run = folder / "plan.json", folder / "run"
     query, cluster = QUERIES / "collision_paper.yaml", QUERIES / "cluster_paper.yaml"
     how = ("--allocator", allocator, "--model", "paper", "--policy", policy)
-    command("coordinator", "plan", query, cluster, *how, "-o", plan)
-    command("sim_vehicles", "simulate", plan, "--age", "v2v=100ms", "--bursts", "2", "--out", run)
-    command("coordinator", "report", run, "--engine", "python")
+    command(folder, "coordinator", "plan", query, cluster, *how, "-o", plan)
+    command(folder, "sim-vehicles", "simulate", plan, "--age", "v2v=100ms", "--bursts", "2", "--out", run)
+    command(folder, "coordinator", "report", run, "--engine", "python")
     report = json.loads((run / "report.json").read_text())
     assert report["conservation"]["balanced"], report["conservation"]
     return {

@@ -16,7 +16,7 @@ pytestmark = pytest.mark.long
 
 
 def test_ten_times_the_load_stays_bounded_and_exact(tmp_path: Path) -> None:
-    figures = go(tmp_path, Phases(before_s=2, overload_s=5, after_s=2, load=10.0), Console())
+    figures = go(tmp_path, Phases(before_s=1, overload_s=2, after_s=1, load=10.0), Console())
     Console().print(table(figures))
     assert figures.windows.wrong == 0 and figures.repeated == 0
     for node, cap in figures.caps.items():

@@ -21,7 +21,7 @@ FIGURES: st.SearchStrategy[Any] = st.one_of(
 
 
 @given(st.dictionaries(NAMES, FIGURES, max_size=3))
-@settings(max_examples=examples(600, 3), deadline=None)
+@settings(max_examples=examples(600, 4), deadline=None)
 def test_what_one_refuses_the_other_refuses(with_: dict[str, Any]) -> None:
     refused = bool(list(planned.wrong(with_, None)))
     try:

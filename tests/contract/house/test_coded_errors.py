@@ -133,7 +133,8 @@ def test_every_error_has_a_code_or_a_reason_for_none() -> None:
 def test_tests_compare_codes_and_not_words() -> None:
     found = set()
     for path in sorted((ROOT / "tests").rglob("*.py")):
-        for node in ast.walk(ast.parse(path.read_text())):
+        text = path.read_text()
+        for node in ast.walk(ast.parse(text)) if "match=" in text else ():
             raises = isinstance(node, ast.Call) and ast.unparse(node.func) == "pytest.raises"
             if raises and any(word.arg == "match" for word in node.keywords):
                 found.add(path.relative_to(ROOT).as_posix())

@@ -94,7 +94,8 @@ def _defined(node: ast.ClassDef) -> set[str]:
     names = {
         each.attr
         for each in ast.walk(node)
-        if isinstance(each, ast.Attribute) and isinstance(each.ctx, ast.Store) and ast.unparse(each.value) == "self"
+        if isinstance(each, ast.Attribute) and isinstance(each.ctx, ast.Store) and _is_private(each.attr)
+        if ast.unparse(each.value) == "self"
     }
     for each in node.body:
         if isinstance(each, ast.FunctionDef | ast.AsyncFunctionDef):
@@ -108,8 +109,8 @@ def _defined(node: ast.ClassDef) -> set[str]:
 
 def _read(node: ast.ClassDef) -> set[str]:
     owners = ("self", "cls", "super()")
-    found = (each for each in ast.walk(node) if isinstance(each, ast.Attribute) and ast.unparse(each.value) in owners)
-    return {each.attr for each in found if _is_private(each.attr)}
+    found = (each for each in ast.walk(node) if isinstance(each, ast.Attribute) and _is_private(each.attr))
+    return {each.attr for each in found if ast.unparse(each.value) in owners}
 
 
 def _is_private(name: str) -> bool:

@@ -9,6 +9,7 @@ from pathlib import Path
 ROOT = Path(__file__).parents[3]
 PACKAGES = ("protos", "node_agent", "coordinator", "sim_vehicles", "infra")
 UNTYPED = frozenset({"dict[str, Any]", "Mapping[str, Any]"})
+MAPPINGS = frozenset(each.partition("[")[0] for each in UNTYPED)
 
 EDGES = {  # why a file may have such mappings, and which files
     "the tuples of a benchmark, as JSON in environments with the standard library": (
@@ -152,8 +153,8 @@ EDGES = {  # why a file may have such mappings, and which files
 def _annotations(tree: ast.AST) -> Iterator[str]:
     """Types as they are written, those in quotes as well."""
     for node in ast.walk(tree):
-        if isinstance(node, ast.Subscript):
-            yield ast.unparse(node)
+        if isinstance(node, ast.Subscript) and isinstance(node.value, ast.Name):
+            yield ast.unparse(node) if node.value.id in MAPPINGS else ""
         elif isinstance(node, ast.Constant) and isinstance(node.value, str) and "[str, Any]" in node.value:
             yield from (each for each in UNTYPED if each in node.value)
 
@@ -164,7 +165,7 @@ def _aliases(trees: Mapping[Path, ast.Module]) -> frozenset[tuple[str, str]]:
         (".".join(path.with_suffix("").parts), target.id)
         for path, tree in trees.items()
         for node in tree.body
-        if isinstance(node, ast.Assign) and ast.unparse(node.value) in UNTYPED
+        if isinstance(node, ast.Assign) and isinstance(node.value, ast.Subscript) and ast.unparse(node.value) in UNTYPED
         for target in node.targets
         if isinstance(target, ast.Name)
     )
@@ -173,9 +174,10 @@ def _aliases(trees: Mapping[Path, ast.Module]) -> frozenset[tuple[str, str]]:
 def _names_one(tree: ast.Module, aliases: frozenset[tuple[str, str]]) -> bool:
     """Whether a file takes such a name from another one."""
     of_modules = {f"{module.rpartition('.')[2]}.{name}" for module, name in aliases}
+    names = {name for _, name in aliases}
     return any(
         (isinstance(node, ast.ImportFrom) and any((node.module, each.name) in aliases for each in node.names))
-        or (isinstance(node, ast.Attribute) and ast.unparse(node) in of_modules)
+        or (isinstance(node, ast.Attribute) and node.attr in names and ast.unparse(node) in of_modules)
         for node in ast.walk(tree)
     )
 

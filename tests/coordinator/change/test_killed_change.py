@@ -17,6 +17,7 @@ from coordinator.fleet.deployment import deployed_plans
 from coordinator.fleet.local import local_agents
 from coordinator.plan import plan_file
 from tests.coordinator.change.test_change_live import Lane
+from tests.sampling import sample
 
 # The command in a process of its own, which kills itself at a step: `FUNCTION`, before or after its call number N.
 KILLED = """
@@ -67,10 +68,15 @@ def _killed(lane: Lane, step: tuple[str, ...], *words: str) -> None:
     assert done.returncode == -signal.SIGKILL, done.stdout + done.stderr
 
 
-def test_the_next_command_goes_on_whenever_one_was_killed(lane: Lane, monkeypatch: pytest.MonkeyPatch) -> None:
+@pytest.mark.parametrize("names", sample([list(STEPS)[2:5], list(STEPS)], of=2), ids=len)
+def test_the_next_command_goes_on_whenever_one_was_killed(
+    names: list[str], lane: Lane, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """In `make test` at the three steps around the decision."""
     monkeypatch.setattr(apply_change, "BEGUN_S", 0.2)
     visits = str(lane.root / "visits.yaml")
-    for number, (name, (step, decided)) in enumerate(STEPS.items()):
+    for number, name in enumerate(names):
+        step, decided = STEPS[name]
         removing = number % 2 == 1
         if removing and "visits" not in plan_file.read(lane.plan).queries:
             assert lane.command("add", visits)[0] == 0

@@ -58,7 +58,7 @@ def police(arrival: Arrival, jitter_ns: int, horizon_ns: int) -> ArrivalPolice:
     )
 
 
-@settings(max_examples=examples(150, 3), deadline=None)
+@settings(max_examples=examples(150, 4), deadline=None)
 @given(arrivals(), st.integers(0, 60), st.integers(0, 400), st.lists(st.integers(0, 40), max_size=120))
 def test_whatever_comes_what_is_admitted_keeps_the_analysed_curve(
     arrival: Arrival, jitter_ns: int, horizon_ns: int, gaps: list[int]
@@ -75,7 +75,7 @@ def test_whatever_comes_what_is_admitted_keeps_the_analysed_curve(
                 assert n <= curve.count(last - first)
 
 
-@settings(max_examples=examples(150, 3), deadline=None)
+@settings(max_examples=examples(150, 4), deadline=None)
 @given(arrivals(), st.integers(0, 60), st.integers(0, 400), st.integers(0, 2**32))
 def test_a_source_that_keeps_its_declaration_is_never_shed_however_late_its_tuples_are_read(
     arrival: Arrival, jitter_ns: int, horizon_ns: int, seed: int

@@ -23,6 +23,7 @@ from coordinator.spec.runtime_charges import NOTHING
 from protos.plan_document import Plan
 from tests.coordinator.guarantee.written_plans import MS, QUERIES
 from tests.coordinator.wording import has
+from tests.sampling import sample
 from tests.sentences import refused
 
 EPSILON = Fraction(1, 10**9)
@@ -158,7 +159,7 @@ outputs:
 """
 
 
-@pytest.mark.parametrize(("shared_us", "guaranteed"), [(1380, False), (1400, True)])
+@pytest.mark.parametrize(("shared_us", "guaranteed"), sample([(1380, False), (1400, True)], 2))
 def test_table_3_as_a_plan_needs_more_than_theorem_5(tmp_path: Path, shared_us: int, guaranteed: bool) -> None:
     """What is left of Q2 and Q3 is due from the end of the branch on, not from the arrival."""
     (tmp_path / "operators.json").write_text((QUERIES / "operators.json").read_text())

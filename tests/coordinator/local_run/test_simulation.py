@@ -13,6 +13,8 @@ from pathlib import Path
 import psutil
 import pytest
 
+from tests import command_line
+
 ROOT = Path(__file__).parents[3]
 OPERATORS = """
 import os, time
@@ -124,9 +126,9 @@ def test_a_scenario_that_cannot_be_used_is_refused_with_what_is_wrong(
     steady: Path, tmp_path: Path, scenario: str, said: str
 ) -> None:
     (tmp_path / "scenario.json").write_text(scenario)
-    done = run(steady, "node_agent", "simulate", "plan.json", "--scenario", tmp_path / "scenario.json", "--json")
-    assert done.returncode == 2 and said in done.stderr
-    assert json.loads(done.stdout) == {"event": "failed", "why": done.stderr.strip()}
+    done = command_line.run(steady, f"node-agent simulate plan.json --scenario '{tmp_path}/scenario.json' --json")
+    assert done.code == 2 and said in done.err
+    assert json.loads(done.out) == {"event": "failed", "why": done.err.strip()}
 
 
 @pytest.mark.parametrize("words", [["gone.json"], ["plan.json", "--trials", 0], ["plan.json", "--age", "given=5"]])

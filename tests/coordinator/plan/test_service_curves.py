@@ -104,7 +104,7 @@ def test_each_rule_is_a_curve() -> None:
     assert services(plan(ONE, "wait: 90 ms"))["a"] == [(80 * MS, 0, 1, False)]  # the deadline says more
 
 
-@settings(deadline=None, max_examples=examples(60, 3))
+@settings(deadline=None, max_examples=examples(60, 4))
 @given(
     st.lists(st.integers(0, 30 * MS), min_size=1, max_size=12),
     st.integers(1, 60 * MS),

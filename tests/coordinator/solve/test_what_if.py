@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import shlex
 import subprocess
 import sys
 from collections.abc import Callable
@@ -18,6 +19,7 @@ from coordinator.plan import deadline_breakdown
 from coordinator.solve import option_checks, what_if
 from coordinator.spec import input_files
 from protos.plan_document import JcpArrival, Plan
+from tests import command_line
 from tests.coordinator.wording import Wording
 from tests.simulation.random_plans import documents as random_plans
 
@@ -27,8 +29,9 @@ Paper = Callable[[int], tuple[Path, Path]]
 
 
 def _plan(query: Path, cluster: Path, *options: object) -> subprocess.CompletedProcess[str]:
-    command = [sys.executable, "-m", "coordinator", "plan", query, cluster, "--model", "paper", *options]
-    return subprocess.run(list(map(str, command)), cwd=ROOT, capture_output=True, text=True, timeout=120, check=False)
+    words = list(map(str, ("coordinator", "plan", query, cluster, "--model", "paper", *options)))
+    said = command_line.run(ROOT, shlex.join(words))
+    return subprocess.CompletedProcess(words, said.code, said.out, said.err)
 
 
 @pytest.mark.parametrize(

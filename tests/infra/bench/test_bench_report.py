@@ -12,6 +12,7 @@ from infra.bench.report.duckdb_recount import Recount, recount
 from infra.bench.report.pairs_query import template
 from infra.bench.report.tiled_run import tiled
 from tests.coordinator.report.synthetic import everything, play, random_document
+from tests.sampling import sample
 
 ENDS = ("met", "late", "shed", "lost", "undecidable", "shed_unsure", "lost_unsure")
 
@@ -55,9 +56,10 @@ def test_a_run_that_is_made_longer_is_balanced(short: Path, tmp_path: Path) -> N
     assert counted(run) == told(report)
 
 
-def test_the_recount_agrees_on_random_runs(tmp_path: Path) -> None:
+@pytest.mark.parametrize("seeds", sample([range(6), range(6, 24)], of=2))
+def test_the_recount_agrees_on_random_runs(seeds: range, tmp_path: Path) -> None:
     agreed = 0
-    for seed in range(12):
+    for seed in seeds:
         dice = random.Random(seed)
         document = everything() if seed % 4 == 0 else random_document(seed)
         cluster = play(document, seed, 12, dice.choice((0.0, 0.05, 0.1)), policed=dice.choice((0.0, 0.2)))
@@ -66,4 +68,4 @@ def test_the_recount_agrees_on_random_runs(tmp_path: Path) -> None:
         if report.conservation.balanced and not any(node.crashed for node in cluster.all):
             assert counted(run) == told(report), f"seed {seed}"
             agreed += 1
-    assert agreed > 5
+    assert agreed > len(seeds) // 3

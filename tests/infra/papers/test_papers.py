@@ -19,7 +19,7 @@ def figures(reproduction: Reproduction) -> dict[str, Figure]:
     return {each.name: each for each in reproduction.run("tiny", lambda what: None)}
 
 
-@pytest.mark.parametrize("reproduction", sample(REPRODUCTIONS, 3), ids=lambda each: each.key)
+@pytest.mark.parametrize("reproduction", sample(REPRODUCTIONS, 4), ids=lambda each: each.key)
 def test_every_reproduction_runs_small(reproduction: Reproduction, tmp_path: Path) -> None:
     """And what it says can be written, drawn and put in a table; fixed ones say what the page says."""
     made = figures(reproduction)

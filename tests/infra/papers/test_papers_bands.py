@@ -23,6 +23,7 @@ from infra.papers.registry import REPRODUCTIONS
 from infra.papers.reproduction import Figure
 from node_agent.core.plan import Parameters
 from node_agent.core.policies import POLICIES
+from tests.sampling import sample
 
 
 def verdicts(key: str) -> dict[str, Figure]:
@@ -63,6 +64,7 @@ def test_printed_pqed_misses_some_percent_at_the_limit_of_table_2(half: bool) ->
     assert 3 < missed < 5 if half else 9 < missed < 12
 
 
+@pytest.mark.soak
 def test_printed_pqeds_batches_grow_up_to_the_limit_and_fall_beyond_it() -> None:
     few, limit_, beyond = (one(count, "pqed-printed", 1) for count in (200, 397, 450))
     assert few.mean < beyond.mean < limit_.mean and few.largest < limit_.largest
@@ -103,7 +105,7 @@ def test_table_3_is_refused_at_the_printed_cost() -> None:
     assert "66/65" in str(figure.measured["sharper test"])
 
 
-@pytest.mark.parametrize(("rate", "name", "expected", "by"), ARITHMETIC)
+@pytest.mark.parametrize(("rate", "name", "expected", "by"), sample(ARITHMETIC, 2))
 def test_misses_in_overload_are_those_of_the_arithmetic(rate: float, name: str, expected: float, by: float) -> None:
     """1 - (T + Dmax)/W <= SDMR <= 1 - (T + Dmean)/W for equal costs, within 2 points; [A]'s own sizes."""
     found = measure(Setting(rate, equal=True), (name,))[name]
@@ -122,6 +124,7 @@ def test_after_a_shock_the_printed_controller_stays_in_overload_and_adaptive_rec
     assert found["adaptive"].missed <= 17
 
 
+@pytest.mark.soak
 def test_the_printed_controller_never_raises_k_so_that_ats_is_bts() -> None:
     found = measure(Setting(0.8, length=2000), ("taat", "bts", "ats"))
     assert found["ats"].grown == 0 and abs(found["ats"].missed - found["bts"].missed) < 1
@@ -192,6 +195,7 @@ def test_long_random_streams_stay_within_their_curves() -> None:
                 assert last - first + 1 <= curve.count(at[last] - at[first])
 
 
+@pytest.mark.soak
 def test_three_ways_make_a_refused_set_schedulable_and_a_random_sample_exceeds_its_curve() -> None:
     found = adaptation.adapted(1)
     assert found.refused and found.sampled and not any(found.missed.values())

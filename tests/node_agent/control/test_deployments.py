@@ -673,5 +673,5 @@ class CrashesOfThreePlaces(Crashes):
 
 TestCrashes = Crashes.TestCase
 TestCrashesOfThreePlaces = CrashesOfThreePlaces.TestCase
-TestCrashesOfThreePlaces.settings = settings(max_examples=examples(100, 3), stateful_step_count=40, deadline=None)
-TestCrashes.settings = settings(max_examples=examples(150, 3), stateful_step_count=40, deadline=None)
+TestCrashesOfThreePlaces.settings = settings(max_examples=examples(100, 4), stateful_step_count=40, deadline=None)
+TestCrashes.settings = settings(max_examples=examples(150, 4), stateful_step_count=40, deadline=None)

@@ -72,7 +72,7 @@ def test_what_waits_behind_more_urgent_units_is_shed_when_it_is_late_and_not_whe
     assert shed.at_ns == 80
 
 
-@settings(deadline=None, max_examples=examples(120, 3))
+@settings(deadline=None, max_examples=examples(120, 4))
 @given(POLICIES, GAPS, st.integers(1, 200), st.integers(1, 40))
 def test_no_instance_starts_late_and_nothing_waits_for_longer(
     name: str, gaps: list[tuple[int, int, int]], late_ns: int, cost_ns: int
@@ -141,7 +141,7 @@ def test_within_a_unit_it_is_shed_as_a_result_of_the_operator_before() -> None:
     conserved(node)
 
 
-@settings(deadline=None, max_examples=examples(100, 3))
+@settings(deadline=None, max_examples=examples(100, 4))
 @given(POLICIES, GAPS, st.integers(1, 200), st.integers(1, 40), st.booleans())
 def test_within_units_every_tuple_ends_once(
     name: str, gaps: list[tuple[int, int, int]], late_ns: int, cost_ns: int, degrade: bool

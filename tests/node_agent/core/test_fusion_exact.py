@@ -18,7 +18,7 @@ from tests.sampling import examples
 
 WAIT_NS = 40
 
-EXAMPLES = examples(1500, 3)
+EXAMPLES = examples(1500, 4)
 
 
 def drawn(chance: Random) -> tuple[plans.Sync, int, list[tuple[int, int, int]]]:

@@ -35,7 +35,7 @@ ARRIVALS = st.lists(st.tuples(st.integers(0, 3), st.integers(0, 9)), max_size=12
 
 
 @pytest.mark.parametrize("kind", KINDS)
-@settings(max_examples=examples(100, 3), deadline=None)
+@settings(max_examples=examples(100, 4), deadline=None)
 @given(ARRIVALS, st.integers(0, 14), st.data())
 def test_what_is_taken_off_is_what_was_asked_for_and_the_rest_stays(
     kind: str, gaps: list[tuple[int, int]], most: int, data: st.DataObject

@@ -39,7 +39,7 @@ PAUSE = st.integers(0, 3_000_000_000)
 DELAY = st.integers(0, 50_000_000)
 
 
-@settings(max_examples=examples(300, 3), deadline=None)
+@settings(max_examples=examples(300, 4), deadline=None)
 @given(
     st.integers(-(10**11), 10**11),
     st.lists(st.tuples(PAUSE, DELAY, DELAY, DELAY, DELAY, DRIFT, DRIFT), min_size=1, max_size=15),

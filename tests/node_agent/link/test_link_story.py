@@ -119,7 +119,7 @@ ACTIONS = st.sampled_from(
 )
 
 
-@settings(max_examples=examples(300, 3), deadline=None)
+@settings(max_examples=examples(300, 4), deadline=None)
 @given(
     st.lists(st.tuples(ACTIONS, st.integers(0, 300)), max_size=120),
     st.integers(1, 400),

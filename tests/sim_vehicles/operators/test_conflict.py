@@ -184,7 +184,7 @@ FAR = st.floats(12, 38)
 
 
 @given(ANGLE, FAR, FAR, st.floats(3, 12), st.floats(1.6, 2.5))
-@settings(max_examples=examples(60, 3), deadline=None)
+@settings(max_examples=examples(60, 4), deadline=None)
 def test_in_and_out_are_where_the_box_touches_the_other_corridor(
     angle: float, ego_m: float, other_m: float, length: float, width: float
 ) -> None:
@@ -205,7 +205,7 @@ def test_in_and_out_are_where_the_box_touches_the_other_corridor(
 
 
 @given(ANGLE, FAR, FAR, st.floats(-pi, pi), st.floats(-500, 500), st.floats(-500, 500), st.floats(-0.2, 0.2))
-@settings(max_examples=examples(60, 3), deadline=None)
+@settings(max_examples=examples(60, 4), deadline=None)
 def test_a_zone_does_not_depend_on_where_the_scene_lies_nor_on_whose_it_is(
     angle: float, ego_m: float, other_m: float, turn: float, x: float, y: float, yaw_rate: float
 ) -> None:

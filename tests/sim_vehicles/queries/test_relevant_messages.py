@@ -1,6 +1,7 @@
 """The query promises that at most 10 messages of a burst of 20 are about vehicles that close in: the scenes keep it."""
 
 from collections import Counter
+from itertools import product
 
 import pytest
 
@@ -10,6 +11,7 @@ from sim_vehicles.inputs.feed import Feed
 from sim_vehicles.inputs.stimuli import Stimuli, StimulusOptions
 from sim_vehicles.operators.chain import WARNING_QUERY, Chain
 from sim_vehicles.readers.scenarios import load_scenario
+from tests.sampling import sample
 
 PERIOD_NS, LATENCY_NS = 500_000_000, 200_000_000
 FEEDS = [Feed("v2v", "a", "vehicle.Cpm", 20, PERIOD_NS), Feed("sensor", "a", "vehicle.Sensor", 10, PERIOD_NS)]
@@ -20,8 +22,9 @@ UP_TO_O3 = {
 }
 
 
-@pytest.mark.parametrize("speed_kmh", [30, 50, 70])
-@pytest.mark.parametrize("braking_s", [None, 10.3, 10.8])
+@pytest.mark.parametrize(
+    ("speed_kmh", "braking_s"), sample(product((30, 50, 70), (None, 10.3, 10.8)), of=4)
+)  # of each speed and each instant one
 def test_at_most_10_of_a_burst_are_relevant(speed_kmh: int, braking_s: float | None) -> None:
     scenario = load_scenario(f"crossing_{speed_kmh}")
     ego = scenario.motion.tracks["A"]

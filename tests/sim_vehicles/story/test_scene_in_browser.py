@@ -8,6 +8,7 @@ import pytest
 
 from sim_vehicles.story.page.scene_html import write
 from tests.browser import MOST_BYTES, WIDTHS, complaints, open_page, overflow, started, until
+from tests.sampling import sample
 from tests.sim_vehicles.story.warned_crossing import written
 
 if TYPE_CHECKING:
@@ -81,7 +82,7 @@ def shown(browser: "Chrome", t_s: float) -> list[list[str]]:
     return labels
 
 
-@pytest.mark.parametrize("width", WIDTHS)
+@pytest.mark.parametrize("width", sample(WIDTHS, 2))
 def test_both_runs_play_on_one_clock_and_nothing_covers_or_is_cut(browser: "Chrome", both: Path, width: int) -> None:
     open_page(browser, both, width)
     until(browser, DRAWN)

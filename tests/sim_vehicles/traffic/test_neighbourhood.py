@@ -17,6 +17,7 @@ from sim_vehicles.traffic.shared_ground import overlaps, sampled
 from sim_vehicles.traffic.transmissions import Transmissions
 from sim_vehicles.traffic.truth import Limits
 from sim_vehicles.world.motion import Motion, State, Track, wrap
+from tests.sampling import sample
 
 RANGE_M = 150.0
 
@@ -101,7 +102,7 @@ def random_town(seed: int, n: int, side_m: float) -> list[Track]:
     return tracks
 
 
-@pytest.mark.parametrize("seed", range(4))
+@pytest.mark.parametrize("seed", sample(range(4), 2))
 def test_an_ego_hears_all_that_is_sent_within_range(seed: int) -> None:
     """Against a comparison of everybody with everybody."""
     motion = motion_of(random_town(seed, 16, 500))
@@ -124,7 +125,7 @@ def test_an_ego_hears_all_that_is_sent_within_range(seed: int) -> None:
     assert missed > 0
 
 
-@pytest.mark.parametrize("seed", range(3))
+@pytest.mark.parametrize("seed", sample((1, 0, 2), 3))
 def test_conflicts_of_one_ego_are_its_own_of_all(seed: int, monkeypatch: pytest.MonkeyPatch) -> None:
     """And nothing is lost by looking only at vehicles on its path: with everybody it is the same."""
     motion = motion_of(random_town(seed, 9, 200))

@@ -23,8 +23,11 @@ EVERY = {"paper": 4, "streets": 5}  # every fourth: every kind of phase that the
 Phases = dict[str, list[float | None]]  # impact_kmh (None: no crash) and gap_m (None: a crash), a value per burst phase
 
 
+OF_SOAK = {("streets", "sqpr"), ("paper", "deadline")}
 WAYS = [
-    pytest.param(name, way, id=f"{name}-{way.allocator}") for name, case in demo.CASES.items() for way in case.variants
+    pytest.param(name, way, id=f"{name}-{way.allocator}", marks=[pytest.mark.soak] * ((name, way.allocator) in OF_SOAK))
+    for name, case in demo.CASES.items()
+    for way in case.variants
 ]
 
 

@@ -12,6 +12,7 @@ from coordinator.guarantee.system import read
 from coordinator.spec.runtime_charges import MEASURED
 from node_agent.virtual.run import simulate
 from node_agent.virtual.scenario import Scenario
+from tests.sampling import sample
 from tests.seeds import seeds
 from tests.simulation.guarantees.socket_nodes import use_sockets
 from tests.simulation.guarantees.test_sockets_virtual import CLUSTER, MS
@@ -34,7 +35,7 @@ outputs:
 """
 
 
-@pytest.mark.parametrize("seed", seeds(range(3)))
+@pytest.mark.parametrize("seed", sample(seeds(range(3)), 3))
 @pytest.mark.parametrize("sync", ["{on: all, timeout: 12 ms}", "{within: 9 ms}", "{within: 9 ms, timeout: 20 ms}"])
 def test_no_bound_of_a_fusion_is_exceeded_where_sockets_wait(
     sync: str, seed: int, monkeypatch: pytest.MonkeyPatch

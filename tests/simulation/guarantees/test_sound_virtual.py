@@ -11,12 +11,13 @@ from coordinator.spec.runtime_charges import NOTHING
 from node_agent.virtual.run import simulate
 from node_agent.virtual.scenario import Scenario
 from tests.coordinator.solve.guaranteed.sound_graphs import texts
+from tests.sampling import sample
 from tests.seeds import seeds
 
 MS = 1_000_000
 
 
-@pytest.mark.parametrize("seed", seeds(range(100, 125)))
+@pytest.mark.parametrize("seed", sample(seeds(range(100, 125)), 3))
 def test_no_run_exceeds_its_claims(seed: int, tmp_path: Path) -> None:
     query, cluster = texts(seed)
     (tmp_path / "query.yaml").write_text(query)

@@ -27,7 +27,7 @@ from protos.plan_document import Plan
 from tests.simulation.windows.window_queries import registry
 from tests.simulation.windows.window_worlds import Dense, case, planned
 
-SETS = int(os.environ.get("SHIMEKIRI_SETS", "10"))
+SETS = int(os.environ.get("SHIMEKIRI_SETS", "6"))
 FIRST = int(os.environ.get("SHIMEKIRI_FIRST_SET", "0"))
 
 

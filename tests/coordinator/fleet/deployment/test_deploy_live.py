@@ -3,6 +3,7 @@
 import errno
 import json
 import os
+import shlex
 import signal
 import socket
 import subprocess
@@ -33,6 +34,7 @@ from node_agent.sdk import Source
 from protos import agent_pb2
 from protos.plan_document import Plan
 from protos.segments import records_in
+from tests import command_line
 from tests.coordinator.wording import has, named
 from tests.node_agent.live import cut_power, free_ports
 from tests.whole_plans import hashed
@@ -128,9 +130,14 @@ def street(tmp_path: Path) -> Iterator[Street]:
     street.close()
 
 
-def cli(*arguments: str | Path, cwd: Path | None = None) -> "subprocess.CompletedProcess[str]":
-    command = [sys.executable, "-m", "coordinator", *map(str, arguments)]
-    return subprocess.run(command, capture_output=True, text=True, timeout=120, check=False, cwd=cwd)
+def cli(*arguments: str | Path, cwd: Path) -> "subprocess.CompletedProcess[str]":
+    """A command of the coordinator: those that agents outlive are processes, the others run in this one."""
+    words = ["coordinator", *map(str, arguments)]
+    if arguments[0] in {"up", "down"}:
+        command = [sys.executable, "-m", *words]
+        return subprocess.run(command, capture_output=True, text=True, timeout=120, check=False, cwd=cwd)
+    said = command_line.run(cwd, shlex.join(words))
+    return subprocess.CompletedProcess(words, said.code, said.out, said.err)
 
 
 def test_deploy_run_stop_collect(street: Street) -> None:

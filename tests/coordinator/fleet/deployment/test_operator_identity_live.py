@@ -2,6 +2,7 @@
 
 import json
 import os
+import shlex
 import subprocess
 import sys
 from collections.abc import Iterator
@@ -13,6 +14,8 @@ import pytest
 from coordinator.fleet.addresses import Addresses
 from coordinator.fleet.local import local_agents
 from coordinator.fleet.local.local_agents import LocalAgent, Wanted
+from tests import command_line
+from tests.command_line import Said
 
 QUERY = """
 shimekiri: 1
@@ -60,25 +63,30 @@ class Desk:
 
     def plan(self) -> str:
         """As the operators are now; its hash."""
-        listed = self.call("node_agent", "operators", "--operators", "operators.py", "--json").stdout
-        (self.folder / "operators.json").write_text(listed)
-        self.call("coordinator", "plan", "query.yaml", "cluster.yaml", "--model", "paper", "-o", "plan.json")
+        (self.folder / "operators.json").write_text(self.listed())
+        self.call("plan", "query.yaml", "cluster.yaml", "--model", "paper", "-o", "plan.json")
         return str(json.loads((self.folder / "plan.json").read_text())["hash"])
 
-    def call(self, program: str, *words: str, code: int = 0) -> subprocess.CompletedProcess[str]:
-        done = subprocess.run(
-            [sys.executable, "-m", program, *words], cwd=self.folder, capture_output=True, text=True, timeout=120,
-            check=False, env={**os.environ, "PYTHONPATH": str(Path(__file__).parents[4])},
-        )  # fmt: skip
-        assert done.returncode == code, done.stderr + done.stdout
+    def call(self, *words: str, code: int = 0) -> Said:
+        """A command of the coordinator."""
+        done = command_line.run(self.folder, shlex.join(["coordinator", *words]))
+        assert done.code == code, done.err + done.out
         return done
 
+    def listed(self) -> str:
+        """The operators as they are now, as a process says that has not loaded them before."""
+        return subprocess.run(
+            [sys.executable, "-m", "node_agent", "operators", "--operators", "operators.py", "--json"],
+            cwd=self.folder, capture_output=True, text=True, timeout=120, check=True,
+            env={**os.environ, "PYTHONPATH": str(Path(__file__).parents[4])},
+        ).stdout  # fmt: skip
+
     def deploy(self, code: int = 0) -> str:
-        done = self.call("coordinator", "deploy", "plan.json", code=code)
-        return " ".join((done.stdout + done.stderr).split())
+        done = self.call("deploy", "plan.json", code=code)
+        return " ".join((done.out + done.err).split())
 
     def status(self, code: int = 0) -> dict[str, Any]:
-        found: dict[str, Any] = json.loads(self.call("coordinator", "status", "--json", code=code).stdout)["nodes"]["a"]
+        found: dict[str, Any] = json.loads(self.call("status", "--json", code=code).out)["nodes"]["a"]
         return found
 
     def code(self) -> str:
@@ -105,7 +113,7 @@ def test_a_plan_runs_with_the_code_that_it_was_made_for_or_not_at_all(desk: Desk
     said = desk.deploy()
     assert "nothing has changed" not in said and "node a: my.by: edited since the agent loaded it" in said
     assert desk.status()["operators"]["my.by"] == {"version": "1", "code": old, "edited": True}
-    assert "edited since the agent loaded it" in desk.call("coordinator", "status").stdout
+    assert "edited since the agent loaded it" in desk.call("status").out
 
     assert desk.plan() != first
     new = desk.code()

@@ -53,7 +53,7 @@ def test_simulated_runs_have_the_cause_that_was_drawn(cause: str, seed: int) -> 
 
 
 @pytest.mark.parametrize(
-    ("cause", "seed"), sample([(cause, seed) for cause in faulty.FAULTY for seed in range(4)], of=4)
+    ("cause", "seed"), sample([(cause, seed) for cause in faulty.FAULTY for seed in range(4)], of=8)
 )
 def test_agents_in_virtual_time_have_the_cause_that_was_drawn(cause: str, seed: int) -> None:
     found = score(cause, seed)

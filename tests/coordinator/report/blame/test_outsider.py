@@ -26,7 +26,7 @@ def test_the_larger_cause_is_named_and_no_bystander(cause: str, seed: int) -> No
     assert found.right and not found.wrong, found
 
 
-@pytest.mark.parametrize("cause", sample(sorted(outsider_agents.HAPPENS.keys() - UNTOLD), of=3))
+@pytest.mark.parametrize("cause", sample(sorted(outsider_agents.HAPPENS.keys() - UNTOLD), of=6))
 def test_what_happens_to_whole_agents_is_named(cause: str) -> None:
     found = score(cause, 1, OUTSIDERS)
     assert found.right and not found.wrong, found

@@ -18,7 +18,7 @@ from coordinator.report.spark.java import SparkUnavailableError
 from coordinator.report.spark.spark_session import session
 try:
     with session() as spark:
-        spark.range(3).write.parquet("file:///dev/null/below")
+        spark.sparkContext.textFile("file:///dev/null/below").getNumPartitions()
 except SparkUnavailableError as error:
     print(error, error.exit_code)
 """

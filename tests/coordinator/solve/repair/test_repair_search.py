@@ -244,7 +244,7 @@ def _arrivals() -> tuple[Arrival, ...]:
         return tuple(source.arrival for source in made.case().query.sources)
 
 
-@settings(max_examples=examples(80, 3), deadline=None)
+@settings(max_examples=examples(80, 4), deadline=None)
 @given(st.integers(0, 4), st.integers(1, 99), st.randoms(use_true_random=False))
 def test_what_is_kept_keeps_its_declaration(kind: int, index: int, random: Random) -> None:
     """Tuples at their densest, or later; the i-th is kept where floor(i rho) steps: no window holds more than told."""
@@ -303,6 +303,7 @@ def test_shedding_down_to_whole_bursts_is_the_same_by_options(files: Callable[[s
     assert applied.query.sources == mend.case.query.sources and outcome(applied).holds
 
 
+@pytest.mark.soak  # `test_candidates` has smaller pairs
 def test_where_nothing_alone_helps_two_together_do(files: Callable[[str, str], Files]) -> None:
     """A link takes longer than the deadline, and the operators need more than a node: each would still be there."""
     query = PINNED.replace("at: a, deadline: 50 ms}}", "at: b, deadline: 50 ms}}").replace("cost: 3 ms", "cost: 9 ms")

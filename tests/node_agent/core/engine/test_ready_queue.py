@@ -93,7 +93,7 @@ STEPS = st.lists(
 
 
 @pytest.mark.parametrize("name", ["edf", "fifo", "edf-e2e", "qed"])
-@settings(max_examples=examples(60, 3), deadline=None)
+@settings(max_examples=examples(60, 4), deadline=None)
 @given(STEPS)
 def test_what_runs_is_the_least_of_what_is_queued(name: str, steps: list[tuple[str, int, int]]) -> None:
     model = Model(name)

@@ -263,7 +263,7 @@ def test_what_slack_gives_up_leaves_less_than_fits_also_where_costs_vary_and_tup
 
 
 @pytest.mark.parametrize("name", ["bts1", "ats1", "adaptive", "ideal", "slack"])
-@settings(max_examples=examples(60, 3), deadline=None)
+@settings(max_examples=examples(60, 4), deadline=None)
 @given(graph=graphs(), given_=arrivals)
 def test_nothing_is_dropped_that_could_meet_the_later_deadline_by_the_policys_own_estimate(
     name: str, graph: Graph, given_: list[tuple[int, int, int, int]]

@@ -21,9 +21,10 @@ from node_agent.core.plan import Arrivals, Parameters, Service
 from node_agent.core.policies.papers.ats import Control
 from protos import records
 from tests.node_agent.core.simulated.policy_node import Arrival, Node, Shape
+from tests.sampling import examples
 
 RUN_ALONE = ["edf", "edf-e2e", "fifo", "taat", "spt", "rr", "muf", "qed", "pqed", "pqed-printed", "slack", "ideal"]
-EXAMPLES = settings(max_examples=25, deadline=None, print_blob=True)
+EXAMPLES = settings(max_examples=examples(50, 4), deadline=None, print_blob=True)
 
 services = st.lists(st.builds(Service, st.integers(1, 60), st.sampled_from([0, 7, 20]), st.integers(1, 3)), max_size=2)
 shapes = st.builds(

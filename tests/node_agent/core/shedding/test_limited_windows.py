@@ -16,7 +16,7 @@ from tests.node_agent.core.simulated.window_node import WINDOWS, Node
 from tests.node_agent.core.windows.test_window_operator_exact import Play
 from tests.sampling import examples
 
-EXAMPLES = int(os.environ.get("WINDOW_EXAMPLES", examples(150, 3)))
+EXAMPLES = int(os.environ.get("WINDOW_EXAMPLES", examples(150, 4)))
 VALUE = '["field", "size"]'
 
 

@@ -1,5 +1,7 @@
 """Refusals share records: the count stays exact, the records few, and nothing is told before it is written."""
 
+from itertools import accumulate
+
 from node_agent.core.facts import MemoryFacts
 from node_agent.core.plan import Source
 from node_agent.core.shedding.refusals import BURST_RECORDS, RECORD_NS, Refusals, age_refused
@@ -56,7 +58,7 @@ def test_a_flood_writes_a_thousand_records_a_second_and_counts_every_tuple() -> 
     records = written(facts)
     assert len(records) <= 10_000 + BURST_RECORDS + 1
     assert sum(record.tuples for record in records) == 100_000
-    assert [record.seq for record in records] == [sum(r.tuples for r in records[:i]) for i in range(len(records))]
+    assert [record.seq for record in records] == [0, *accumulate(record.tuples for record in records)][:-1]
     assert told <= len(records), "nobody is told of what stands in no record"
 
 

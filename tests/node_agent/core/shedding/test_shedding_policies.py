@@ -185,7 +185,7 @@ window = st.builds(
 )
 
 
-@settings(max_examples=examples(60, 3), deadline=None)
+@settings(max_examples=examples(60, 4), deadline=None)
 @given(
     st.lists(window, min_size=1, max_size=3), st.sampled_from(POLICIES), st.integers(0, 2**32), st.booleans(),
     st.sampled_from(["edf", "edf-e2e", "bts1"]),

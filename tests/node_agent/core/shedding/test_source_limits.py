@@ -114,7 +114,7 @@ def test_nothing_is_displaced_where_a_source_declares_more_than_its_limit(source
     assert implied(plans.Limit(3, 1000), plans.Source(1, "s", 1, **source)) is free
 
 
-@settings(deadline=None, max_examples=examples(100, 3))
+@settings(deadline=None, max_examples=examples(100, 4))
 @given(POLICIES, st.integers(1, 6), st.integers(1, 400), ARRIVALS, st.booleans())
 def test_what_passes_a_limit_conforms_and_every_tuple_ends_once(
     name: str, tuples: int, span_ns: int, gaps: list[Any], valued: bool
@@ -126,7 +126,7 @@ def test_what_passes_a_limit_conforms_and_every_tuple_ends_once(
     counted(node)
 
 
-@settings(deadline=None, max_examples=examples(100, 3))
+@settings(deadline=None, max_examples=examples(100, 4))
 @given(POLICIES, ARRIVALS, st.integers(1, 4), st.integers(1, 300), st.integers(0, 60))
 def test_a_promise_of_arrivals_stays_true_behind_a_limit(
     name: str, gaps: list[Any], tuples: int, span_ns: int, gap_ns: int
@@ -172,7 +172,7 @@ def queued_bytes(node: Node) -> int:
     return sum(JOB_BYTES + size_estimate(job.payload) for job in unit.queue)
 
 
-@settings(deadline=None, max_examples=examples(100, 3))
+@settings(deadline=None, max_examples=examples(100, 4))
 @given(POLICIES, st.sampled_from(["drop-tail", "front"]), st.integers(1, 6000), ARRIVALS)
 def test_a_queue_never_holds_more_than_its_limit(name: str, on_full: str, most: int, gaps: list[Any]) -> None:
     node = Node(gated(most, on_full), name)
@@ -228,7 +228,7 @@ def shedding(on_full: str) -> plans.Plan:
     return replace(made, sources=(replace(made.sources[0], on_full=on_full), made.sources[1]))
 
 
-@settings(deadline=None, max_examples=examples(100, 3))
+@settings(deadline=None, max_examples=examples(100, 4))
 @given(POLICIES, st.sampled_from(["drop-tail", "front"]), ARRIVALS)
 def test_a_full_node_admits_and_sheds(name: str, on_full: str, gaps: list[Any]) -> None:
     """It is full with eight jobs; a tuple of the first source makes two."""

@@ -21,7 +21,7 @@ from tests.node_agent.core.simulated.window_node import WINDOWS, Node, window, w
 from tests.node_agent.core.windows.window_world import Admitted, World, exact
 from tests.sampling import examples
 
-EXAMPLES = int(os.environ.get("WINDOW_EXAMPLES", examples(150, 3)))
+EXAMPLES = int(os.environ.get("WINDOW_EXAMPLES", examples(150, 4)))
 POLICIES = ("edf", "fifo", "edf-e2e", "edf-op", "muf", "qed", "bts", "slack")
 KEEPING = ("edf", "fifo", "edf-e2e", "muf")  # that shed nothing
 BATCHING = ("edf", "fifo")

@@ -161,7 +161,7 @@ def test_marks_meet_no_admitted_window(seed: int) -> None:
 
 
 @given(st.integers(0, 2**32))
-@settings(max_examples=examples(200, 3), deadline=None)
+@settings(max_examples=examples(200, 4), deadline=None)
 def test_what_window_aware_admits_is_delivered_and_exact(seed: int) -> None:
     """The shedder before the operator, origins out of order: no admitted window is lost to what was shed."""
     random = Random(seed)

@@ -9,7 +9,7 @@ from hypothesis import strategies as st
 from tests.node_agent.core.windows.window_world import check, kept, play, world
 from tests.sampling import examples
 
-EXAMPLES = int(os.environ.get("WINDOW_EXAMPLES", examples(400, 3)))
+EXAMPLES = int(os.environ.get("WINDOW_EXAMPLES", examples(400, 4)))
 
 
 @given(st.integers(0, 2**48))

@@ -28,7 +28,7 @@ def counted(commands: list[Command]) -> list[tuple[int, int]]:
 
 
 @given(st.integers(0, 2**48))
-@settings(max_examples=examples(200, 3), deadline=None)
+@settings(max_examples=examples(200, 4), deadline=None)
 def test_no_order_of_reports_within_the_wait_changes_a_result(seed: int) -> None:
     """Two sources, described ranges and filters; all reports come within the wait, in two random orders."""
     random = Random(seed)

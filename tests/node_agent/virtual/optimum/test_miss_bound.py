@@ -22,7 +22,7 @@ from node_agent.virtual.optimum.miss_bound import (
 from node_agent.virtual.optimum.schedule import fewest_missed
 from tests.sampling import examples
 
-EXAMPLES = settings(max_examples=examples(150, 3), deadline=None, print_blob=True)
+EXAMPLES = settings(max_examples=examples(150, 4), deadline=None, print_blob=True)
 
 
 class Stage(NamedTuple):

@@ -138,7 +138,7 @@ def run(seed: int, given_steps: list[tuple]) -> tuple[SimulatedDisk, Model]:  # 
     return disk, model
 
 
-@settings(max_examples=examples(300, 3), deadline=None)
+@settings(max_examples=examples(300, 4), deadline=None)
 @given(seed=st.integers(0, 2**32), given_steps=steps)
 def test_what_was_synced_stays_and_nothing_is_there_that_never_was(seed: int, given_steps: list) -> None:  # type: ignore[type-arg]
     run(seed, given_steps)

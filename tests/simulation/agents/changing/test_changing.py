@@ -107,6 +107,7 @@ def test_everything_happens_in_some_seed() -> None:
     assert not CHANGES.missing(fired)
 
 
+@pytest.mark.soak
 def test_commands_that_wait_until_they_try_again_are_over_when_all_is_mended() -> None:
     """Of that seed: the last command had ended well by then, and two of before went on to add what one adds."""
     outcome = run(1000065, ["remove", "add_killed", "add_beside_killed", "fail_over"])
