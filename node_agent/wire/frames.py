@@ -2,8 +2,8 @@
 
 Tuples are encoded once, when they are offered to a link, and packed into batches as bytes: a resend costs no second
 encoding. `encode_tuple` writes the protobuf format by hand, 2.5 times as fast as building the message (its fields never
-change their order or width); the tests hold it against protobuf. Decoding is protobuf's, but for the frame that latency
-is made of, a batch of one tuple as this module writes it: `wire/single_tuple.py`.
+change their order or width); the tests hold it against protobuf. Decoding is protobuf's, but for batches as this module
+writes them: `wire/plain_batch.py`.
 """
 
 from collections.abc import Callable, Iterable, Iterator, Sequence
@@ -13,14 +13,14 @@ from zlib import crc32
 
 from google.protobuf.message import DecodeError
 
+from node_agent.link.arrived import Arrived
 from node_agent.link.clock_offset import FAR_NS
 from node_agent.link.large_tuple import Assembly, LargeTuple
 from node_agent.link.limits import CHUNK_BYTES, MAX_BATCH_TUPLES, MAX_FRAME_BYTES, LinkError
 from node_agent.link.outcomes import Outcome
-from node_agent.link.receiver import Arrived
 from node_agent.link.sender import Outgoing, OutgoingChunk
 from node_agent.problems import UnusableValueError
-from node_agent.wire.single_tuple import lone_batch
+from node_agent.wire.plain_batch import MOST_TUPLES, plain_batch
 from node_agent.wire.tuple_count import WalkError, has_more
 from protos import tuple_pb2 as pb
 
@@ -28,7 +28,6 @@ VERSION = 2
 MAX_HELLO_BYTES = 4096
 MAX_WHY_CHARS, MAX_CODE_CHARS = 1000, 40
 MOST_FIELDS = 16  # of a Batch or an Ack beside its tuples or answers
-PART_TUPLES = 256  # a longer batch comes in parts, so that a reader may do something else in between
 LENGTH = Struct(">I")  # of the frame
 HEAD = Struct(">II")  # that, and the CRC-32 of the frame
 FILTERED, REMOVED, EXACT, QUIET = range(4)  # what an absent tuple tells; see the proto
@@ -262,13 +261,22 @@ class FrameReader:
 
         Exhaust the iterator before feeding more.
         """
-        if self._greeted and not (self._buffer or self._broken):
-            lone = lone_batch(data, self._next_first)
-            if lone is not None:
-                first, sent_ns, arrived = lone
-                self._next_first = first + 1
-                return iter((Batch(first, sent_ns, (arrived,)),))
+        if self._greeted and not (self._buffer or self._broken) and len(data) > HEAD.size:
+            length, check = HEAD.unpack_from(data)
+            if length + HEAD.size == len(data) <= MAX_FRAME_BYTES and crc32(memoryview(data)[HEAD.size :]) == check:
+                batch = self._plain(data, HEAD.size)
+                if batch is not None:
+                    return iter((batch,))
         return self._feed(data)
+
+    def _plain(self, data: bytes, at: int) -> Batch | None:
+        """A frame that is a batch as `encode_batch` writes it; None: it is read as any other."""
+        plain = plain_batch(data, at, self._next_first)
+        if plain is None:
+            return None
+        first, sent_ns, tuples = plain
+        self._next_first = first + len(tuples)
+        return Batch(first, sent_ns, tuples)
 
     def _feed(self, data: bytes) -> Iterator[Frame]:
         if self._broken:
@@ -303,6 +311,10 @@ class FrameReader:
 
     def _decode(self, data: bytes) -> Iterator[Frame]:
         """One frame; of a long batch the parts, each when it is asked for."""
+        batch = self._plain(data, 0) if self._greeted else None
+        if batch is not None:
+            yield batch
+            return
         try:
             if has_more(data, MAX_BATCH_TUPLES + MOST_FIELDS):
                 raise FrameError("batch_size", f"a frame of more than {MAX_BATCH_TUPLES} tuples or answers")
@@ -345,8 +357,8 @@ class FrameReader:
         if not -FAR_NS <= batch.sent_ns <= FAR_NS:
             raise FrameError("batch_fields", f"a batch that was sent at {batch.sent_ns}")
         self._next_first = first + count
-        for at in range(0, count, PART_TUPLES):
-            tuples = [_arrived(item) for item in batch.tuples[at : at + PART_TUPLES]]
+        for at in range(0, count, MOST_TUPLES):
+            tuples = [_arrived(item) for item in batch.tuples[at : at + MOST_TUPLES]]
             yield Batch(first + at, batch.sent_ns, tuples)
 
     def _chunk(self, chunk: pb.Chunk) -> Iterator[Batch]:
@@ -365,7 +377,8 @@ class FrameReader:
             raise FrameError(error.counter, str(error)) from None
         if whole is not None:
             self._next_first = first + 1
-            arrived = whole.head._replace(payload=whole.payload, withheld=whole.withheld)
+            arrived = whole.head
+            arrived.payload, arrived.withheld = whole.payload, whole.withheld
             yield Batch(first, chunk.sent_ns, (arrived,))
 
     def _ack(self, ack: pb.Ack) -> Ack:

@@ -9,11 +9,11 @@ from node_agent.core.lineage import Lineage
 from node_agent.core.shedding.memory_limit import REFUSE
 from node_agent.core.shedding.refusals import age_refused, too_old
 from node_agent.host.trace_ring import TakenOver, peer_key
+from node_agent.link.arrived import Arrived, Withheld
 from node_agent.link.clock_offset import Offset, PeerClock
-from node_agent.link.large_tuple import Withheld
 from node_agent.link.limits import MOST_PAYLOAD_BYTES, LinkError
 from node_agent.link.outcomes import OutcomeLog
-from node_agent.link.receiver import Arrived, Receiver
+from node_agent.link.receiver import Receiver
 from node_agent.operators.codecs import Codec, CodecError
 from node_agent.runtime.context import Shared
 from node_agent.runtime.deployments.deployed_plan import COMMITTED, Deployed
