@@ -6,7 +6,7 @@ change their order or width); the tests hold it against protobuf. Decoding is pr
 writes them: `wire/plain_batch.py`.
 """
 
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from struct import Struct
 from typing import NamedTuple
 from zlib import crc32
@@ -38,6 +38,7 @@ _FIXED = Struct("<cQcQcqcq")
 _AT = Struct("<cq")
 _MARK = Struct("<cBcQ")
 _SENT = Struct("<cq")
+_SEQ = Struct("<cQ")
 
 
 class FrameError(LinkError):
@@ -106,12 +107,17 @@ class Refused(NamedTuple):
 Frame = Hello | Batch | Ack | Probe | Refused
 
 
-def _varint(value: int) -> bytes:
-    out = bytearray()
+def _put(out: bytearray, value: int) -> None:
+    """Append a number as protobuf writes it."""
     while value > 0x7F:
         out.append(value & 0x7F | 0x80)
         value >>= 7
     out.append(value)
+
+
+def _varint(value: int) -> bytes:
+    out = bytearray()
+    _put(out, value)
     return bytes(out)
 
 
@@ -174,7 +180,7 @@ def encode_batch(first: int, sent_ns: int | Callable[[], int], tuples: Sequence[
     if length > MAX_FRAME_BYTES:
         raise UnusableValueError("too_large", f"a batch of {length} bytes; at most {MAX_FRAME_BYTES}")
     body = head + _SENT.pack(b"\x11", sent_ns if isinstance(sent_ns, int) else sent_ns()) + rest
-    return HEAD.pack(length, crc32(body)) + body
+    return _whole(body)
 
 
 def encode_large(
@@ -213,10 +219,22 @@ def encode_hello(hello: Hello) -> bytes:
     return _framed(pb.Frame(hello=pb.Hello(version=VERSION, **hello._asdict())))
 
 
-def encode_ack(upto: int, credit_bytes: int, admitted: Iterable[Answer] = ()) -> bytes:
-    """A whole Ack frame with its length."""
-    answers = [pb.Admitted(link_seq=seq, epoch=epoch, seq=number) for seq, epoch, number in admitted]
-    return _framed(pb.Frame(ack=pb.Ack(upto=upto, credit_bytes=credit_bytes, admitted=answers)))
+def encode_ack(upto: int, credit_bytes: int, admitted: Sequence[Outcome | Answer] = ()) -> bytes:
+    """A whole Ack frame with its length, by hand as a tuple is. admitted: none that was refused."""
+    ack = bytearray(b"\x08")
+    _put(ack, upto)
+    ack.append(0x10)
+    _put(ack, credit_bytes)
+    for answer in admitted:
+        ack.append(0x1A)
+        size_at = len(ack)
+        ack += b"\x00\x08"
+        _put(ack, answer[0])
+        ack.append(0x10)
+        _put(ack, answer[1])
+        ack += _SEQ.pack(b"\x19", answer[2])
+        ack[size_at] = len(ack) - size_at - 1
+    return _whole(b"\x1a" + _varint(len(ack)) + ack)
 
 
 def encode_probe(probe: Probe) -> bytes:
@@ -231,13 +249,16 @@ def encode_refused(why: str, link_seq: int = 0, code: str = "", count: int = 0) 
 
 def encode_outcomes(outcomes: Sequence[Outcome], upto: int, credit_bytes: int) -> bytes:
     """What became of a source's tuples (`Answers.take`), and the Ack that covers them, which comes last."""
-    refused = [encode_refused(why, link_seq) for link_seq, _, _, why in outcomes if why is not None]
-    admitted = [Answer(link_seq, epoch, seq) for link_seq, epoch, seq, why in outcomes if why is None]
-    return b"".join(refused) + encode_ack(upto, credit_bytes, admitted)
+    refused = b"".join([encode_refused(why, link_seq) for link_seq, _, _, why in outcomes if why is not None])
+    admitted = [outcome for outcome in outcomes if outcome[3] is None] if refused else outcomes
+    return refused + encode_ack(upto, credit_bytes, admitted)
 
 
 def _framed(frame: pb.Frame) -> bytes:
-    body = frame.SerializeToString()
+    return _whole(frame.SerializeToString())
+
+
+def _whole(body: bytes) -> bytes:
     return HEAD.pack(len(body), crc32(body)) + body
 
 

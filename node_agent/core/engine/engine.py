@@ -241,27 +241,17 @@ class Engine:
 
     # -- arrivals
 
-    def admit(
-        self,
-        at_ns: int,
-        loaded: CompiledPlan,
-        source: int,
-        lineage: Lineage,
-        payload: object,
-        size: int,
-        sent_ns: int = 0,
-    ) -> None:
-        """A tuple enters the system here. size: payload bytes. sent_ns: its client's stamp, on the client's clock."""
-        route = loaded.source_routes[source]
+    def admit(self, at_ns: int, route: Route, lineage: Lineage, payload: object, size: int, sent_ns: int = 0) -> None:
+        """A tuple enters the system here, at the route of its source. size: payload bytes. sent_ns: its client's stamp,
+        on the client's clock."""
         self.ledger.admitted(at_ns, route, lineage, size, sent_ns)
         if route.admission is None:
             self._arrive(at_ns, route, lineage, payload)
         else:
-            self._enter(at_ns, route, lineage, payload)
+            self._pass_admission(at_ns, route, lineage, payload)
 
-    def receive(self, at_ns: int, loaded: CompiledPlan, stream: int, lineage: Lineage, payload: object) -> None:
-        """A tuple or punctuation arrives from a peer."""
-        route = loaded.routes[stream]
+    def receive(self, at_ns: int, route: Route, lineage: Lineage, payload: object) -> None:
+        """A tuple or punctuation arrives from a peer, at the route of its stream."""
         if payload.__class__ in PUNCTUATION:
             self._forward(at_ns, route, lineage, payload)
         else:
@@ -591,7 +581,7 @@ class Engine:
 
     # -- admission control
 
-    def _enter(self, at_ns: int, route: Route, lineage: Lineage, payload: object) -> None:
+    def _pass_admission(self, at_ns: int, route: Route, lineage: Lineage, payload: object) -> None:
         """An admitted tuple of a source with an entry."""
         entry = route.admission
         assert entry is not None
@@ -831,7 +821,7 @@ class Engine:
                 self.ledger.shed_window(at_ns, routes[lineage[0]], lineage)
             if event.result is not None:
                 lineage, complete = event.result
-                self.admit(at_ns, windowed.loaded, lineage[0], lineage, complete, 0)
+                self.admit(at_ns, routes[lineage[0]], lineage, complete, 0)
 
 
 def _only(exit_: Exit) -> Unit | None:

@@ -11,9 +11,10 @@ from node_agent.link.limits import LinkError
 from node_agent.link.outcomes import Outcome, OutcomeLog
 from node_agent.link.receiver import Inbox, Receiver
 from node_agent.ports import READABLE, WRITABLE, Listener
-from node_agent.runtime.links.roles import Context, NodeRole, Role, SourceRole, write_clock
+from node_agent.runtime.links.roles import Context, NodeRole, Role, write_clock
 from node_agent.runtime.links.sink_role import SinkRole
 from node_agent.runtime.links.socket_connection import Connection, Security
+from node_agent.runtime.links.source_role import SourceRole
 from node_agent.wire import frames
 from protos.records import RECORD_BYTES
 

@@ -131,7 +131,7 @@ class Node:
     def admit(self, hash_: str, *values: Any) -> None:
         deployed = self.runtime.plans.by_hash[hash_]
         for value in values:
-            deployed.engine_slot.engine.admit(1, deployed.loaded, 1, (1, 1, 1, 0, 1, 1), value, 0)
+            deployed.engine_slot.engine.admit(1, deployed.loaded.source_routes[1], (1, 1, 1, 0, 1, 1), value, 0)
 
     def records(self) -> list[records.Record]:
         self.runtime.facts.publish()

@@ -51,7 +51,7 @@ def test_a_drain_takes_in_so_many_and_the_rest_comes_later(
         while runtime.context.seqs.get(1, 0) < 2 * SENT:
             runtime.step(wait=False)
         assert sum(drains) == 2 * SENT, "each, and none twice"
-        assert max(drains) < DRAIN_TUPLES + frames.PART_TUPLES
+        assert max(drains) < DRAIN_TUPLES + frames.MOST_TUPLES
         assert runtime.acceptor is not None and not runtime.acceptor.waiting
         for end in ends:
             end.close()

@@ -24,7 +24,7 @@ from node_agent.runtime.deployments.deployed_plan import Deployed, EngineSlot
 from node_agent.runtime.in_process import in_process
 from node_agent.runtime.links import peer_link
 from node_agent.runtime.links.pending_punctuation import MOST_RANGES, PendingPunctuation
-from node_agent.runtime.links.roles import SourceRole
+from node_agent.runtime.links.source_role import SourceRole
 from node_agent.runtime.loop import Runtime
 from node_agent.wire import frames
 from node_agent.wire.punctuation_frames import (
