@@ -89,7 +89,7 @@ def decode_json(data: bytes) -> Any:
         raise CodecError("too_large", f"{len(data)} bytes of JSON", f"at most {MAX_PAYLOAD_BYTES}", subject="json")
     try:
         text = data.decode()
-        if len(data) < _SHORT and ((b"e" not in data and b"E" not in data) or not _large_exponent(data)):
+        if len(data) < _SHORT and ((data.find(b"e") < 0 and data.find(b"E") < 0) or not _large_exponent(data)):
             value = _scan(text)
         else:
             value = _decode_strict(text)

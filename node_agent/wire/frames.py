@@ -34,7 +34,7 @@ FILTERED, REMOVED, EXACT, QUIET = range(4)  # what an absent tuple tells; see th
 _TLS_HELLO = 0x1603  # how TLS begins, read as half a length
 _LINK_SEQ_LIMIT = 1 << 63  # a trace record holds it as a signed word
 
-_FIXED = Struct("<cQcQcqcq")
+_FIXED = Struct("<BQBQBqBq")
 _AT = Struct("<cq")
 _MARK = Struct("<cBcQ")
 _SENT = Struct("<cq")
@@ -139,28 +139,34 @@ def encode_tuple(
 
     mark: of what is absent, and the lowest number that it is about.
     """
-    source, epoch, seq, ordinal, lo_ns, hi_ns = lineage
-    size = len(payload)
-    data = (
-        _FIXED.pack(b"\x19", seq, b"\x21", plan, b"\x39", lo_ns, b"\x41", hi_ns)
-        + b"\x08"
-        + (_SMALL[source] if source < 4096 else _varint(source))
-        + b"\x10"
-        + (_SMALL[epoch] if epoch < 4096 else _varint(epoch))
-        + b"\x28"
-        + (_SMALL[stream] if stream < 4096 else _varint(stream))
-        + b"\x4a"
-        + (_SMALL[size] if size < 4096 else _varint(size))
-        + payload
-    )
-    if ordinal:
-        data += b"\x30" + _varint(ordinal)
+    data = encode_plain(lineage, stream, plan, payload, 0 if absent else at_ns)
     if absent:
         data += b"\x50\x01"
-    if at_ns:
-        data += _AT.pack(b"\x59", at_ns)
+        if at_ns:
+            data += _AT.pack(b"\x59", at_ns)
     if mark:
         data += _MARK.pack(b"\x60", mark, b"\x69", first)
+    return data
+
+
+def encode_plain(
+    lineage: tuple[int, int, int, int, int, int], stream: int, plan: int, payload: bytes, at_ns: int = 0
+) -> bytes:
+    """`encode_tuple` of what is no mark."""
+    source, epoch, seq, ordinal, lo_ns, hi_ns = lineage
+    size = len(payload)
+    parts = (
+        _FIXED.pack(0x19, seq, 0x21, plan, 0x39, lo_ns, 0x41, hi_ns),
+        b"\x08", _SMALL[source] if source < 4096 else _varint(source),
+        b"\x10", _SMALL[epoch] if epoch < 4096 else _varint(epoch),
+        b"\x28", _SMALL[stream] if stream < 4096 else _varint(stream),
+        b"\x4a", _SMALL[size] if size < 4096 else _varint(size), payload,
+    )  # fmt: skip
+    data = b"".join(parts)
+    if ordinal:
+        data += b"\x30" + _varint(ordinal)
+    if at_ns:
+        data += _AT.pack(b"\x59", at_ns)
     return data
 
 

@@ -40,7 +40,7 @@ def tuple_cost(rounds: int = ROUNDS) -> list[Figure]:
 
 
 def _round(running: Agent) -> tuple[float, float]:
-    got = Thread(target=_take, args=(running.data,))
+    got = Thread(target=_take, args=(running.data,), daemon=True)
     got.start()
     before_ns, began = running.runtime_cpu_ns(), perf_counter()
     with Source(running.data, "in", tls=running.tls) as source:

@@ -39,6 +39,7 @@ from node_agent.core.model import (
     Route,
     Shed,
     Shedding,
+    SourceControl,
     Step,
     StreamShedder,
     Unit,
@@ -585,6 +586,16 @@ class Engine:
         """An admitted tuple of a source with an entry."""
         entry = route.admission
         assert entry is not None
+        policy = entry.police(at_ns) if entry.only_polices else self._decide(at_ns, entry, route, lineage, payload)
+        if policy:
+            self._shed_arrival(at_ns, route, lineage, policy)
+            return
+        if route.delayed_removal is not None:
+            self._forward_delayed(at_ns, route)
+        self._arrive(at_ns, route, lineage, payload)
+
+    def _decide(self, at_ns: int, entry: SourceControl, route: Route, lineage: Lineage, payload: object) -> int:
+        """By which policy the tuple is shed; 0: it goes on. Others may have to go for it."""
         decision = entry.decide(at_ns, payload, self._memory_full)
         policy = decision.policy
         if decision.displaced is not None:
@@ -593,12 +604,7 @@ class Engine:
             policy = POLICY_MEMORY
         if decision.counted:
             entry.settle(self.ready.released + 1, route, lineage, policy)
-        if policy:
-            self._shed_arrival(at_ns, route, lineage, policy)
-            return
-        if route.delayed_removal is not None:
-            self._forward_delayed(at_ns, route)
-        self._arrive(at_ns, route, lineage, payload)
+        return policy
 
     def _displace(self, at_ns: int, route: Route, displaced: Displaced) -> None:
         """It was begun nowhere: it ends as if it had been shed when it was admitted."""

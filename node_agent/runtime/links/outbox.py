@@ -21,6 +21,7 @@ from node_agent.runtime.links.delivery_counts import DeliveryCounts
 from node_agent.runtime.links.peer_link import LEAST_NS, PeerLink
 from node_agent.runtime.links.socket_connection import Security
 from node_agent.wire import frames
+from node_agent.wire.frames import encode_plain
 from node_agent.wire.punctuation_frames import Punctuation, encode_punctuation
 from protos.records import CAUSE_ENCODE
 
@@ -149,7 +150,7 @@ class Outbox:
     def _tuple(self, lineage: Lineage, stream: int, stamp: int, body: bytes, at_ns: int = 0) -> bytes | LargeTuple:
         """An encoded tuple, to be sent in chunks where it is large."""
         if len(body) <= CHUNK_BYTES:
-            return frames.encode_tuple(lineage, stream, stamp, body, at_ns=at_ns)
+            return encode_plain(lineage, stream, stamp, body, at_ns)
         return self._counted(frames.encode_large(lineage, stream, stamp, (body,), at_ns=at_ns))
 
     def _encoded(

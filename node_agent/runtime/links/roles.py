@@ -7,7 +7,7 @@ from typing import Protocol
 from node_agent.core import plan as core
 from node_agent.core.lineage import Lineage
 from node_agent.core.model import Route
-from node_agent.host.trace_ring import TakenOver, peer_key
+from node_agent.host.trace_ring import Row, peer_key
 from node_agent.link.arrived import Arrived, Withheld
 from node_agent.link.clock_offset import Offset, PeerClock
 from node_agent.link.limits import MOST_PAYLOAD_BYTES, LinkError
@@ -98,7 +98,7 @@ class Role(Protocol):
     def acknowledge(self, drained: bool) -> bool:
         """After a drain: write what is due. False: what it would say stands in no record yet."""
 
-    def taken_over(self) -> list[TakenOver]:
+    def taken_over(self) -> list[Row]:
         """What has to be promised since this was asked last."""
 
     @property
@@ -216,12 +216,12 @@ class NodeRole:
             self.connection.write(frames.encode_ack(due.upto, due.credit_bytes))
         return True
 
-    def taken_over(self) -> list[TakenOver]:
+    def taken_over(self) -> list[Row]:
         """Acknowledgements of nodes are cumulative."""
         if self.promised:
             return []
         self._promised = self.receiver.last
-        return [TakenOver(self.key, self.boot, self._promised, 0)]
+        return [(self.key, self.boot, self._promised, 0)]
 
     @property
     def promised(self) -> bool:

@@ -3,7 +3,7 @@
 from node_agent.core import plan as core
 from node_agent.core.shedding.memory_limit import REFUSE
 from node_agent.core.shedding.refusals import age_refused, too_old
-from node_agent.host.trace_ring import TakenOver, peer_key
+from node_agent.host.trace_ring import Row, peer_key
 from node_agent.link.arrived import Arrived, Withheld
 from node_agent.link.limits import MOST_PAYLOAD_BYTES, LinkError
 from node_agent.link.outcomes import OutcomeLog
@@ -33,14 +33,16 @@ LOOKED_EVERY = 64  # tuples of a batch, for how many more there is room
 class Feed:
     """Where the tuples of a source go under one plan, and what is asked of each: looked up once for all of them."""
 
-    __slots__ = ("ages", "codec", "counted", "decode", "deployed", "id", "max_age_ns", "refuses", "route", "source",
-                 "stamp")  # fmt: skip
+    __slots__ = (
+        "ages", "codec", "codec_name", "counted", "decode", "deployed", "id", "max_age_ns", "refuses", "route",
+        "source", "stamp",
+    )  # fmt: skip
 
     def __init__(self, deployed: Deployed, source: core.Source) -> None:
         self.deployed, self.source, self.id, self.stamp = deployed, source, source.id, deployed.plan.hash
         self.route = deployed.loaded.source_routes[source.id]
         self.codec = deployed.codecs[source.stream]
-        self.decode = self.codec.decode
+        self.codec_name, self.decode = self.codec.name, self.codec.decode
         self.counted, self.max_age_ns = source.stream in deployed.counted, source.max_age_ns
         self.refuses = source.on_full == REFUSE  # else the engine decides which tuple goes
         self.ages = deployed.ages[source.id]
@@ -62,7 +64,7 @@ class SourceRole:
             raise LinkError("source_unknown", why)
         self._found, self._feed = found, Feed(*found)  # where its tuples went last
         self.clock = context.clock_of(hello)
-        self.codec_name = codec_name = self._feed.codec.name
+        self.codec_name = codec_name = self._feed.codec_name
         take_large(connection, context, self._why_withheld)
         receiver.resume(outcome_log.resume_after(hello.resume_after))
         outcome_log.on_hello(hello.resume_after)
@@ -135,8 +137,8 @@ class SourceRole:
             return REASON_FULL, "the node's queues are full"
         if arrived.plan and arrived.plan != feed.stamp:
             return REASON_OTHER_PLAN, "stamped with a plan that is not committed"
-        if arrived.absent or feed.codec.name != self.codec_name:
-            return REASON_OTHER_CODEC, f"the source now takes {feed.codec.name}: connect again"
+        if arrived.absent or feed.codec_name != self.codec_name:
+            return REASON_OTHER_CODEC, f"the source now takes {feed.codec_name}: connect again"
         feed.ages.add(at_ns, lo_ns)
         if feed.max_age_ns or lo_ns > at_ns:
             promised_ns = self.context.promised.get(feed.source.name)
@@ -172,12 +174,10 @@ class SourceRole:
             due, outcomes = None, self.outcome_log.take()
         return True
 
-    def taken_over(self) -> list[TakenOver]:
+    def taken_over(self) -> list[Row]:
         """Each with the lineage that it was given."""
-        return [
-            TakenOver(self.key, self.boot, link_seq, seq)
-            for link_seq, _, seq, _ in self.outcome_log.promise_admissions()
-        ]
+        key, boot = self.key, self.boot
+        return [(key, boot, link_seq, seq) for link_seq, _, seq, _ in self.outcome_log.promise_admissions()]
 
     @property
     def promised(self) -> bool:
