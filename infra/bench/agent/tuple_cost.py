@@ -40,22 +40,22 @@ def tuple_cost(rounds: int = ROUNDS) -> list[Figure]:
 
 
 def _round(running: Agent) -> tuple[float, float]:
-    got = Thread(target=_take, args=(running.data,), daemon=True)
-    got.start()
-    before_ns, began = running.runtime_cpu_ns(), perf_counter()
-    with Source(running.data, "in", tls=running.tls) as source:
-        for first in range(0, TUPLES, AT_ONCE):
-            answers = source.send_many(range(first, first + AT_ONCE))
-            assert all(isinstance(each, Admitted) for each in answers), answers
-    got.join()
-    return (running.runtime_cpu_ns() - before_ns) / TUPLES / 1000, TUPLES / (perf_counter() - began)
+    with Sink(running.data, "out") as sink:
+        got = Thread(target=_take, args=(sink,), daemon=True)
+        got.start()
+        before_ns, began = running.runtime_cpu_ns(), perf_counter()
+        with Source(running.data, "in", tls=running.tls) as source:
+            for first in range(0, TUPLES, AT_ONCE):
+                answers = source.send_many(range(first, first + AT_ONCE))
+                assert all(isinstance(each, Admitted) for each in answers), answers
+        got.join()
+        return (running.runtime_cpu_ns() - before_ns) / TUPLES / 1000, TUPLES / (perf_counter() - began)
 
 
-def _take(data: str) -> None:
-    with Sink(data, "out") as sink:
-        for count, _ in enumerate(sink, 1):
-            if count == TUPLES:
-                return
+def _take(sink: Sink) -> None:
+    for count, _ in enumerate(sink, 1):
+        if count == TUPLES:
+            return
 
 
 if __name__ == "__main__":

@@ -1,8 +1,9 @@
+from node_agent.runtime.links.socket_connection cimport Connection
 from node_agent.runtime.links.roles cimport Context
 
 cdef class Accepted:
-    cdef public Acceptor acceptor
-    cdef public object connection, since_ns, host, role, counted, era, rest, heard_ns
+    cdef public Connection connection
+    cdef public object acceptor, since_ns, host, role, counted, era, rest, heard_ns
 
 cdef class Acceptor:
     cdef public Context context

@@ -1,4 +1,6 @@
 from node_agent.core.model cimport Route
+from node_agent.core.shedding.refusals cimport Refusals
+from node_agent.runtime.context cimport Shared
 from node_agent.link.arrived cimport Arrived
 from node_agent.link.clock_offset cimport PeerClock
 from node_agent.link.receiver cimport Receiver
@@ -6,7 +8,9 @@ from node_agent.runtime.links.credit cimport Backpressure
 from node_agent.runtime.links.drained cimport Arrivals
 
 cdef class Context:
-    cdef public object shared, plans, refusals, clocks, senders
+    cdef public Shared shared
+    cdef public Refusals refusals
+    cdef public object plans, clocks, senders
     cdef public long long lineage_epoch
     cdef public Backpressure backpressure
     cdef public Arrivals arrivals
