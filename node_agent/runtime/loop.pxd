@@ -15,4 +15,4 @@ cdef class Runtime:
     cdef public Context context
     cdef public Acceptor acceptor
     cdef public bint _flush_due, _fuses
-    cdef public object _tick_ns, _ticked_ns, _measure_ns, _skip, _turn, _units
+    cdef public object _tick_ns, _ticked_ns, _measure_ns, _skip, _turn, _units, _share

@@ -16,4 +16,5 @@ cdef class Outbox:
     cdef public dict links, dirty, _routes, _deadlines, _codecs, by_loaded, delivery_counts, _deliveries
     @cython.locals(delivery=Delivery, lo_ns=cython.longlong, hi_ns=cython.longlong)
     cpdef deliver(self, long long at_ns, object loaded, object output, tuple lineage, object payload)
+    cpdef send(self, long long at_ns, object loaded, object peer, object stream, tuple lineage, object payload)
     cdef _tuple(self, tuple lineage, long long stream, unsigned long long stamp, bytes body, long long at_ns=*)
