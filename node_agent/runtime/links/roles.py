@@ -14,7 +14,7 @@ from node_agent.link.limits import MOST_PAYLOAD_BYTES, LinkError
 from node_agent.link.receiver import Receiver
 from node_agent.operators.codecs import Codec, CodecError
 from node_agent.runtime.context import Shared
-from node_agent.runtime.deployments.deployed_plan import COMMITTED, Deployed
+from node_agent.runtime.deployments.deployed_plan import COMMITTED, PREPARED, Deployed
 from node_agent.runtime.deployments.lifecycle import Plans
 from node_agent.runtime.links.credit import Backpressure
 from node_agent.runtime.links.drained import Arrivals
@@ -148,11 +148,14 @@ class NodeRole:
         if arrived.withheld is not None:
             self._withhold(arrived.withheld, link_seq)
             return
-        context.plans.proven(deployed)
+        if deployed.state == PREPARED:
+            context.plans.proven(deployed)
         deployed.arrived_ns = at_ns
         source, epoch, seq, ordinal, lo_ns, hi_ns = arrived.lineage
-        lo_ns, hi_ns = self.clock.map(at_ns, lo_ns, hi_ns)
-        lineage = (source, epoch, seq, ordinal, lo_ns, hi_ns)
+        lineage = arrived.lineage
+        if not self.clock.same:
+            lo_ns, hi_ns = self.clock.map(at_ns, lo_ns, hi_ns)
+            lineage = (source, epoch, seq, ordinal, lo_ns, hi_ns)
         if stream in deployed.counted:
             check_counted(self.name, at_ns, lineage, stream, deployed.feeders)
             lineage = (source, epoch, seq, ordinal, lo_ns, min(hi_ns, at_ns))
@@ -201,9 +204,8 @@ class NodeRole:
 
     def _producer(self, deployed: Deployed, stream: int) -> int:
         """The peer's number in that plan, if it may send that stream."""
-        index = next((peer.index for peer in deployed.plan.peers if peer.name == self.node), -1)
-        spec = next((each for each in deployed.plan.streams if each.id == stream), None)
-        if spec is None or index not in spec.producers:
+        index = deployed.producers.get((self.node, stream))
+        if index is None:
             raise LinkError("stream_not_allowed", f"{self.name} may not send stream {stream} here")
         return index
 
