@@ -28,19 +28,17 @@ class RealTimeShare:
 
     def busy(self, at_ns: int) -> None:
         """It has run until now, and goes on."""
-        self._account(at_ns, 0 if self.out else PER_MILLE)
-        if self._beyond > self._allowed * OUT_NS:
-            self._rests = True
+        self._count(at_ns, 0 if self.out else PER_MILLE)
         self._settle()
 
     def waits(self, at_ns: int) -> None:
         """It has run until now, and waits. What ends that is to run at once."""
-        self._account(at_ns, 0 if self.out else PER_MILLE)
+        self._count(at_ns, 0 if self.out else PER_MILLE)
         self._be(False)
 
     def idle(self, at_ns: int) -> None:
         """It has waited until now. A wait may have been too short for what it had before."""
-        self._account(at_ns, 0)
+        self._count(at_ns, 0)
         self._settle()
 
     def _settle(self) -> None:
@@ -52,10 +50,12 @@ class RealTimeShare:
             self.out = out
             self._machine.real_time(not out)
 
-    def _account(self, at_ns: int, used: int) -> None:
+    def _count(self, at_ns: int, used: int) -> None:
         """used: thousandths of the time since the last look."""
         self._beyond = max(0, self._beyond + (used - self._allowed) * (at_ns - self._since_ns))
         self._since_ns = at_ns
+        if self._beyond > self._allowed * OUT_NS:
+            self._rests = True
 
 
 def real_time_share(machine: Machine, at_ns: int) -> RealTimeShare | None:
