@@ -159,6 +159,13 @@ class Machine(Protocol):
     def pin(self, cpu: int) -> bool:
         """Stay on that core. False where there is none of that number."""
 
+    @property
+    def real_time_share(self) -> float:
+        """The part of a core that threads of the real-time class may have. 0: this process has not that class."""
+
+    def real_time(self, wanted: bool) -> None:
+        """Put the calling thread into the real-time class, or into the ordinary one, before all others there."""
+
     def settle(self) -> None:
         """Nothing runs now: a good moment to collect garbage, and to leave out of later collections what is here."""
 

@@ -1,9 +1,9 @@
 """The latency of a result and its verdict: the one rule for one result at a time.
 
 An origin on another machine is known as an interval of the own clock, so a latency is one as well. The record of a
-result (`protos.records.Output`), the plain report, its drawings and the story of a run take their latencies from here,
-and agents their verdicts. Two places have the rule in another form on purpose: Spark computes it in columns, as a
-second opinion on reports, and an agent's delivery path subtracts by itself, since it makes no object per result.
+result (`protos.records.Output`), the plain report, its drawings and the story of a run take their latencies and
+verdicts from here. Two places have the rule in another form on purpose: Spark computes it in columns, as a second
+opinion on reports, and an agent's delivery path subtracts and compares by itself, since a call per result is dear.
 """
 
 from enum import StrEnum

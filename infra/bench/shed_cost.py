@@ -65,7 +65,7 @@ class Offering:
             at_ns = self.at_ns = self.at_ns + GAP_NS
             if at_ns % BEAT_NS < GAP_NS:
                 engine.heartbeat(at_ns, loaded, SOURCE, 1, self.number, 0, at_ns)
-            engine.admit(at_ns, loaded, SOURCE, (SOURCE, 1, self.number, 0, at_ns, at_ns), None, 0)
+            engine.admit(at_ns, loaded.source_routes[SOURCE], (SOURCE, 1, self.number, 0, at_ns, at_ns), None, 0)
             self.number += 1
 
     def shed_us(self) -> float:

@@ -33,9 +33,10 @@ from node_agent.client.connection import (
     parse_address,
 )
 from node_agent.host.clock import clock_domain, new_boot, now_ns
+from node_agent.link.arrived import Arrived
 from node_agent.link.backoff import Backoff
 from node_agent.link.limits import MAX_MESSAGE_BYTES, MOST_PAYLOAD_BYTES, LinkError
-from node_agent.link.receiver import Arrived, Inbox, Receiver
+from node_agent.link.receiver import Inbox, Receiver
 from node_agent.link.sender import Sender
 from node_agent.operators import api
 from node_agent.operators.codecs import Codec, Codecs

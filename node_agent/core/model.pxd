@@ -24,10 +24,18 @@ cdef class Unit:
     cdef public object shed, lost, unfused, timed, timed_ns, worst_ns, _span, _span_worst_ns, _before_ns, inputs, absences
 
 cdef class Route:
-    cdef public object loaded, stream, joins, sides, sends, outputs, stream_shedders, entry_shedders
-    cdef public tuple units
+    cdef public CompiledPlan loaded
+    cdef public object joins, stream_shedders, entry_shedders
+    cdef public tuple units, sides, sends, outputs
     cdef public bint marked, simple, counted
-    cdef public object delayed_removal, admission, admitted, refused, shed, lost
+    cdef public long long stream, admitted, refused, shed, lost
+    cdef public object delayed_removal, admission
+
+cdef class CompiledPlan:
+    cdef public object plan, shedders
+    cdef public unsigned long long flags
+    cdef public list units, joins, windows
+    cdef public dict routes, source_routes
 
 @cython.freelist(256)
 cdef class Job:

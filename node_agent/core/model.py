@@ -151,11 +151,17 @@ class StreamShedder(Protocol):
 
 
 class SourceControl(Protocol):
-    """Admission control of one source. policed: tuples beyond what it declared."""
+    """Admission control of one source. policed: tuples beyond what it declared. only_polices: nothing else is asked
+    than `police`."""
+
+    only_polices: bool
 
     @property
     def name(self) -> str:
         """The name of the source."""
+
+    def police(self, at_ns: int) -> int:
+        """By which policy a tuple that comes now is shed; 0: it conforms to what was declared."""
 
     @property
     def policed(self) -> int:

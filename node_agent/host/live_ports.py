@@ -26,6 +26,18 @@ class ThisMachine:
         """Stay on that core."""
         return scheduling.pin(cpu)
 
+    @property
+    def real_time_share(self) -> float:
+        """See `ports.Machine`."""
+        return scheduling.real_time_share() if scheduling.has_fifo() else 0
+
+    def real_time(self, wanted: bool) -> None:
+        """See `ports.Machine`."""
+        if wanted:
+            scheduling.fifo(scheduling.RUNTIME_PRIORITY)
+        else:
+            scheduling.rest()
+
     def settle(self) -> None:
         """Collect garbage, and never look again at what is left."""
         gc.collect()

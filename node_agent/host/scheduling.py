@@ -1,11 +1,16 @@
 """Requests to the kernel's scheduler. Each may be denied: it returns that, and the caller goes on."""
 
+import contextlib
 import os
 import signal
 import sys
+from pathlib import Path
 
 PR_SET_PDEATHSIG = 1
 PR_SET_TIMERSLACK = 29
+
+LEAST_NICE = -20
+RT_RUNTIME, RT_PERIOD = (Path(f"/proc/sys/kernel/sched_rt_{what}_us") for what in ("runtime", "period"))
 
 SUPERVISOR_PRIORITY = 90  # a watchdog of normal class beside a spinning FIFO thread wakes up to 900 ms late
 RUNTIME_PRIORITY = 50
@@ -21,9 +26,31 @@ def fifo(priority: int) -> bool:
     return True
 
 
+def has_fifo() -> bool:
+    """Whether the calling thread is in the FIFO class."""
+    return os.sched_getscheduler(0) == os.SCHED_FIFO
+
+
+def real_time_share() -> float:
+    """The part of a core that FIFO threads may have; 1: all of it, as where the kernel does not say."""
+    try:
+        runtime_us, period_us = (int(path.read_text()) for path in (RT_RUNTIME, RT_PERIOD))
+    except (OSError, ValueError):
+        return 1
+    return runtime_us / period_us if 0 <= runtime_us < period_us else 1
+
+
+def rest() -> None:
+    """Leave the FIFO class for a while, for the ordinary one, and there go before all others where that is allowed."""
+    os.sched_setscheduler(0, os.SCHED_OTHER, os.sched_param(0))
+    with contextlib.suppress(OSError):
+        os.setpriority(os.PRIO_PROCESS, 0, LEAST_NICE)
+
+
 def below_runtime() -> None:
-    """Of a thread that the scheduling one has begun: leave it every core, where it has the FIFO class."""
-    if os.sched_getscheduler(0) == os.SCHED_FIFO:
+    """Of a thread that the scheduling one has begun: leave it every core, where it may have the FIFO class. The
+    scheduling one may be out of that class right now."""
+    if has_fifo() or os.getpriority(os.PRIO_PROCESS, 0) == LEAST_NICE:
         fifo(SOURCE_PRIORITY)
 
 

@@ -78,6 +78,7 @@ class TakenOver(NamedTuple):
     seq: int  # of the lineage that a source's tuple was given; 0: it comes from a node, as do all before it
 
 
+Row = tuple[int, int, int, int]  # a TakenOver as it is written
 Inherited = tuple[int, TakenOver]  # lineage epoch of the incarnation that took it over
 
 
@@ -108,6 +109,7 @@ class Ring:
         self.header = records.unpack_header(memory[: records.HEADER_BYTES])
         self.view = memoryview(memory)
         self.cells = self.view[CELLS : CELLS + 64].cast("Q")
+        self._taken_over = self.view[TAKEN_OVER_AT:ACKNOWLEDGED_AT].cast("Q")
         self._acknowledged = self.view[ACKNOWLEDGED_AT:DATA].cast("Q")
         self._promises = 0  # ever written
         self.facts: list[RingFacts] = []  # that go into it
@@ -156,6 +158,7 @@ class Ring:
         for facts in self.facts:
             facts.release()
         self.cells.release()
+        self._taken_over.release()
         self._acknowledged.release()
         self.view.release()
         if not self._lent:
@@ -187,7 +190,7 @@ class Ring:
 
     # -- what has been taken over
 
-    def promise_acknowledgements(self, taken: Sequence[TakenOver], published: int = 0) -> bool:
+    def promise_acknowledgements(self, taken: Sequence[Row], published: int = 0) -> bool:
         """Write down that these count as acknowledged if the runtime is killed. False where they are too many.
 
         published: they hold once so many bytes of records are; what was promised before has to hold by now.
@@ -197,8 +200,10 @@ class Ring:
         if taken:
             before = self._promises
             self.cells[PROMISES] = before << 16
-            for number, each in enumerate(taken, before):
-                TAKEN_OVER.pack_into(self.memory, TAKEN_OVER_AT + number % ROWS * TAKEN_OVER.size, *each)
+            cells, at = self._taken_over, before % ROWS * 4
+            for peer, boot, link_seq, seq in taken:
+                cells[at], cells[at + 1], cells[at + 2], cells[at + 3] = peer, boot, link_seq, seq
+                at = (at + 4) % (4 * ROWS)
             self.cells[DEPEND] = published
             self.cells[PROMISES] = before << 16 | len(taken)
             self._promises = before + len(taken)

@@ -8,6 +8,7 @@ from collections.abc import Callable, Sequence
 from io import BytesIO
 from typing import Generic, NamedTuple, TypeVar
 
+from node_agent.link.arrived import Withheld
 from node_agent.link.limits import CHUNK_BYTES, LEAST_CHUNK_BYTES, LinkError
 
 Head = TypeVar("Head")
@@ -41,13 +42,6 @@ class LargeTuple:
                 found.append(part[first:last])
             at += len(part)
         return b"".join(found)
-
-
-class Withheld(NamedTuple):
-    """Why the payload of a tuple that comes is not taken: for counting, and in a sentence."""
-
-    code: str
-    why: str
 
 
 class Whole(NamedTuple, Generic[Head]):
@@ -128,4 +122,4 @@ def _nothing(change: int) -> None:
     """Nobody counts."""
 
 
-__all__ = ["Assembly", "LargeTuple", "Whole", "Withheld"]
+__all__ = ["Assembly", "LargeTuple", "Whole"]

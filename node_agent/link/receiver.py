@@ -11,29 +11,12 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import NamedTuple
 
+from node_agent.link.arrived import Arrived
 from node_agent.link.fence import AWAY_NS, refusal, superseded, supersedes
-from node_agent.link.large_tuple import Withheld
 from node_agent.link.limits import LinkError
-
-Lineage = tuple[int, int, int, int, int, int]
-"""source, epoch, seq, ordinal, origin_lo_ns, origin_hi_ns"""
 
 Key = tuple[int, int, int, int, int, int]  # source, epoch, seq, ordinal, stream, plan
 REFUSED_KEPT = 256  # stretches of refused numbers
-
-
-class Arrived(NamedTuple):
-    """One tuple from the wire, its fields checked for range, its origin still in the sender's clock."""
-
-    lineage: Lineage
-    stream: int
-    plan: int
-    payload: bytes
-    absent: bool
-    at_ns: int  # to sinks only: the instant of delivery, else 0
-    mark: int = 0  # of what is absent: FILTERED, REMOVED, EXACT or QUIET (wire/frames.py)
-    first: int = 0  # the lowest number that punctuation is about
-    withheld: Withheld | None = None  # why its payload, which was large, was not taken in
 
 
 class Memory:
@@ -128,7 +111,7 @@ class Receiver:
         if memory is None:
             return tuples
         # Punctuation of a range and a heartbeat have the lineage of another tuple's number; twice told is no harm.
-        fresh = [item for item in tuples if item[6] or memory.is_fresh((*item[0][:4], item[1], item[2]))]
+        fresh = [each for each in tuples if each.mark or memory.is_fresh((*each.lineage[:4], each.stream, each.plan))]
         self.duplicates += len(tuples) - len(fresh)
         return fresh
 

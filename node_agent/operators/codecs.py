@@ -7,8 +7,9 @@ client first names it, or a message class registered with `sdk.codec` in a file 
 
 import json
 import re
-from collections.abc import Iterable, Mapping
+from collections.abc import Callable, Iterable, Mapping
 from importlib import import_module
+from json.encoder import c_make_encoder, encode_basestring  # type: ignore[attr-defined]
 from json.scanner import make_scanner
 from typing import Any
 
@@ -42,6 +43,18 @@ def _foreign(value: Any) -> Any:
 
 
 _encode_json = json.JSONEncoder(allow_nan=False, separators=(",", ":"), ensure_ascii=False, default=_foreign).encode
+
+
+def _plain_encoder() -> Callable[[Any], str]:
+    """`_encode_json` of what is plain, which is not circular. An encoder of the standard library makes its C encoder
+    anew for each value, which takes longer than a short one."""
+    if c_make_encoder is None:
+        return _encode_json
+    chunks = c_make_encoder(None, _foreign, encode_basestring, None, ":", ",", False, False, False)
+    return lambda value: "".join(chunks(value, 0))
+
+
+_encode_plain = _plain_encoder()
 _plain = json.JSONDecoder(parse_constant=_not_a_number)
 _decode_plain = _plain.decode
 _scan_plain = make_scanner(_plain)  # type: ignore[arg-type]  # the stub asks for a scanner, the function for a decoder
@@ -53,8 +66,7 @@ def encode_json(value: Any) -> bytes:
     """UTF-8 JSON without blanks. Raises CodecError for NaN, infinity, keys that are no text, foreign types but NumPy's
     numbers and arrays, and what is too large or deep."""
     if left(value, MAX_PAYLOAD_BYTES, MAX_DEPTH) >= 0:
-        plain: bytes = _encode_json(value).encode()
-        return plain
+        return _encode_plain(value).encode()
     try:
         check_keys(value, MAX_DEPTH)
         data = _encode_json(value).encode()
@@ -77,7 +89,7 @@ def decode_json(data: bytes) -> Any:
         raise CodecError("too_large", f"{len(data)} bytes of JSON", f"at most {MAX_PAYLOAD_BYTES}", subject="json")
     try:
         text = data.decode()
-        if len(data) < _SHORT and ((b"e" not in data and b"E" not in data) or not _large_exponent(data)):
+        if len(data) < _SHORT and ((data.find(b"e") < 0 and data.find(b"E") < 0) or not _large_exponent(data)):
             value = _scan(text)
         else:
             value = _decode_strict(text)

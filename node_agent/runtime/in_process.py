@@ -69,7 +69,7 @@ def queue(runtime: Runtime, tuples: int, payload: object = 0) -> None:
     for _ in range(tuples):
         seqs[source.id] = seq = seqs.get(source.id, 0) + 1
         at_ns = now_ns()
-        engine.admit(at_ns, deployed.loaded, source.id, (source.id, 1, seq, 0, at_ns, at_ns), payload, 0)
+        engine.admit(at_ns, deployed.loaded.source_routes[source.id], (source.id, 1, seq, 0, at_ns, at_ns), payload, 0)
 
 
 def run_queued(runtime: Runtime, tuples: int, payload: object = 0) -> tuple[int, int]:

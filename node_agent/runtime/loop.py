@@ -36,6 +36,7 @@ from node_agent.runtime.links.outbox import Outbox
 from node_agent.runtime.links.roles import Context
 from node_agent.runtime.links.socket_connection import Security
 from node_agent.runtime.pulled_sources import PulledSources
+from node_agent.runtime.real_time_share import real_time_share
 from protos.records import CLOCK, FLAG, NO_REF, STATE_ENDED
 
 DRAIN_EVERY_NS = 100_000
@@ -101,6 +102,7 @@ class Runtime:
         self._tick_ns = self._ticked_ns = 0  # when timers are to be looked at, and were
         self._measure_ns = 0  # when an instance is to be measured again
         self._skip = self._turn = 0  # how many go before it: all in turn, also where few come after a pause
+        self._share = real_time_share(shared.machine, self._now())
         self._units = 1
         self._fuses = False  # what has arrived may have brought timers forward
 
@@ -237,6 +239,8 @@ class Runtime:
                 self._publish_arrivals()
                 self._flush()
                 at_ns = self._now()
+                if self._share is not None:
+                    self._share.busy(at_ns)
                 executor.due_ns = at_ns + self._drain_every_ns
                 measured = emulating or at_ns >= self._measure_ns
                 late = bool(self.sliced.line) and at_ns >= self.sliced.due_ns
@@ -294,7 +298,13 @@ class Runtime:
             self.acceptor.begin_drain()
             if self.acceptor.waiting or self.acceptor.room < DRAIN_TUPLES:
                 seconds = 0.0
-        self._take_in(self.shared.network.wait(seconds))
+        share = self._share
+        if share is not None and seconds:
+            share.waits(self._now())
+        at_ns = self.shared.network.wait(seconds)
+        if share is not None and seconds:
+            share.idle(at_ns)
+        self._take_in(at_ns)
         promised = self._publish_arrivals()
         if self._starts_long() or not promised:
             self._flush()

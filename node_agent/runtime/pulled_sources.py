@@ -228,7 +228,8 @@ class PulledSources:
             self._refuse(at_ns, each, origin_ns, origin_ns, reason)
             return
         self.admitted += 1
-        context.admit(deployed, source, origin_ns, origin_ns, payload, size)
+        route = deployed.loaded.source_routes[source.id]
+        context.admit(route, source.id, origin_ns, origin_ns, payload, size)
 
     def _refuse(self, at_ns: int, each: PulledSource, lo_ns: int, hi_ns: int, reason: int, tuples: int = 1) -> None:
         """lo_ns, hi_ns: the oldest and the youngest origin."""

@@ -241,7 +241,9 @@ def _admit(runtime: Runtime, source: int, value: Any) -> None:
     (deployed,) = runtime.plans.by_hash.values()
     seqs, at_ns = runtime.context.seqs, now_ns()
     seqs[source] = seq = seqs.get(source, 0) + 1
-    deployed.engine_slot.engine.admit(at_ns, deployed.loaded, source, (source, 1, seq, 0, at_ns, at_ns), value, 0)
+    deployed.engine_slot.engine.admit(
+        at_ns, deployed.loaded.source_routes[source], (source, 1, seq, 0, at_ns, at_ns), value, 0
+    )
 
 
 def _read(facts: Iterator[records.Record], bare: list[int], filled: list[tuple[int, int]]) -> None:
@@ -266,7 +268,7 @@ def _read(facts: Iterator[records.Record], bare: list[int], filled: list[tuple[i
 def _sides(runtime: Runtime, codec: Codec, encoded: bytes, seconds: float) -> list[int]:
     """Updates of one side input, through what a drain hands its tuples to."""
     (deployed,) = runtime.plans.by_hash.values()
-    arrivals = runtime.context.arrivals
+    arrivals, route = runtime.context.arrivals, deployed.loaded.source_routes[SIDE]
     samples: list[int] = []
     until_ns = now_ns() + int(seconds * SECOND)
     while now_ns() < until_ns:
@@ -275,7 +277,7 @@ def _sides(runtime: Runtime, codec: Codec, encoded: bytes, seconds: float) -> li
             seq = len(samples) + 1
             value = codec.decode(encoded)
             began_ns = now_ns()
-            arrivals.add(deployed.loaded, SIDE, SIDE, (SIDE, 1, seq, 0, at_ns, at_ns), value, len(encoded))
+            arrivals.add(route, True, (SIDE, 1, seq, 0, at_ns, at_ns), value, len(encoded))
             arrivals.apply(at_ns)
             samples.append(now_ns() - began_ns)
         runtime.facts.publish()

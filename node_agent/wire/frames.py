@@ -2,25 +2,25 @@
 
 Tuples are encoded once, when they are offered to a link, and packed into batches as bytes: a resend costs no second
 encoding. `encode_tuple` writes the protobuf format by hand, 2.5 times as fast as building the message (its fields never
-change their order or width); the tests hold it against protobuf. Decoding is protobuf's, but for the frame that latency
-is made of, a batch of one tuple as this module writes it: `wire/single_tuple.py`.
+change their order or width); the tests hold it against protobuf. Decoding is protobuf's, but for batches as this module
+writes them: `wire/plain_batch.py`.
 """
 
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from struct import Struct
 from typing import NamedTuple
 from zlib import crc32
 
 from google.protobuf.message import DecodeError
 
+from node_agent.link.arrived import Arrived
 from node_agent.link.clock_offset import FAR_NS
 from node_agent.link.large_tuple import Assembly, LargeTuple
 from node_agent.link.limits import CHUNK_BYTES, MAX_BATCH_TUPLES, MAX_FRAME_BYTES, LinkError
 from node_agent.link.outcomes import Outcome
-from node_agent.link.receiver import Arrived
 from node_agent.link.sender import Outgoing, OutgoingChunk
 from node_agent.problems import UnusableValueError
-from node_agent.wire.single_tuple import lone_batch
+from node_agent.wire.plain_batch import MOST_TUPLES, plain_batch
 from node_agent.wire.tuple_count import WalkError, has_more
 from protos import tuple_pb2 as pb
 
@@ -28,17 +28,17 @@ VERSION = 2
 MAX_HELLO_BYTES = 4096
 MAX_WHY_CHARS, MAX_CODE_CHARS = 1000, 40
 MOST_FIELDS = 16  # of a Batch or an Ack beside its tuples or answers
-PART_TUPLES = 256  # a longer batch comes in parts, so that a reader may do something else in between
 LENGTH = Struct(">I")  # of the frame
 HEAD = Struct(">II")  # that, and the CRC-32 of the frame
 FILTERED, REMOVED, EXACT, QUIET = range(4)  # what an absent tuple tells; see the proto
 _TLS_HELLO = 0x1603  # how TLS begins, read as half a length
 _LINK_SEQ_LIMIT = 1 << 63  # a trace record holds it as a signed word
 
-_FIXED = Struct("<cQcQcqcq")
+_FIXED = Struct("<BQBQBqBq")
 _AT = Struct("<cq")
 _MARK = Struct("<cBcQ")
 _SENT = Struct("<cq")
+_SEQ = Struct("<cQ")
 
 
 class FrameError(LinkError):
@@ -107,12 +107,17 @@ class Refused(NamedTuple):
 Frame = Hello | Batch | Ack | Probe | Refused
 
 
-def _varint(value: int) -> bytes:
-    out = bytearray()
+def _put(out: bytearray, value: int) -> None:
+    """Append a number as protobuf writes it."""
     while value > 0x7F:
         out.append(value & 0x7F | 0x80)
         value >>= 7
     out.append(value)
+
+
+def _varint(value: int) -> bytes:
+    out = bytearray()
+    _put(out, value)
     return bytes(out)
 
 
@@ -134,28 +139,34 @@ def encode_tuple(
 
     mark: of what is absent, and the lowest number that it is about.
     """
-    source, epoch, seq, ordinal, lo_ns, hi_ns = lineage
-    size = len(payload)
-    data = (
-        _FIXED.pack(b"\x19", seq, b"\x21", plan, b"\x39", lo_ns, b"\x41", hi_ns)
-        + b"\x08"
-        + (_SMALL[source] if source < 4096 else _varint(source))
-        + b"\x10"
-        + (_SMALL[epoch] if epoch < 4096 else _varint(epoch))
-        + b"\x28"
-        + (_SMALL[stream] if stream < 4096 else _varint(stream))
-        + b"\x4a"
-        + (_SMALL[size] if size < 4096 else _varint(size))
-        + payload
-    )
-    if ordinal:
-        data += b"\x30" + _varint(ordinal)
+    data = encode_plain(lineage, stream, plan, payload, 0 if absent else at_ns)
     if absent:
         data += b"\x50\x01"
-    if at_ns:
-        data += _AT.pack(b"\x59", at_ns)
+        if at_ns:
+            data += _AT.pack(b"\x59", at_ns)
     if mark:
         data += _MARK.pack(b"\x60", mark, b"\x69", first)
+    return data
+
+
+def encode_plain(
+    lineage: tuple[int, int, int, int, int, int], stream: int, plan: int, payload: bytes, at_ns: int = 0
+) -> bytes:
+    """`encode_tuple` of what is no mark."""
+    source, epoch, seq, ordinal, lo_ns, hi_ns = lineage
+    size = len(payload)
+    parts = (
+        _FIXED.pack(0x19, seq, 0x21, plan, 0x39, lo_ns, 0x41, hi_ns),
+        b"\x08", _SMALL[source] if source < 4096 else _varint(source),
+        b"\x10", _SMALL[epoch] if epoch < 4096 else _varint(epoch),
+        b"\x28", _SMALL[stream] if stream < 4096 else _varint(stream),
+        b"\x4a", _SMALL[size] if size < 4096 else _varint(size), payload,
+    )  # fmt: skip
+    data = b"".join(parts)
+    if ordinal:
+        data += b"\x30" + _varint(ordinal)
+    if at_ns:
+        data += _AT.pack(b"\x59", at_ns)
     return data
 
 
@@ -175,7 +186,7 @@ def encode_batch(first: int, sent_ns: int | Callable[[], int], tuples: Sequence[
     if length > MAX_FRAME_BYTES:
         raise UnusableValueError("too_large", f"a batch of {length} bytes; at most {MAX_FRAME_BYTES}")
     body = head + _SENT.pack(b"\x11", sent_ns if isinstance(sent_ns, int) else sent_ns()) + rest
-    return HEAD.pack(length, crc32(body)) + body
+    return _whole(body)
 
 
 def encode_large(
@@ -214,10 +225,22 @@ def encode_hello(hello: Hello) -> bytes:
     return _framed(pb.Frame(hello=pb.Hello(version=VERSION, **hello._asdict())))
 
 
-def encode_ack(upto: int, credit_bytes: int, admitted: Iterable[Answer] = ()) -> bytes:
-    """A whole Ack frame with its length."""
-    answers = [pb.Admitted(link_seq=seq, epoch=epoch, seq=number) for seq, epoch, number in admitted]
-    return _framed(pb.Frame(ack=pb.Ack(upto=upto, credit_bytes=credit_bytes, admitted=answers)))
+def encode_ack(upto: int, credit_bytes: int, admitted: Sequence[Outcome | Answer] = ()) -> bytes:
+    """A whole Ack frame with its length, by hand as a tuple is. admitted: none that was refused."""
+    ack = bytearray(b"\x08")
+    _put(ack, upto)
+    ack.append(0x10)
+    _put(ack, credit_bytes)
+    for answer in admitted:
+        ack.append(0x1A)
+        size_at = len(ack)
+        ack += b"\x00\x08"
+        _put(ack, answer[0])
+        ack.append(0x10)
+        _put(ack, answer[1])
+        ack += _SEQ.pack(b"\x19", answer[2])
+        ack[size_at] = len(ack) - size_at - 1
+    return _whole(b"\x1a" + _varint(len(ack)) + ack)
 
 
 def encode_probe(probe: Probe) -> bytes:
@@ -232,13 +255,16 @@ def encode_refused(why: str, link_seq: int = 0, code: str = "", count: int = 0) 
 
 def encode_outcomes(outcomes: Sequence[Outcome], upto: int, credit_bytes: int) -> bytes:
     """What became of a source's tuples (`Answers.take`), and the Ack that covers them, which comes last."""
-    refused = [encode_refused(why, link_seq) for link_seq, _, _, why in outcomes if why is not None]
-    admitted = [Answer(link_seq, epoch, seq) for link_seq, epoch, seq, why in outcomes if why is None]
-    return b"".join(refused) + encode_ack(upto, credit_bytes, admitted)
+    refused = b"".join([encode_refused(why, link_seq) for link_seq, _, _, why in outcomes if why is not None])
+    admitted = [outcome for outcome in outcomes if outcome[3] is None] if refused else outcomes
+    return refused + encode_ack(upto, credit_bytes, admitted)
 
 
 def _framed(frame: pb.Frame) -> bytes:
-    body = frame.SerializeToString()
+    return _whole(frame.SerializeToString())
+
+
+def _whole(body: bytes) -> bytes:
     return HEAD.pack(len(body), crc32(body)) + body
 
 
@@ -262,13 +288,22 @@ class FrameReader:
 
         Exhaust the iterator before feeding more.
         """
-        if self._greeted and not (self._buffer or self._broken):
-            lone = lone_batch(data, self._next_first)
-            if lone is not None:
-                first, sent_ns, arrived = lone
-                self._next_first = first + 1
-                return iter((Batch(first, sent_ns, (arrived,)),))
+        if self._greeted and not (self._buffer or self._broken) and len(data) > HEAD.size:
+            length, check = HEAD.unpack_from(data)
+            if length + HEAD.size == len(data) <= MAX_FRAME_BYTES and crc32(memoryview(data)[HEAD.size :]) == check:
+                batch = self._plain(data, HEAD.size)
+                if batch is not None:
+                    return iter((batch,))
         return self._feed(data)
+
+    def _plain(self, data: bytes, at: int) -> Batch | None:
+        """A frame that is a batch as `encode_batch` writes it; None: it is read as any other."""
+        plain = plain_batch(data, at, self._next_first)
+        if plain is None:
+            return None
+        first, sent_ns, tuples = plain
+        self._next_first = first + len(tuples)
+        return Batch(first, sent_ns, tuples)
 
     def _feed(self, data: bytes) -> Iterator[Frame]:
         if self._broken:
@@ -303,6 +338,10 @@ class FrameReader:
 
     def _decode(self, data: bytes) -> Iterator[Frame]:
         """One frame; of a long batch the parts, each when it is asked for."""
+        batch = self._plain(data, 0) if self._greeted else None
+        if batch is not None:
+            yield batch
+            return
         try:
             if has_more(data, MAX_BATCH_TUPLES + MOST_FIELDS):
                 raise FrameError("batch_size", f"a frame of more than {MAX_BATCH_TUPLES} tuples or answers")
@@ -345,8 +384,8 @@ class FrameReader:
         if not -FAR_NS <= batch.sent_ns <= FAR_NS:
             raise FrameError("batch_fields", f"a batch that was sent at {batch.sent_ns}")
         self._next_first = first + count
-        for at in range(0, count, PART_TUPLES):
-            tuples = [_arrived(item) for item in batch.tuples[at : at + PART_TUPLES]]
+        for at in range(0, count, MOST_TUPLES):
+            tuples = [_arrived(item) for item in batch.tuples[at : at + MOST_TUPLES]]
             yield Batch(first + at, batch.sent_ns, tuples)
 
     def _chunk(self, chunk: pb.Chunk) -> Iterator[Batch]:
@@ -365,7 +404,8 @@ class FrameReader:
             raise FrameError(error.counter, str(error)) from None
         if whole is not None:
             self._next_first = first + 1
-            arrived = whole.head._replace(payload=whole.payload, withheld=whole.withheld)
+            arrived = whole.head
+            arrived.payload, arrived.withheld = whole.payload, whole.withheld
             yield Batch(first, chunk.sent_ns, (arrived,))
 
     def _ack(self, ack: pb.Ack) -> Ack:

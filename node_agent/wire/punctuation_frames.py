@@ -4,8 +4,8 @@ from collections.abc import Mapping
 
 from node_agent.core import plan as core
 from node_agent.core.punctuation import ABSENCE, Absence, Progress, Removal
+from node_agent.link.arrived import Arrived, Lineage
 from node_agent.link.limits import LinkError
-from node_agent.link.receiver import Arrived, Lineage
 from node_agent.wire import frames
 
 MOST_REMOVED = 1 << 32  # numbers of one range

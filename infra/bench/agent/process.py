@@ -25,17 +25,14 @@ sources: {in: {at: a, type: json, arrival: {burst: 1, period: 1 ms}}}
 operators: {O1: {run: pass, in: in, cost: 10 us}}
 outputs: {out: {from: O1, at: a, deadline: 100 ms}}
 """
-CLUSTER = """
-shimekiri: 1
-nodes: {{a: {{address: "{control}"}}}}
-security: {security}
-"""
+NODE = '{name}: {{address: "{control}"}}'
 
 
 @dataclass(frozen=True)
 class Agent:
-    """A started agent: its folder, addresses and how long it took until it said that it is ready."""
+    """A started agent: its name, its folder, addresses and how long it took until it said that it is ready."""
 
+    name: str
     folder: Path
     process: subprocess.Popen[str]
     control: str
@@ -60,15 +57,25 @@ class Agent:
 
 
 @contextmanager
-def agent(tls: bool = False) -> Iterator[Agent]:
+def agent(tls: bool = False, name: str = "a") -> Iterator[Agent]:
     """Start one; it is stopped at the end. tls: it speaks mutual TLS, with certificates made for it."""
-    with TemporaryDirectory() as name:
-        folder = Path(name)
-        words = ["run", "--name", "a", "--control", "127.0.0.1:0", "--data", "127.0.0.1:0", "--state", folder / "state"]
+    with TemporaryDirectory() as made:
+        folder = Path(made)
+        words = [
+            "run",
+            "--name",
+            name,
+            "--control",
+            "127.0.0.1:0",
+            "--data",
+            "127.0.0.1:0",
+            "--state",
+            folder / "state",
+        ]
         if tls:
-            (folder / "cluster.yaml").write_text(CLUSTER.format(control="127.0.0.1:7700", security="mutual-tls"))
+            (folder / "cluster.yaml").write_text(_cluster({name: "127.0.0.1:7700"}, "mutual-tls"))
             _coordinator("certs", folder / "cluster.yaml", "-o", folder / "certs")
-            words += ["--tls", folder / "certs" / "a"]
+            words += ["--tls", folder / "certs" / name]
         began = time.monotonic()
         process = subprocess.Popen([BIN / "node-agent", *map(str, words)], stdout=subprocess.PIPE, text=True)
         try:
@@ -77,7 +84,7 @@ def agent(tls: bool = False) -> Iterator[Agent]:
             took = time.monotonic() - began
             control, data = f"127.0.0.1:{ready['control']}", f"127.0.0.1:{ready['data']}"
             identity = folder / "certs" / "coordinator" if tls else None
-            yield Agent(folder, process, control, data, took, ready["rt"], identity)
+            yield Agent(name, folder, process, control, data, took, ready["rt"], identity)
         finally:
             process.terminate()
             process.wait(20)
@@ -88,19 +95,31 @@ def deploy_hop(running: Agent) -> None:
     deploy(running, QUERY)
 
 
-def deploy(running: Agent, query: str) -> None:
-    """That query on this one agent, through the commands that a user types."""
-    folder = running.folder
+def deploy(running: Agent, query: str, *others: Agent) -> None:
+    """That query on these agents, through the commands that a user types, in the folder of the first."""
+    folder, agents = running.folder, (running, *others)
     (folder / "query.yaml").write_text(query)
     security = "insecure-loopback" if running.tls is None else "mutual-tls"
-    (folder / "cluster.yaml").write_text(CLUSTER.format(control=running.control, security=security))
-    node = {"name": "a", "control": running.control, "data": running.data, "pid": running.process.pid, "rt": running.rt}
-    addresses: dict[str, object] = {"nodes": {"a": node}, "started_by": "bench"}
+    (folder / "cluster.yaml").write_text(_cluster({each.name: each.control for each in agents}, security))
+    nodes = {
+        each.name: {
+            "name": each.name, "control": each.control, "data": each.data, "pid": each.process.pid, "rt": each.rt,
+        }
+        for each in agents
+    }  # fmt: skip
+    addresses: dict[str, object] = {"nodes": nodes, "started_by": "bench"}
     if running.tls is not None:
         addresses["tls"] = str(running.tls)
     (folder / "addresses.json").write_text(json.dumps(addresses))
     _coordinator("plan", folder / "query.yaml", folder / "cluster.yaml", "--model", "paper", "-o", folder / "plan.json")
     _coordinator("deploy", folder / "plan.json", "--addresses", folder / "addresses.json")
+
+
+def _cluster(nodes: dict[str, str], security: str) -> str:
+    """cluster.yaml. nodes: where the control of each listens."""
+    lines = ", ".join(NODE.format(name=name, control=control) for name, control in nodes.items())
+    links = "links: [{between: [a, b], latency: 1 ms}]\n" if len(nodes) > 1 else ""
+    return f"shimekiri: 1\nnodes: {{{lines}}}\nsecurity: {security}\n{links}"
 
 
 def send_paced(running: Agent, count: int) -> None:

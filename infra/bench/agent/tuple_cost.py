@@ -1,6 +1,7 @@
 """CPU time of the runtime per tuple through three operators, TCP in and out, and how many tuples a second it takes.
 
-One agent, a Source that sends 50 at a time as soon as the last ones were taken over, and a Sink: both in this process.
+One agent, or two with the third operator on the other one. A Source that sends 50 at a time as soon as the last ones
+were taken over, and a Sink: both in this process.
 """
 
 import sys
@@ -17,45 +18,56 @@ shimekiri: 1
 query: three
 sources: {in: {at: a, type: json, arrival: {burst: 1000, period: 5 ms}}}
 operators:
-  O1: {run: pass, in: in, cost: 1 us}
-  O2: {run: pass, in: O1, cost: 1 us}
-  O3: {run: pass, in: O2, cost: 1 us}
-outputs: {out: {from: O3, at: a, deadline: 10 s}}
+  O1: {run: pass, in: in, cost: 1 us, nodes: [a]}
+  O2: {run: pass, in: O1, cost: 1 us, nodes: [a]}
+  O3: {run: pass, in: O2, cost: 1 us, nodes: [LAST]}
+outputs: {out: {from: O3, at: LAST, deadline: 10 s}}
 """
 TUPLES, AT_ONCE, ROUNDS = 20_000, 50, 5
 
 
 def tuple_cost(rounds: int = ROUNDS) -> list[Figure]:
     """us of CPU per tuple, and tuples per second."""
-    with agent() as running:
-        deploy(running, QUERY)
-        measured = [_round(running) for _ in range(rounds)]
+    with agent() as first:
+        deploy(first, QUERY.replace("LAST", "a"))
+        alone = [_round(first) for _ in range(rounds)]
+    with agent() as first, agent(name="b") as last:
+        deploy(first, QUERY.replace("LAST", "b"), last)
+        both = [_round(first, last) for _ in range(rounds)]
     how = f"three operators, TCP in and out, median of {rounds} rounds of {TUPLES} tuples, {AT_ONCE} a call"
     return [
-        Figure("tuple_cpu", median(cpu for cpu, _ in measured), "us per tuple", 12, f"the runtime's process; {how}"),
-        Figure(
-            "tuple_rate", median(rate for _, rate in measured), "tuples/s", None, f"clients on the same cores; {how}"
-        ),
+        *_figures("", alone, 12, f"the runtime's process; {how}"),
+        *_figures("pair_", both, 17, f"both runtimes, the third operator on the other one; {how}"),
     ]
 
 
-def _round(running: Agent) -> tuple[float, float]:
-    got = Thread(target=_take, args=(running.data,))
-    got.start()
-    before_ns, began = running.runtime_cpu_ns(), perf_counter()
-    with Source(running.data, "in", tls=running.tls) as source:
-        for first in range(0, TUPLES, AT_ONCE):
-            answers = source.send_many(range(first, first + AT_ONCE))
-            assert all(isinstance(each, Admitted) for each in answers), answers
-    got.join()
-    return (running.runtime_cpu_ns() - before_ns) / TUPLES / 1000, TUPLES / (perf_counter() - began)
+def _figures(name: str, measured: list[tuple[float, float]], goal: float, how: str) -> list[Figure]:
+    cpu, rate = (median(each) for each in zip(*measured, strict=True))
+    return [
+        Figure(f"{name}tuple_cpu", cpu, "us per tuple", goal, how),
+        Figure(f"{name}tuple_rate", rate, "tuples/s", None, f"clients on the same cores; {how}"),
+    ]
 
 
-def _take(data: str) -> None:
-    with Sink(data, "out") as sink:
-        for count, _ in enumerate(sink, 1):
-            if count == TUPLES:
-                return
+def _round(first: Agent, *others: Agent) -> tuple[float, float]:
+    agents = (first, *others)
+    with Sink(agents[-1].data, "out") as sink:
+        got = Thread(target=_take, args=(sink,), daemon=True)
+        got.start()
+        before_ns, began = sum(each.runtime_cpu_ns() for each in agents), perf_counter()
+        with Source(first.data, "in", tls=first.tls) as source:
+            for begin in range(0, TUPLES, AT_ONCE):
+                answers = source.send_many(range(begin, begin + AT_ONCE))
+                assert all(isinstance(each, Admitted) for each in answers), answers
+        got.join()
+        cpu_ns = sum(each.runtime_cpu_ns() for each in agents) - before_ns
+        return cpu_ns / TUPLES / 1000, TUPLES / (perf_counter() - began)
+
+
+def _take(sink: Sink) -> None:
+    for count, _ in enumerate(sink, 1):
+        if count == TUPLES:
+            return
 
 
 if __name__ == "__main__":

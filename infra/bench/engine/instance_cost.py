@@ -56,7 +56,7 @@ def loaded_engine(policy_name: str, units: int = UNITS, facts: Facts | None = No
     engine = Engine(policy(policy_name), facts or ring_facts(), NoCommands())
     loaded = engine.load(circle_plan(units), dict.fromkeys(range(1, units + 1), (no_operation, True)))
     for seq in range(IN_FLIGHT):
-        engine.admit(seq, loaded, 1, (1, 1, seq, 0, seq, seq), None, 0)
+        engine.admit(seq, loaded.source_routes[1], (1, 1, seq, 0, seq, seq), None, 0)
     return engine
 
 

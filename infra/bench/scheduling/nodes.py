@@ -213,10 +213,10 @@ class _Node:
 
     def _admit(self, at_ns: int, stream: int | None, source: int | None, lineage: Lineage) -> None:
         if source is not None:
-            self.engine.admit(at_ns, self._loaded, source, lineage, None, 0)
+            self.engine.admit(at_ns, self._loaded.source_routes[source], lineage, None, 0)
         else:
             assert stream is not None
-            self.engine.receive(at_ns, self._loaded, stream, lineage, None)
+            self.engine.receive(at_ns, self._loaded.routes[stream], lineage, None)
 
     def choose(self, at_ns: int) -> None:
         self._waits = False

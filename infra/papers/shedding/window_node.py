@@ -237,7 +237,7 @@ class _Node:
                 self.beat_ns += BEAT_NS
             else:
                 self.position = number = self.position + 1
-                engine.admit(now, loaded, 1, (1, 1, number, 0, now, now), {"v": number * number}, 0)
+                engine.admit(now, loaded.source_routes[1], (1, 1, number, 0, now, now), {"v": number * number}, 0)
                 self.peak = max(self.peak, *(len(unit.queue) for unit in self.waiting))
 
 

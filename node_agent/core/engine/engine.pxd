@@ -1,5 +1,6 @@
 cimport cython
 
+from node_agent.core.engine.ledger cimport Ledger
 from node_agent.core.engine.ready_queue cimport ReadyQueue
 from node_agent.core.facts cimport Facts
 from node_agent.core.job_queues cimport ArrivalQueue, JobHeap
@@ -10,7 +11,9 @@ cdef bint COMPILED
 cdef long long RECORD_BYTES
 
 cdef class Engine:
-    cdef public object policy, loaded, windows, ledger, _commands, _limit_jobs, _memory_full
+    cdef public object policy, loaded, windows, _commands, _memory_full
+    cdef public long long _limit_jobs
+    cdef public Ledger ledger
     cdef public Facts facts
     cdef public ReadyQueue ready
     cdef public bint simple
@@ -30,3 +33,10 @@ cdef class Engine:
     cdef Job _choose(self, long long at_ns)
     @cython.locals(unit=Unit)
     cpdef release(self, long long at_ns, Unit unit, tuple lineage, object payload)
+    cpdef admit(self, long long at_ns, Route route, tuple lineage, object payload, long long size, long long sent_ns=*)
+    cpdef receive(self, long long at_ns, Route route, tuple lineage, object payload)
+    @cython.locals(ready=ReadyQueue, unit=Unit)
+    cdef _arrive(self, long long at_ns, Route route, tuple lineage, object payload)
+    cdef _pass_admission(self, long long at_ns, Route route, tuple lineage, object payload)
+    @cython.locals(unit=Unit)
+    cdef _spread(self, long long at_ns, Route route, tuple lineage, object payload)

@@ -39,6 +39,7 @@ from node_agent.core.model import (
     Route,
     Shed,
     Shedding,
+    SourceControl,
     Step,
     StreamShedder,
     Unit,
@@ -241,27 +242,17 @@ class Engine:
 
     # -- arrivals
 
-    def admit(
-        self,
-        at_ns: int,
-        loaded: CompiledPlan,
-        source: int,
-        lineage: Lineage,
-        payload: object,
-        size: int,
-        sent_ns: int = 0,
-    ) -> None:
-        """A tuple enters the system here. size: payload bytes. sent_ns: its client's stamp, on the client's clock."""
-        route = loaded.source_routes[source]
+    def admit(self, at_ns: int, route: Route, lineage: Lineage, payload: object, size: int, sent_ns: int = 0) -> None:
+        """A tuple enters the system here, at the route of its source. size: payload bytes. sent_ns: its client's stamp,
+        on the client's clock."""
         self.ledger.admitted(at_ns, route, lineage, size, sent_ns)
         if route.admission is None:
             self._arrive(at_ns, route, lineage, payload)
         else:
-            self._enter(at_ns, route, lineage, payload)
+            self._pass_admission(at_ns, route, lineage, payload)
 
-    def receive(self, at_ns: int, loaded: CompiledPlan, stream: int, lineage: Lineage, payload: object) -> None:
-        """A tuple or punctuation arrives from a peer."""
-        route = loaded.routes[stream]
+    def receive(self, at_ns: int, route: Route, lineage: Lineage, payload: object) -> None:
+        """A tuple or punctuation arrives from a peer, at the route of its stream."""
         if payload.__class__ in PUNCTUATION:
             self._forward(at_ns, route, lineage, payload)
         else:
@@ -591,10 +582,20 @@ class Engine:
 
     # -- admission control
 
-    def _enter(self, at_ns: int, route: Route, lineage: Lineage, payload: object) -> None:
+    def _pass_admission(self, at_ns: int, route: Route, lineage: Lineage, payload: object) -> None:
         """An admitted tuple of a source with an entry."""
         entry = route.admission
         assert entry is not None
+        policy = entry.police(at_ns) if entry.only_polices else self._decide(at_ns, entry, route, lineage, payload)
+        if policy:
+            self._shed_arrival(at_ns, route, lineage, policy)
+            return
+        if route.delayed_removal is not None:
+            self._forward_delayed(at_ns, route)
+        self._arrive(at_ns, route, lineage, payload)
+
+    def _decide(self, at_ns: int, entry: SourceControl, route: Route, lineage: Lineage, payload: object) -> int:
+        """By which policy the tuple is shed; 0: it goes on. Others may have to go for it."""
         decision = entry.decide(at_ns, payload, self._memory_full)
         policy = decision.policy
         if decision.displaced is not None:
@@ -603,12 +604,7 @@ class Engine:
             policy = POLICY_MEMORY
         if decision.counted:
             entry.settle(self.ready.released + 1, route, lineage, policy)
-        if policy:
-            self._shed_arrival(at_ns, route, lineage, policy)
-            return
-        if route.delayed_removal is not None:
-            self._forward_delayed(at_ns, route)
-        self._arrive(at_ns, route, lineage, payload)
+        return policy
 
     def _displace(self, at_ns: int, route: Route, displaced: Displaced) -> None:
         """It was begun nowhere: it ends as if it had been shed when it was admitted."""
@@ -831,7 +827,7 @@ class Engine:
                 self.ledger.shed_window(at_ns, routes[lineage[0]], lineage)
             if event.result is not None:
                 lineage, complete = event.result
-                self.admit(at_ns, windowed.loaded, lineage[0], lineage, complete, 0)
+                self.admit(at_ns, routes[lineage[0]], lineage, complete, 0)
 
 
 def _only(exit_: Exit) -> Unit | None:

@@ -291,11 +291,13 @@ class ScenarioRunner:
 
 
 def _admitted(runner: ScenarioRunner, event: Admitted) -> None:
-    runner.engine.admit(event.at_ns, runner.of(event.plan), event.source, event.lineage, event.payload, event.size)
+    runner.engine.admit(
+        event.at_ns, runner.of(event.plan).source_routes[event.source], event.lineage, event.payload, event.size
+    )
 
 
 def _received(runner: ScenarioRunner, event: Received) -> None:
-    runner.engine.receive(event.at_ns, runner.of(event.plan), event.stream, event.lineage, event.payload)
+    runner.engine.receive(event.at_ns, runner.of(event.plan).routes[event.stream], event.lineage, event.payload)
 
 
 def _lost(runner: ScenarioRunner, event: Lost) -> None:

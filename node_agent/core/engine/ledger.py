@@ -112,10 +112,10 @@ class Ledger:
     def shed_window(self, at_ns: int, route: Route, lineage: Lineage) -> None:
         """A window is admitted and gives no result."""
         source, epoch, seq, _, origin_ns, _ = lineage
-        flags, write = route.loaded.flags, self.facts.write
-        self.facts.admitted += 1
-        write(ADMITTED, flags, source, source, epoch, seq, at_ns, origin_ns, origin_ns, 0, 0, 0)
-        write(SHED, flags, NO_REF, source, epoch, seq, at_ns, POLICY_WINDOW, 0, route.stream)
+        flags, facts = route.loaded.flags, self.facts
+        facts.admitted += 1
+        facts.write(ADMITTED, flags, source, source, epoch, seq, at_ns, origin_ns, origin_ns, 0, 0, 0)
+        facts.write(SHED, flags, NO_REF, source, epoch, seq, at_ns, POLICY_WINDOW, 0, route.stream)
         self._count_shed(POLICY_WINDOW)
 
     def lost(

@@ -140,32 +140,36 @@ def implied(limit: plans.Limit, source: plans.Source) -> bool:
 class SourceAdmission:
     """What is asked about each tuple of one source. None of it: the route has no entry."""
 
-    __slots__ = ("limit", "name", "on_full", "police")
+    __slots__ = ("_police", "limit", "name", "on_full", "only_polices")
 
     def __init__(self, source: plans.Source, route: Route, police: ArrivalPolice | None) -> None:
-        self.name, self.on_full, self.police = source.name, source.on_full, police
+        self.name, self.on_full, self._police = source.name, source.on_full, police
         self.limit = RateLimit(source.limit, source, route) if source.limit is not None else None
+        self.only_polices = self.limit is None and self.on_full == REFUSE
 
     @property
     def policed(self) -> int:
         """Tuples beyond what the source declared."""
-        return 0 if self.police is None else self.police.shed
+        return 0 if self._police is None else self._police.shed
+
+    def police(self, at_ns: int) -> int:
+        """By which policy a tuple that comes now is shed; 0: it conforms to what was declared."""
+        return 0 if self._police is None or self._police.passes(at_ns) else POLICY_ARRIVALS
 
     def decide(self, at_ns: int, payload: object, memory_full: Callable[[], bool]) -> Decision:
         """On an admitted tuple of the source."""
         full = self.on_full != REFUSE and memory_full()
         if full and self.on_full == DROP_TAIL:
             return Decision(POLICY_MEMORY)
-        limit, police, displaced = self.limit, self.police, None
+        limit, displaced = self.limit, None
         if limit is not None:
             decision = limit.decide(at_ns, payload)
             if decision == SHED:
                 return Decision(POLICY_RATE)
             if decision != PASS:
                 displaced = limit.displaced(decision)
-        policed = displaced is None and police is not None and not police.passes(at_ns)
-        policy = POLICY_ARRIVALS if policed else 0
-        return Decision(policy, displaced, full and not policed, limit is not None)
+        policy = self.police(at_ns) if displaced is None else 0
+        return Decision(policy, displaced, full and not policy, limit is not None)
 
     def settle(self, first: int, route: Route, lineage: Lineage, policy: int) -> None:
         """The tuple that was decided last goes on, and the first of its jobs will have that number; or it is shed by
@@ -180,8 +184,8 @@ class SourceAdmission:
         """See RateLimit and ArrivalPolice."""
         if self.limit is not None and other.limit is not None:
             self.limit.inherit(other.limit, same)
-        if self.police is not None and other.police is not None:
-            self.police.inherit(other.police)
+        if self._police is not None and other._police is not None:
+            self._police.inherit(other._police)
 
 
 def install_admission(source: plans.Source, route: Route) -> None:

@@ -47,9 +47,19 @@ class Deployed:
     policed: dict[str, int] = field(default_factory=dict)  # shed by policing, as counted so far
     counted: frozenset[int] = frozenset()  # streams that lead to a window: each number of their sources is reported
     feeders: dict[int, frozenset[int]] = field(default_factory=dict)  # sources by stream from peers, as from `feeders`
+    producers: dict[tuple[str, int], int] = field(init=False)  # a peer's number, by its name and a stream it may send
     pulls: dict[int, SourceCall] = field(default_factory=dict)  # what makes tuples here, by source
     calls: dict[int, Cost] = field(default_factory=dict)  # what that costs
     ages: dict[int, Ages] = field(default_factory=dict)  # as tuples come to it, by source
+
+    def __post_init__(self) -> None:
+        names = {peer.index: peer.name for peer in self.plan.peers}
+        self.producers = {
+            (names[index], stream.id): index
+            for stream in self.plan.streams
+            for index in stream.producers
+            if index in names
+        }
 
     @property
     def decided(self) -> tuple[int, bool]:

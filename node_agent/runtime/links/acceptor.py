@@ -4,16 +4,17 @@ from collections import Counter, OrderedDict
 from collections.abc import Iterable, Iterator
 
 from node_agent.host.log import WARNING
-from node_agent.host.trace_ring import MOST_TAKEN_OVER, Inherited, TakenOver, peer_key
+from node_agent.host.trace_ring import MOST_TAKEN_OVER, Inherited, Row, peer_key
 from node_agent.link.clock_offset import Question
 from node_agent.link.fence import AWAY_NS
 from node_agent.link.limits import LinkError
 from node_agent.link.outcomes import Outcome, OutcomeLog
 from node_agent.link.receiver import Inbox, Receiver
 from node_agent.ports import READABLE, WRITABLE, Listener
-from node_agent.runtime.links.roles import Context, NodeRole, Role, SourceRole, write_clock
+from node_agent.runtime.links.roles import Context, NodeRole, Role, write_clock
 from node_agent.runtime.links.sink_role import SinkRole
 from node_agent.runtime.links.socket_connection import Connection, Security
+from node_agent.runtime.links.source_role import SourceRole
 from node_agent.wire import frames
 from protos.records import RECORD_BYTES
 
@@ -198,7 +199,7 @@ class Acceptor:
         sent again to hang its operator once more. Acknowledgements can leave later. False: there are too many, or some
         are refused, acknowledge at once.
         """
-        taken: list[TakenOver] = []
+        taken: list[Row] = []
         promised = True
         for role in self._closed:
             taken += role.taken_over()

@@ -6,12 +6,12 @@ feeds a side input goes first; otherwise the order of arrival stays.
 
 from node_agent.core.engine.engine import Engine
 from node_agent.core.lineage import Lineage
-from node_agent.core.model import CompiledPlan
+from node_agent.core.model import CompiledPlan, Route
 from node_agent.core.punctuation import PUNCTUATION
 from node_agent.runtime.links.credit import Backpressure
 
-Arrival = tuple[CompiledPlan, int, int, Lineage, object, int, int]
-"""plan, source or 0, stream, lineage, payload or punctuation, bytes, the client's stamp"""
+Arrival = tuple[Route, bool, Lineage, object, int, int]
+"""where it enters, whether it is to be admitted there, lineage, payload or punctuation, bytes, the client's stamp"""
 _PUNCTUATION = frozenset(PUNCTUATION)
 
 
@@ -23,35 +23,31 @@ class Arrivals:
         self._first: list[Arrival] = []
         self._then: list[Arrival] = []
 
-    def add(
-        self,
-        loaded: CompiledPlan,
-        source: int,
-        stream: int,
-        lineage: Lineage,
-        payload: object,
-        size: int,
-        sent_ns: int = 0,
-    ) -> None:
-        """source: where it is to be admitted; 0: it comes from a peer."""
+    def add(self, route: Route, admits: bool, lineage: Lineage, payload: object, size: int, sent_ns: int = 0) -> None:
+        """admits: the route is of the tuple's source; else it comes from a peer."""
         self._backpressure.pending += 1
         if payload.__class__ not in _PUNCTUATION:
             self._backpressure.arrived(size, payload)
-        arrival = (loaded, source, stream, lineage, payload, size, sent_ns)
-        (self._first if loaded.routes[stream].sides else self._then).append(arrival)
+        (self._first if route.sides else self._then).append((route, admits, lineage, payload, size, sent_ns))
 
     def apply(self, at_ns: int) -> None:
         """Hand everything to the engines."""
         for arrivals in (self._first, self._then):
             if arrivals:
-                for loaded, source, stream, lineage, payload, size, sent_ns in arrivals:
-                    engine = self._engine(loaded)
-                    self._backpressure.pending -= 1
-                    if source:
-                        engine.admit(at_ns, loaded, source, lineage, payload, size, sent_ns)
-                    else:
-                        engine.receive(at_ns, loaded, stream, lineage, payload)
+                self._apply(at_ns, arrivals)
                 arrivals.clear()
+
+    def _apply(self, at_ns: int, arrivals: list[Arrival]) -> None:
+        loaded: CompiledPlan | None = None
+        for route, admits, lineage, payload, size, sent_ns in arrivals:
+            if route.loaded is not loaded:
+                loaded = route.loaded
+                engine = self._engine(loaded)
+            self._backpressure.pending -= 1
+            if admits:
+                engine.admit(at_ns, route, lineage, payload, size, sent_ns)
+            else:
+                engine.receive(at_ns, route, lineage, payload)
 
     def _engine(self, loaded: CompiledPlan) -> Engine:
         return self._backpressure.plans.by_loaded[loaded].engine_slot.engine

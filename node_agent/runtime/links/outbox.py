@@ -21,12 +21,22 @@ from node_agent.runtime.links.delivery_counts import DeliveryCounts
 from node_agent.runtime.links.peer_link import LEAST_NS, PeerLink
 from node_agent.runtime.links.socket_connection import Security
 from node_agent.wire import frames
+from node_agent.wire.frames import encode_plain
 from node_agent.wire.punctuation_frames import Punctuation, encode_punctuation
-from protos import latency
 from protos.records import CAUSE_ENCODE
 
 MOST_LINK_STATES = 256  # links of which a status tells
 _PUNCTUATION: frozenset[type] = frozenset(PUNCTUATION)
+
+
+class Delivery:
+    """What is looked up for each result of one output of one plan."""
+
+    __slots__ = ("codec", "counts", "deadline_ns", "name", "stamp", "stream")
+
+    def __init__(self, output: core.Output, codec: Codec, stamp: int, counts: DeliveryCounts) -> None:
+        self.name, self.stream, self.deadline_ns = output.name, output.stream, output.deadline_ns
+        self.codec, self.stamp, self.counts = codec, stamp, counts
 
 
 class Outbox:
@@ -42,7 +52,7 @@ class Outbox:
         self.by_loaded: dict[CompiledPlan, Deployed] = {}
         self.acceptor: Acceptor | None = None
         self.delivery_counts: dict[str, DeliveryCounts] = {}  # by output, as long as a plan with it is loaded
-        self._counts_of: dict[tuple[CompiledPlan, int], DeliveryCounts] = {}
+        self._deliveries: dict[tuple[CompiledPlan, int], Delivery] = {}
         self._last: tuple[CompiledPlan, int, Lineage, object] | None = None
         self._data: bytes | LargeTuple = b""
 
@@ -73,13 +83,15 @@ class Outbox:
             self._deadlines[loaded, stream.id] = stream.last_ns
             self._codecs[loaded, stream.id] = deployed.codecs[stream.id]
         for output in deployed.plan.outputs:
-            self._counts_of[loaded, output.id] = self.delivery_counts.setdefault(output.name, DeliveryCounts())
+            counts = self.delivery_counts.setdefault(output.name, DeliveryCounts())
+            codec = deployed.codecs[output.stream]
+            self._deliveries[loaded, output.id] = Delivery(output, codec, deployed.plan.hash, counts)
         self.by_loaded[loaded] = deployed
         return ""
 
     def remove(self, loaded: CompiledPlan) -> None:
         """A plan was unloaded. Links stay: they hold nothing of it any more, or are about to give it up."""
-        for table in (self._routes, self._deadlines, self._codecs, self._counts_of):
+        for table in (self._routes, self._deadlines, self._codecs, self._deliveries):
             for key in [key for key in table if key[0] is loaded]:
                 del table[key]
         deployed = self.by_loaded.pop(loaded, None)
@@ -113,23 +125,33 @@ class Outbox:
     def deliver(self, at_ns: int, loaded: CompiledPlan, output: core.Output, lineage: Lineage, payload: object) -> None:
         """Count it, and give it to every sink that listens."""
         assert self.acceptor is not None
-        counts = self._counts_of[loaded, output.id]
-        counts.add(latency.most_ns(at_ns, lineage[4]), latency.least_ns(at_ns, lineage[5]), output.deadline_ns)
-        sinks = self.acceptor.sinks.get(output.name)
+        delivery = self._deliveries[loaded, output.id]
+        _, _, _, _, lo_ns, hi_ns = lineage
+        delivery.counts.add(at_ns - lo_ns, at_ns - hi_ns, delivery.deadline_ns)  # as protos/latency.py has them
+        sinks = self.acceptor.sinks.get(delivery.name)
         if not sinks:
             return
-        codec = self._codecs[loaded, output.stream]
+        codec = delivery.codec
         try:
-            parts = codec.parts(payload) if codec.parts is not None else (codec.encode(payload),)
+            if codec.parts is None:
+                data = self._tuple(lineage, delivery.stream, delivery.stamp, codec.encode(payload), at_ns)
+            else:
+                parts = codec.parts(payload)
+                data = self._counted(frames.encode_large(lineage, delivery.stream, delivery.stamp, parts, at_ns=at_ns))
         except CodecError as error:
             self.shared.note("payloads_unencodable", f"output {output.name}: {error}")
             return
-        data = self._counted(frames.encode_large(lineage, output.stream, loaded.plan.hash, parts, at_ns=at_ns))
         for sink in sinks:
             if sink.codec.name == codec.name and sink.takes(data):
                 sink.deliver(data)
             else:
                 self.shared.counters["sink_tuples_dropped"] += 1
+
+    def _tuple(self, lineage: Lineage, stream: int, stamp: int, body: bytes, at_ns: int = 0) -> bytes | LargeTuple:
+        """An encoded tuple, to be sent in chunks where it is large."""
+        if len(body) <= CHUNK_BYTES:
+            return encode_plain(lineage, stream, stamp, body, at_ns)
+        return self._counted(frames.encode_large(lineage, stream, stamp, (body,), at_ns=at_ns))
 
     def _encoded(
         self, loaded: CompiledPlan, stream: int, lineage: Lineage, payload: object, punctuation: Punctuation | None
@@ -142,11 +164,7 @@ class Outbox:
         else:
             codec = self._codecs[loaded, stream]
             if codec.parts is None:
-                body = codec.encode(payload)
-                if len(body) <= CHUNK_BYTES:
-                    self._data = frames.encode_tuple(lineage, stream, loaded.plan.hash, body)
-                else:
-                    self._data = self._counted(frames.encode_large(lineage, stream, loaded.plan.hash, (body,)))
+                self._data = self._tuple(lineage, stream, loaded.plan.hash, codec.encode(payload))
             else:
                 parts = codec.parts(payload)
                 self._data = self._counted(frames.encode_large(lineage, stream, loaded.plan.hash, parts))

@@ -1,4 +1,4 @@
-"""Roles of an accepted connection: a peer node or a source here, or a sink (sink_role.py)."""
+"""Roles of an accepted connection: a peer node here, or a source (source_role.py), or a sink (sink_role.py)."""
 
 from collections import OrderedDict
 from collections.abc import Callable, Iterable
@@ -6,19 +6,16 @@ from typing import Protocol
 
 from node_agent.core import plan as core
 from node_agent.core.lineage import Lineage
-from node_agent.core.shedding.memory_limit import REFUSE
-from node_agent.core.shedding.refusals import age_refused, too_old
-from node_agent.host.trace_ring import TakenOver, peer_key
+from node_agent.core.model import Route
+from node_agent.host.trace_ring import Row, peer_key
+from node_agent.link.arrived import Arrived, Withheld
 from node_agent.link.clock_offset import Offset, PeerClock
-from node_agent.link.large_tuple import Withheld
 from node_agent.link.limits import MOST_PAYLOAD_BYTES, LinkError
-from node_agent.link.outcomes import OutcomeLog
-from node_agent.link.receiver import Arrived, Receiver
+from node_agent.link.receiver import Receiver
 from node_agent.operators.codecs import Codec, CodecError
 from node_agent.runtime.context import Shared
-from node_agent.runtime.deployments.deployed_plan import COMMITTED, Deployed
+from node_agent.runtime.deployments.deployed_plan import COMMITTED, PREPARED, Deployed
 from node_agent.runtime.deployments.lifecycle import Plans
-from node_agent.runtime.links import hello_refusals
 from node_agent.runtime.links.credit import Backpressure
 from node_agent.runtime.links.drained import Arrivals
 from node_agent.runtime.links.socket_connection import Connection
@@ -28,20 +25,10 @@ from protos.records import (
     CAUSE_DECODE,
     CLOCK,
     NO_REF,
-    REASON_AGE_UNKNOWN,
-    REASON_FULL,
-    REASON_FUTURE,
-    REASON_OTHER_CODEC,
-    REASON_OTHER_PLAN,
-    REASON_STOPPED,
-    REASON_TOO_LARGE,
-    REASON_TOO_OLD,
-    REASON_UNREADABLE,
     RECEIVED,
 )  # fmt: skip
 
 NO_MEMORY = "memory_full"  # why a large tuple is withheld
-LOOKED_EVERY = 64  # tuples of a batch, for how many more there is room
 MOST_CLOCKS = 256  # of peers that are remembered; that of the one that came longest ago is forgotten
 
 
@@ -50,6 +37,7 @@ class Context:
 
     def __init__(self, shared: Shared, plans: Plans, backpressure: Backpressure) -> None:
         self.shared, self.plans, self.backpressure = shared, plans, backpressure
+        self.refusals, self.lineage_epoch = shared.refusals, shared.lineage_epoch
         self.arrivals = Arrivals(backpressure)
         self.seqs: dict[int, int] = {}  # last sequence number by source id, over all plans: lineages must not repeat
         self.promised: dict[str, int] = {}  # by source: heartbeats have said that nothing that comes is older
@@ -57,13 +45,13 @@ class Context:
         self.clocks: OrderedDict[tuple[str, int], PeerClock] = OrderedDict()  # by peer and boot
 
     def admit(
-        self, deployed: Deployed, source: core.Source, lo_ns: int, hi_ns: int, payload: object, size: int,
-        sent_ns: int = 0,
-    ) -> int:  # fmt: skip
-        """A tuple whose origin lies in that interval enters with this drain. Returns its number."""
-        self.seqs[source.id] = seq = self.seqs.get(source.id, 0) + 1
-        lineage: Lineage = (source.id, self.shared.lineage_epoch, seq, 0, lo_ns, hi_ns)
-        self.arrivals.add(deployed.loaded, source.id, source.stream, lineage, payload, size, sent_ns)
+        self, route: Route, source: int, lo_ns: int, hi_ns: int, payload: object, size: int, sent_ns: int = 0
+    ) -> int:
+        """A tuple whose origin lies in that interval enters with this drain, at a route of its source. Returns its
+        number."""
+        self.seqs[source] = seq = self.seqs.get(source, 0) + 1
+        lineage: Lineage = (source, self.lineage_epoch, seq, 0, lo_ns, hi_ns)
+        self.arrivals.add(route, True, lineage, payload, size, sent_ns)
         return seq
 
     def refuse(
@@ -110,7 +98,7 @@ class Role(Protocol):
     def acknowledge(self, drained: bool) -> bool:
         """After a drain: write what is due. False: what it would say stands in no record yet."""
 
-    def taken_over(self) -> list[TakenOver]:
+    def taken_over(self) -> list[Row]:
         """What has to be promised since this was asked last."""
 
     @property
@@ -160,11 +148,14 @@ class NodeRole:
         if arrived.withheld is not None:
             self._withhold(arrived.withheld, link_seq)
             return
-        context.plans.proven(deployed)
+        if deployed.state == PREPARED:
+            context.plans.proven(deployed)
         deployed.arrived_ns = at_ns
         source, epoch, seq, ordinal, lo_ns, hi_ns = arrived.lineage
-        lo_ns, hi_ns = self.clock.map(at_ns, lo_ns, hi_ns)
-        lineage = (source, epoch, seq, ordinal, lo_ns, hi_ns)
+        lineage = arrived.lineage
+        if not self.clock.same:
+            lo_ns, hi_ns = self.clock.map(at_ns, lo_ns, hi_ns)
+            lineage = (source, epoch, seq, ordinal, lo_ns, hi_ns)
         if stream in deployed.counted:
             check_counted(self.name, at_ns, lineage, stream, deployed.feeders)
             lineage = (source, epoch, seq, ordinal, lo_ns, min(hi_ns, at_ns))
@@ -173,7 +164,7 @@ class NodeRole:
             punctuation = read_punctuation(self.name, arrived, deployed.counted, self.clock.same)
             if arrived.mark == frames.QUIET and not self.clock.known:
                 return  # windows begin, and end, when its instants can be told here: the next one comes soon
-            context.arrivals.add(loaded, 0, stream, lineage, punctuation, 0)
+            context.arrivals.add(loaded.routes[stream], False, lineage, punctuation, 0)
             return
         context.shared.facts.write(
             RECEIVED, loaded.flags, index, source, epoch, seq, at_ns, link_seq, sent_ns, stream, ordinal
@@ -184,7 +175,7 @@ class NodeRole:
             context.shared.note("payloads_undecodable", f"from {self.name}: {error}")
             deployed.engine_slot.engine.lose(at_ns, loaded, stream, lineage, CAUSE_DECODE)
             return
-        context.arrivals.add(loaded, 0, stream, lineage, payload, len(arrived.payload))
+        context.arrivals.add(loaded.routes[stream], False, lineage, payload, len(arrived.payload))
 
     def _why_withheld(self, head: Arrived, size: int) -> Withheld | None:
         """Of a large tuple whose payload begins to come; it is not held where it cannot be of use."""
@@ -213,9 +204,8 @@ class NodeRole:
 
     def _producer(self, deployed: Deployed, stream: int) -> int:
         """The peer's number in that plan, if it may send that stream."""
-        index = next((peer.index for peer in deployed.plan.peers if peer.name == self.node), -1)
-        spec = next((each for each in deployed.plan.streams if each.id == stream), None)
-        if spec is None or index not in spec.producers:
+        index = deployed.producers.get((self.node, stream))
+        if index is None:
             raise LinkError("stream_not_allowed", f"{self.name} may not send stream {stream} here")
         return index
 
@@ -228,155 +218,17 @@ class NodeRole:
             self.connection.write(frames.encode_ack(due.upto, due.credit_bytes))
         return True
 
-    def taken_over(self) -> list[TakenOver]:
+    def taken_over(self) -> list[Row]:
         """Acknowledgements of nodes are cumulative."""
         if self.promised:
             return []
         self._promised = self.receiver.last
-        return [TakenOver(self.key, self.boot, self._promised, 0)]
+        return [(self.key, self.boot, self._promised, 0)]
 
     @property
     def promised(self) -> bool:
         """See Role."""
         return self._promised == self.receiver.last
-
-
-class SourceRole:
-    """A client that feeds one source: its tuples are admitted or refused, one by one."""
-
-    def __init__(
-        self, context: Context, connection: Connection, hello: frames.Hello, receiver: Receiver, outcome_log: OutcomeLog
-    ) -> None:
-        self.context, self.connection, self.receiver, self.outcome_log = context, connection, receiver, outcome_log
-        self.name, self.boot, self.key = hello.peer, hello.boot, peer_key(hello.peer)
-        self.source_name = hello.peer.partition(":")[2]
-        found = context.plans.source(self.source_name)
-        if found is None:
-            deployed_here = context.plans.by_hash.values()
-            why = hello_refusals.source(self.source_name, context.shared.name, deployed_here)
-            raise LinkError("source_unknown", why)
-        deployed, source = self._fed = found  # where its tuples went last
-        self.clock = context.clock_of(hello)
-        self.codec = deployed.codecs[source.stream]
-        take_large(connection, context, self._why_withheld)
-        receiver.resume(outcome_log.resume_after(hello.resume_after))
-        outcome_log.on_hello(hello.resume_after)
-        granted = receiver.on_hello(self._credit(context.senders))
-        connection.write(
-            answer(
-                context.shared, resume_after=granted.upto, credit_bytes=granted.credit_bytes,
-                plan=deployed.plan.hash, codec=self.codec.name,
-                most_bytes=min(MOST_PAYLOAD_BYTES, self.codec.most_bytes + self.codec.head_bytes),
-            )
-        )  # fmt: skip
-
-    def on_batch(self, at_ns: int, batch: frames.Batch) -> None:
-        """The plan that is committed now stamps them."""
-        fresh = self.receiver.on_batch(batch.first, batch.tuples)
-        self.clock.on_batch(at_ns, batch.sent_ns)
-        link_seq = batch.first + len(batch.tuples) - len(fresh)
-        room = 0
-        for number, arrived in enumerate(fresh):
-            if self.outcome_log.knows(link_seq):
-                link_seq += 1
-                continue
-            if not number % LOOKED_EVERY:
-                room = self.context.backpressure.room
-            why = self._admit(at_ns, arrived, link_seq, room <= 0, batch.sent_ns)
-            room -= 1
-            if why:
-                self.context.shared.counters["tuples_refused"] += 1
-                self.outcome_log.refused(link_seq, why)
-            link_seq += 1
-
-    def _admit(self, at_ns: int, arrived: Arrived, link_seq: int, full: bool, sent_ns: int) -> str:
-        """Empty, or why not."""
-        context = self.context
-        found = context.plans.source(self.source_name)
-        lo_ns, hi_ns = self.clock.map(at_ns, *arrived.lineage[4:])
-        hi_ns = min(hi_ns, at_ns)
-        if found is None:
-            why = f"the plan with source {self.source_name!r} has been stopped"
-            return self._refuse(at_ns, lo_ns, hi_ns, REASON_STOPPED, why)
-        deployed, source = self._fed = found
-        if arrived.withheld is not None:
-            reason = REASON_FULL if arrived.withheld.code == NO_MEMORY else REASON_TOO_LARGE
-            return self._refuse(at_ns, lo_ns, hi_ns, reason, arrived.withheld.why)
-        if full and source.on_full == REFUSE:  # else the engine decides which tuple goes
-            return self._refuse(at_ns, lo_ns, hi_ns, REASON_FULL, "the node's queues are full")
-        reason, why = self._why_not(found, at_ns, arrived, lo_ns, hi_ns)
-        if reason:
-            return self._refuse(at_ns, lo_ns, hi_ns, reason, why)
-        try:
-            payload = deployed.codecs[source.stream].decode(arrived.payload)
-        except CodecError as error:
-            reason = REASON_TOO_LARGE if error.code == "too_large" else REASON_UNREADABLE
-            return self._refuse(at_ns, lo_ns, hi_ns, reason, str(error))
-        context.shared.refusals.pressing = True
-        seq = context.admit(deployed, source, lo_ns, hi_ns, payload, len(arrived.payload), sent_ns)
-        self.outcome_log.admitted(link_seq, context.shared.lineage_epoch, seq)
-        return ""
-
-    def _why_withheld(self, head: Arrived, size: int) -> Withheld | None:
-        """Of a large tuple whose payload begins to come."""
-        deployed, source = self.context.plans.source(self.source_name) or self._fed
-        return withheld(self.context, deployed.codecs[source.stream], size)
-
-    def _refuse(self, at_ns: int, lo_ns: int, hi_ns: int, reason: int, why: str) -> str:
-        """Count it. Returns why."""
-        self.context.refuse(*self._fed, at_ns, lo_ns, hi_ns, reason)
-        return why
-
-    def _why_not(
-        self, found: tuple[Deployed, core.Source], at_ns: int, arrived: Arrived, lo_ns: int, hi_ns: int
-    ) -> tuple[int, str]:
-        """What the plan or the origin (an interval on this node's clock) has against a tuple: the reason, or 0, and
-        the same in words."""
-        deployed, source = found
-        if arrived.plan and arrived.plan != deployed.plan.hash:
-            return REASON_OTHER_PLAN, "stamped with a plan that is not committed"
-        if arrived.absent or deployed.codecs[source.stream].name != self.codec.name:
-            return REASON_OTHER_CODEC, f"the source now takes {deployed.codecs[source.stream].name}: connect again"
-        counted = source.stream in deployed.counted
-        deployed.ages[source.id].add(at_ns, lo_ns)
-        reason = age_refused(source, counted, at_ns, lo_ns, hi_ns, self.context.promised.get(source.name))
-        if reason == REASON_FUTURE:
-            return reason, "its origin lies in the future"
-        if reason == REASON_TOO_OLD:
-            return reason, too_old(source, at_ns, lo_ns, hi_ns)
-        if reason == REASON_AGE_UNKNOWN:
-            return reason, "its age is not known before both clocks have been compared: send it again later"
-        message = "windows were told under the plan before, which allowed less, that nothing as old as that comes"
-        return reason, message if reason else ""
-
-    def _credit(self, senders: int) -> int:
-        found = self.context.plans.source(self.source_name)
-        return self.context.backpressure.credit(senders, found is not None and found[1].on_full != REFUSE)
-
-    def acknowledge(self, drained: bool) -> bool:
-        """Outcomes, and the acknowledgement that covers them."""
-        if self.context.shared.refusals.held and self.outcome_log.refuses:
-            return False
-        large_bytes = self.context.backpressure.large_bytes
-        due = self.receiver.ack(self._credit(self.context.senders), drained, large_bytes)
-        outcomes = self.outcome_log.take()
-        while outcomes or due is not None:
-            upto, credit = due if due is not None else (self.receiver.last, self._credit(1))
-            self.connection.write(frames.encode_outcomes(outcomes, upto, credit))
-            due, outcomes = None, self.outcome_log.take()
-        return True
-
-    def taken_over(self) -> list[TakenOver]:
-        """Each with the lineage that it was given."""
-        return [
-            TakenOver(self.key, self.boot, link_seq, seq)
-            for link_seq, _, seq, _ in self.outcome_log.promise_admissions()
-        ]
-
-    @property
-    def promised(self) -> bool:
-        """See Role."""
-        return self.outcome_log.promised
 
 
 def take_large(

@@ -2,7 +2,7 @@
 
 from collections import deque
 
-from node_agent.host.trace_ring import TakenOver
+from node_agent.host.trace_ring import Row
 from node_agent.link.large_tuple import LargeTuple
 from node_agent.link.limits import (
     BATCH_OVERHEAD_BYTES,
@@ -120,7 +120,7 @@ class SinkRole:
         """Nothing to acknowledge."""
         return True
 
-    def taken_over(self) -> list[TakenOver]:
+    def taken_over(self) -> list[Row]:
         """Nothing."""
         return []
 

@@ -34,4 +34,4 @@ class BurstBarrier:
             return
         at_ns = self._now()
         for lineage, payload in self._held.pop((stream, source, origin_ns), ()):
-            self._engine.receive(at_ns, job.unit.loaded, stream, lineage, payload)
+            self._engine.receive(at_ns, job.unit.loaded.routes[stream], lineage, payload)

@@ -10,7 +10,7 @@ from collections.abc import Callable
 from itertools import count
 from typing import NamedTuple
 
-from node_agent.link.receiver import Arrived
+from node_agent.link.arrived import Arrived
 from node_agent.ports import READABLE, WRITABLE, Handler
 from node_agent.virtual import random_draws
 from node_agent.virtual.cluster.loop_stack import LoopStack

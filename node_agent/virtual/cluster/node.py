@@ -106,6 +106,14 @@ class _Clock:
 class _Machine:
     """`ports.Machine` with memory and cores for everything."""
 
+    @property
+    def real_time_share(self) -> float:
+        """No such class."""
+        return 0
+
+    def real_time(self, wanted: bool) -> None:
+        """Nothing."""
+
     def resident_bytes(self) -> int:
         return 0
 

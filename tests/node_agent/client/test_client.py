@@ -23,10 +23,11 @@ from node_agent.client.client import (
 )
 from node_agent.client.connection import parse_address
 from node_agent.host.clock import clock_domain, new_boot, now_ns
+from node_agent.link.arrived import Arrived
 from node_agent.link.clock_offset import PeerClock, Question
 from node_agent.link.limits import LinkError
 from node_agent.link.outcomes import OutcomeLog
-from node_agent.link.receiver import Arrived, Inbox, Receiver
+from node_agent.link.receiver import Inbox, Receiver
 from node_agent.link.sender import Sender
 from node_agent.operators.codecs import JSON, CodecError, UnknownCodecError
 from node_agent.wire import frames

@@ -58,7 +58,7 @@ def test_late_tuples_go_in_one_decision_and_cost_nothing() -> None:
 def test_only_the_lower_bound_of_the_age_counts() -> None:
     node = Node(dropping(100, "O5"))
     for seq, newest_ns in ((1, 900), (2, 899)):
-        node.engine.admit(1000, node.loaded, 2, (2, 1, seq, 0, 0, newest_ns), None, 0)
+        node.engine.admit(1000, node.loaded.source_routes[2], (2, 1, seq, 0, 0, newest_ns), None, 0)
     node.now_ns = 1000
     node.run([])
     assert [each.seq for each in node.shed(POLICY_LATE)] == [2]
@@ -118,7 +118,9 @@ def test_a_result_that_is_late_for_sure_is_not_given_whatever_was_declared(
     for seq, age_ns in ((1, DEADLINE_NS // 2 + 1), (2, DEADLINE_NS // 2), (3, 0)):
         node.now_ns += DEADLINE_NS
         oldest_ns = node.now_ns - (DEADLINE_NS * 3 // 4 if seq < 3 else 0)
-        node.engine.admit(node.now_ns, node.loaded, 2, (2, 1, seq, 0, oldest_ns, node.now_ns - age_ns), 0, 0)
+        node.engine.admit(
+            node.now_ns, node.loaded.source_routes[2], (2, 1, seq, 0, oldest_ns, node.now_ns - age_ns), 0, 0
+        )
         node.run([])
     assert [seq for _, seq, _ in node.delivered] == given
     assert [(each.seq, each.policy, each.operator) for each in node.shed()] == [(1, POLICY_OUTDATED, 5)] * (

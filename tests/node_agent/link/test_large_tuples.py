@@ -6,9 +6,10 @@ from zlib import crc32
 
 import pytest
 
-from node_agent.link.large_tuple import STILL_NS, Assembly, LargeTuple, Withheld
+from node_agent.link.arrived import Arrived, Withheld
+from node_agent.link.large_tuple import STILL_NS, Assembly, LargeTuple
 from node_agent.link.limits import CHUNK_BYTES, LEAST_CHUNK_BYTES, MAX_FRAME_BYTES, LinkError
-from node_agent.link.receiver import Arrived, Receiver
+from node_agent.link.receiver import Receiver
 from node_agent.link.sender import OutgoingChunk, Sender
 from node_agent.wire import frames
 from protos import tuple_pb2 as pb

@@ -8,6 +8,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from node_agent.link.arrived import Arrived
 from node_agent.link.backoff import Backoff
 from node_agent.link.fence import AWAY_NS
 from node_agent.link.limits import (
@@ -17,7 +18,7 @@ from node_agent.link.limits import (
     TUPLE_OVERHEAD_BYTES,
     LinkError,
 )
-from node_agent.link.receiver import Arrived, Inbox, Memory, Receiver, share_credit
+from node_agent.link.receiver import Inbox, Memory, Receiver, share_credit
 from node_agent.link.sender import Outgoing, Sender
 from node_agent.wire.frames import MAX_WHY_CHARS
 from tests.sampling import examples

@@ -77,6 +77,14 @@ class SteppedWorld:
 
     # -- machine
 
+    @property
+    def real_time_share(self) -> float:
+        """No such class."""
+        return 0
+
+    def real_time(self, wanted: bool) -> None:
+        """Nothing."""
+
     def resident_bytes(self) -> int:
         return 0
 

@@ -61,7 +61,7 @@ class Node:
     def run(self, *payloads: Any) -> list[tuple[int, int, Any]]:
         """Admit the payloads as one burst, run until nothing is ready; what was delivered."""
         for seq, payload in enumerate(payloads, 1):
-            self.engine.admit(0, self.loaded, 1, (1, 0, seq, 0, 0, 0), payload, 0)
+            self.engine.admit(0, self.loaded.source_routes[1], (1, 0, seq, 0, 0, 0), payload, 0)
         job = self.engine.next(0)
         while job is not None:
             job = self.executor.run(job)
@@ -159,8 +159,8 @@ def test_an_operator_may_read_the_time_and_its_side_inputs() -> None:
     )  # fmt: skip
     engine = Engine(policy("edf"), MemoryFacts(), Recorder())
     loaded = engine.load(plan, {1: (look, False)})
-    engine.admit(7, loaded, 2, (2, 0, 1, 0, 7, 7), "ego", 0)
-    engine.admit(8, loaded, 1, (1, 0, 1, 0, 3, 4), "car", 0)
+    engine.admit(7, loaded.source_routes[2], (2, 0, 1, 0, 7, 7), "ego", 0)
+    engine.admit(8, loaded.source_routes[1], (1, 0, 1, 0, 3, 4), "car", 0)
     job = engine.next(8)
     assert job is not None
     Executor(engine, lambda: 9).run(job)

@@ -48,7 +48,7 @@ class Node:
     def run(self, *payloads: Any) -> list[Any]:
         """Admit them as one burst, run until nothing is ready; what was delivered."""
         for seq, payload in enumerate(payloads, 1):
-            self.engine.admit(0, self.loaded, 1, (1, 0, seq, 0, 0, 0), payload, 0)
+            self.engine.admit(0, self.loaded.source_routes[1], (1, 0, seq, 0, 0, 0), payload, 0)
         job = self.engine.next(0)
         while job is not None:
             job = self.executor.run(job)
@@ -161,7 +161,7 @@ def test_a_tuple_beyond_the_declared_arrivals_is_admitted_and_goes_nowhere(joine
     plan, calls = arrivals(joined)
     loaded = engine.load(plan, calls)
     for seq, at_ns in enumerate((0, 0, 0, 99, 100), 1):
-        engine.admit(at_ns, loaded, 1, (1, 0, seq, 0, at_ns, at_ns), seq, 0)
+        engine.admit(at_ns, loaded.source_routes[1], (1, 0, seq, 0, at_ns, at_ns), seq, 0)
     job = engine.next(100)
     while job is not None:
         job = Executor(engine, lambda: 101).run(job)

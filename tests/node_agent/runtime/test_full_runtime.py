@@ -115,7 +115,7 @@ def test_queued_bytes_are_about_what_the_queues_take_in_memory(kind: str, tmp_pa
                 assert deployed is not None
                 payload, at_ns = PAYLOADS[kind](i + 1000), now_ns()
                 runtime.backpressure.arrived(50, payload)
-                engine.admit(at_ns, deployed.loaded, 1, (1, 1, i, 0, at_ns - 1, at_ns), payload, 50)
+                engine.admit(at_ns, deployed.loaded.source_routes[1], (1, 1, i, 0, at_ns - 1, at_ns), payload, 50)
             taken = tracemalloc.get_traced_memory()[0]
         finally:
             tracemalloc.stop()
@@ -267,7 +267,9 @@ def test_the_limit_of_a_queue_and_lateness_are_counted_by_policy_and_operator(tm
         deployed = runtime.plans.committed
         assert deployed is not None
         at_ns = now_ns()
-        deployed.engine_slot.engine.admit(at_ns, deployed.loaded, 1, (1, 1, 99, 0, 0, at_ns - 10**12 - 1), "x", 1)
+        deployed.engine_slot.engine.admit(
+            at_ns, deployed.loaded.source_routes[1], (1, 1, 99, 0, 0, at_ns - 10**12 - 1), "x", 1
+        )
         at_rest(runtime)
         runtime.plans.count_policed(1)
         runtime.plans.count_policed(2)

@@ -49,7 +49,7 @@ def admit(runtime: Runtime, source: int, number: int, payload: Any) -> None:
     assert deployed is not None
     runtime.backpressure.arrived(len(payload), payload)
     lineage = (source, 1, number, 0, at_ns, at_ns)
-    deployed.engine_slot.engine.admit(at_ns, deployed.loaded, source, lineage, payload, len(payload))
+    deployed.engine_slot.engine.admit(at_ns, deployed.loaded.source_routes[source], lineage, payload, len(payload))
 
 
 def run_all(runtime: Runtime) -> None:

@@ -48,7 +48,7 @@ def admit(runtime: Runtime, number: int, payload: object) -> None:
     size = size_estimate(payload)
     runtime.backpressure.arrived(size, payload)
     lineage = (1, 1, number, 0, at_ns, at_ns)
-    deployed.engine_slot.engine.admit(at_ns, deployed.loaded, 1, lineage, payload, size)
+    deployed.engine_slot.engine.admit(at_ns, deployed.loaded.source_routes[1], lineage, payload, size)
 
 
 def array(size: int = 2 * MIB) -> np.ndarray:

@@ -63,7 +63,9 @@ def test_what_was_shed_is_counted_and_said_once_a_minute(tmp_path: Path, capsys:
         (deployed,) = runtime.plans.by_hash.values()
 
         def send(at_ns: int, seq: int) -> None:
-            deployed.engine_slot.engine.admit(at_ns, deployed.loaded, 1, (1, 0, seq, 0, at_ns, at_ns), {}, 0)
+            deployed.engine_slot.engine.admit(
+                at_ns, deployed.loaded.source_routes[1], (1, 0, seq, 0, at_ns, at_ns), {}, 0
+            )
 
         for seq in range(5):
             send(0, seq)
@@ -92,7 +94,7 @@ def test_a_source_is_held_to_its_curve_across_a_stop(drained: bool, tmp_path: Pa
 
         def send(at_ns: int, seq: int) -> None:
             engine = deployed.engine_slot.engine
-            engine.admit(at_ns, deployed.loaded, 1, (1, 0, seq, 0, at_ns, at_ns), {}, 0)
+            engine.admit(at_ns, deployed.loaded.source_routes[1], (1, 0, seq, 0, at_ns, at_ns), {}, 0)
 
         for seq in range(2):
             send(0, seq)

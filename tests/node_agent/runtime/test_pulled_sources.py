@@ -201,7 +201,9 @@ def test_a_full_node_refuses_ticks() -> None:
     story = Story()
     deployed = story.deploy(replace(plan(core.Pull(10 * MS)), memory_bytes=1))
     for number in range(4):
-        deployed.engine_slot.engine.admit(1, deployed.loaded, 1, (1, 1, 900 + number, 0, 1, 1), "x" * 100, 100)
+        deployed.engine_slot.engine.admit(
+            1, deployed.loaded.source_routes[1], (1, 1, 900 + number, 0, 1, 1), "x" * 100, 100
+        )
     story.runtime.pulled.release(START + 3 * MS)
     assert story.ends()[1] == {"full": 1}
 

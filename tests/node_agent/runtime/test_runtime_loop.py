@@ -55,7 +55,7 @@ def test_a_new_plan_drains_the_old_one_whatever_its_queries_are_called(tmp_path:
     with in_process(_plan(), tmp_path) as runtime:
         old = next(iter(runtime.plans.by_hash.values()))
         for seq in range(5):
-            old.engine_slot.engine.admit(1, old.loaded, 1, (1, 1, seq, 0, 1, 1), 0, 0)
+            old.engine_slot.engine.admit(1, old.loaded.source_routes[1], (1, 1, seq, 0, 1, 1), 0, 0)
         new = _add(runtime, _plan(2 << 60, 2, query))
         assert (old.state, runtime.plans.state(new)) == (DRAINING, COMMITTED)
         found = runtime.plans.source("in")
@@ -78,7 +78,7 @@ def test_plans_under_different_policies_take_turns(tmp_path: Path) -> None:
         assert len(runtime.plans.engine_slots) == 2
         for deployed in runtime.plans.by_hash.values():
             for seq in range(300):
-                deployed.engine_slot.engine.admit(1, deployed.loaded, 1, (1, 1, seq, 0, 1, 1), 0, 0)
+                deployed.engine_slot.engine.admit(1, deployed.loaded.source_routes[1], (1, 1, seq, 0, 1, 1), 0, 0)
         while runtime.step(wait=False):
             pass
         ran = [record.flags for record in _records(runtime) if isinstance(record, records.Ran)]
@@ -93,7 +93,7 @@ def test_stopping_a_plan_gives_up_what_is_queued_and_what_was_chosen(tmp_path: P
     with in_process(replace(_plan(policy=policy), largest_batch=batch), tmp_path) as runtime:
         (deployed,) = runtime.plans.by_hash.values()
         for seq in range(5):
-            deployed.engine_slot.engine.admit(1, deployed.loaded, 1, (1, 1, seq, 0, 1, 1), 0, 0)
+            deployed.engine_slot.engine.admit(1, deployed.loaded.source_routes[1], (1, 1, seq, 0, 1, 1), 0, 0)
         deployed.engine_slot.parked = deployed.engine_slot.engine.next(1)
         assert deployed.ready >= 1
         runtime.plans.unload(deployed, 2, records.STATE_ENDED)

@@ -130,7 +130,7 @@ def test_what_was_sent_is_not_kept_by_who_sent_it(tmp_path: Path) -> None:
         runtime.plans.commit(plan_hash)
         value = Value(speed=3)
         kept = weakref.ref(value)
-        deployed.engine_slot.engine.admit(1, deployed.loaded, 1, (1, 1, 1, 0, 1, 1), value, 0)
+        deployed.engine_slot.engine.admit(1, deployed.loaded.source_routes[1], (1, 1, 1, 0, 1, 1), value, 0)
         del value
         while runtime.step(wait=False):
             pass
@@ -157,7 +157,9 @@ def test_a_link_resends_and_a_node_drains_for_the_last_query(tmp_path: Path) -> 
         runtime.add_plan(deployed, ((1, "b", "127.0.0.1:1"),))
         runtime.plans.commit(plan_hash)
         origin_ns = 1 << 61  # later than any clock here: nothing is late yet
-        deployed.engine_slot.engine.admit(1, deployed.loaded, 1, (1, 1, 1, 0, origin_ns, origin_ns + 5), {}, 0)
+        deployed.engine_slot.engine.admit(
+            1, deployed.loaded.source_routes[1], (1, 1, 1, 0, origin_ns, origin_ns + 5), {}, 0
+        )
         while runtime.step(wait=False):
             pass
         sender = runtime.outbox.links["b"].sender
@@ -179,7 +181,7 @@ def test_queued_bytes_count_a_result_once_for_each_task_that_waits_for_it(tmp_pa
     with in_process(plan, tmp_path) as runtime:
         (deployed,) = runtime.plans.by_hash.values()
         assert runtime.backpressure.queue_bytes == 0
-        deployed.engine_slot.engine.admit(1, deployed.loaded, 1, (1, 1, 1, 0, 1, 1), "x" * 64, 64)
+        deployed.engine_slot.engine.admit(1, deployed.loaded.source_routes[1], (1, 1, 1, 0, 1, 1), "x" * 64, 64)
         assert runtime.backpressure.ready == 3
         assert runtime.backpressure.queue_bytes == 3 * (
             JOB_BYTES + 64

@@ -68,7 +68,7 @@ def run(runtime: Runtime, values: list[Any], age_ns: int = 0, width_ns: int = 0)
         seqs[1] = seq = seqs.get(1, 0) + 1
         at_ns = now_ns()
         lineage = (1, 1, seq, 0, at_ns - age_ns - width_ns, at_ns - age_ns)
-        deployed.engine_slot.engine.admit(at_ns, deployed.loaded, 1, lineage, value, 0)
+        deployed.engine_slot.engine.admit(at_ns, deployed.loaded.source_routes[1], lineage, value, 0)
     while runtime.step(wait=False):
         pass
 
@@ -81,7 +81,7 @@ def test_outputs_units_and_sources_are_as_in_the_trace(tmp_path: Path, capfd: py
         run(runtime, [4, 5, 6], age_ns=2 * SECOND)
         run(runtime, [7, 8], width_ns=SECOND + SECOND // 2)
         (deployed,) = runtime.plans.by_hash.values()
-        deployed.engine_slot.engine.admit(now_ns(), deployed.loaded, 1, (1, 1, 99, 0, 0, 0), 9, 0)
+        deployed.engine_slot.engine.admit(now_ns(), deployed.loaded.source_routes[1], (1, 1, 99, 0, 0, 0), 9, 0)
         deployed.engine_slot.engine.shed_queued(now_ns(), deployed.loaded.units[0], 1)
         found = status.rows(now_ns(), runtime.plans, runtime.outbox.delivery_counts)
         runtime.facts.publish()

@@ -4,11 +4,12 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from node_agent.link.arrived import Arrived
 from node_agent.link.clock_offset import FAR_NS
 from node_agent.link.limits import MAX_BATCH_TUPLES, MAX_FRAME_BYTES, MAX_PAYLOAD_BYTES
 from node_agent.wire import frames
 from node_agent.wire.frames import FrameError, FrameReader, Hello
-from node_agent.wire.single_tuple import lone_batch
+from node_agent.wire.plain_batch import MOST_TUPLES, plain_batch
 from protos import tuple_pb2 as pb
 from tests.sentences import Wording
 
@@ -70,7 +71,7 @@ def test_a_batch_comes_back_as_it_was(
     (got,) = reader().feed(data)
     assert isinstance(got, frames.Batch)
     assert (got.first, got.sent_ns) == (first, sent_ns)
-    assert [tuple(each) for each in got.tuples] == [(*each, False, 0, 0, 0, None) for each in tuples]
+    assert got.tuples == [Arrived(*each) for each in tuples]
 
 
 @given(LINEAGE, U16, U64, st.integers(0, 3), st.data())
@@ -82,7 +83,7 @@ def test_a_mark_comes_back_as_it_was(
     encoded = frames.encode_tuple(lineage, stream, plan, b"", absent=True, mark=mark, first=first)
     (got,) = reader().feed(frames.encode_batch(1, 0, [encoded]))
     assert isinstance(got, frames.Batch)
-    assert tuple(got.tuples[0]) == (lineage, stream, plan, b"", True, 0, mark, first, None)
+    assert got.tuples[0] == Arrived(lineage, stream, plan, b"", True, 0, mark, first)
 
 
 @pytest.mark.parametrize("wrong", [{"absent": False}, {"mark": 4}, {"ordinal": 1}, {"first": 4}], ids=str)
@@ -100,30 +101,41 @@ ALL = [
 
 
 @given(
-    st.integers(1, 1 << 63), st.integers(-(1 << 63), (1 << 63) - 1), LINEAGE, U16, U64,
-    st.binary(max_size=20_000), st.booleans(),
+    st.integers(1, 1 << 63), st.integers(-(1 << 63), (1 << 63) - 1), st.integers(1, 3), LINEAGE, U16, U64,
+    st.binary(max_size=20_000), st.booleans(), st.sampled_from((0, 0, 7, -1)),
     st.lists(st.tuples(st.integers(0, 120), st.integers(0, 255)), max_size=2), st.integers(1, 300),
 )  # fmt: skip
 def test_what_is_read_by_hand_reads_the_same_by_protobuf(
-    first: int, sent_ns: int, lineage: tuple[int, int, int, int, int, int], stream: int, plan: int, payload: bytes,
-    client: bool, damage: list[tuple[int, int]], next_first: int,
+    first: int, sent_ns: int, count: int, lineage: tuple[int, int, int, int, int, int], stream: int, plan: int,
+    payload: bytes, client: bool, at_ns: int, damage: list[tuple[int, int]], next_first: int,
 ) -> None:  # fmt: skip
     if client:
         lineage, stream = (0, 0, 0, 0, *lineage[4:]), 0
-    data = bytearray(frames.encode_batch(first, sent_ns, [frames.encode_tuple(lineage, stream, plan, payload)]))
+    encoded = frames.encode_tuple(lineage, stream, plan, payload, at_ns=at_ns)
+    data = bytearray(frames.encode_batch(first, sent_ns, [encoded] * count)[frames.HEAD.size :])
     for at, byte in damage:
         data[at % len(data)] = byte
-    lone = lone_batch(bytes(data), next_first)
-    plain = not (damage or lineage[3]) and -FAR_NS <= sent_ns <= FAR_NS and next_first <= first < 1 << 62
-    assert lone is not None or not plain, "what this program writes itself is read by hand"
-    if lone is not None:
-        into = reader()
-        (got,) = into._feed(bytes(data))
-        assert got == frames.Batch(lone[0], lone[1], [lone[2]]) and lone[0] >= next_first
+    plain = plain_batch(bytes(data), 0, next_first)
+    in_range = -FAR_NS <= sent_ns <= FAR_NS and next_first <= first < 1 << 62
+    assert plain is not None or damage or not in_range, "what this program writes itself is read by hand"
+    if plain is not None:
+        found = pb.Frame.FromString(bytes(data))
+        assert found.WhichOneof("is") == "batch" and plain[0] >= next_first
+        (read,) = reader()._batch(found.batch)
+        assert read == frames.Batch(*plain)
 
 
-def test_after_a_lone_batch_its_number_does_not_come_again() -> None:
-    data = frames.encode_batch(5, 1, [frames.encode_tuple((0, 0, 0, 0, 5, 6), 0, 0, b"x")])
+def test_more_than_a_part_is_not_read_by_hand() -> None:
+    encoded = frames.encode_tuple((0, 0, 0, 0, 5, 6), 0, 0, b"x")
+    for count, parts in ((MOST_TUPLES, 1), (MOST_TUPLES + 1, 2)):
+        data = frames.encode_batch(1, 1, [encoded] * count)
+        assert (plain_batch(data, frames.HEAD.size, 1) is None) == (parts > 1)
+        assert [len(each.tuples) for each in reader().feed(data)] == [MOST_TUPLES, 1][:parts]
+
+
+@pytest.mark.parametrize("count", [1, 2])
+def test_after_a_plain_batch_its_numbers_do_not_come_again(count: int) -> None:
+    data = frames.encode_batch(5, 1, [frames.encode_tuple((0, 0, 0, 0, 5, 6), 0, 0, b"x")] * count)
     into = reader()
     assert len(list(into.feed(data))) == 1
     assert counter_of(data, into) == "batch_order"

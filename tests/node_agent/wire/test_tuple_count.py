@@ -58,7 +58,7 @@ def test_a_frame_of_half_a_million_empty_ones_becomes_no_objects(tag: bytes, mon
 
 
 def test_a_long_batch_comes_in_parts_that_are_decoded_one_by_one(monkeypatch: pytest.MonkeyPatch) -> None:
-    count, decoded = 2 * frames.PART_TUPLES + 5, list[int]()
+    count, decoded = 2 * frames.MOST_TUPLES + 5, list[int]()
     tuples = [frames.encode_tuple((1, 1, number, 0, 0, 0), 1, 1, b"x") for number in range(count)]
     reader, arrived = frames.FrameReader(), frames._arrived
     list(reader.feed(GREETING))

@@ -9,7 +9,7 @@ from threading import Thread
 from typer.testing import CliRunner
 
 from node_agent.host.clock import clock_domain
-from node_agent.link.receiver import Arrived
+from node_agent.link.arrived import Arrived
 from node_agent.wire import frames
 from protos.vehicle_pb2 import Cpm, Hazard, Sensor
 from sim_vehicles.cli.app import app

@@ -311,7 +311,7 @@ def test_a_batch_is_no_larger_than_the_plan_allows() -> None:
 def test_two_plans_run_side_by_side_and_an_unloaded_one_leaves_nothing() -> None:
     story = ScenarioRunner(two_units(), policy("edf"))
     other = story.engine.load(replace(two_units(), hash=2, epoch=4), {1: (str, True), 2: (str, True)})
-    story.engine.admit(0, other, 1, lineage(50), None, 0)
+    story.engine.admit(0, other.source_routes[1], lineage(50), None, 0)
     story.handle(Admitted(0, 2, lineage(1)))
     assert (other.ready, story.loaded.ready) == (1, 0)
     story.engine.unload(other, 3)

@@ -120,7 +120,9 @@ class Node:
         return self.loaded[plan.epoch]
 
     def admit(self, epoch: int, value: Any, source: int = 1) -> None:
-        self.engine.admit(self.now_ns, self.loaded[epoch], source, (source, 1, len(self.seen), 0, 0, 0), value, 0)
+        self.engine.admit(
+            self.now_ns, self.loaded[epoch].source_routes[source], (source, 1, len(self.seen), 0, 0, 0), value, 0
+        )
 
     def run(self) -> None:
         job: Job | None = self.engine.next(self.now_ns)
@@ -224,7 +226,7 @@ def in_order(name: str, seed: int) -> bool:
         for _ in range(chance.randrange(1, most)):
             node.now_ns += chance.randrange(3 * MS)
             lineage = (1, 1, admitted, 0, node.now_ns, node.now_ns)
-            node.engine.admit(node.now_ns, node.loaded[epoch], 1, lineage, admitted, 0)
+            node.engine.admit(node.now_ns, node.loaded[epoch].source_routes[1], lineage, admitted, 0)
             admitted += 1
         for _ in range(chance.randrange(ran) if 0 < ran < 1000 else ran):
             job = node.executor.run(job) if job is not None else node.engine.next(node.now_ns)
@@ -305,11 +307,11 @@ def test_waiting_join_entries_stay_with_their_plan() -> None:
     pair: Calls = {1: (lambda inputs, sides, at: inputs, False)}
     old, new = node.engine.load(plan, pair), node.engine.load(replace(plan, epoch=2, hash=2 << 60), pair)
     lineage = (7, 1, 1, 0, 0, 0)
-    node.engine.receive(0, old, 1, lineage, "left")
+    node.engine.receive(0, old.routes[1], lineage, "left")
     inherit_state(new, old)
-    node.engine.receive(0, new, 2, lineage, "another one's right")
+    node.engine.receive(0, new.routes[2], lineage, "another one's right")
     assert (old.waiting, new.waiting) == (1, 1)
-    node.engine.receive(0, old, 2, lineage, "right")
+    node.engine.receive(0, old.routes[2], lineage, "right")
     node.run()
     assert node.results == [("left", "right")] and (old.waiting, new.waiting) == (0, 1)
 
@@ -326,7 +328,7 @@ def test_an_unloaded_plan_is_freed_without_the_garbage_collector() -> None:
 
     node, probe = Node(), Probe()
     loaded = node.engine.load(chain(), {1: (probe, True), 2: (lambda *_: None, False)})
-    node.engine.admit(0, loaded, 1, (1, 1, 1, 0, 0, 0), "x", 0)
+    node.engine.admit(0, loaded.source_routes[1], (1, 1, 1, 0, 0, 0), "x", 0)
     node.run()
     seen = weakref.ref(probe)
     gc.disable()

@@ -227,7 +227,7 @@ def test_printed_pqed_runs_the_number_of_tuples_that_its_equation_gives() -> Non
 def test_a_unit_that_is_held_is_let_go_when_its_plan_is_unloaded() -> None:
     node = Node([Shape(100, 200, 10)], policy("pqed"))
     for seq in (1, 2):
-        node.engine.admit(0, node.loaded, 1, (1, 1, seq, 0, 0, 0), None, 0)
+        node.engine.admit(0, node.loaded.source_routes[1], (1, 1, seq, 0, 0, 0), None, 0)
     assert node.engine.next(0) is not None
     node.engine.step(0, 10)
     node.engine.step(10, 20)

@@ -110,7 +110,7 @@ def operations(name: str, units: int, queued: int, decisions: int, monkeypatch: 
 
     def release(number: int) -> None:
         lineage = (1, 1, number, 0, number, number)
-        engine.admit(Counted(number * 3), loaded, 1 + number * 7 % units, lineage, None, 0)
+        engine.admit(Counted(number * 3), loaded.source_routes[1 + number * 7 % units], lineage, None, 0)
 
     for number in range(queued):
         release(number)

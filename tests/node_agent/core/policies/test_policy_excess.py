@@ -22,7 +22,7 @@ def looked_at(units: list[tuple[int, int, list[int]]]) -> list[int]:
         for age_ns in sorted(ages, reverse=True):
             number += 1
             at_ns = 20 - age_ns
-            node.engine.admit(at_ns, node.loaded, unit, (unit, 1, number, 0, at_ns, at_ns), None, 0)
+            node.engine.admit(at_ns, node.loaded.source_routes[unit], (unit, 1, number, 0, at_ns, at_ns), None, 0)
     head = node.loaded.units[0].queue.popleft()
     look(head, 20)
     meters = [unit.meter for unit in node.loaded.units]

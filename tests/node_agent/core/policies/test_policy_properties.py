@@ -249,7 +249,8 @@ def test_a_journal_of_events_gives_the_same_commands(name: str) -> None:
     again = Node(shapes_, policy(name, parameters=Parameters(phi_ns=20)), 3)
     for what, arguments in journal:
         if what == "admit":
-            again.engine.admit(arguments[0], again.loaded, *arguments[2:])  # type: ignore[arg-type]
+            at_ns, route, *rest = arguments
+            again.engine.admit(at_ns, again.loaded.routes[route.stream], *rest)  # type: ignore
         elif what == "emit":
             assert again.engine.job is not None
             at_ns, _, lineage, payload, slot = arguments

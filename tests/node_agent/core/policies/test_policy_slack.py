@@ -64,7 +64,7 @@ def shed(engine: Engine) -> list[tuple[int, int]]:
 
 def admit(engine: Engine, of: CompiledPlan, seq: int, origin_ns: int = 0, youngest_ns: int | None = None) -> None:
     newest_ns = origin_ns if youngest_ns is None else youngest_ns
-    engine.admit(newest_ns, of, 1, (1, 1, seq, 0, origin_ns, newest_ns), None, 0)
+    engine.admit(newest_ns, of.source_routes[1], (1, 1, seq, 0, origin_ns, newest_ns), None, 0)
 
 
 def slacks(of: CompiledPlan) -> dict[int, int | None]:

@@ -131,7 +131,7 @@ class Node:
         """One tuple; its number is its sequence number."""
         origin_ns = each.at_ns - each.age_ns
         lineage = (each.source, 1, number, 0, origin_ns, origin_ns)
-        self.engine.admit(at_ns, self.loaded, each.source, lineage, each.payload, 0)
+        self.engine.admit(at_ns, self.loaded.source_routes[each.source], lineage, each.payload, 0)
         self.watch()
 
     @property

@@ -119,7 +119,7 @@ class Node:
             self.costs[each.unit, number] = each.cost_ns
             origin_ns = each.at_ns - each.age_ns
             lineage = (each.unit, 1, number, 0, origin_ns, origin_ns)
-            self.engine.admit(each.at_ns, self.loaded, each.unit, lineage, None, 0)
+            self.engine.admit(each.at_ns, self.loaded.source_routes[each.unit], lineage, None, 0)
 
     def _ready(self) -> dict[int, Job]:
         return {job.number: job for unit in self.loaded.units for job in unit.queue}

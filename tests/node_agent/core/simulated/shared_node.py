@@ -120,7 +120,7 @@ class Play:
     ) -> None:
         """A tuple, with the interval that holds its origin."""
         lineage = (source, 1, seq, 0, *(origin or (at_ns, at_ns)))
-        self.engine.admit(at_ns, self.loaded, source, lineage, value, 0)
+        self.engine.admit(at_ns, self.loaded.source_routes[source], lineage, value, 0)
 
     def go(self, at_ns: int, arrivals: Sequence[tuple[int, int, int, tuple[int, int]]] = ()) -> "Play":
         """Run until nothing is left. arrivals: (instant, source, seq, origin), later than at_ns."""

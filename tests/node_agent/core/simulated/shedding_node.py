@@ -254,7 +254,7 @@ class Node:
         number -= 1
         self.run.origins[source, number] = origin_ns, offer.passes or not self.setting.filter_ns or source != 1
         lineage = (source, EPOCH, number, 0, origin_ns, origin_ns)
-        self.engine.admit(at_ns, self.run.loaded, source, lineage, (source, number, offer.passes), 0)
+        self.engine.admit(at_ns, self.run.loaded.source_routes[source], lineage, (source, number, offer.passes), 0)
         for shedder in self.run.loaded.shedders:
             assert isinstance(shedder, Shedder)
             shedder.backlog.look()

@@ -149,7 +149,7 @@ class Node:
         self.at_ns = max(self.at_ns, at_ns)
         origin_ns = at_ns if origin_ns is None else origin_ns
         lineage = (source, epoch, number, 0, origin_ns, origin_ns)
-        self.engine.admit(at_ns, loaded or self.loaded, source, lineage, {"x": number, **payload}, 0)
+        self.engine.admit(at_ns, (loaded or self.loaded).source_routes[source], lineage, {"x": number, **payload}, 0)
         return self
 
     def beat(

@@ -49,7 +49,7 @@ def test_a_tuple_of_no_known_age_costs_the_windows_that_it_may_lie_in() -> None:
     for unknown_ns in (NEVER, NEVER + 1_000_000):
         node = Node(windowed()).beat(5, 1)
         node.admit(11, 1).run()
-        node.engine.admit(13, node.loaded, 1, (1, 0, 2, 0, unknown_ns, 12), {"x": 2}, 0)
+        node.engine.admit(13, node.loaded.source_routes[1], (1, 0, 2, 0, unknown_ns, 12), {"x": 2}, 0)
         node.run().admit(21, 3).admit(31, 4).run()
         assert [each["window"] for each in node.results] == [2]
         assert node.loaded.windows[0].state.counts["abandoned"] == 1

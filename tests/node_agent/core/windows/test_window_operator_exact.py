@@ -129,7 +129,7 @@ class Play:
         self.link.sort(key=lambda each: each[:2])
         while self.link and self.link[0][0] <= at:
             _, _, loaded, stream, lineage, payload = self.link.pop(0)
-            self.node.engine.receive(at, loaded, stream, lineage, payload)
+            self.node.engine.receive(at, loaded.routes[stream], lineage, payload)
 
     def send(self, source: int, lineage: Lineage, payload: Any, lag: int | None = None) -> None:
         """Over the link, by the stream of that source."""
@@ -152,7 +152,7 @@ class Play:
             "breaks": passes and random.random() < self.breaks, "breaks_too": random.random() < self.breaks,
         }  # fmt: skip
         if not self.far[source]:
-            self.node.engine.admit(self.at, self.loaded, source + 1, lineage, payload, 0)
+            self.node.engine.admit(self.at, self.loaded.source_routes[source + 1], lineage, payload, 0)
         elif random.random() < self.lose:
             if random.random() < 0.5:
                 self.send(source, lineage, Removal(number))

@@ -59,14 +59,14 @@ def test_a_join_is_passed_by_heartbeats_and_gives_a_mark_per_number() -> None:
 def test_one_filtered_branch_is_enough_for_a_join_to_give_nothing() -> None:
     node = Node(chained())
     lineage = (1, 0, 1, 0, 5, 5)
-    node.engine.receive(6, node.loaded, 2, lineage, Removal(1))
-    node.engine.receive(7, node.loaded, 3, lineage, ABSENCE)
-    node.engine.receive(8, node.loaded, 2, (1, 0, 2, 0, 6, 6), Removal(2))
-    node.engine.receive(9, node.loaded, 3, (1, 0, 2, 0, 6, 6), {"x": 2})
+    node.engine.receive(6, node.loaded.routes[2], lineage, Removal(1))
+    node.engine.receive(7, node.loaded.routes[3], lineage, ABSENCE)
+    node.engine.receive(8, node.loaded.routes[2], (1, 0, 2, 0, 6, 6), Removal(2))
+    node.engine.receive(9, node.loaded.routes[3], (1, 0, 2, 0, 6, 6), {"x": 2})
     assert marks(node) == [(1, "ABSENCE"), (2, "Removal(first=2, exact=True)")]
     node.sent.clear()
-    node.engine.receive(10, node.loaded, 2, (1, 0, 3, 0, 6, 6), {"x": 3})
-    node.engine.receive(10, node.loaded, 3, (1, 0, 4, 0, 6, 6), ABSENCE)
+    node.engine.receive(10, node.loaded.routes[2], (1, 0, 3, 0, 6, 6), {"x": 3})
+    node.engine.receive(10, node.loaded.routes[3], (1, 0, 4, 0, 6, 6), ABSENCE)
     node.engine.expire(10**12)
     assert marks(node) == [(3, "Removal(first=3, exact=True)"), (4, "ABSENCE")]
 
@@ -75,9 +75,9 @@ def test_on_a_stream_that_leads_to_no_window_only_absence_travels() -> None:
     node = Node(chained(counted=False))
     node.beat(0, 1).admit(1, 1).admit(2, 2)
     assert node.sent == [] and node.loaded.source_routes[1].delayed_removal is None
-    node.engine.receive(3, node.loaded, 4, (1, 0, 9, 0, 1, 2), Removal(8))
+    node.engine.receive(3, node.loaded.routes[4], (1, 0, 9, 0, 1, 2), Removal(8))
     assert marks(node) == [(8, "ABSENCE"), (9, "ABSENCE")]
-    node.engine.receive(3, node.loaded, 4, (1, 0, 9, 0, 1, 2), Progress(1))
+    node.engine.receive(3, node.loaded.routes[4], (1, 0, 9, 0, 1, 2), Progress(1))
     assert len(node.sent) == 2
 
 

@@ -301,7 +301,7 @@ def test_a_leap_is_in_the_ledger_up_to_a_limit() -> None:
 
 def test_one_of_several_results_counts_as_removed() -> None:
     node = Node(windowed()).beat(5, 1)
-    node.engine.receive(11, node.loaded, 2, (1, 0, 1, 257, 11, 11), {"x": 1})
+    node.engine.receive(11, node.loaded.routes[2], (1, 0, 1, 257, 11, 11), {"x": 1})
     node.run()
     node.beat(20, 2).run()
     assert node.results == [] and node.ends() == [("skipped", 0), ("skipped", 1)]

@@ -9,7 +9,9 @@ from typing import Any
 
 import pytest
 
+from node_agent.core import plan as core
 from node_agent.core.incremental import Incremental, finish
+from node_agent.core.lineage import Lineage
 from node_agent.host import ipc
 from node_agent.host.files import plan_files
 from node_agent.host.files.state_dir import StateDir
@@ -20,6 +22,7 @@ from node_agent.operators.registry import Registry
 from node_agent.runtime.background import SLICE_NS, WAIT_NS, BackgroundWork
 from node_agent.runtime.deployments.deployed_plan import COMMITTED, DRAINING, NONE, PREPARED
 from node_agent.runtime.in_process import in_process, queue
+from node_agent.runtime.links.outbox import Outbox
 from node_agent.runtime.loop import Runtime
 from node_agent.runtime.process import Process
 from node_agent.wire.plan_message import core_plan
@@ -92,14 +95,24 @@ def _longer(run: str = "t.count") -> plan_pb2.LocalPlan:
     return plan
 
 
+class Delivered:
+    """The engines' commands; results stay here."""
+
+    def __init__(self, outbox: Outbox, results: list[Any]) -> None:
+        self.send, self._results = outbox.send, results
+
+    def deliver(self, at_ns: int, loaded: Any, output: core.Output, lineage: Lineage, payload: object) -> None:
+        self._results.append((output.name, payload))
+
+
 class Node:
     """A runtime in the test, with plans in files."""
 
     def __init__(self, runtime: Runtime, folder: Path) -> None:
         self.runtime, self.folder, self.results = runtime, folder, list[Any]()
-        runtime.outbox.deliver = lambda at_ns, loaded, output, lineage, payload: self.results.append(  # type: ignore[method-assign]
-            (output.name, payload)
-        )
+        runtime.plans.commands = commands = Delivered(runtime.outbox, self.results)
+        for engine_slot in runtime.plans.engine_slots:
+            engine_slot.engine._commands = commands
 
     def write(self, message: plan_pb2.LocalPlan, number: int) -> str:
         hash_ = f"{number:02x}" * 32
@@ -131,7 +144,7 @@ class Node:
     def admit(self, hash_: str, *values: Any) -> None:
         deployed = self.runtime.plans.by_hash[hash_]
         for value in values:
-            deployed.engine_slot.engine.admit(1, deployed.loaded, 1, (1, 1, 1, 0, 1, 1), value, 0)
+            deployed.engine_slot.engine.admit(1, deployed.loaded.source_routes[1], (1, 1, 1, 0, 1, 1), value, 0)
 
     def records(self) -> list[records.Record]:
         self.runtime.facts.publish()

@@ -35,13 +35,11 @@ def test_a_drain_takes_in_so_many_and_the_rest_comes_later(
     data = [frames.encode_tuple((0, 0, 0, 0, 0, 0), 0, 0, b"1") for _ in range(SENT)]
     with in_process(PLAN, tmp_path) as runtime:
         arrivals, drains = runtime.context.arrivals, list[int]()
-        apply = arrivals.apply
 
         def counted(at_ns: int) -> None:
             drains.append(len(arrivals._first) + len(arrivals._then))
-            apply(at_ns)
 
-        monkeypatch.setattr(arrivals, "apply", counted)
+        monkeypatch.setattr(runtime.pulled, "release", counted)  # what is called next is `arrivals.apply`
         ends = [_source(runtime, boot) for boot in (1, 2)]
         for end in ends:
             at = 0
@@ -51,7 +49,7 @@ def test_a_drain_takes_in_so_many_and_the_rest_comes_later(
         while runtime.context.seqs.get(1, 0) < 2 * SENT:
             runtime.step(wait=False)
         assert sum(drains) == 2 * SENT, "each, and none twice"
-        assert max(drains) < DRAIN_TUPLES + frames.PART_TUPLES
+        assert max(drains) < DRAIN_TUPLES + frames.MOST_TUPLES
         assert runtime.acceptor is not None and not runtime.acceptor.waiting
         for end in ends:
             end.close()
@@ -66,15 +64,13 @@ def test_what_came_before_its_connection_closed_is_promised(tmp_path: Path, monk
         end, later = _source(runtime, 7), socket.create_connection(acceptor.address, 5)
         for _ in range(3):
             runtime.step(wait=False)
-        begin = acceptor.begin_drain
 
-        def begun() -> None:
+        def drained(at_ns: int) -> None:
             drains.append(acceptor.context.seqs.get(1, 0))
-            if acceptor.waiting:  # the rest is taken in now, and the source is found to have connected anew
+            if acceptor.waiting:  # the rest is taken in next, and the source is found to have connected anew
                 later.sendall(frames.encode_hello(frames.Hello("source:in", clock_domain(), 7)))
-            begin()
 
-        monkeypatch.setattr(acceptor, "begin_drain", begun)
+        monkeypatch.setattr(runtime.pulled, "release", drained)
         end.sendall(frames.encode_batch(1, 0, [frames.encode_tuple((0, 0, 0, 0, 0, 0), 0, 0, b"1")] * count))
         while runtime.context.seqs.get(1, 0) < count or not drains[-1]:
             runtime.step(wait=False)

@@ -12,11 +12,11 @@ import pytest
 
 from node_agent.core import plan as core
 from node_agent.core.shedding import refusals
+from node_agent.host import network
 from node_agent.host.clock import clock_domain, now_ns
 from node_agent.host.trace_ring import DATA, WRITTEN, Ring
 from node_agent.operators.registry import Registry
 from node_agent.runtime.in_process import in_process
-from node_agent.runtime.links.socket_connection import Connection
 from node_agent.runtime.loop import LONG_NS, Runtime
 from node_agent.sdk import operator
 from node_agent.wire import frames
@@ -81,8 +81,7 @@ def _watched(
     plan: core.Plan, folder: Path, monkeypatch: pytest.MonkeyPatch, b: str = "127.0.0.1:1"
 ) -> Iterator[tuple[Runtime, Watch]]:
     """b: where that node listens."""
-    watch, readers = Watch(), dict[Connection, frames.FrameReader]()
-    send = Connection._send
+    watch, prompt = Watch(), network._prompt
 
     def look(value: Any) -> Any:
         watch.calls.append(_published(ring))
@@ -90,17 +89,25 @@ def _watched(
         watch.acknowledged.append(watch.outcomes())
         return value
 
-    def sent(connection: Connection, data: bytes | bytearray) -> int:
-        reader = readers.setdefault(connection, frames.FrameReader())
-        for frame in reader.feed(bytes(data)):
-            watch.left.append((frame, _published(ring)))
-            admitted = {seq for kind, source, seq in _published(ring) if (kind, source) == ("ADMITTED", 1)}
-            watch.kept.append((admitted, {each.seq for each in ring.promised() if each.seq}))
-            if isinstance(frame, frames.Refused):
-                watch.held.append(runtime.shared.refusals.held)
-        return send(connection, data)
+    class Watched:
+        """A connection's socket."""
 
-    monkeypatch.setattr(Connection, "_send", sent)
+        def __init__(self, end: socket.socket) -> None:
+            self._end, self._reader = prompt(end), frames.FrameReader()
+
+        def __getattr__(self, name: str) -> Any:
+            return getattr(self._end, name)
+
+        def send(self, data: bytes | bytearray) -> int:
+            for frame in self._reader.feed(bytes(data)):
+                watch.left.append((frame, _published(ring)))
+                admitted = {seq for kind, source, seq in _published(ring) if (kind, source) == ("ADMITTED", 1)}
+                watch.kept.append((admitted, {each.seq for each in ring.promised() if each.seq}))
+                if isinstance(frame, frames.Refused):
+                    watch.held.append(runtime.shared.refusals.held)
+            return self._end.send(data)
+
+    monkeypatch.setattr(network, "_prompt", Watched)
     with in_process(plan, folder, Registry(operators=[operator("test.look")(look)])) as runtime:
         ring = runtime.facts.ring
         (deployed,) = runtime.plans.by_hash.values()

@@ -16,14 +16,15 @@ from node_agent.core import plan as core
 from node_agent.core.engine.engine import Engine
 from node_agent.core.punctuation import ABSENCE, Progress, Removal
 from node_agent.host.clock import clock_domain, now_ns
+from node_agent.link.arrived import Arrived, Lineage
 from node_agent.link.limits import LinkError
-from node_agent.link.receiver import Arrived, Inbox, Lineage
+from node_agent.link.receiver import Inbox
 from node_agent.link.sender import Sender
 from node_agent.runtime.deployments.deployed_plan import Deployed, EngineSlot
 from node_agent.runtime.in_process import in_process
 from node_agent.runtime.links import peer_link
 from node_agent.runtime.links.pending_punctuation import MOST_RANGES, PendingPunctuation
-from node_agent.runtime.links.roles import SourceRole
+from node_agent.runtime.links.source_role import SourceRole
 from node_agent.runtime.loop import Runtime
 from node_agent.wire import frames
 from node_agent.wire.punctuation_frames import (

@@ -1,0 +1,3 @@
+cdef class SocketNetwork:
+    cdef public object _epoll
+    cdef public dict _handlers
