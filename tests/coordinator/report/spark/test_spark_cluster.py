@@ -36,7 +36,6 @@ def kill_one(cluster: StandaloneCluster, shared: Path, report: "subprocess.Popen
     return victim
 
 
-@pytest.mark.soak  # four JVMs
 def test_a_cluster_writes_frames_where_all_of_it_sees_them(tmp_path: Path) -> None:
     shared, logs = tmp_path / "shared", tmp_path / "logs"
     shared.mkdir()
