@@ -45,9 +45,9 @@ class Agent:
     tls: Path | None = None  # the coordinator's identity, which clients use as well
 
     def runtime(self) -> int:
-        """Process id of the runtime: the child that has not loaded gRPC."""
+        """Process id of the runtime: the child of that name."""
         children = psutil.Process(self.process.pid).children()
-        return next(each.pid for each in children if "grpc" not in Path(f"/proc/{each.pid}/maps").read_text())
+        return next(each.pid for each in children if Path(f"/proc/{each.pid}/comm").read_text().startswith("runtime"))
 
     def runtime_cpu_ns(self) -> int:
         """Time that the runtime has had a processor, in ns."""
