@@ -21,7 +21,7 @@ from node_agent.control.spool.spool_gauge import SpoolGauge, SpoolLevel
 from node_agent.host import ipc
 from node_agent.host.files.place_names import place_name
 from node_agent.host.settings import Settings
-from protos import agent_pb2, trace_pb2
+from protos import agent_pb2, metadata, release, trace_pb2
 
 ASK_S = 1.0
 DESCRIBE_S = 30.0
@@ -361,9 +361,4 @@ def _plan_reply(reply: AnswerRequest) -> agent_pb2.PlanReply:
 @cache
 def version() -> str:
     """Of what is installed here."""
-    from importlib import metadata
-
-    try:
-        return metadata.version("shimekiri")
-    except metadata.PackageNotFoundError:
-        return "unknown"
+    return metadata.version(release.NAME) or "unknown"
