@@ -52,7 +52,8 @@ def _asked(package: str) -> Fields:
     from importlib import metadata as asked
 
     try:
-        return list(asked.metadata(package).items())
+        found = asked.metadata(package)
+        return [(name, value) for name in found for value in found.get_all(name, [])]
     except asked.PackageNotFoundError:
         return []
 
