@@ -12,6 +12,7 @@ from collections.abc import Callable
 from node_agent.host import ipc, scheduling
 from node_agent.host.channel_end import ChannelEnd
 from node_agent.host.clock import new_boot, now_ns
+from node_agent.host.deferred import defer
 from node_agent.supervisor.process_host import ConnectorsStart, ControlStart, Ended, RuntimeStart, Start, StartError
 
 BACKLOG = 128
@@ -131,6 +132,7 @@ def _unmet(channel: ChannelEnd) -> int:
 
 def _run(what: Start, channel: ChannelEnd) -> int:
     scheduling.name_process(f"{PARTS[type(what)]} {what.settings.name}")
+    defer("google.protobuf.internal.python_message")
     if isinstance(what, RuntimeStart):
         from node_agent.runtime import process
 

@@ -69,6 +69,8 @@ Event = Opened | Whole | TooLong | Cancelled
 
 @dataclass(slots=True)
 class _Stream:
+    """A request and its answer."""
+
     window: int  # bytes that the client takes
     receiving: int = WINDOW  # that it may send
     body: bytearray = field(default_factory=bytearray)
