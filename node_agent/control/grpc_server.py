@@ -7,20 +7,27 @@ gRPC is spoken here by this code and not by its library, which takes 15 MB in ea
 import asyncio
 import contextlib
 import socket
+from collections.abc import AsyncIterator, Callable
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, cast
 
-from node_agent.control.grpc_connection import OPENING_S, Calls, GrpcConnection, methods
-from node_agent.control.plan_check import is_loopback
-from node_agent.control.refused_calls import RefusedCalls
+from google.protobuf.message import Message
+from google.protobuf.message_factory import GetMessageClass
+
+from node_agent.control.calls.grpc_connection import OPENING_S, Calls, GrpcConnection, Method, Replies
+from node_agent.control.calls.refused_calls import RefusedCalls
+from node_agent.control.plan_check import MOST_PLAN_BYTES, is_loopback
 from node_agent.control.server import NotServedError
 from node_agent.control.service import Agent
 from node_agent.host.settings import Settings
 from node_agent.tls.names import TlsError
+from protos import agent_pb2
 
 if TYPE_CHECKING:
     import ssl
 
+SERVICE = agent_pb2.DESCRIPTOR.services_by_name["Agent"]
+MOST_MESSAGE_BYTES = MOST_PLAN_BYTES + (1 << 16)
 GRACE_S = 0.5
 # Strangers: a connection that says nothing ends soon, and they leave descriptors for the trace and for plans.
 MOST_CONNECTIONS = 256
@@ -38,7 +45,7 @@ class GrpcServer:
     async def start(self, agent: Agent) -> tuple[int, int]:
         """Listen. Raises NotServedError."""
         log, tls = agent.deployments.log, self.settings.tls
-        calls = Calls(methods(agent), RefusedCalls(log, agent.refused), log, guarded=tls is not None)
+        calls = Calls(methods(agent), RefusedCalls(log, agent.refused), log, tls is not None, MOST_MESSAGE_BYTES)
         listener = self._listener = _Listener(self._bound(), calls, self._context(tls))
         return listener.port, await self._serve_metrics(agent)
 
@@ -94,6 +101,25 @@ class GrpcServer:
             raise NotServedError.of(error) from None
         context.set_alpn_protocols(["h2"])
         return context
+
+
+def methods(agent: Agent) -> dict[str, Method]:
+    """By their paths."""
+
+    def replies(name: str, streams: bool) -> Replies:
+        call: Callable[[Message], object] = getattr(agent, name)
+
+        async def only(request: Message) -> AsyncIterator[Message]:
+            yield await cast("Callable[[Message], asyncio.Future[Message]]", call)(request)
+
+        return cast("Replies", call) if streams else only
+
+    return {
+        f"/{SERVICE.full_name}/{each.name}": Method(
+            each.name, GetMessageClass(each.input_type).FromString, replies(each.name, each.server_streaming)
+        )
+        for each in SERVICE.methods
+    }
 
 
 class _Listener:

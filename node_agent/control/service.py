@@ -10,7 +10,7 @@ from dataclasses import dataclass, field
 from functools import cache, partial
 from typing import Any
 
-from node_agent.control.call_errors import CallError, Code
+from node_agent.control.calls.call_errors import CallError, Code
 from node_agent.control.deploy_driver import DeployDriver
 from node_agent.control.deployment import AnswerRequest, Deployment
 from node_agent.control.identities import Identities
@@ -21,7 +21,8 @@ from node_agent.control.spool.spool_gauge import SpoolGauge, SpoolLevel
 from node_agent.host import ipc
 from node_agent.host.files.place_names import place_name
 from node_agent.host.settings import Settings
-from protos import agent_pb2, metadata, release, trace_pb2
+from protos import agent_pb2, trace_pb2
+from protos.installed import metadata, release
 
 ASK_S = 1.0
 DESCRIBE_S = 30.0

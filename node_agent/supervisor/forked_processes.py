@@ -12,7 +12,7 @@ from collections.abc import Callable
 from node_agent.host import ipc, scheduling
 from node_agent.host.channel_end import ChannelEnd
 from node_agent.host.clock import new_boot, now_ns
-from node_agent.host.deferred import defer
+from node_agent.supervisor.deferred import defer
 from node_agent.supervisor.process_host import ConnectorsStart, ControlStart, Ended, RuntimeStart, Start, StartError
 
 BACKLOG = 128
@@ -122,7 +122,7 @@ class ForkedProcesses:
 
 
 def _unmet(channel: ChannelEnd) -> int:
-    from protos import requirements  # after the fork: the supervisor stays small
+    from protos.installed import requirements  # after the fork: the supervisor stays small
 
     if unmet := requirements.unmet():
         channel.send(ipc.Failed(requirements.mend(unmet)))

@@ -103,7 +103,7 @@ class _Version(argparse.Action):
         super().__init__(option_strings, dest, nargs=0, help=help)
 
     def __call__(self, parser: argparse.ArgumentParser, *_: object) -> None:
-        from protos import release
+        from protos.installed import release
 
         print(release.said(parser.prog))  # noqa: T201
         parser.exit()

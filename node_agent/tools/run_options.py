@@ -84,7 +84,8 @@ OPTIONS = (
     Option("--control", "gRPC; port 0: any (default)", default="127.0.0.1:0", metavar="HOST:PORT"),
     Option("--data", "tuples; port 0: any (default)", default="127.0.0.1:0", metavar="HOST:PORT"),
     Option(
-        "--cores", "runtimes, each a place of its own (a, a.1, ...); leave a core of the machine to control (default 1)",
+        "--cores",
+        "runtimes, each a place of its own (a, a.1, ...); leave a core of the machine to control (default 1)",
         int, 1, "K",
     ),
     Option("--tls", "speak mutual TLS with the identity in DIR (certs/NAME)", Path, metavar="DIR"),

@@ -3,6 +3,7 @@
 from collections import deque
 from collections.abc import Iterable
 
+from node_agent.control.http2.http2_frames import Http2Error, Reset
 from node_agent.control.http2.huffman import decoded
 
 Field = tuple[bytes, bytes]  # name, value
@@ -27,12 +28,9 @@ VALUES = {
 STATIC = [(name, VALUES.get(place, b"")) for place, name in enumerate(NAMES, 1)]
 
 
-class HeaderError(ValueError):
-    """No header block; the two ends no longer have the same table."""
-
-
-class TooLargeError(HeaderError):
-    """More header fields than are taken."""
+def _broken(why: str) -> Http2Error:
+    """The two ends no longer have the same table."""
+    return Http2Error(Reset.COMPRESSION_ERROR, why)
 
 
 class FieldDecoder:
@@ -44,16 +42,16 @@ class FieldDecoder:
         self._table_bytes, self._limit = 0, TABLE_BYTES
 
     def fields(self, block: bytes) -> list[Field]:
-        """Of a whole block. Raises HeaderError."""
+        """Of a whole block. Raises Http2Error."""
         at, found, size = 0, list[Field](), 0
         while at < len(block):
             first = block[at]
             if first & 0xE0 == 0x20:
                 if found:
-                    raise HeaderError("a size of the table after fields")
+                    raise _broken("a size of the table after fields")
                 self._limit, at = _integer(block, at, 5)
                 if self._limit > TABLE_BYTES:
-                    raise HeaderError("a larger table than was offered")
+                    raise _broken("a larger table than was offered")
                 self._evict(0)
                 continue
             if first & 0x80:
@@ -65,7 +63,7 @@ class FieldDecoder:
                     self._add(field)
             size += _size(field)
             if size > self._most_bytes:
-                raise TooLargeError(f"more than {self._most_bytes} bytes of header fields")
+                raise Http2Error(Reset.ENHANCE_YOUR_CALM, f"more than {self._most_bytes} bytes of header fields")
             found.append(field)
         return found
 
@@ -83,7 +81,7 @@ class FieldDecoder:
             return STATIC[place - 1]
         if 0 <= place - len(STATIC) - 1 < len(self._table):
             return self._table[place - len(STATIC) - 1]
-        raise HeaderError("no such place in the table")
+        raise _broken("no such place in the table")
 
     def _add(self, field: Field) -> None:
         size = _size(field)
@@ -133,26 +131,26 @@ def _integer(block: bytes, at: int, bits: int) -> tuple[int, int]:
         value, at = value + ((byte & 127) << 7 * more), at + 1
         if byte < 128:
             return value, at
-    raise HeaderError("a number that is too long")
+    raise _broken("a number that is too long")
 
 
 def _text(block: bytes, at: int) -> tuple[bytes, int]:
     compressed = _byte(block, at) & 0x80
     length, at = _integer(block, at, 7)
     if at + length > len(block):
-        raise HeaderError("a text that ends early")
+        raise _broken("a text that ends early")
     text = block[at : at + length]
     if not compressed:
         return text, at + length
     try:
         return decoded(text), at + length
     except ValueError as error:
-        raise HeaderError(str(error)) from None
+        raise _broken(str(error)) from None
 
 
 def _byte(block: bytes, at: int) -> int:
     if at >= len(block):
-        raise HeaderError("a block that ends early")
+        raise _broken("a block that ends early")
     return block[at]
 
 

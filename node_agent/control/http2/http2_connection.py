@@ -8,7 +8,7 @@ streams a number, and of answers no more is made into frames than the client's w
 from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass, field
 
-from node_agent.control.http2.header_fields import Field, FieldDecoder, HeaderError, TooLargeError, encoded
+from node_agent.control.http2.header_fields import Field, FieldDecoder, encoded
 from node_agent.control.http2.http2_frames import (
     ACK,
     END_HEADERS,
@@ -83,7 +83,7 @@ class Http2Connection:
     """most_body, most_fields: largest body and header fields of a request, in bytes."""
 
     def __init__(self, most_body: int, most_fields: int) -> None:
-        self.outgoing = bytearray(  # whoever has the socket takes it away
+        self.outgoing = bytearray(  # the owner of the socket takes it away
             settings(
                 (Setting.MAX_CONCURRENT_STREAMS, MOST_STREAMS),
                 (Setting.INITIAL_WINDOW_SIZE, WINDOW),
@@ -137,15 +137,7 @@ class Http2Connection:
             raise Http2Error(Reset.ENHANCE_YOUR_CALM, "too many header fields")
         if flags & END_HEADERS:
             self._block = None
-            yield from self._on_fields(stream, self._fields(bytes(so_far)), bool(first_flags & END_STREAM))
-
-    def _fields(self, block: bytes) -> list[Field]:
-        try:
-            return self._decoder.fields(block)
-        except TooLargeError as error:
-            raise Http2Error(Reset.ENHANCE_YOUR_CALM, str(error)) from None
-        except HeaderError as error:
-            raise Http2Error(Reset.COMPRESSION_ERROR, str(error)) from None
+            yield from self._on_fields(stream, self._decoder.fields(bytes(so_far)), bool(first_flags & END_STREAM))
 
     def _on_fields(self, number: int, fields: list[Field], ends: bool) -> Iterator[Event]:
         known = self._streams.get(number)

@@ -50,11 +50,11 @@ class Setting(IntEnum):
 
 
 class Http2Error(Exception):
-    """The connection cannot go on. reset: what the other end is to be told."""
+    """The connection cannot go on. code: what the other end is to be told."""
 
-    def __init__(self, reset: Reset, why: str) -> None:
+    def __init__(self, code: Reset, why: str) -> None:
         super().__init__(why)
-        self.reset = reset
+        self.code = code
 
 
 class Frame(NamedTuple):

@@ -11,7 +11,7 @@ from typing import Any, NamedTuple, cast
 
 from google.protobuf.message_factory import GetMessageClass
 
-from node_agent.control.call_errors import CallError
+from node_agent.control.calls.call_errors import CallError
 from node_agent.control.service import Agent
 from node_agent.ports import GONE, READABLE, WRITABLE
 from node_agent.virtual.simulated.simulated_network import SimulatedHost, SimulatedNetwork, SimulatedStream

@@ -6,10 +6,10 @@ from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
 from typing import Any
 
-from node_agent.control import grpc_connection
-from node_agent.control.call_errors import CallError, Code
-from node_agent.control.grpc_connection import Calls, GrpcConnection
-from node_agent.control.refused_calls import RefusedCalls
+from node_agent.control import grpc_server
+from node_agent.control.calls.call_errors import CallError, Code
+from node_agent.control.calls.grpc_connection import Calls, GrpcConnection
+from node_agent.control.calls.refused_calls import RefusedCalls
 from node_agent.host.log import Log
 from protos import agent_pb2, trace_pb2
 
@@ -79,8 +79,8 @@ class Service:
 async def serving(service: Service, guarded: bool = False) -> AsyncIterator[tuple[int, Calls]]:
     """The port, and what its connections share."""
     log = Lines()
-    methods = grpc_connection.methods(service)  # type: ignore[arg-type]
-    calls = Calls(methods, RefusedCalls(log, Counter()), log, guarded)
+    methods = grpc_server.methods(service)  # type: ignore[arg-type]
+    calls = Calls(methods, RefusedCalls(log, Counter()), log, guarded, grpc_server.MOST_MESSAGE_BYTES)
     loop = asyncio.get_running_loop()
     server = await loop.create_server(lambda: GrpcConnection(calls, lambda: None), "127.0.0.1", 0)
     try:

@@ -7,7 +7,7 @@ from pathlib import Path
 import grpc
 import pytest
 
-from node_agent.control.call_errors import CallError, Code
+from node_agent.control.calls.call_errors import CallError, Code
 from protos import agent_pb2, agent_pb2_grpc
 from tests.node_agent.control.grpc_service import Lines, Service, serving
 from tests.node_agent.live import HASH, WHOLE, Agent

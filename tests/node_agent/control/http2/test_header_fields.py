@@ -10,10 +10,9 @@ from node_agent.control.http2.header_fields import (
     TABLE_BYTES,
     Field,
     FieldDecoder,
-    HeaderError,
-    TooLargeError,
     encoded,
 )
+from node_agent.control.http2.http2_frames import Http2Error, Reset
 from tests.sampling import examples
 
 MOST = 16 << 10
@@ -91,7 +90,7 @@ def test_every_text_can_be_compressed(text: bytes) -> None:
 
 def test_texts_that_are_none_of_the_code() -> None:
     for data in (b"\xff" * 4, b"\x00", compressed(b"a") + b"\xff", b"\xfe"):
-        with pytest.raises(ValueError, match=r"code|padding"):
+        with pytest.raises(ValueError):
             huffman.decoded(data)
 
 
@@ -112,7 +111,7 @@ def test_bytes_of_anybody_are_fields_or_an_error(blocks: list[bytes]) -> None:
     for block in blocks:
         try:
             found = decoder.fields(block)
-        except HeaderError:
+        except Http2Error:
             return
         assert sum(len(name) + len(value) + 32 for name, value in found) <= MOST
 
@@ -125,7 +124,7 @@ def test_bytes_of_anybody_are_fields_or_an_error(blocks: list[bytes]) -> None:
     ],
 )  # fmt: skip
 def test_blocks_that_break_a_rule(block: str) -> None:
-    with pytest.raises(HeaderError):
+    with pytest.raises(Http2Error):
         FieldDecoder(MOST).fields(bytes.fromhex(block))
 
 
@@ -135,5 +134,6 @@ def test_a_small_block_does_not_become_large_fields() -> None:
     decoder = FieldDecoder(MOST)
     decoder.fields(b"\x40" + large[1:])
     assert len(decoder.fields(b"\xbe" * 4)) == 4
-    with pytest.raises(TooLargeError):
+    with pytest.raises(Http2Error) as raised:
         decoder.fields(b"\xbe" * 5)
+    assert raised.value.code is Reset.ENHANCE_YOUR_CALM

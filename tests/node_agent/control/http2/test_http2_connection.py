@@ -144,7 +144,7 @@ def test_a_rule_that_is_broken_ends_the_connection(name: str) -> None:
     data, reset = BROKEN[name]
     with pytest.raises(Http2Error) as raised:
         list(connection().receive(data))
-    assert raised.value.reset is reset
+    assert raised.value.code is reset
 
 
 def test_what_is_no_fault_is_passed_over() -> None:
@@ -255,7 +255,7 @@ def heard(data: bytes, cuts: list[int]) -> tuple[list[Event], Reset | None, byte
             for event in made.receive(data[begin:end]):
                 found.append(event)
     except Http2Error as error:
-        return found, error.reset, b""
+        return found, error.code, b""
     return found, None, bytes(made.outgoing)
 
 

@@ -12,25 +12,19 @@ from dataclasses import dataclass
 from typing import NamedTuple, cast
 
 from google.protobuf.message import DecodeError, Message
-from google.protobuf.message_factory import GetMessageClass
 
-from node_agent.control import authorization, grpc_messages
-from node_agent.control.call_errors import CallError, Code
+from node_agent.control.calls import authorization, grpc_messages
+from node_agent.control.calls.call_errors import CallError, Code
+from node_agent.control.calls.refused_calls import Caller, RefusedCalls
 from node_agent.control.http2.http2_connection import Cancelled, Event, Http2Connection, Opened, TooLong, Whole
 from node_agent.control.http2.http2_frames import Http2Error
-from node_agent.control.plan_check import MOST_PLAN_BYTES
-from node_agent.control.refused_calls import Caller, RefusedCalls
-from node_agent.control.service import Agent
 from node_agent.host.log import ERROR, Log
-from protos import agent_pb2
 
 MOST_CALLS = 32  # at once, of all connections
-MOST_MESSAGE_BYTES = MOST_PLAN_BYTES + (1 << 16)
 MOST_METADATA_BYTES = 16 << 10
 MOST_UNSENT_BYTES = 256 << 10  # then a stream of replies waits
 OPENING_S = 5.0  # a connection that says nothing ends
 CLOSING_S = 1.0  # for the last words to a client that is sent away
-SERVICE = agent_pb2.DESCRIPTOR.services_by_name["Agent"]
 
 Replies = Callable[[Message], AsyncIterator[Message]]
 
@@ -43,34 +37,17 @@ class Method(NamedTuple):
     replies: Replies
 
 
-def methods(agent: Agent) -> dict[str, Method]:
-    """By their paths."""
-
-    def replies(name: str, streams: bool) -> Replies:
-        call: Callable[[Message], object] = getattr(agent, name)
-
-        async def only(request: Message) -> AsyncIterator[Message]:
-            yield await cast("Callable[[Message], asyncio.Future[Message]]", call)(request)
-
-        return cast("Replies", call) if streams else only
-
-    return {
-        f"/{SERVICE.full_name}/{each.name}": Method(
-            each.name, GetMessageClass(each.input_type).FromString, replies(each.name, each.server_streaming)
-        )
-        for each in SERVICE.methods
-    }
-
-
 @dataclass(slots=True)
 class Calls:
-    """What all connections share. running: calls that have begun; guarded: only the coordinator may call."""
+    """What all connections share. open_calls: that have begun; guarded: only the coordinator may call; most_bytes: of a
+    request."""
 
     methods: Mapping[str, Method]
     refused: RefusedCalls
     log: Log
     guarded: bool
-    running: int = 0
+    most_bytes: int
+    open_calls: int = 0
 
 
 class _Call(NamedTuple):
@@ -85,8 +62,8 @@ class GrpcConnection(asyncio.Protocol):
         self._calls, self._opened = calls, opened
         self._loop = asyncio.get_running_loop()
         self.over: asyncio.Future[None] = self._loop.create_future()
-        self._http2 = Http2Connection(grpc_messages.PREFIX.size + MOST_MESSAGE_BYTES, MOST_METADATA_BYTES)
-        self._running: dict[int, _Call] = {}
+        self._http2 = Http2Connection(grpc_messages.PREFIX.size + calls.most_bytes, MOST_METADATA_BYTES)
+        self._tasks: dict[int, _Call] = {}
         self._transport: asyncio.Transport | None = None
         self._moved = asyncio.Event()  # the client has taken something
         self._full = False  # its socket
@@ -95,7 +72,7 @@ class GrpcConnection(asyncio.Protocol):
     @property
     def idle(self) -> bool:
         """No call is under way."""
-        return not self._running
+        return not self._tasks
 
     # -- what asyncio calls
 
@@ -115,7 +92,7 @@ class GrpcConnection(asyncio.Protocol):
             for event in self._http2.receive(data):
                 self._on(event)
         except Http2Error as error:
-            self._http2.leave(error.reset, str(error))
+            self._http2.leave(error.code, str(error))
             self.close()
             return
         if self._http2.ready and not self._patience.cancelled():
@@ -141,7 +118,7 @@ class GrpcConnection(asyncio.Protocol):
     def connection_lost(self, exc: Exception | None) -> None:
         """Its calls have nobody to answer to."""
         self._patience.cancel()
-        for call in self._running.values():
+        for call in self._tasks.values():
             call.task.cancel()
         if not self.over.done():
             self.over.set_result(None)
@@ -176,31 +153,31 @@ class GrpcConnection(asyncio.Protocol):
                     body.set_result(data)
             case TooLong(number):
                 if (body := self._awaited(number)) is not None:
-                    why = f"a message has at most {MOST_MESSAGE_BYTES} bytes"
+                    why = f"a message has at most {self._calls.most_bytes} bytes"
                     body.set_exception(CallError(Code.RESOURCE_EXHAUSTED, why))
-            case Cancelled(number) if number in self._running:
-                self._running[number].task.cancel()
+            case Cancelled(number) if number in self._tasks:
+                self._tasks[number].task.cancel()
 
     def _awaited(self, number: int) -> "asyncio.Future[bytes] | None":
         """The body of that request; None where nobody waits for it any more."""
-        call = self._running.get(number)
+        call = self._tasks.get(number)
         return None if call is None or call.body.done() else call.body
 
     def _begin(self, number: int, fields: Mapping[str, str]) -> None:
         if not fields.get("content-type", "").startswith(grpc_messages.CONTENT_TYPE):
             self._http2.respond(number, [(b":status", b"415")], ends=True)
-        elif self._calls.running >= MOST_CALLS:
+        elif self._calls.open_calls >= MOST_CALLS:
             self._end(number, CallError(Code.RESOURCE_EXHAUSTED, "too many calls at once"), begun=False)
         else:
-            self._calls.running += 1
+            self._calls.open_calls += 1
             body: asyncio.Future[bytes] = self._loop.create_future()
             task = self._loop.create_task(self._serve(number, fields, body))
-            self._running[number] = _Call(task, body)
+            self._tasks[number] = _Call(task, body)
             task.add_done_callback(lambda _: self._forget(number))
 
     def _forget(self, number: int) -> None:
-        self._calls.running -= 1
-        body = self._running.pop(number).body
+        self._calls.open_calls -= 1
+        body = self._tasks.pop(number).body
         if not body.cancel() and not body.cancelled():
             body.exception()  # nobody has asked for it
 

@@ -2,7 +2,7 @@
 
 from collections.abc import Sequence
 
-from node_agent.control.call_errors import CallError, Code
+from node_agent.control.calls.call_errors import CallError, Code
 from node_agent.tls.names import COORDINATOR, holder
 
 

@@ -4,7 +4,7 @@ from collections.abc import Mapping
 from struct import Struct
 from urllib.parse import quote
 
-from node_agent.control.call_errors import CallError, Code
+from node_agent.control.calls.call_errors import CallError, Code
 from node_agent.control.http2.header_fields import Field
 
 CONTENT_TYPE = "application/grpc"

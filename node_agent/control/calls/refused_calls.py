@@ -9,7 +9,7 @@ from typing import NamedTuple, Self
 
 from google.protobuf.message import Message
 
-from node_agent.control.call_errors import CallError, Code
+from node_agent.control.calls.call_errors import CallError, Code
 from node_agent.host.log import WARNING, Log
 
 MOST_CHARS = 300  # of a reason, or of the name of a method

@@ -2,7 +2,7 @@
 
 import sys
 
-from protos.metadata import version
+from protos.installed.metadata import version
 
 NAME = "shimekiri"
 

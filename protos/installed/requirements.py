@@ -6,7 +6,7 @@ The lower ends are those of the generated code beside this file, which refuses o
 import re
 from dataclasses import dataclass
 
-from protos import metadata
+from protos.installed import metadata
 
 PRODUCT = "shimekiri"
 PACKAGES = ("grpcio", "protobuf", "psutil")
