@@ -16,7 +16,7 @@ def main(settings: Settings, supervisor: ChannelEnd) -> int:
     """Serve until the supervisor says Stop or is gone. Returns the exit code."""
     for each in (signal.SIGINT, signal.SIGTERM):
         signal.signal(each, signal.SIG_IGN)
-    with _without_openssl() if settings.tls is None else nullcontext():
+    with without_openssl() if settings.tls is None else nullcontext():
         import asyncio
     from node_agent.control.grpc_server import GrpcServer
     from node_agent.control.server import Control
@@ -25,7 +25,7 @@ def main(settings: Settings, supervisor: ChannelEnd) -> int:
 
 
 @contextmanager
-def _without_openssl() -> Iterator[None]:
+def without_openssl() -> Iterator[None]:
     """asyncio loads it where it can, and does without it."""
     sys.modules["ssl"] = None  # type: ignore[assignment]
     try:

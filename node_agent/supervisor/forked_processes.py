@@ -16,6 +16,7 @@ from node_agent.supervisor.deferred import defer
 from node_agent.supervisor.process_host import ConnectorsStart, ControlStart, Ended, RuntimeStart, Start, StartError
 
 BACKLOG = 128
+UNUSED = "google.protobuf.internal.python_message"  # protobuf imports its half in Python beside the one in C, 2 MB
 PARTS = {RuntimeStart: "runtime", ControlStart: "control", ConnectorsStart: "connectors"}  # as `ps` shows them
 
 
@@ -132,7 +133,7 @@ def _unmet(channel: ChannelEnd) -> int:
 
 def _run(what: Start, channel: ChannelEnd) -> int:
     scheduling.name_process(f"{PARTS[type(what)]} {what.settings.name}")
-    defer("google.protobuf.internal.python_message")
+    defer(UNUSED)
     if isinstance(what, RuntimeStart):
         from node_agent.runtime import process
 
