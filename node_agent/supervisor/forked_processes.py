@@ -1,4 +1,4 @@
-"""The processes of a live agent: forked without exec before anything heavy is imported, reaped, killed."""
+"""The processes of a live agent: forked without exec, reaped, killed."""
 
 import gc
 import os
@@ -12,11 +12,9 @@ from collections.abc import Callable
 from node_agent.host import ipc, scheduling
 from node_agent.host.channel_end import ChannelEnd
 from node_agent.host.clock import new_boot, now_ns
-from node_agent.supervisor.deferred import defer
 from node_agent.supervisor.process_host import ConnectorsStart, ControlStart, Ended, RuntimeStart, Start, StartError
 
 BACKLOG = 128
-UNUSED = "google.protobuf.internal.python_message"  # protobuf imports its half in Python beside the one in C, 2 MB
 PARTS = {RuntimeStart: "runtime", ControlStart: "control", ConnectorsStart: "connectors"}  # as `ps` shows them
 
 
@@ -88,7 +86,7 @@ class ForkedProcesses:
         """Of this process."""
         time.sleep(ns / 1e9)
 
-    def start(self, what: Start, channel: ChannelEnd, give_up: Callable[[], None], first: bool) -> ForkedChild:
+    def start(self, what: Start, channel: ChannelEnd, give_up: Callable[[], None]) -> ForkedChild:
         """Fork. What the body returns is the exit code."""
         parent = os.getpid()
         sys.stdout.flush()
@@ -101,8 +99,7 @@ class ForkedProcesses:
         try:
             gc.disable()
             self._become(parent, give_up)
-            code = _unmet(channel) if first else 0  # a restart is quick
-            code = code or _run(what, channel)
+            code = _run(what, channel)
         except BaseException:
             traceback.print_exc()
         finally:
@@ -122,18 +119,8 @@ class ForkedProcesses:
         os.close(output)
 
 
-def _unmet(channel: ChannelEnd) -> int:
-    from protos.installed import requirements  # after the fork: the supervisor stays small
-
-    if unmet := requirements.unmet():
-        channel.send(ipc.Failed(requirements.mend(unmet)))
-        return 1
-    return 0
-
-
 def _run(what: Start, channel: ChannelEnd) -> int:
     scheduling.name_process(f"{PARTS[type(what)]} {what.settings.name}")
-    defer(UNUSED)
     if isinstance(what, RuntimeStart):
         from node_agent.runtime import process
 

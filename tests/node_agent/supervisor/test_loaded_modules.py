@@ -15,9 +15,9 @@ SUPERVISOR = (
     "import node_agent.host.clock, node_agent.host.files.state_dir, node_agent.host.settings\n"
 )
 CHILD = SUPERVISOR + (
-    "from node_agent.supervisor.forked_processes import UNUSED, defer\n"
+    "from node_agent.supervisor import shared_modules\n"
     "from protos.installed import requirements\n"
-    "defer(UNUSED); requirements.unmet()\n"
+    "requirements.unmet(); shared_modules.load()\n"
 )
 RUNTIME = CHILD + "import node_agent.runtime.process\n"
 CONTROL = CHILD + (
@@ -32,7 +32,7 @@ PURE = ["google.protobuf.text_format", "google.protobuf.internal.decoder"]  # pr
 @pytest.mark.parametrize(
     ("program", "unwanted"),
     [
-        (SUPERVISOR, ["google", "asyncio", "threading", "ctypes", *ANYWHERE]),
+        (CHILD, ["asyncio", "node_agent.core.model", "node_agent.core.engine", *ANYWHERE, *PURE]),
         (RUNTIME, ["asyncio", "subprocess", "logging", *ANYWHERE, *PURE]),
         (CONTROL, ["node_agent.core.model", "node_agent.core.engine", "node_agent.runtime", *ANYWHERE, *PURE]),
     ],
