@@ -156,6 +156,8 @@ class _Listener:
             except OSError:  # no descriptor is left
                 await asyncio.sleep(AGAIN_S)
                 continue
+            with contextlib.suppress(OSError):  # it may have gone again
+                end.setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)
             if await self._has_room():
                 self._begin(end)
             else:
