@@ -1,20 +1,20 @@
-"""`make memory`: where the memory of a lone agent goes, in a table for docs/explanation/control.md.
+"""`make memory`: the memory of a lone agent by process and kind, as in docs/explanation/runtime.md.
 
-PSS counts a page by the share of each process that has it, whatever program that is: beside other Pythons an agent has
-less of the interpreter. As root the pages themselves are counted as well, which tells what it would be without them.
+It counts pages, as root. A page of several processes of the agent is divided among them, and other programs that have
+it do not count. PSS counts those as well: beside other Pythons an agent has less of the interpreter.
 """
 
-import re
+import os
 import sys
-from collections import Counter
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections import Counter, defaultdict
+from collections.abc import Iterator, Mapping
 from pathlib import Path
 from struct import iter_unpack
 
-from infra.bench.agent.process import agent, deploy_hop, send_paced
+from infra.bench.agent.process import Agent, agent, deploy_hop, send_paced
 
-OWN, SINCE_FORK = "objects of Python, its own", "objects shared since the fork"
-FILES = (  # what is mapped, by words in its path; the first that fits
+OBJECTS, OWN, FORKED = "objects of Python", "objects of Python, its own", "objects shared since the fork"
+FILES = (  # by words in the path of what is mapped; the first that fits
     ("the interpreter", ("libpython", "/python3")),
     ("protobuf", ("_upb", "libstdc++")),
     ("OpenSSL", ("libssl", "libcrypto")),
@@ -22,70 +22,68 @@ FILES = (  # what is mapped, by words in its path; the first that fits
     ("the trace ring", ("/shimekiri",)),
 )
 OTHER = "other libraries"
-MAPPING = re.compile(r"[0-9a-f]+-[0-9a-f]+ \S+ \S+ \S+ \S+ *(.*)")
 PAGE_BYTES, FRAME, PRESENT, KERNEL = 4096, (1 << 55) - 1, 1 << 63, 1 << 47
 
-Bytes = Counter[str]
-"""By kind of memory."""
+Pages = Mapping[int, str]
+"""What a process has in memory: the kinds of its pages, by their numbers in the machine."""
+Parts = dict[str, float]
+"""MB, by kind."""
 
 
 def kind_of(path: str) -> str:
-    """What a mapping of that path is counted as; of objects, what they are where nobody shares them."""
+    """Of a mapping, by its path."""
     if not path or path.startswith("["):
-        return OWN
+        return OBJECTS
     return next((kind for kind, words in FILES if any(word in path for word in words)), OTHER)
 
 
-def pss(lines: Iterable[str]) -> Bytes:
-    """Of one process, from its smaps."""
-    found, kind, shared_kb = Bytes(), OTHER, 0
-    for line in lines:
-        if mapping := MAPPING.match(line):
-            kind = kind_of(mapping[1])
-            continue
-        name, _, rest = line.partition(":")
-        size = int(rest.split()[0]) << 10 if rest.strip().endswith("kB") else 0
-        if name == "Pss":
-            found[kind] += size
-        elif name in {"Private_Clean", "Private_Dirty"} and kind == OWN:
-            shared_kb += size
-    if OWN in found:
-        found[SINCE_FORK] = found[OWN] - shared_kb
-        found[OWN] = shared_kb
-    return found
+def pages(pid: int) -> Pages:
+    """Of one process. Empty where this user may not know."""
+    return dict(_pages(pid))
 
 
-def frames(pid: int) -> Iterator[int]:
-    """The pages that a process has in memory; none where this user may not know."""
-    with Path(f"/proc/{pid}/pagemap").open("rb") as pages:
+def _pages(pid: int) -> Iterator[tuple[int, str]]:
+    with Path(f"/proc/{pid}/pagemap").open("rb") as numbers:
         for line in Path(f"/proc/{pid}/maps").read_text().splitlines():
-            begin, end = (int(each, 16) for each in line.split()[0].split("-"))
-            if end <= KERNEL:
-                pages.seek(begin // PAGE_BYTES * 8)
-                entries = iter_unpack("<Q", pages.read((end - begin) // PAGE_BYTES * 8))
-                yield from (entry & FRAME for (entry,) in entries if entry & PRESENT and entry & FRAME)
+            words = line.split(maxsplit=5)
+            begin, end = (int(each, 16) for each in words[0].split("-"))
+            if end > KERNEL:
+                continue
+            kind = kind_of(words[5] if len(words) > 5 else "")
+            numbers.seek(begin // PAGE_BYTES * 8)
+            for (entry,) in iter_unpack("<Q", numbers.read((end - begin) // PAGE_BYTES * 8)):
+                if entry & PRESENT and entry & FRAME:
+                    yield entry & FRAME, kind
 
 
-def table(found: Mapping[str, Bytes]) -> str:
-    """Markdown: kinds of memory by process, in MB."""
-    kinds = sorted({kind for each in found.values() for kind in each}, key=lambda kind: -_all(found)[kind])
-    columns = {**found, "all": _all(found)}
-    rows = [[kind, *(f"{each[kind] / 1e6:.1f}" for each in columns.values())] for kind in kinds]
-    rows.append(["**all**", *(f"**{each.total() / 1e6:.1f}**" for each in columns.values())])
-    head = [["MB of PSS", *columns], ["---", *("---:" for _ in columns)]]
+def megabytes(found: Mapping[str, Pages]) -> dict[str, Parts]:
+    """By process: how much of each kind is its part."""
+    holders = Counter(page for each in found.values() for page in each)
+    parts: dict[str, Parts] = {name: defaultdict(float) for name in found}
+    for name, each in found.items():
+        for page, kind in each.items():
+            of_objects = OWN if holders[page] == 1 else FORKED
+            parts[name][of_objects if kind == OBJECTS else kind] += PAGE_BYTES / 1e6 / holders[page]
+    return parts
+
+
+def table(found: Mapping[str, Parts]) -> str:
+    """Markdown: kinds of memory by process."""
+    kinds = {kind: sum(each.get(kind, 0.0) for each in found.values()) for parts in found.values() for kind in parts}
+    columns = {**found, "all": kinds}
+    rows = [
+        [kind, *(f"{each.get(kind, 0.0):.1f}" for each in columns.values())]
+        for kind in sorted(kinds, key=lambda kind: -kinds[kind])
+    ]
+    rows.append(["**all**", *(f"**{sum(each.values()):.1f}**" for each in columns.values())])
+    head = [["MB", *columns], ["---", *("---:" for _ in columns)]]
     return "".join(f"| {' | '.join(cells)} |\n" for cells in (*head, *rows))
 
 
-def _all(found: Mapping[str, Bytes]) -> Bytes:
-    return sum(found.values(), Bytes())
-
-
-def _measured(pids: Sequence[int]) -> dict[str, Bytes]:
-    named = {Path(f"/proc/{pid}/comm").read_text().split()[0]: pid for pid in pids}
-    return {
-        {"agent": "supervisor"}.get(name, name): pss(Path(f"/proc/{pid}/smaps").read_text().splitlines())
-        for name, pid in named.items()
-    }
+def _named(running: Agent) -> dict[str, Pages]:
+    supervisor, *children = running.pids()
+    names = {pid: Path(f"/proc/{pid}/comm").read_text().split()[0] for pid in children}
+    return {"supervisor": pages(supervisor)} | {name: pages(pid) for pid, name in names.items()}
 
 
 def main() -> int:
@@ -93,11 +91,9 @@ def main() -> int:
     with agent() as running:
         deploy_hop(running)
         send_paced(running, 200)
-        pids = running.pids()
-        print(table(_measured(pids)))
-        alone = len({frame for pid in pids for frame in frames(pid)}) * PAGE_BYTES
-    if alone:
-        print(f"All pages, each once: {alone / 1e6:.1f} MB, which is its PSS where no other program has a page of it.")
+        if os.geteuid() == 0:
+            print(table(megabytes(_named(running))))
+        print(f"PSS of all processes, beside the programs that run now: {running.pss_bytes() / 1e6:.1f} MB")
     return 0
 
 
