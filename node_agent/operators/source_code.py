@@ -44,14 +44,20 @@ class Sources:
 
     def __init__(self) -> None:
         self._read: dict[Path, _Source | None] = {}
+        self._codes: dict[tuple[str, ...], str] = {}  # by the modules where one begins, which several operators share
 
     def hold(self, file: Path, source: bytes) -> None:
         """What was read of a file to run it."""
         self._read[file] = _source(source)
+        self._codes.clear()
 
     def code(self, implementation: Callable[..., Any], beside: Iterable[ModuleType] = ()) -> str:
         """The hash of an operator's code, 64 hex digits; beside: modules that belong to it as well."""
-        return _hash((module.name, source) for module, source in self._all(implementation, beside))
+        beside = tuple(beside)
+        begin = (implementation.__module__, *(module.__name__ for module in beside))
+        if begin not in self._codes:
+            self._codes[begin] = _hash((module.name, source) for module, source in self._all(implementation, beside))
+        return self._codes[begin]
 
     def files(self, implementation: Callable[..., Any], beside: Iterable[ModuleType] = ()) -> dict[Path, str]:
         """The files that it is made of, each with the hash that it had."""
