@@ -158,6 +158,7 @@ class _Listener:
                 continue
             with contextlib.suppress(OSError):  # it may have gone again
                 end.setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)
+                end.setsockopt(socket.SOL_SOCKET, socket.SO_KEEPALIVE, 1)
             if await self._has_room():
                 self._begin(end)
             else:

@@ -206,7 +206,7 @@ class GrpcConnection(asyncio.Protocol):
             self._calls.log.say("call_failed", f"{name} has failed\n{traceback.format_exc().rstrip()}", ERROR)
             failed = CallError(Code.UNKNOWN, f"{type(error).__name__}: {error}")
         self._end(number, failed, begun)
-        self._write()
+        await self._taken(number, 0)  # as long as an answer takes memory its call counts
 
     def _method(self, fields: Mapping[str, str]) -> Method:
         """Raises CallError."""
@@ -228,8 +228,12 @@ class GrpcConnection(asyncio.Protocol):
 
     async def _send(self, number: int, data: bytes) -> None:
         self._http2.send(number, data)
+        await self._taken(number, MOST_UNSENT_BYTES)
+
+    async def _taken(self, number: int, most: int) -> None:
+        """The client has taken all of an answer but that."""
         self._write()
-        while self._full or self._http2.unsent(number) > MOST_UNSENT_BYTES:
+        while self._full or self._http2.unsent(number) > most:
             self._moved.clear()
             await self._moved.wait()
 

@@ -168,7 +168,7 @@ async def trailers(reader: asyncio.StreamReader) -> dict[bytes, bytes]:
     decoder = FieldDecoder(1 << 16)
     while True:
         head = await asyncio.wait_for(reader.readexactly(9), 60)
-        payload = await reader.readexactly(int.from_bytes(head[:3]))
+        payload = await asyncio.wait_for(reader.readexactly(int.from_bytes(head[:3])), 60)
         if head[3] == Kind.HEADERS:
             fields = dict(decoder.fields(payload))
             if head[4] & END_STREAM:
@@ -231,6 +231,26 @@ def test_a_client_that_reads_nothing_has_nothing_made_for_it() -> None:
                     over += bool(head[4] & END_STREAM)
             writer.close()
         assert service.made == 1000
+
+    asyncio.run(run())
+
+
+def test_a_call_counts_until_its_answer_is_taken() -> None:
+    async def run() -> None:
+        async with serving(Service()) as (port, calls):
+            reader, writer = await asyncio.open_connection("127.0.0.1", port)
+            writer.write(PREFACE + settings((Setting.INITIAL_WINDOW_SIZE, 1)) + request(1, "Health"))
+            kind = -1
+            while kind != Kind.DATA:
+                head = await asyncio.wait_for(reader.readexactly(9), 60)
+                await asyncio.wait_for(reader.readexactly(int.from_bytes(head[:3])), 60)
+                kind = head[3]
+            assert calls.open_calls == 1, "one byte of it has gone"
+            writer.write(window_update(1, 1000))
+            assert (await trailers(reader))[b"grpc-status"] == b"0"
+            while calls.open_calls:
+                await asyncio.sleep(0)
+            writer.close()
 
     asyncio.run(run())
 
