@@ -68,6 +68,10 @@ check: lint test ## all of it: lint and tests
 bench: setup ## measure against the floor; writes runs/bench.json
 	@$(BIN)/python -m infra.bench
 
+.PHONY: memory
+memory: setup ## where the memory of a lone agent goes, by process and kind; as root also without what other programs share
+	@$(BIN)/python -m infra.bench.agent.memory
+
 .PHONY: bench-report
 bench-report: setup ## measure reports: records, nodes, engines; an hour; writes runs/bench-report.json (RECORDS=1000000 NODES=2: less)
 	@$(if $(RECORDS),RECORDS='$(RECORDS)') $(if $(NODES),NODES='$(NODES)') $(if $(ENGINES),ENGINES='$(ENGINES)') $(if $(HEAP),HEAP='$(HEAP)') $(BIN)/python -m infra.bench.report

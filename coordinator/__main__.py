@@ -43,7 +43,7 @@ def _run_mended() -> None:
     try:
         _run()
     except Exception as error:
-        from protos import requirements
+        from protos.installed import requirements
 
         unmet = requirements.unmet()
         if not unmet:

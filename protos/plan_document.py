@@ -7,7 +7,6 @@ the same hash. `deadline_ns` is end to end, from a tuple's origin to its result;
 
 from __future__ import annotations
 
-import hashlib
 import json
 from collections.abc import Mapping
 from dataclasses import dataclass, field, replace
@@ -15,7 +14,7 @@ from typing import Any, Literal
 
 from google.protobuf import json_format
 
-from protos import plan_pb2
+from protos import digests, plan_pb2
 from protos.json_shape import Json, ShapeError, coded, empty, key, omitted, read, write
 
 VERSION = 1
@@ -895,7 +894,7 @@ def canonical(values: Mapping[str, Any]) -> bytes:
 
 def digest(values: Mapping[str, Any]) -> str:
     """The hash of parsed JSON, 64 hex digits. Raises ValueError for a number that is not finite."""
-    return hashlib.sha256(canonical(values)).hexdigest()
+    return digests.sha256(canonical(values)).hexdigest()
 
 
 def shaped(values: Any) -> Plan:

@@ -13,11 +13,11 @@ and docs/reference/trace_records.md are made from these. Who writes records in a
 """
 
 from collections.abc import Iterator
-from hashlib import blake2b
 from struct import Struct
 from typing import NamedTuple
 
 from protos import record_layout as layout
+from protos.digests import blake2b
 from protos.latency import Latency, Verdict
 from protos.record_layout import CLASSES, Flag, RecordError, head, last, part, word
 

@@ -4,11 +4,12 @@
 hand: it is taken for whole where it has no key but those that are written.
 """
 
-import hashlib
 import json
 from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any
+
+from protos import digests
 
 CHECK = "check"
 KEYS = frozenset(
@@ -56,4 +57,4 @@ def unpacked(data: bytes) -> RunDocument:
 
 def _check(values: Mapping[str, Any]) -> str:
     canonical = json.dumps(values, sort_keys=True, separators=(",", ":"))
-    return hashlib.sha256(canonical.encode()).hexdigest()
+    return digests.sha256(canonical.encode()).hexdigest()

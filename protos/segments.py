@@ -25,11 +25,11 @@ A trace without a seal is one whose end nobody knows: it still runs, or its node
 
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass, field
-from hashlib import blake2b
 from struct import Struct
 from typing import NamedTuple
 from zlib import compress, decompressobj, error
 
+from protos.digests import blake2b
 from protos.records import HEADER_BYTES, NO_REF, RECORD_BYTES, Gap, Header, header_check, unpack_header
 
 HEAD = Struct("<4sHHIIQQQQQQ")

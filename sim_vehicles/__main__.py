@@ -15,7 +15,7 @@ def main() -> None:
     except KeyboardInterrupt:
         sys.exit(INTERRUPTED)
     except Exception as error:
-        from protos import requirements
+        from protos.installed import requirements
 
         unmet = requirements.unmet()
         if not unmet:

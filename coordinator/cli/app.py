@@ -78,7 +78,7 @@ def _silence_progress(_: object, __: object, wanted: bool) -> None:
 def _version(wanted: bool) -> None:
     """Says the release and ends."""
     if wanted:
-        from protos import release
+        from protos.installed import release
 
         typer.echo(release.said("coordinator"))
         raise typer.Exit

@@ -1,9 +1,12 @@
 """The control process from its start to its end.
 
-It is forked by the supervisor, which imports no gRPC: gRPC is loaded here, after the fork.
+It is forked by the supervisor, which imports no asyncio: that is loaded here, after the fork.
 """
 
 import signal
+import sys
+from collections.abc import Iterator
+from contextlib import contextmanager, nullcontext
 
 from node_agent.host.channel_end import ChannelEnd
 from node_agent.host.settings import Settings
@@ -13,9 +16,19 @@ def main(settings: Settings, supervisor: ChannelEnd) -> int:
     """Serve until the supervisor says Stop or is gone. Returns the exit code."""
     for each in (signal.SIGINT, signal.SIGTERM):
         signal.signal(each, signal.SIG_IGN)
-    import asyncio
-
+    with without_openssl() if settings.tls is None else nullcontext():
+        import asyncio
     from node_agent.control.grpc_server import GrpcServer
     from node_agent.control.server import Control
 
     return asyncio.run(Control(settings, supervisor, GrpcServer(settings)).run())
+
+
+@contextmanager
+def without_openssl() -> Iterator[None]:
+    """asyncio loads it where it can, and does without it."""
+    sys.modules["ssl"] = None  # type: ignore[assignment]
+    try:
+        yield
+    finally:
+        del sys.modules["ssl"]

@@ -1,6 +1,5 @@
 """A plan that comes over the wire: nothing in it is believed before it was checked here."""
 
-import hashlib
 import ipaddress
 import json
 import re
@@ -12,7 +11,7 @@ from node_agent.host.files.plan_files import missing_cores
 from node_agent.problems import ProblemError
 from node_agent.wire.plan_error import PlanError
 from node_agent.wire.plan_message import core_plan
-from protos import agent_pb2, plan_pb2
+from protos import agent_pb2, digests, plan_pb2
 from protos.records import stamp_of
 
 MOST_PLAN_BYTES = 16 << 20
@@ -53,7 +52,7 @@ def checked_prepare(request: agent_pb2.PrepareRequest, node: str, cores: int = 1
     if len(request.plan) > MOST_PLAN_BYTES:
         text = f"the plan has {len(request.plan)} bytes, at most {MOST_PLAN_BYTES} are taken"
         raise RefusalError("too_large", text)
-    if hashlib.sha256(request.plan).digest() != request.hash:
+    if digests.sha256(request.plan).digest() != request.hash:
         raise RefusalError("changed", "the plan does not have the hash that came with it", "plan again")
     routes = _routes(request, tls)
     local_plans, queries = dict[int, bytes](), set[str]()

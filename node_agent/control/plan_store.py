@@ -8,7 +8,6 @@ lost, every sound document counts as a plan that ran, so that a collection still
 """
 
 import contextlib
-import hashlib
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -20,6 +19,7 @@ from node_agent.host.files.plan_files import STATE_FILE, local_path, missing_cor
 from node_agent.host.files.reserve import Reserve
 from node_agent.host.system_disk import SYSTEM_DISK
 from node_agent.ports import Disk
+from protos import digests
 from protos.records import STAMP
 
 
@@ -66,7 +66,7 @@ class PlanStore:
     def put_plan(self, hash_: str, whole: bytes, local_plans: Mapping[int, bytes]) -> None:
         """Store a plan's files; parts: the local plan of each core. They count only once a state names them. Raises
         OSError."""
-        self._locals[hash_] = {core: hashlib.sha256(local).hexdigest() for core, local in local_plans.items()}
+        self._locals[hash_] = {core: digests.sha256(local).hexdigest() for core, local in local_plans.items()}
         self.disk.replace(whole_path(self.directory, hash_), whole)
         for core, local in local_plans.items():
             self.disk.replace(local_path(self.directory, hash_, core), local)
@@ -100,7 +100,7 @@ class PlanStore:
             data = self.disk.read(path)
         except OSError as error:
             raise ValueError(f"{path} cannot be read ({error.strerror})") from None
-        if hashlib.sha256(data).hexdigest() != hash_:
+        if digests.sha256(data).hexdigest() != hash_:
             raise ValueError(f"{path} is damaged")
         return data
 
@@ -108,7 +108,7 @@ class PlanStore:
         """What is wrong with the local plan of a core, whose file may have rotted since; empty: it is as accepted."""
         path = local_path(self.directory, hash_, core)
         try:
-            found = hashlib.sha256(self.disk.read(path)).hexdigest()
+            found = digests.sha256(self.disk.read(path)).hexdigest()
         except OSError as error:
             return f"{path.name} cannot be read ({error.strerror}); deploy it again"
         return "" if found == self._locals.get(hash_, {}).get(core) else f"{path.name} is damaged; deploy it again"
@@ -151,7 +151,7 @@ class PlanStore:
         files += [(local_path(self.directory, hash_, core), sha) for core, sha in self._locals[hash_].items()]
         for file, wanted in files:
             try:
-                if hashlib.sha256(self.disk.read(file)).hexdigest() == wanted:
+                if digests.sha256(self.disk.read(file)).hexdigest() == wanted:
                     continue
             except FileNotFoundError:
                 return f"{file.name} is missing"
@@ -177,7 +177,7 @@ class PlanStore:
 
     def _is_document(self, path: Path) -> bool:
         try:
-            return hashlib.sha256(self.disk.read(path)).hexdigest() == path.stem
+            return digests.sha256(self.disk.read(path)).hexdigest() == path.stem
         except OSError:
             return False
 

@@ -10,8 +10,7 @@ from dataclasses import dataclass, field
 from functools import cache, partial
 from typing import Any
 
-import grpc
-
+from node_agent.control.calls.call_errors import CallError, Code
 from node_agent.control.deploy_driver import DeployDriver
 from node_agent.control.deployment import AnswerRequest, Deployment
 from node_agent.control.identities import Identities
@@ -22,7 +21,8 @@ from node_agent.control.spool.spool_gauge import SpoolGauge, SpoolLevel
 from node_agent.host import ipc
 from node_agent.host.files.place_names import place_name
 from node_agent.host.settings import Settings
-from protos import agent_pb2, agent_pb2_grpc, trace_pb2
+from protos import agent_pb2, trace_pb2
+from protos.installed import metadata, release
 
 ASK_S = 1.0
 DESCRIBE_S = 30.0
@@ -33,12 +33,10 @@ PROFILED = (
     "bucket_ns", "bucket_calls", "of",
 )  # of OperatorCost, in the order of ipc.Profile  # fmt: skip
 
-Context = grpc.aio.ServicerContext[Any, Any]
-
 
 @dataclass(slots=True)
-class Agent(agent_pb2_grpc.AgentServicer):
-    """All calls of one agent."""
+class Agent:
+    """All calls of one agent, by their names in the service. Each may raise CallError."""
 
     settings: Settings
     deployments: DeployDriver
@@ -54,7 +52,7 @@ class Agent(agent_pb2_grpc.AgentServicer):
 
     # -- deployments
 
-    async def Prepare(self, request: agent_pb2.PrepareRequest, context: Context) -> agent_pb2.PlanReply:  # noqa: N802
+    async def Prepare(self, request: agent_pb2.PrepareRequest) -> agent_pb2.PlanReply:  # noqa: N802
         """Check, load in the runtime, store; accepted once it survives a crash."""
         try:
             plan = checked_prepare(request, self.settings.name, self.settings.cores, self.settings.tls is not None)
@@ -62,15 +60,15 @@ class Agent(agent_pb2_grpc.AgentServicer):
             return agent_pb2.PlanReply(accepted=False, why=str(refusal))
         return _plan_reply(await self.deployments.prepare(plan))
 
-    async def Commit(self, request: agent_pb2.CommitRequest, context: Context) -> agent_pb2.PlanReply:  # noqa: N802
+    async def Commit(self, request: agent_pb2.CommitRequest) -> agent_pb2.PlanReply:  # noqa: N802
         """Run a prepared plan."""
         return await self._on_plan(self.deployments.commit, request.hash, request.epoch)
 
-    async def Abort(self, request: agent_pb2.AbortRequest, context: Context) -> agent_pb2.PlanReply:  # noqa: N802
+    async def Abort(self, request: agent_pb2.AbortRequest) -> agent_pb2.PlanReply:  # noqa: N802
         """Forget a prepared plan, and refuse its epoch from now on."""
         return await self._on_plan(self.deployments.abort, request.hash, request.epoch)
 
-    async def Stop(self, request: agent_pb2.StopRequest, context: Context) -> agent_pb2.PlanReply:  # noqa: N802
+    async def Stop(self, request: agent_pb2.StopRequest) -> agent_pb2.PlanReply:  # noqa: N802
         """Admit no more, drain, forget."""
         return await self._on_plan(self.deployments.stop, request.hash, request.epoch)
 
@@ -82,7 +80,7 @@ class Agent(agent_pb2_grpc.AgentServicer):
 
     # -- what there is to know
 
-    async def Describe(self, request: agent_pb2.DescribeRequest, context: Context) -> agent_pb2.Description:  # noqa: N802
+    async def Describe(self, request: agent_pb2.DescribeRequest) -> agent_pb2.Description:  # noqa: N802
         """The machine and what is installed on it."""
         statuses = await self.statuses()
         fifo = [status is not None and status.rt for status in statuses]
@@ -90,7 +88,7 @@ class Agent(agent_pb2_grpc.AgentServicer):
         return agent_pb2.Description(
             node=self.settings.name,
             version=version(),
-            operators_json=await self._operators(context),
+            operators_json=await self._operators(),
             data_port=self.settings.data[1],
             rt=all(fifo),
             clock=self.settings.clock,
@@ -102,7 +100,7 @@ class Agent(agent_pb2_grpc.AgentServicer):
             ],
         )
 
-    async def Status(self, request: agent_pb2.StatusRequest, context: Context) -> agent_pb2.StatusReply:  # noqa: N802
+    async def Status(self, request: agent_pb2.StatusRequest) -> agent_pb2.StatusReply:  # noqa: N802
         """Counts of the runtimes, and the plans as they are on disk."""
         durable, statuses = self.deployments.machine.durable, await self.statuses()
         reply = status_reply(self.settings.name, statuses, durable.deployments, self._agent_counters())
@@ -148,7 +146,7 @@ class Agent(agent_pb2_grpc.AgentServicer):
                 apart_ns=apart_ns, why=why,
             )  # fmt: skip
 
-    async def Profile(self, request: agent_pb2.ProfileRequest, context: Context) -> agent_pb2.ProfileReply:  # noqa: N802
+    async def Profile(self, request: agent_pb2.ProfileRequest) -> agent_pb2.ProfileReply:  # noqa: N802
         """What each operator of a plan has cost."""
         reply = agent_pb2.ProfileReply()
         for link in list(self.deployments.links.values()):
@@ -165,7 +163,7 @@ class Agent(agent_pb2_grpc.AgentServicer):
                     break
         return reply
 
-    async def Health(self, request: agent_pb2.HealthRequest, context: Context) -> agent_pb2.HealthReply:  # noqa: N802
+    async def Health(self, request: agent_pb2.HealthRequest) -> agent_pb2.HealthReply:  # noqa: N802
         """Whether all that is committed here runs; and everything that was found wrong."""
         failed = self.deployments.machine.failed
         wrong = [f"plan {hash_[:8]} does not run: {why}" for hash_, why in sorted(failed.items())]
@@ -181,11 +179,11 @@ class Agent(agent_pb2_grpc.AgentServicer):
     # -- runs
 
     async def Plans(  # noqa: N802
-        self, request: agent_pb2.PlansRequest, context: Context
+        self, request: agent_pb2.PlansRequest
     ) -> AsyncIterator[agent_pb2.PlanDocument]:
         """Forget what the coordinator holds, if it says so, then send the other plans that have run here."""
         if len(request.held) + len(request.wanted) > MOST_HELD:
-            await context.abort(grpc.StatusCode.INVALID_ARGUMENT, f"at most {MOST_HELD} plans in one request")
+            raise CallError(Code.INVALID_ARGUMENT, f"at most {MOST_HELD} plans in one request")
         held, wanted = (frozenset(hash_.hex() for hash_ in found) for found in (request.held, request.wanted))
         if request.forget:
             await self.deployments.collected(held)  # where the disk does not take it, the next collection says it again
@@ -201,7 +199,7 @@ class Agent(agent_pb2_grpc.AgentServicer):
     # -- the trace
 
     async def Trace(  # noqa: N802
-        self, request: trace_pb2.TraceRequest, context: Context
+        self, request: trace_pb2.TraceRequest
     ) -> AsyncIterator[trace_pb2.TraceChunk]:
         """Free what the coordinator holds, then send everything that has been written up to now and that the disk has.
 
@@ -209,7 +207,7 @@ class Agent(agent_pb2_grpc.AgentServicer):
         than it holds, and could not go on with it. What could not be synced is sent by a later call.
         """
         if len(request.held) > MOST_HELD:
-            await context.abort(grpc.StatusCode.INVALID_ARGUMENT, f"at most {MOST_HELD} incarnations in one request")
+            raise CallError(Code.INVALID_ARGUMENT, f"at most {MOST_HELD} incarnations in one request")
         held = {position.boot: position.records for position in request.held}
         await self.spool_sync()
         try:
@@ -226,7 +224,7 @@ class Agent(agent_pb2_grpc.AgentServicer):
                 await asyncio.sleep(0)
         except OSError as error:
             why = f"the spool cannot be read ({error.strerror}); mend the disk and collect again"
-            await context.abort(grpc.StatusCode.INTERNAL, why)
+            raise CallError(Code.INTERNAL, why) from None
 
     # -- inside
 
@@ -265,7 +263,7 @@ class Agent(agent_pb2_grpc.AgentServicer):
         there = {core: answer.result() for core, answer in asked.items() if answer.done()}
         return [there.get(core) for core in cores]
 
-    async def _operators(self, context: Context) -> str:
+    async def _operators(self) -> str:
         """In a process of its own: what operators import would stay in this one's memory."""
         if not self.described:
             files = [argument for path in self.settings.operators for argument in ("--operators", str(path))]
@@ -281,7 +279,7 @@ class Agent(agent_pb2_grpc.AgentServicer):
                 printed, errors = b"", b"no answer"
             if process.returncode:
                 why = errors.decode(errors="replace").strip()[-300:]
-                await context.abort(grpc.StatusCode.INTERNAL, f"the operators here cannot be listed: {why}")
+                raise CallError(Code.INTERNAL, f"the operators here cannot be listed: {why}")
             self.described = printed.decode()
         return self.described
 
@@ -364,9 +362,4 @@ def _plan_reply(reply: AnswerRequest) -> agent_pb2.PlanReply:
 @cache
 def version() -> str:
     """Of what is installed here."""
-    from importlib import metadata
-
-    try:
-        return metadata.version("shimekiri")
-    except metadata.PackageNotFoundError:
-        return "unknown"
+    return metadata.version(release.NAME) or "unknown"

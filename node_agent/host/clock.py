@@ -1,12 +1,12 @@
 """The node's clock, and which readings of it can be compared with whose."""
 
-import hashlib
 import os
 import time
 from functools import partial
 from pathlib import Path
 
 from node_agent.host.suspension import Suspension
+from protos import digests
 
 _BOOT_ID = Path("/proc/sys/kernel/random/boot_id")
 _TIME_NAMESPACE = Path("/proc/self/ns/time")
@@ -41,7 +41,7 @@ def clock_domain() -> str:
         namespace = os.readlink(_TIME_NAMESPACE)
     except OSError:  # a kernel without time namespaces has a single one
         namespace = "-"
-    return hashlib.sha256((boot + namespace).encode()).hexdigest()[:32]
+    return digests.sha256((boot + namespace).encode()).hexdigest()[:32]
 
 
 def new_boot() -> int:

@@ -26,7 +26,6 @@ and which instance hung.
 """
 
 import errno
-import hashlib
 import mmap
 import os
 import stat
@@ -37,7 +36,7 @@ from typing import NamedTuple
 
 from node_agent.core.facts import Facts, Stretch
 from node_agent.core.lineage import Lineage
-from protos import records
+from protos import digests, records
 from protos.records import NO_REF, RECORD, RECORD_BYTES, STATE_CRASHED, Gap, Record
 
 COMPILED = not __file__.endswith(".py")
@@ -84,7 +83,7 @@ Inherited = tuple[int, TakenOver]  # lineage epoch of the incarnation that took 
 
 def peer_key(name: str) -> int:
     """A peer's name where there is room for 8 bytes."""
-    return int.from_bytes(hashlib.blake2b(name.encode(), digest_size=8).digest(), "big")
+    return int.from_bytes(digests.blake2b(name.encode(), digest_size=8).digest(), "big")
 
 
 class RunningInstance(NamedTuple):

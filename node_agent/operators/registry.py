@@ -6,7 +6,6 @@ operators unavailable and nothing else; a broken file is an error at once, since
 """
 
 import difflib
-import hashlib
 import importlib.util
 import json
 import sys
@@ -30,6 +29,7 @@ from node_agent.operators.mutation_check import MutationCheckedAggregate, with_m
 from node_agent.operators.signature import Bound, OperatorError, Signature, signature_of
 from node_agent.operators.source_call import SourceCall
 from node_agent.operators.source_code import Sources
+from protos import digests
 
 GROUP = "shimekiri.operators"
 VERSION = 1
@@ -325,7 +325,7 @@ def _run_file(path: Path, sources: Sources) -> ModuleType:
     if not path.is_file():
         raise OperatorError("no_file", "no such file of operators", file=path)
     full = path.resolve()
-    name = f"shimekiri_file_{full.stem}_{hashlib.sha256(str(full).encode()).hexdigest()[:8]}"
+    name = f"shimekiri_file_{full.stem}_{digests.sha256(str(full).encode()).hexdigest()[:8]}"
     spec = importlib.util.spec_from_file_location(name, full)
     if spec is None or spec.loader is None:
         raise OperatorError("not_python", "not a Python file", "its name must end in .py", file=path)

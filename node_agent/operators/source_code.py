@@ -7,13 +7,14 @@ Import statements are found by their form, since parsing a package takes longer 
 operators between the tuples of other plans. So a line of a text that looks like one may add a file, which does no harm.
 """
 
-import hashlib
 import re
 import sys
 from collections.abc import Callable, Iterable, Iterator
 from pathlib import Path
 from types import ModuleType
 from typing import Any, NamedTuple
+
+from protos import digests
 
 SHARED = ("site-packages", "dist-packages")  # folders of packages that have nothing to do with each other
 FACE = "node_agent.sdk"  # what every operator imports; behind it is the whole agent
@@ -43,14 +44,20 @@ class Sources:
 
     def __init__(self) -> None:
         self._read: dict[Path, _Source | None] = {}
+        self._codes: dict[tuple[str, ...], str] = {}  # by the modules where one begins, which several operators share
 
     def hold(self, file: Path, source: bytes) -> None:
         """What was read of a file to run it."""
         self._read[file] = _source(source)
+        self._codes.clear()
 
     def code(self, implementation: Callable[..., Any], beside: Iterable[ModuleType] = ()) -> str:
         """The hash of an operator's code, 64 hex digits; beside: modules that belong to it as well."""
-        return _hash((module.name, source) for module, source in self._all(implementation, beside))
+        beside = tuple(beside)
+        begin = (implementation.__module__, *(module.__name__ for module in beside))
+        if begin not in self._codes:
+            self._codes[begin] = _hash((module.name, source) for module, source in self._all(implementation, beside))
+        return self._codes[begin]
 
     def files(self, implementation: Callable[..., Any], beside: Iterable[ModuleType] = ()) -> dict[Path, str]:
         """The files that it is made of, each with the hash that it had."""
@@ -150,11 +157,11 @@ def _source(data: bytes) -> _Source:
             imports.append((base, tuple(NAME.findall(names))))
         else:
             imports += [(name, ()) for name in NAME.findall(plain)]
-    return _Source(hashlib.sha256(data).hexdigest(), tuple(imports))
+    return _Source(digests.sha256(data).hexdigest(), tuple(imports))
 
 
 def _hash(sources: Iterable[tuple[str, _Source | None]]) -> str:
-    whole = hashlib.sha256()
+    whole = digests.sha256()
     for name, source in sources:
         whole.update(f"{name} {source.sha256 if source else ''}\n".encode())
     return whole.hexdigest()
@@ -163,7 +170,7 @@ def _hash(sources: Iterable[tuple[str, _Source | None]]) -> str:
 def now(file: Path) -> str:
     """The hash that a file has now; empty: it cannot be read."""
     try:
-        return hashlib.sha256(file.read_bytes()).hexdigest()
+        return digests.sha256(file.read_bytes()).hexdigest()
     except OSError:
         return ""
 

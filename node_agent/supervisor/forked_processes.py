@@ -1,4 +1,4 @@
-"""The processes of a live agent: forked without exec before anything heavy is imported, reaped, killed."""
+"""The processes of a live agent: forked without exec, reaped, killed."""
 
 import gc
 import os
@@ -86,7 +86,7 @@ class ForkedProcesses:
         """Of this process."""
         time.sleep(ns / 1e9)
 
-    def start(self, what: Start, channel: ChannelEnd, give_up: Callable[[], None], first: bool) -> ForkedChild:
+    def start(self, what: Start, channel: ChannelEnd, give_up: Callable[[], None]) -> ForkedChild:
         """Fork. What the body returns is the exit code."""
         parent = os.getpid()
         sys.stdout.flush()
@@ -99,8 +99,7 @@ class ForkedProcesses:
         try:
             gc.disable()
             self._become(parent, give_up)
-            code = _unmet(channel) if first else 0  # a restart is quick
-            code = code or _run(what, channel)
+            code = _run(what, channel)
         except BaseException:
             traceback.print_exc()
         finally:
@@ -118,15 +117,6 @@ class ForkedProcesses:
         output = os.open(os.devnull, os.O_WRONLY)
         os.dup2(output, 1)  # stdout is for the line that says ready
         os.close(output)
-
-
-def _unmet(channel: ChannelEnd) -> int:
-    from protos import requirements  # after the fork: the supervisor stays small
-
-    if unmet := requirements.unmet():
-        channel.send(ipc.Failed(requirements.mend(unmet)))
-        return 1
-    return 0
 
 
 def _run(what: Start, channel: ChannelEnd) -> int:

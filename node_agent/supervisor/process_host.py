@@ -92,9 +92,9 @@ class ProcessHost(Protocol):
     def pair(self) -> tuple[ChannelEnd, ChannelEnd]:
         """Both ends of a new channel."""
 
-    def start(self, what: Start, channel: ChannelEnd, give_up: Callable[[], None], first: bool) -> ChildProcess:
+    def start(self, what: Start, channel: ChannelEnd, give_up: Callable[[], None]) -> ChildProcess:
         """Start a process. channel: its end of the one to the supervisor. give_up: closes what is the supervisor's, in
-        a process that has copies. first: the agent has not run yet. Raises OSError."""
+        a process that has copies. Raises OSError."""
 
     def sleep(self, ns: int) -> None:
         """Let that time go by."""

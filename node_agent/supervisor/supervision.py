@@ -127,9 +127,8 @@ class Supervision:
                 if end is not None:
                     end.close()
 
-        first = not child.started_ns
         try:
-            process = self.host.start(what, theirs, give_up, first)
+            process = self.host.start(what, theirs, give_up)
         except OSError:
             ours.close()
             raise

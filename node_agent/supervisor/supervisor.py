@@ -1,7 +1,7 @@
-"""The parent process: standard library only, highest FIFO priority where allowed, never busy.
+"""The parent process: highest FIFO priority where allowed, never busy.
 
-It applies the rules of `supervision.py` to this machine. It forks before anything heavy is imported, which keeps it
-small and its children's start quick.
+It applies the rules of `supervision.py` to this machine. It uses the standard library alone, and has loaded before the
+first fork what its children have in common (`shared_modules.py`).
 """
 
 import contextlib
@@ -15,10 +15,12 @@ from node_agent.host import scheduling
 from node_agent.host.files.state_dir import StateError
 from node_agent.host.log import INFO, Log
 from node_agent.host.settings import Settings
+from node_agent.supervisor import shared_modules
 from node_agent.supervisor.forked_processes import ForkedProcesses
 from node_agent.supervisor.process_host import StartError
 from node_agent.supervisor.service_manager import ServiceManager
 from node_agent.supervisor.supervision import Supervision
+from protos.installed import requirements
 
 WATCH_S = 0.02  # the hang cells are looked at this often
 START_WATCH_S = 0.002
@@ -39,6 +41,9 @@ class Supervisor:
         """Until SIGTERM or SIGINT."""
         scheduling.name_process(f"agent {self._rules.settings.name}")
         try:
+            if unmet := requirements.unmet():
+                raise StartError("other_version", requirements.mend(unmet))
+            shared_modules.load()
             self._rules.prepare()
             self._take_signals()
             self._warn_of_cores()

@@ -2,17 +2,15 @@
 
 import argparse
 import contextlib
-import ipaddress
 import json
 import os
-import re
 import sys
 from collections.abc import Sequence
 from pathlib import Path
 from typing import NoReturn
 
-from node_agent.problems import ProblemError
-from node_agent.tools import client_options, shell_completion, simulate
+from node_agent.tools import agent_start, client_options, run_options, shell_completion, simulate
+from node_agent.tools.agent_start import InputError, say
 from node_agent.tools.doctor import command as doctor
 
 ALL = """examples:
@@ -32,18 +30,6 @@ ALL = """examples:
 
 Exit codes: 0 done; 2 bad input; 1 anything else. 'node-agent COMMAND --help' has more examples.
 """
-RUN_EXAMPLES = """examples:
-  node-agent --name a                                      an agent on this machine, on any free ports
-  node-agent run --name a --control 127.0.0.1:7700 --data 127.0.0.1:7701 --state /var/lib/shimekiri
-  node-agent run --name a --operators my_operators.py      with operators of your own
-  node-agent run --name a --tls certs/a --control 0.0.0.0:7700 --data 0.0.0.0:7701    for other machines, by mutual TLS
-  node-agent run --name a --cores 3 --data 127.0.0.1:7701  places a, a.1 and a.2, data ports 7701 to 7703
-
-An agent that is ready prints one JSON line: name, address, control and data ports, rt (whether it has the FIFO class),
-pid, tls where it has an identity; with several cores also the name and the data port of each place. It ends on SIGTERM
-and Ctrl-C. `ps` and `top` show its processes as agent, control, runtime and connectors, each with the name of its node.
-Exit codes: 0 ended as asked; 2 bad arguments, identity or operators file; 1 anything else.
-"""
 OPERATORS_EXAMPLES = """examples:
   node-agent operators                                     what is installed, for people
   node-agent operators --operators my_operators.py --json > operators.json
@@ -60,7 +46,6 @@ With --json: the figures of decision, drain and side, what they were measured wi
 cluster file (yaml). Exit codes: 0 done; 2 bad arguments; 1 anything else.
 """
 COMMANDS = ("run", "operators", "charges", "feed", "listen", "simulate", *doctor.COMMANDS, "completion")
-MOST_CORES = 64
 
 
 def main(arguments: Sequence[str] | None = None) -> int:
@@ -69,12 +54,12 @@ def main(arguments: Sequence[str] | None = None) -> int:
     if not given or (given[0].startswith("-") and given[0] not in {"-h", "--help", "--version"}):
         given.insert(0, "run")
     if not given[0].startswith("-") and given[0] not in COMMANDS:
-        return _say(f"node-agent: no such command: {given[0]!r}; {_meant(given[0])}", 2)
+        return say(f"node-agent: no such command: {given[0]!r}; {_meant(given[0])}", 2)
     parsed = command_line().parse_args(given)
     if parsed.command in doctor.COMMANDS:
         return _doctor(parsed)
     commands = {
-        "run": _run, "operators": _operators, "charges": _charges, "feed": _feed, "listen": _listen,
+        "run": agent_start.run, "operators": _operators, "charges": _charges, "feed": _feed, "listen": _listen,
         "simulate": simulate.run, "completion": _completion,
     }  # fmt: skip
     return commands[parsed.command](parsed)
@@ -118,7 +103,7 @@ class _Version(argparse.Action):
         super().__init__(option_strings, dest, nargs=0, help=help)
 
     def __call__(self, parser: argparse.ArgumentParser, *_: object) -> None:
-        from protos import release
+        from protos.installed import release
 
         print(release.said(parser.prog))  # noqa: T201
         parser.exit()
@@ -135,35 +120,7 @@ def command_line() -> argparse.ArgumentParser:
     parser.add_argument("--version", action=_Version, help="the release, and nothing else")
     commands = parser.add_subparsers(dest="command", metavar="{" + ",".join(COMMANDS) + "}")
     raw = argparse.RawDescriptionHelpFormatter
-    run = commands.add_parser("run", help="run an agent", epilog=RUN_EXAMPLES, formatter_class=raw)
-    run.add_argument("--name", required=True, help="the node's name in the cluster file")
-    run.add_argument("--control", default="127.0.0.1:0", metavar="HOST:PORT", help="gRPC; port 0: any (default)")
-    run.add_argument("--data", default="127.0.0.1:0", metavar="HOST:PORT", help="tuples; port 0: any (default)")
-    run.add_argument(
-        "--cores", type=int, default=1, metavar="K",
-        help="runtimes, each a place of its own (a, a.1, ...); leave a core of the machine to control (default 1)",
-    )  # fmt: skip
-    run.add_argument("--tls", type=Path, metavar="DIR", help="speak mutual TLS with the identity in DIR (certs/NAME)")
-    run.add_argument("--state", type=Path, metavar="DIR", help="plans and traces; default: ./.shimekiri/NAME")
-    run.add_argument(
-        "--sync", type=float, default=1.0, metavar="SECONDS",
-        help="bring the trace to the disk this often: what a loss of power may cost (default 1)",
-    )  # fmt: skip
-    run.add_argument("--operators", type=Path, action="append", default=[], metavar="FILE.py", help="may be repeated")
-    run.add_argument(
-        "--drift-ppm", type=int, default=50, metavar="N", help="how far this clock may be off (default 50)"
-    )
-    run.add_argument(
-        "--clock-domain", default="", metavar="NAME", help="for tests: pretend to have a clock of one's own"
-    )
-    run.add_argument("--no-rt", action="store_true", help="stay in the normal scheduling class")
-    run.add_argument(
-        "--check-operators",
-        action="store_true",
-        help="for tests: encode and decode each result, as between nodes, and find operators that change inputs",
-    )
-    run.add_argument("--metrics", default="", metavar="HOST:PORT", help="serve Prometheus; port 0: any (default: off)")
-    run.add_argument("--log-json", action="store_true", help="what it says on stderr: a JSON object per line")
+    run_options.add_to(commands)
     operators = commands.add_parser(
         "operators", help="list what is installed here", epilog=OPERATORS_EXAMPLES, formatter_class=raw
     )
@@ -194,114 +151,6 @@ def command_line() -> argparse.ArgumentParser:
     return parser
 
 
-class _InputError(ProblemError):
-    """Bad arguments: exit code 2."""
-
-
-def _run(parsed: argparse.Namespace) -> int:
-    import gc
-
-    gc.disable()  # imports make no garbage; each process enables it when it is ready
-    from node_agent.host.clock import clock_domain
-    from node_agent.host.files.state_dir import StateDir, StateError
-    from node_agent.host.settings import Settings
-    from node_agent.supervisor.supervisor import Supervisor
-
-    try:
-        name = parsed.name
-        if not re.fullmatch(r"[A-Za-z0-9_.-]{1,32}", name):
-            raise _InputError(
-                "other_name", f"--name {name!r}: use letters, digits, _, . and -, at most 32", subject="--name"
-            )
-        for file in parsed.operators:
-            if not file.is_file():
-                raise _InputError("no_file", f"--operators {file}: no such file", subject="--operators")
-        if not 0 <= parsed.drift_ppm <= 100_000:
-            raise _InputError(
-                "out_of_range", f"--drift-ppm {parsed.drift_ppm}: between 0 and 100000", subject="--drift-ppm"
-            )
-        if not 0.01 <= parsed.sync <= 3600:
-            raise _InputError(
-                "out_of_range", f"--sync {parsed.sync:g}: between 0.01 and 3600 seconds", subject="--sync"
-            )
-        if len(parsed.clock_domain) > 40:
-            raise _InputError("too_large", "--clock-domain: at most 40 characters", subject="--clock-domain")
-        tls = parsed.tls
-        control, data = _address("--control", parsed.control, tls), _address("--data", parsed.data, tls)
-        metrics = _address("--metrics", parsed.metrics, tls) if parsed.metrics else None
-        _check_cores(name, parsed.cores, data[1])
-        if tls is not None:
-            _check_identity(tls, name, parsed.log_json)
-        state = StateDir(parsed.state or Path(".shimekiri") / name)
-    except _InputError as error:
-        return _say(f"node-agent: {error}", 2)
-    except StateError as error:
-        return _say(f"node-agent: {error}", 1)
-    settings = Settings(
-        name=name, control=control, data=data, state=state, operators=tuple(parsed.operators),
-        drift_ppm=parsed.drift_ppm, clock=parsed.clock_domain or clock_domain(), rt=not parsed.no_rt,
-        cores=parsed.cores, tls=tls, checks=parsed.check_operators,
-        log_json=parsed.log_json, metrics=metrics, sync_s=parsed.sync,
-    )  # fmt: skip
-    return Supervisor(settings).run()
-
-
-def _check_cores(name: str, cores: int, port: int) -> None:
-    if not 1 <= cores <= MOST_CORES:
-        raise _InputError("out_of_range", f"--cores {cores}: between 1 and {MOST_CORES}", subject="--cores")
-    if cores == 1:
-        return
-    if "." in name or len(name) > 29:
-        text = f"--name {name!r}: with several cores at most 29 characters and no '.', which names places"
-        raise _InputError("other_name", text, subject="--name")
-    if port and port + cores - 1 > 65535:
-        text = f"--data: {cores} cores take the ports from {port} on"
-        raise _InputError("out_of_range", text, f"give one up to {65536 - cores}", subject="--data")
-
-
-def _check_identity(folder: Path, name: str, log_json: bool) -> None:
-    from node_agent.host.log import WARNING, Log
-    from node_agent.tls import identity
-    from node_agent.tls.names import TlsError
-
-    try:
-        found = identity.load(folder, name)
-    except TlsError as error:
-        raise _InputError("no_identity", f"--tls {error}", subject="--tls") from None
-    log = Log(name, "supervisor", log_json)
-    if found.days_left < identity.SOON_DAYS:
-        log.say("certificate_ends", f"{found.summary}: run `coordinator certs CLUSTER.yaml --renew` before", WARNING)
-    if found.loose:
-        log.say("key_open", f"{found.loose}; chmod 600, unless that is meant", WARNING)
-    if why := identity.lax(folder):
-        what = f"{folder} is refused by strict verifiers, such as programs that read metrics ({why})"
-        log.say("certificate_lax", f"{what}: run `coordinator certs` again, which says how to renew it", WARNING)
-
-
-def _address(option: str, text: str, tls: Path | None = None) -> tuple[str, int]:
-    host, _, port = text.rpartition(":")
-    host = host.strip("[]")
-    if not host or not port.isdigit() or int(port) > 65535:
-        message = f"{option} {text!r}: write HOST:PORT, such as 127.0.0.1:7700 or [::1]:7700"
-        raise _InputError("not_an_address", message, subject=option)
-    if host == "localhost":
-        host = "127.0.0.1"
-    try:
-        loopback = ipaddress.ip_address(host).is_loopback
-    except ValueError:
-        raise _InputError("not_an_address", f"{option} {text!r}: give an IP address", subject=option) from None
-    if not loopback and tls is None:
-        raise _InputError(
-            "no_identity",
-            f"{option} {text}: this address can be reached from other machines, and without an identity nothing is"
-            " encrypted and everybody is believed",
-            "make identities with `coordinator certs CLUSTER.yaml` and give --tls certs/NAME, or use a loopback"
-            " address such as 127.0.0.1",
-            subject=option,
-        )
-    return host, int(port)
-
-
 def _operators(parsed: argparse.Namespace) -> int:
     from node_agent.operators.registry import Registry
     from node_agent.operators.signature import OperatorError
@@ -310,10 +159,10 @@ def _operators(parsed: argparse.Namespace) -> int:
         with contextlib.redirect_stdout(sys.stderr):  # what the files print is no part of the list
             described = Registry(parsed.operators).describe()
     except OperatorError as error:
-        return _say(str(error), 2)
+        return say(str(error), 2)
     except SystemExit:
         mend = "put what is no operator below: if __name__ == '__main__':"
-        return _say(f"{', '.join(map(str, parsed.operators))}: ends the program as it is loaded; {mend}", 2)
+        return say(f"{', '.join(map(str, parsed.operators))}: ends the program as it is loaded; {mend}", 2)
     if parsed.json:
         print(json.dumps(described, indent=1))  # noqa: T201
         return 0
@@ -332,24 +181,24 @@ def _charges(parsed: argparse.Namespace) -> int:
 
     try:
         if not 0.2 <= parsed.seconds <= 600:
-            raise _InputError("out_of_range", f"--seconds {parsed.seconds:g}: between 0.2 and 600", subject="--seconds")
+            raise InputError("out_of_range", f"--seconds {parsed.seconds:g}: between 0.2 and 600", subject="--seconds")
         if parsed.type != "json" and parsed.payload is None:
             text = f"--type {parsed.type}: give a typical value with --payload FILE.json"
-            raise _InputError("no_payload", text, subject="--type")
+            raise InputError("no_payload", text, subject="--type")
         if not 1 <= parsed.burst <= 1000:
-            raise _InputError("out_of_range", f"--burst {parsed.burst}: between 1 and 1000", subject="--burst")
+            raise InputError("out_of_range", f"--burst {parsed.burst}: between 1 and 1000", subject="--burst")
         cores = sorted(os.sched_getaffinity(0))
         if parsed.cpu >= 0 and parsed.cpu not in cores:
             there = ", ".join(map(str, cores))
             text = f"--cpu {parsed.cpu}: there is no such core here"
-            raise _InputError("no_core", text, f"there are {there}", subject="--cpu")
+            raise InputError("no_core", text, f"there are {there}", subject="--cpu")
         value = overhead.TYPICAL if parsed.payload is None else _payload(parsed.payload)
         rt, tls = not parsed.no_rt, parsed.tls
         found = overhead.measure(parsed.seconds, parsed.type, value, rt, parsed.cpu, parsed.burst, tls)
-    except (_InputError, CodecError, UnknownCodecError, TlsError) as error:
-        return _say(f"node-agent: {error}", 2)
+    except (InputError, CodecError, UnknownCodecError, TlsError) as error:
+        return say(f"node-agent: {error}", 2)
     except overhead.ChargesError as error:
-        return _say(f"node-agent: {error}", 1)
+        return say(f"node-agent: {error}", 1)
     print(json.dumps(found.document(), indent=1) if parsed.json else overhead.report_text(found))  # noqa: T201
     return 0
 
@@ -357,14 +206,17 @@ def _charges(parsed: argparse.Namespace) -> int:
 def _doctor(parsed: argparse.Namespace) -> int:
     def addresses() -> tuple[tuple[str, int], tuple[str, int]]:
         tls = parsed.tls
-        control, data = _address("--control", parsed.control, tls), _address("--data", parsed.data, tls)
-        _check_cores("a", parsed.cores, data[1])
+        control, data = (
+            agent_start.address("--control", parsed.control, tls),
+            agent_start.address("--data", parsed.data, tls),
+        )
+        agent_start.check_cores("a", parsed.cores, data[1])
         return control, data
 
     try:
         return doctor.run(parsed, addresses)
-    except _InputError as error:
-        return _say(f"node-agent: {error}", 2)
+    except InputError as error:
+        return say(f"node-agent: {error}", 2)
 
 
 def _payload(path: Path) -> object:
@@ -373,11 +225,6 @@ def _payload(path: Path) -> object:
         return json.loads(path.read_bytes())
     except OSError as error:
         text = f"--payload {path}: cannot be read ({error.strerror})"
-        raise _InputError("unreadable", text, mend, subject="--payload") from error
+        raise InputError("unreadable", text, mend, subject="--payload") from error
     except ValueError as error:
-        raise _InputError("not_json", f"--payload {path}: is not JSON ({error})", mend, subject="--payload") from error
-
-
-def _say(text: str, code: int) -> int:
-    print(text, file=sys.stderr)  # noqa: T201
-    return code
+        raise InputError("not_json", f"--payload {path}: is not JSON ({error})", mend, subject="--payload") from error

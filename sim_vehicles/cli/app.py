@@ -6,7 +6,7 @@ from typing import Annotated
 
 import typer
 
-from protos import release
+from protos.installed import release
 from sim_vehicles.cli import judge, page, record, record_streets, replay, simulate, traffic
 
 HELP = """The blind crossing: records it, replays it into live agents or in virtual time, and judges who stops in time.

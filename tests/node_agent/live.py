@@ -131,8 +131,8 @@ class Agent:
         return self.process.wait(30)
 
     def runtime(self) -> int:
-        """Process id of the runtime: the child that does not have grpc."""
-        return next(pid for pid in self.children() if "grpc" not in Path(f"/proc/{pid}/maps").read_text())
+        """Process id of the runtime: the child of that name."""
+        return next(pid for pid in self.children() if Path(f"/proc/{pid}/comm").read_text().startswith("runtime"))
 
     def place(self, name: str) -> str:
         """host:port of the data socket of that place."""

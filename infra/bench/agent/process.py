@@ -42,18 +42,26 @@ class Agent:
     tls: Path | None = None  # the coordinator's identity, which clients use as well
 
     def runtime(self) -> int:
-        """Process id of the runtime: the child that has not loaded gRPC."""
+        """Process id of the runtime: the child of that name."""
         children = psutil.Process(self.process.pid).children()
-        return next(each.pid for each in children if "grpc" not in Path(f"/proc/{each.pid}/maps").read_text())
+        return next(each.pid for each in children if Path(f"/proc/{each.pid}/comm").read_text().startswith("runtime"))
 
     def runtime_cpu_ns(self) -> int:
         """Time that the runtime has had a processor, in ns."""
         return int(Path(f"/proc/{self.runtime()}/schedstat").read_text().split()[0])
 
+    def pids(self) -> list[int]:
+        """Of all its processes, the supervisor first."""
+        parent = psutil.Process(self.process.pid)
+        return [each.pid for each in (parent, *parent.children(recursive=True))]
+
     def pss_bytes(self) -> int:
         """Proportional set size of all its processes."""
-        parent = psutil.Process(self.process.pid)
-        return sum(each.memory_full_info().pss for each in (parent, *parent.children(recursive=True)))
+        return sum(psutil.Process(pid).memory_full_info().pss for pid in self.pids())
+
+    def cpu_s(self) -> float:
+        """Time that all its processes have had a processor."""
+        return sum(sum(psutil.Process(pid).cpu_times()[:2]) for pid in self.pids())
 
 
 @contextmanager

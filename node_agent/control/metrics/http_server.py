@@ -7,11 +7,13 @@ import asyncio
 import contextlib
 import re
 import socket
-import ssl
 from pathlib import Path
-from typing import NamedTuple, Protocol
+from typing import TYPE_CHECKING, NamedTuple, Protocol
 
 from node_agent.control.metrics.exposition import CONTENT_TYPE
+
+if TYPE_CHECKING:
+    import ssl
 
 MOST_CONNECTIONS = 16
 MOST_HEAD_BYTES = 8192
@@ -68,7 +70,7 @@ class _Listener:
     """Accepts. A connection counts before its handshake, which takes a quarter of a megabyte here: of too
     many the oldest goes that has not asked yet."""
 
-    def __init__(self, listener: socket.socket, source: MetricsSource, context: ssl.SSLContext | None) -> None:
+    def __init__(self, listener: socket.socket, source: MetricsSource, context: "ssl.SSLContext | None") -> None:
         self._listener, self._source, self._context = listener, source, context
         self._silent: dict[asyncio.Task[None], None] = {}  # the oldest first
         self._open: set[asyncio.Task[None]] = set()
@@ -106,7 +108,7 @@ class _Listener:
     async def _serve(self, end: socket.socket) -> None:
         task = asyncio.current_task()
         assert task is not None
-        with contextlib.suppress(OSError, TimeoutError, asyncio.IncompleteReadError, ssl.SSLError):
+        with contextlib.suppress(OSError, TimeoutError, asyncio.IncompleteReadError):
             reader, writer = await asyncio.wait_for(self._opened(end), READ_S)
             try:
                 asked = await _asked(reader)

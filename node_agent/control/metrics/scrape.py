@@ -4,7 +4,6 @@ import asyncio
 import os
 import time
 from pathlib import Path
-from typing import Any, cast
 
 import psutil
 
@@ -42,7 +41,7 @@ class Scrapes:
     async def health(self) -> tuple[bool, str]:
         """As the call Health: whether all that is committed runs, and what was found wrong."""
         async with self._asking:
-            reply = await self.agent.Health(agent_pb2.HealthRequest(), cast(Any, None))
+            reply = await self.agent.Health(agent_pb2.HealthRequest())
         return reply.serving, reply.why
 
     async def _ask(self) -> Asked:
@@ -72,7 +71,7 @@ class Scrapes:
         for plan in self.agent.deployments.machine.durable.deployments:
             if plan.state in {State.COMMITTED, State.DRAINING}:
                 request = agent_pb2.ProfileRequest(hash=bytes.fromhex(plan.hash))
-                for cost in (await self.agent.Profile(request, cast(Any, None))).costs:
+                for cost in (await self.agent.Profile(request)).costs:
                     if cost.of != agent_pb2.MEASURED_OPERATOR:
                         continue
                     name = f"{cost.name} (degraded)" if cost.degraded else cost.name

@@ -1,10 +1,15 @@
 """Batch formers."""
 
+from __future__ import annotations
+
 from collections.abc import Iterable
 from itertools import islice
+from typing import TYPE_CHECKING
 
-from node_agent.core.model import Job, Queue
 from node_agent.core.policies.policy_parts import BatchFormer
+
+if TYPE_CHECKING:
+    from node_agent.core.model import Job, Queue
 
 
 def whole_burst(head: Job, queue: Iterable[Job]) -> int:

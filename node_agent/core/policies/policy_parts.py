@@ -12,26 +12,30 @@ deadlines and does not decrease, or a function of unit and lineage. Under the fi
 the third it is a heap.
 """
 
+from __future__ import annotations
+
 from collections.abc import Callable
 from dataclasses import dataclass
-from typing import Protocol
+from typing import TYPE_CHECKING, Protocol
 
 from node_agent.core.lineage import Lineage
-from node_agent.core.meters import NodeMeter
-from node_agent.core.model import Job, Queue
-from node_agent.core.model import Unit as TaskUnit
 from node_agent.core.plan import DEFAULTS, Parameters, Unit
 from node_agent.problems import UnusableValueError
+
+if TYPE_CHECKING:  # control knows policies, and has no jobs
+    from node_agent.core.meters import NodeMeter
+    from node_agent.core.model import Job, Queue
+    from node_agent.core.model import Unit as TaskUnit
 
 Offset = Callable[[Unit], int]  # the constant that is added to the release
 Key = Callable[[Unit, Lineage], int]  # a deadline that the release does not enter
 Rule = Callable[[Unit], Callable[[int, bool], int]]
 """Makes one per unit: the release, in order, and whether it finds the unit idle -> the deadline."""
-BatchFormer = Callable[[Job, Queue], int]  # how many jobs behind the head join its instance
-Dropper = Callable[[Job, int, int], int]
+BatchFormer = Callable[["Job", "Queue"], int]  # how many jobs behind the head join its instance
+Dropper = Callable[["Job", int, int], int]
 """By which policy of a SHED record a job is shed; 0: it runs. (job, instant of the decision, jobs before it in its
 instance.) A head is asked first."""
-Sifter = Callable[[list[Job], int], int]  # how many of the first jobs of a batch are shed, at that instant
+Sifter = Callable[[list["Job"], int], int]  # how many of the first jobs of a batch are shed, at that instant
 
 
 class Order(Protocol):

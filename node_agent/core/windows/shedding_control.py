@@ -1,4 +1,4 @@
-"""Shedding in overload: `front` ([S], corrected), `random`, `drop-tail`, the rate control, and the best share.
+"""Shedding in overload: `front` ([S], corrected), `random`, `drop-tail`, and the rate control.
 
 All numbers are integers: shares in ppm, instants and costs in ns. The numbers of tuples
 that are shed travel on as removed ranges, so a shedder can cost windows, but never make one wrong. `window-aware` is
@@ -7,7 +7,6 @@ in `window_aware`.
 
 from collections.abc import Callable
 from dataclasses import dataclass
-from fractions import Fraction
 
 from node_agent.problems import UnusableValueError
 
@@ -140,16 +139,4 @@ class DropTail:
         return queued < self._most
 
 
-def best_share(load: Fraction, length: Fraction, hop: Fraction, latency: Fraction) -> Fraction:
-    """f*: the best share of windows that any policy can deliver on time under lasting load rho; 1 up to rho = 1.
-
-    f* = (1/rho) k H / (k H + Z - H) with k = 1 + floor((L/(rho - 1) - Z) / H), the most windows in a row whose work
-    leaves a backlog of L at most; 0 where not even one does. length >= hop.
-    """
-    if load <= 1:
-        return Fraction(1)
-    row = 1 + (latency / (load - 1) - length) // hop
-    return row * hop / (row * hop + length - hop) / load if row > 0 else Fraction(0)
-
-
-__all__ = ["AtRandom", "DropTail", "Front", "RateControl", "RemovedRange", "RemovedRanges", "best_share", "excess"]
+__all__ = ["AtRandom", "DropTail", "Front", "RateControl", "RemovedRange", "RemovedRanges", "excess"]

@@ -2,7 +2,6 @@
 
 import contextlib
 import errno
-import hashlib
 import json
 from collections.abc import Mapping
 from pathlib import Path
@@ -10,6 +9,7 @@ from typing import Any
 
 from node_agent.host.system_disk import SYSTEM_DISK
 from node_agent.ports import Disk
+from protos import digests
 
 DAMAGED = ".damaged"
 SCARCE = {errno.EMFILE, errno.ENFILE, errno.ENOMEM}  # another time there may be more: nothing is damaged
@@ -33,7 +33,7 @@ def checked(data: bytes) -> dict[str, Any]:
 
 
 def _check(values: Mapping[str, Any]) -> str:
-    return hashlib.sha256(json.dumps(values, sort_keys=True).encode()).hexdigest()
+    return digests.sha256(json.dumps(values, sort_keys=True).encode()).hexdigest()
 
 
 def keep_copy(path: Path, data: bytes, disk: Disk) -> None:

@@ -8,7 +8,6 @@
 A plan counts only if state.json names it; files without an entry are left-overs of a crash and may be removed.
 """
 
-import hashlib
 from collections.abc import Collection, Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -18,6 +17,7 @@ from node_agent.host.files.durable_files import checked
 from node_agent.host.files.place_names import place_name
 from node_agent.host.system_disk import SYSTEM_DISK
 from node_agent.ports import Disk
+from protos import digests
 
 STATE_FILE = "state.json"
 PREPARED, COMMITTED, DRAINING, ENDED = range(1, 5)  # agent.proto PlanState
@@ -61,7 +61,7 @@ def damage(directory: Path, plan: StoredPlan, core: int = 0, disk: Disk = SYSTEM
     """What is wrong with the local plan's file; empty: it is the one that was accepted."""
     path = local_path(directory, plan.hash, core)
     try:
-        found = hashlib.sha256(disk.read(path)).hexdigest()
+        found = digests.sha256(disk.read(path)).hexdigest()
     except OSError as error:
         return f"{path.name} cannot be read ({error.strerror})"
     return "" if found == plan.locals.get(core) else f"{path.name} is damaged; deploy it again"

@@ -12,7 +12,7 @@ import psutil
 from node_agent.host import scheduling
 from node_agent.tools.doctor import disk, heat, machine, readers, software, storage, tcp_ports
 from node_agent.tools.doctor.finding import Finding
-from protos import requirements
+from protos.installed import requirements
 
 
 @dataclass(frozen=True)

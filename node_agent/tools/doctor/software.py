@@ -6,7 +6,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 
 from node_agent.tools.doctor.finding import Finding, note, ok, wrong
-from protos.requirements import meets
+from protos.installed.requirements import meets
 
 LEAST_PYTHON = ">=3.11"  # where the installed package does not say
 

@@ -11,6 +11,7 @@ from typing import Any, NamedTuple, cast
 
 from google.protobuf.message_factory import GetMessageClass
 
+from node_agent.control.calls.call_errors import CallError
 from node_agent.control.service import Agent
 from node_agent.ports import GONE, READABLE, WRITABLE
 from node_agent.virtual.simulated.simulated_network import SimulatedHost, SimulatedNetwork, SimulatedStream
@@ -27,21 +28,6 @@ class Failure(NamedTuple):
 
     code: str
     details: str = ""
-
-
-class AbortedError(Exception):
-    """The service gave a call up."""
-
-    def __init__(self, failure: Failure) -> None:
-        super().__init__(failure)
-        self.failure = failure
-
-
-class _Context:
-    """What a method of the service knows of its call."""
-
-    async def abort(self, code: Any, details: str = "") -> None:
-        raise AbortedError(Failure(code.name.lower(), details))
 
 
 class _Wire:
@@ -151,14 +137,14 @@ class _Served:
         call: Callable[..., Any] = getattr(self._agent, name)
         try:
             if method.server_streaming:
-                async for reply in cast("AsyncIterator[Any]", call(request, _Context())):
+                async for reply in cast("AsyncIterator[Any]", call(request)):
                     await self._write(REPLY, reply.SerializeToString())
             else:
-                reply = await cast("Awaitable[Any]", call(request, _Context()))
+                reply = await cast("Awaitable[Any]", call(request))
                 await self._write(REPLY, reply.SerializeToString())
             await self._write(END, b"")
-        except AbortedError as error:
-            await self._write(ERROR, "\0".join(error.failure).encode())
+        except CallError as error:
+            await self._write(ERROR, f"{error.code.name.lower()}\0{error.details}".encode())
         except Exception as error:  # gRPC tells the caller so; here it is a defect as well
             self._loop.call_exception_handler({"message": f"{name} has failed", "exception": error})
             await self._write(ERROR, f"unknown\0{error!r}".encode())

@@ -275,7 +275,7 @@ class SimulatedProcessHost:
         """In memory."""
         return self.channels.pair()
 
-    def start(self, what: Start, channel: ChannelEnd, give_up: Callable[[], None], first: bool) -> SimulatedChild:
+    def start(self, what: Start, channel: ChannelEnd, give_up: Callable[[], None]) -> SimulatedChild:
         """Nothing is copied, so nothing is given up."""
         if isinstance(what, RuntimeStart):
             self.runtime = RuntimeChild(self._around, self.channels, what, channel, self.wake)

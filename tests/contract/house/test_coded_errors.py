@@ -29,7 +29,6 @@ WITHOUT = {  # exception classes without a code, and why
     "node_agent.runtime.executor.LateError": "the tuple is lost, with a cause in its record",
     "node_agent.runtime.executor.StaleError": "the tuple is shed, with a policy in its record",
     "node_agent.connectors.recordings.mcap_reader._DamagedError": "becomes the end of what can be read",
-    "node_agent.virtual.simulated.simulated_calls.AbortedError": "has the code of its call",
     "node_agent.wire.tuple_count.WalkError": "becomes a FrameError",
     "sim_vehicles.world.limits.OffScaleError": "becomes a mistake of the file's row",
     "sim_vehicles.story.timeline.clocks.UnknownOffsetError": "becomes a MissingRecordError",

@@ -8,7 +8,7 @@ from pathlib import Path
 
 import pytest
 
-from protos import requirements
+from protos.installed import requirements
 
 ROOT = Path(__file__).resolve().parents[3]
 DEPENDENCIES = re.search(r"^dependencies = \[(.*)\]", (ROOT / "pyproject.toml").read_text(), re.MULTILINE)

@@ -236,7 +236,7 @@ def test_a_status_in_words(
     watched: Street, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:
     children = [each.pid for each in psutil.Process(watched.agents["a"].process.pid).children()]
-    (runtime,) = (pid for pid in children if "grpc" not in Path(f"/proc/{pid}/maps").read_text())
+    (runtime,) = (pid for pid in children if Path(f"/proc/{pid}/comm").read_text().startswith("runtime"))
     os.kill(runtime, signal.SIGKILL)
     with watched.connect() as agents:
         again = wait_for(lambda: (now := status_response.ask(agents, 5)["a"]).restarts and now.outputs and now)

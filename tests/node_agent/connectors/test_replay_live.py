@@ -56,8 +56,8 @@ class Replay:
         until(lambda: len(self.seen()) >= BEFORE)
         port = int(self.agent.data.rpartition(":")[2])
         of_runtime = [pid for pid in self.agent.children() if port in listening(pid)]
-        others = [pid for pid in self.agent.children() if "grpc" not in Path(f"/proc/{pid}/maps").read_text()]
-        (victim,) = of_runtime if runtime else [pid for pid in others if pid not in of_runtime]
+        named = {pid: Path(f"/proc/{pid}/comm").read_text() for pid in self.agent.children()}
+        (victim,) = of_runtime if runtime else [pid for pid in named if named[pid].startswith("connectors")]
         os.kill(victim, signal.SIGKILL)
         return self.seen()[-1]
 

@@ -3,14 +3,13 @@
 import asyncio
 from collections import Counter
 from pathlib import Path
-from typing import Any
 
 import grpc
 import pytest
 
-from node_agent.control.refused_calls import RefusedCalls
-from node_agent.host.log import Log
+from node_agent.control.calls.call_errors import CallError, Code
 from protos import agent_pb2, agent_pb2_grpc
+from tests.node_agent.control.grpc_service import Lines, Service, serving
 from tests.node_agent.live import HASH, WHOLE, Agent
 
 SECRET = "what nobody is to read in a log"
@@ -40,47 +39,23 @@ def test_refused_calls_are_told_and_counted_by_a_real_agent(tmp_path: Path) -> N
     assert all("127.0.0.1" in line for line in said[:4]) and not any(SECRET in line for line in said)
 
 
-class Lines(Log):
-    """A log whose lines are read here."""
-
-    def __init__(self) -> None:
-        super().__init__("a", "control")
-        self.said: list[tuple[str, dict[str, object]]] = []
-
-    def say(self, event: str, text: str, level: str = "", kind: str = "", **fields: object) -> bool:
-        self.said.append((kind, fields))
-        return True
-
-
-class Closed(agent_pb2_grpc.AgentServicer):
-    """Lets nobody in."""
-
-    async def Health(self, request: agent_pb2.HealthRequest, context: Any) -> agent_pb2.HealthReply:  # noqa: N802
-        await context.abort(grpc.StatusCode.PERMISSION_DENIED, "only the coordinator")
-        return agent_pb2.HealthReply()
-
-    async def Plans(self, request: agent_pb2.PlansRequest, context: Any) -> Any:  # noqa: N802
-        await context.abort(grpc.StatusCode.INVALID_ARGUMENT, "too many")
-        yield agent_pb2.PlanDocument()
-
-
 def test_calls_that_were_ended_are_told_with_their_code() -> None:
-    log = Lines()
-    heard = RefusedCalls(log, Counter())
-
-    async def call() -> None:
-        server = grpc.aio.server(interceptors=[heard], options=[("grpc.so_reuseport", 0)])
-        agent_pb2_grpc.add_AgentServicer_to_server(Closed(), server)  # type: ignore[no-untyped-call]
-        port = server.add_insecure_port("127.0.0.1:0")
-        await server.start()
-        async with grpc.aio.insecure_channel(f"127.0.0.1:{port}") as channel:
+    async def call(service: Service, guarded: bool) -> tuple[Counter[str], list[str]]:
+        async with (
+            serving(service, guarded) as (port, calls),
+            grpc.aio.insecure_channel(f"127.0.0.1:{port}") as channel,
+        ):
             stub = agent_pb2_grpc.AgentStub(channel)  # type: ignore[no-untyped-call]
             with pytest.raises(grpc.aio.AioRpcError):
                 await stub.Health(agent_pb2.HealthRequest())
             with pytest.raises(grpc.aio.AioRpcError):
-                [each async for each in stub.Plans(agent_pb2.PlansRequest())]
-        await server.stop(None)
+                [each async for each in stub.Plans(agent_pb2.PlansRequest(forget=True))]
+            assert isinstance(calls.log, Lines)
+            return calls.refused.counters, [kind for _, kind, _ in calls.log.said]
 
-    asyncio.run(call())
-    assert heard.counters == {"calls_unauthorised": 1, "calls_refused": 1}
-    assert [kind for kind, _ in log.said] == ["call_refused.permission_denied", "call_refused.invalid_argument"]
+    def run(guarded: bool) -> tuple[Counter[str], list[str]]:
+        return asyncio.run(call(Service(CallError(Code.PERMISSION_DENIED, "not here")), guarded))
+
+    denied, invalid = "call_refused.permission_denied", "call_refused.invalid_argument"
+    assert run(guarded=False) == ({"calls_unauthorised": 1, "calls_refused": 1}, [denied, invalid])
+    assert run(guarded=True) == ({"calls_unauthorised": 2}, [denied, denied]), "nobody without a certificate"

@@ -31,7 +31,7 @@ from node_agent.tools.doctor.heat import Firmware, Zone
 from node_agent.tools.doctor.machine import MIB, RealTime
 from node_agent.tools.doctor.software import Port, WallClock
 from node_agent.tools.doctor.storage import Storage
-from protos import requirements
+from protos.installed import requirements
 from tests.sentences import Wording
 
 SAID = Wording("grant-rt", "permission")

@@ -69,9 +69,9 @@ class Feed:
 
 
 def runtime_of(agent: LocalAgent) -> int:
-    """Process id of the child that does not have grpc."""
+    """Process id of the child of that name."""
     children = psutil.Process(agent.process.pid).children()
-    return next(each.pid for each in children if "grpc" not in Path(f"/proc/{each.pid}/maps").read_text())
+    return next(each.pid for each in children if Path(f"/proc/{each.pid}/comm").read_text().startswith("runtime"))
 
 
 def _pause(random: Random) -> Live:

@@ -21,10 +21,10 @@ from node_agent.core.shedding.entry_shedders import Shedder
 from node_agent.core.windows.aggregates import Users
 from node_agent.core.windows.allocator import Grid
 from node_agent.core.windows.results import Collecting, result
-from node_agent.core.windows.shedding_control import best_share
 from node_agent.core.windows.window_operator import grid_of
 from node_agent.runtime.executor import Executor
 from protos.records import ADMITTED, LOST, RAN, SHED, Ran, Record, Shed, per_exit, unpack_records
+from tests.node_agent.core.simulated.best_share_of_windows import best_share
 
 SECOND, MS = 1_000_000_000, 1_000_000
 FROM_NS = 1000 * SECOND  # instants are well above 0, as on a node

@@ -20,11 +20,11 @@ from node_agent.core.windows.shedding_control import (
     RateControl,
     RemovedRange,
     RemovedRanges,
-    best_share,
     excess,
 )
 from node_agent.core.windows.window_aware import Kind, Load, WindowAware, fit
 from node_agent.core.windows.window_kinds import time_windows
+from tests.node_agent.core.simulated.best_share_of_windows import best_share
 from tests.sampling import examples
 
 SECOND = 1_000_000_000

@@ -29,7 +29,7 @@ from node_agent.runtime.links.tls_connection import TlsConnection, TlsSecurity
 from node_agent.tls import identity
 from node_agent.tls.names import TlsError, certificate_name, node_of, why_not
 from node_agent.tls.session import HANDSHAKE_BYTES, RECORD_BYTES, Session, SessionError
-from node_agent.tools import cli, overhead
+from node_agent.tools import agent_start, cli, overhead
 from node_agent.tools.doctor import agent_certificate as doctor
 from node_agent.wire import frames
 from protos import agent_pb2, records
@@ -370,8 +370,8 @@ def test_certificates_that_strict_verifiers_refuse_are_used_and_told(ours: Autho
 def test_addresses_off_loopback_need_an_identity(
     ours: Authority, tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    assert cli._address("--data", "0.0.0.0:7701", tmp_path) == ("0.0.0.0", 7701)
-    assert cli._address("--data", "[::]:7701", tmp_path) == ("::", 7701)
+    assert agent_start.address("--data", "0.0.0.0:7701", tmp_path) == ("0.0.0.0", 7701)
+    assert agent_start.address("--data", "[::]:7701", tmp_path) == ("::", 7701)
     routes = ((0, "a", "10.0.0.1:1"), (1, "b", "10.0.0.2:2"), (2, "a.1", "10.0.0.1:2"))
     for everywhere, here in (("0.0.0.0", "127.0.0.1:7701"), ("::", "[::1]:7701")):
         places = (("a", (everywhere, 7701)),)

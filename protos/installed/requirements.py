@@ -5,7 +5,8 @@ The lower ends are those of the generated code beside this file, which refuses o
 
 import re
 from dataclasses import dataclass
-from importlib import metadata
+
+from protos.installed import metadata
 
 PRODUCT = "shimekiri"
 PACKAGES = ("grpcio", "protobuf", "psutil")
@@ -28,23 +29,18 @@ class Unmet:
 
 def demanded(product: str = PRODUCT) -> dict[str, str]:
     """Clauses by package, Python's under ''. Empty where the product is not installed."""
-    try:
-        found = metadata.metadata(product)
-    except metadata.PackageNotFoundError:
-        return {}
-    clauses = {"": found["Requires-Python"]} if "Requires-Python" in found else {}
-    for line in metadata.requires(product) or []:
-        if match := _REQUIREMENT.fullmatch(line):
+    clauses: dict[str, str] = {}
+    for name, value in metadata.fields(product):
+        if name == "Requires-Python":
+            clauses[""] = value
+        elif name == "Requires-Dist" and (match := _REQUIREMENT.fullmatch(value)):
             clauses[match[1].lower()] = match[2].strip()
     return clauses
 
 
 def installed(package: str) -> str | None:
     """The version of a package that is installed here; None: it is not."""
-    try:
-        return metadata.version(package)
-    except metadata.PackageNotFoundError:
-        return None
+    return metadata.version(package)
 
 
 def unmet(product: str = PRODUCT) -> list[Unmet]:
