@@ -12,8 +12,6 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field, replace
 from typing import Any, Literal
 
-from google.protobuf import json_format
-
 from protos import digests, plan_pb2
 from protos.json_shape import Json, ShapeError, coded, empty, key, omitted, read, write
 
@@ -812,6 +810,8 @@ def _local_plans(values: Any, path: str) -> Mapping[str, plan_pb2.LocalPlan]:
     """Of proto-JSON. Raises ShapeError."""
     if not isinstance(values, dict):
         raise ShapeError(path, "is not an object")
+    from google.protobuf import json_format  # not needed to check a query
+
     found = {}
     for node, local in values.items():
         try:
@@ -823,6 +823,8 @@ def _local_plans(values: Any, path: str) -> Mapping[str, plan_pb2.LocalPlan]:
 
 
 def _local_plans_json(plans: Mapping[str, plan_pb2.LocalPlan]) -> dict[str, Any]:
+    from google.protobuf import json_format
+
     return {node: json_format.MessageToDict(one, preserving_proto_field_name=True) for node, one in plans.items()}
 
 

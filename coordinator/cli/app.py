@@ -8,12 +8,13 @@ from __future__ import annotations
 
 import importlib
 import sys
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from functools import cache
 from typing import Annotated, Any
 
 import typer
 from typer.core import TyperCommand, TyperOption
+from typer.models import CommandInfo
 
 from coordinator import signals
 from coordinator.cli import lines
@@ -42,6 +43,7 @@ COMMANDS = (
     "report",
     "help",
 )
+HELP = frozenset({"--help", "-h"})
 SINGLE = frozenset(COMMANDS) - {"help"}  # which knows the others
 
 app = typer.Typer(
@@ -111,6 +113,24 @@ def _add(name: str) -> None:
         command.cls = Command
 
 
+def list_only() -> None:
+    """What `--help` of all commands needs of each: its name and its sentence. To look at all that they take would take
+    half of the time."""
+    for command in app.registered_commands:
+        command.callback = _listed(command)
+
+
+def _listed(command: CommandInfo) -> Callable[[], None]:
+    """A command of that name that takes nothing."""
+    told = command.callback
+
+    def listed() -> None: ...
+
+    assert told is not None
+    listed.__name__, listed.__doc__ = told.__name__, told.__doc__
+    return listed
+
+
 def asked(arguments: Sequence[str]) -> tuple[str, ...]:
     """The command that a command line is for; none where it is for no single one, or for one that shares a file."""
     words = [each for each in arguments if each != "--log-json"]
@@ -120,6 +140,8 @@ def asked(arguments: Sequence[str]) -> tuple[str, ...]:
 def run() -> None:
     """Runs the command line; a failure that a user can mend is told in sentences, one per line, on stderr."""
     register(*asked(sys.argv[1:]))  # what typer makes of nineteen commands takes as long as a short one of them
+    if set(sys.argv[1:]) <= HELP:
+        list_only()
     signals.watch()
     try:
         app()

@@ -76,7 +76,11 @@ def analyse(
     """The bounds that plans promise. `reuse`: what earlier analyses of this system made, with the same charges, other
     sub-deadlines or ages: the result does not depend on it. `stop`: asked before every node; where it says so there is
     no bound at all, or no further round."""
-    return shortened(unit_by_unit(system, charges, WORTH_HAVING, reuse, stop), stop)
+    found = unit_by_unit(system, charges, WORTH_HAVING, reuse, stop)
+    try:
+        return shortened(found, stop)
+    except RecursionError:  # curves of a stream through very many units: the bounds unit by unit hold without
+        return found
 
 
 def unit_by_unit(

@@ -7,6 +7,7 @@ import time
 from collections.abc import Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass
+from itertools import pairwise
 from pathlib import Path
 from tempfile import TemporaryDirectory
 
@@ -105,6 +106,12 @@ def deploy_hop(running: Agent) -> None:
 
 def deploy(running: Agent, query: str, *others: Agent) -> None:
     """That query on these agents, through the commands that a user types, in the folder of the first."""
+    plan_for(query, running, *others)
+    deploy_planned(running)
+
+
+def plan_for(query: str, running: Agent, *others: Agent) -> None:
+    """A plan of that query for these agents, in the folder of the first."""
     folder, agents = running.folder, (running, *others)
     (folder / "query.yaml").write_text(query)
     security = "insecure-loopback" if running.tls is None else "mutual-tls"
@@ -120,13 +127,19 @@ def deploy(running: Agent, query: str, *others: Agent) -> None:
         addresses["tls"] = str(running.tls)
     (folder / "addresses.json").write_text(json.dumps(addresses))
     _coordinator("plan", folder / "query.yaml", folder / "cluster.yaml", "--model", "paper", "-o", folder / "plan.json")
+
+
+def deploy_planned(running: Agent) -> None:
+    """The plan in its folder."""
+    folder = running.folder
     _coordinator("deploy", folder / "plan.json", "--addresses", folder / "addresses.json")
 
 
 def _cluster(nodes: dict[str, str], security: str) -> str:
-    """cluster.yaml. nodes: where the control of each listens."""
+    """cluster.yaml. nodes: where the control of each listens; each is linked to the next."""
     lines = ", ".join(NODE.format(name=name, control=control) for name, control in nodes.items())
-    links = "links: [{between: [a, b], latency: 1 ms}]\n" if len(nodes) > 1 else ""
+    pairs = ", ".join(f"{{between: [{one}, {next_}], latency: 1 ms}}" for one, next_ in pairwise(nodes))
+    links = f"links: [{pairs}]\n" if pairs else ""
     return f"shimekiri: 1\nnodes: {{{lines}}}\nsecurity: {security}\n{links}"
 
 

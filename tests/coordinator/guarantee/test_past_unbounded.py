@@ -7,8 +7,8 @@ import sys
 
 import pytest
 
-from coordinator.guarantee import policing
-from coordinator.guarantee.analysis import analyse
+from coordinator.guarantee import analysis, policing
+from coordinator.guarantee.analysis import analyse, unit_by_unit
 from coordinator.guarantee.bounds import bounds
 from coordinator.guarantee.system import read
 from coordinator.spec.runtime_charges import MEASURED, NOTHING
@@ -126,3 +126,17 @@ def test_a_stream_through_more_units_than_can_be_followed_has_no_bound() -> None
     assert {why.partition(": ")[2] for why in found.delays.broken.values()} == {
         "a stream passes more units than can be followed"
     }
+
+
+def test_where_whole_ways_cannot_be_followed_the_bounds_unit_by_unit_stand(monkeypatch: pytest.MonkeyPatch) -> None:
+    query = CHAIN + "  o0: {run: pass, in: s, cost: 0.1 ms, nodes: [a]}\n"
+    query += "  o1: {run: pass, in: o0, cost: 0.1 ms, nodes: [b]}\noutputs:\n  o: {from: o1, at: b, deadline: 900 ms}\n"
+    made = written(query, CLUSTER.replace("policy: A", "policy: edf").replace("policy: R", "policy: edf"))
+    alone = unit_by_unit(read(made), NOTHING)
+
+    def too_deep(*_: object) -> None:
+        raise RecursionError
+
+    monkeypatch.setattr(analysis, "path_limits", too_deep)
+    found = analyse(read(made), NOTHING)
+    assert found.delays.units == alone.delays.units and not found.delays.broken
