@@ -1,5 +1,12 @@
 cimport cython
 
+from node_agent.core.meters cimport UnitMeter
+
+cdef bint COMPILED
+
+cdef class DeadlineRule:
+    cpdef long long next_ns(self, long long at_ns, bint idle)
+
 cdef class Exit:
     cdef public object index, operator_id
     cdef public Route route
@@ -15,11 +22,12 @@ cdef class Unit:
     cdef public object spec, loaded
     cdef public unsigned long long ran, id, flags
     cdef public long long sub_deadline_ns, deadline_ns, useful_ns, offset_ns, hang_ns, late_ns, runs
-    cdef public tuple chain
+    cdef public tuple chain, exits, punctuated_exits
     cdef public Step last_step
-    cdef public object exits, punctuated_exits
     cdef public bint has_end_hooks
-    cdef public object utilisation, collects, join_shedder, rule, meter, queue, gate, rest
+    cdef public DeadlineRule rule
+    cdef public UnitMeter meter
+    cdef public object utilisation, collects, join_shedder, queue, gate, rest
     cdef public object arrivals
     cdef public object shed, lost, unfused, timed, timed_ns, worst_ns, _span, _span_worst_ns, _before_ns, inputs, absences
 
@@ -36,6 +44,7 @@ cdef class Job:
     cdef public object payload
     cdef public tuple lineage
 
+@cython.locals(job=Job)
 cpdef Job new_job(long long key_ns, long long release_ns, long long number, Unit unit, tuple lineage, object payload)
 
-cpdef bint before(Job job, Job other)
+cpdef bint before(Job job, Job other) noexcept

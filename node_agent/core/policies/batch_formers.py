@@ -12,19 +12,25 @@ def whole_burst(head: Job, queue: Iterable[Job]) -> int:
     source, origin_ns = head.lineage[0], head.lineage[4]
     count = 0
     for job in queue:
-        if job.lineage[0] != source or job.lineage[4] != origin_ns:
+        lineage = job.lineage
+        if lineage[0] != source or lineage[4] != origin_ns:
             break
         count += 1
     return count
 
 
-def at_most(largest: int) -> BatchFormer:
-    """As `whole_burst`, with no more than `largest` jobs in one instance; the rest of the burst makes the next one."""
+class Burst(BatchFormer):
+    """`whole_burst`, with no more than `largest` jobs in one instance; the rest of the burst makes the next one. 0: no
+    limit."""
 
-    def part_of_burst(head: Job, queue: Queue) -> int:
-        return whole_burst(head, islice(queue, largest - 1))
+    __slots__ = ("_largest",)
 
-    return part_of_burst
+    def __init__(self, largest: int) -> None:
+        self._largest = largest
+
+    def behind(self, head: Job, queue: Queue) -> int:
+        """As many as `largest` leaves."""
+        return whole_burst(head, islice(queue, self._largest - 1) if self._largest else queue)
 
 
 def basic_batches(head: Job, queue: Queue, k: int, phi_ns: int) -> int:

@@ -32,7 +32,8 @@ class Control(Fixed):
 
     def ended(self, unit: Unit, jobs: int, ran_ns: int, decision_ns: int) -> None:
         """One step of (3), after every execution."""
-        missed, ended = self.meter.missed, max(1, self.meter.ended)
+        node = self.meter
+        missed, ended = node.missed, max(1, node.ended)
         change = missed * self._ended - self._missed * ended
         less = (PROPORTIONAL * change + INTEGRAL * missed * self._ended) // (ended * self._ended)
         self._missed, self._ended = missed, ended

@@ -12,7 +12,7 @@ from node_agent.core.engine.ready_queue import ReadyQueue
 from node_agent.core.lineage import Lineage
 from node_agent.core.model import CompiledPlan, Job
 from node_agent.core.policies import policy
-from node_agent.core.policies.policy_parts import Policy
+from node_agent.core.policies.policy_parts import Dropper, Policy
 from tests.node_agent.core.simulated.policy_node import Shape, plan_of
 from tests.sampling import examples
 
@@ -145,7 +145,11 @@ def test_a_batch_is_its_burst_and_a_job_of_it_that_fails_leaves_it() -> None:
 
 
 def test_a_candidate_that_a_dropper_refuses_makes_way_for_the_next() -> None:
-    ready, loaded = loaded_queue(replace(policy("edf"), dropper=lambda job, at_ns, ahead: 15 * (job.lineage[2] == 1)))
+    class First(Dropper):
+        def judge(self, job: Job, at_ns: int, ahead: int) -> int:
+            return 15 * (job.lineage[2] == 1)
+
+    ready, loaded = loaded_queue(replace(policy("edf"), dropper=First()))
     for number in (1, 2):
         ready.release(0, loaded.units[0], tuple_(1, number), None)
     assert not list(ready.expired(0))

@@ -170,18 +170,18 @@ def test_ideal_pays_nothing_and_sheds_what_cannot_be_met() -> None:
 
 def test_qos_deadlines_of_a_rate_latency_curve_are_exact() -> None:
     """Theory 3, table 3: latency 3 ms, 150 per second: the first deadline is 29/3 ms, then one every 20/3 ms."""
-    due = QosDeadlines((Service(3 * MS, 1000 * MS, 150),))
+    due = QosDeadlines((Service(3 * MS, 1000 * MS, 150),)).next_ns
     assert [due(0, False) for _ in range(4)] == [29 * MS // 3, 49 * MS // 3, 69 * MS // 3, 89 * MS // 3]
     assert due(100 * MS, True) == 100 * MS + 29 * MS // 3
 
 
 def test_of_several_service_curves_the_least_deadline_counts() -> None:
-    due = QosDeadlines((Service(10), Service(0, 4)))
+    due = QosDeadlines((Service(10), Service(0, 4))).next_ns
     assert [due(0, False) for _ in range(4)] == [4, 8, 10, 10]
 
 
 def test_a_first_result_within_a_time_binds_tuples_that_find_the_unit_idle() -> None:
-    due = QosDeadlines((Service(90), Service(10, first=True)))
+    due = QosDeadlines((Service(90), Service(10, first=True))).next_ns
     assert [due(0, True), due(1, False), due(50, False), due(200, True)] == [10, 91, 140, 210]
     shapes = [Shape(90, 99, 5, (Service(90), Service(10, first=True))), Shape(20, 99, 5)]
     arrivals = [Arrival(1, 0, 5), Arrival(1, 0, 5), Arrival(2, 0, 5), Arrival(1, 16, 5), Arrival(2, 16, 5)]

@@ -1,0 +1,3 @@
+cimport cython
+
+cpdef long long end_to_end_deadline(unit, tuple lineage)

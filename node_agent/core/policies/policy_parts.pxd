@@ -1,0 +1,20 @@
+from node_agent.core.model cimport Job
+from node_agent.core.model cimport Unit as TaskUnit
+
+cdef class Order:
+    cpdef place(self, Job head)
+    cpdef chosen(self, long long rank)
+
+cdef class BatchFormer:
+    cpdef long long behind(self, Job head, queue)
+
+cdef class Tuner(BatchFormer):
+    cpdef long long eligible_ns(self, Job head)
+    cpdef ended(self, TaskUnit unit, long long jobs, long long ran_ns, long long decision_ns)
+
+cdef class Dropper:
+    cpdef long long judge(self, Job job, long long at_ns, long long ahead)
+
+cdef class Stay:
+    cpdef begins(self, Job job, Job other, long long at_ns)
+    cpdef bint goes_on(self, Job head, Job other, long long at_ns)
