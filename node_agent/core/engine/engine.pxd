@@ -32,7 +32,7 @@ cdef class Engine:
     cpdef Job next(self, long long at_ns)
     @cython.locals(ready=ReadyQueue, job=Job, policy=cython.longlong)
     cdef Job _choose(self, long long at_ns)
-    @cython.locals(ready=ReadyQueue, unit=Unit, runs=list, shed=list, first=Job)
+    @cython.locals(ready=ReadyQueue, first=Job)
     cdef Job _choose_batch(self, long long at_ns)
     @cython.locals(unit=Unit, ready=ReadyQueue, flags=cython.ulonglong, took_ns=cython.longlong,
         decided_ns=cython.longlong, missed=cython.longlong, share_ns=cython.longlong, slot=Py_ssize_t, jobs=list,

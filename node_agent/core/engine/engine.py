@@ -560,12 +560,13 @@ class Engine:
 
     def _choose_batch(self, at_ns: int) -> Job | None:
         ready = self.ready
-        while (choice := ready.choose_batch(at_ns)) is not None:
-            unit, runs, shed = choice
-            for job, policy in shed:
-                self._drop(at_ns, job, policy)
-            if (first := ready.begin_batch(unit, runs)) is not None:
-                self._batch_made = [0] * len(runs)
+        while ready.choose_batch(at_ns):
+            if ready.shed:
+                for job, policy in ready.shed:
+                    self._drop(at_ns, job, policy)
+            first = ready.begin_batch()
+            if first is not None:
+                self._batch_made = [0] * len(ready.batch)
                 return first
         ready.idle()
         return None

@@ -5,11 +5,12 @@ from node_agent.core.model cimport Unit
 
 cdef bint COMPILED
 cdef unsigned long long RAN, SHED
+cdef long long RECORD_BYTES
 
 cdef class Ledger:
     cdef public Facts facts
     cdef public dict shed_by, lost_by, degraded
-    @cython.locals(source=cython.ulonglong, epoch=cython.ulonglong, seq=cython.ulonglong, ordinal=cython.ulonglong)
+    @cython.locals(facts=Facts, position=cython.longlong, source=cython.ulonglong, epoch=cython.ulonglong, seq=cython.ulonglong, ordinal=cython.ulonglong)
     cpdef ran(
         self, unsigned long long flags, unsigned long long unit, tuple lineage, long long release_ns,
         long long start_ns, long long end_ns, long long due_ns, long long decision, unsigned long long outputs,

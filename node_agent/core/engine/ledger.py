@@ -58,20 +58,20 @@ class Ledger:
         """An instance, or one tuple of a batch. decision: what choosing it took, and how many results were shed.
         outputs: the word of them."""
         facts = self.facts
-        source, epoch, seq, ordinal, _, _ = lineage
-        if COMPILED:
-            facts.write(
-                RAN, flags, unit, source, epoch, seq, release_ns, start_ns, end_ns, due_ns, decision,
-                ordinal << 32 | outputs,
-            )  # fmt: skip
-            return
-        position = facts.position  # `write` without the call
+        position = facts.position
         if position == facts.limit:
             position, facts.limit = facts.refill()
-        pack(
-            facts.buffer, position, RAN, flags, unit, source, epoch, seq, release_ns, start_ns, end_ns, due_ns,
-            decision, ordinal << 32 | outputs,
-        )  # fmt: skip
+        source, epoch, seq, ordinal, _, _ = lineage
+        if COMPILED:
+            facts.put(
+                position, RAN | flags << 8 | unit << 16, source, epoch, seq, release_ns, start_ns, end_ns, due_ns,
+                decision, ordinal << 32 | outputs,
+            )  # fmt: skip
+        else:
+            pack(
+                facts.buffer, position, RAN, flags, unit, source, epoch, seq, release_ns, start_ns, end_ns, due_ns,
+                decision, ordinal << 32 | outputs,
+            )  # fmt: skip
         facts.position = position + RECORD_BYTES
 
     def delivered(self, at_ns: int, route: Route, output: Output, lineage: Lineage) -> None:

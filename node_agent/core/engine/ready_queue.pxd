@@ -3,9 +3,10 @@ cimport cython
 from node_agent.core.job_queues cimport ArrivalQueue, JobHeap, KeyQueue
 from node_agent.core.meters cimport NodeMeter, UnitMeter
 from node_agent.core.model cimport DeadlineRule, Job, Unit, new_job
-from node_agent.core.policies.policy_parts cimport BatchFormer, Dropper, Order, Stay, Tuner
+from node_agent.core.policies.policy_parts cimport BatchFormer, Dropper, Key, Order, Stay, Tuner
 
 cdef bint COMPILED
+cdef list NONE
 
 cdef class ReadyQueue:
     cdef public object policy
@@ -14,6 +15,7 @@ cdef class ReadyQueue:
     cdef public JobHeap heads
     cdef JobHeap _not_eligible
     cdef object _sifter, _expiry
+    cdef Key _key
     cdef Dropper _dropper
     cdef Order _order
     cdef Stay _stay
@@ -22,18 +24,21 @@ cdef class ReadyQueue:
     cdef long long _at_ns
     cdef public bint batching, decided, expires, selects, direct, ordered, measured
     cdef public Job running
-    cdef public list batch
+    cdef public list batch, shed
+    cdef list _runs
+    cdef Unit _chosen
     cdef public long long released, dispatched
+    @cython.locals(job=Job, queue=ArrivalQueue, number=cython.longlong, key_ns=cython.longlong)
     cpdef release(self, long long at_ns, Unit unit, tuple lineage, object payload)
     cdef _release_otherwise(self, long long at_ns, Unit unit, tuple lineage, object payload)
-    @cython.locals(job=Job, number=cython.longlong, queue=KeyQueue)
+    @cython.locals(job=Job, number=cython.longlong, queue=KeyQueue, key=Key)
     cdef _release_by_key(self, long long at_ns, Unit unit, tuple lineage, object payload)
     @cython.locals(meter=UnitMeter, queue=ArrivalQueue, number=cython.longlong, key_ns=cython.longlong, running=Job,
         rule=DeadlineRule, is_head=cython.bint)
     cdef _release_measured(self, long long at_ns, Unit unit, tuple lineage, object payload)
     @cython.locals(heads=JobHeap, job=Job, head=Job, unit=Unit, queue=ArrivalQueue)
     cpdef Job pop(self, long long at_ns)
-    @cython.locals(heads=JobHeap, job=Job, unit=Unit, queue=KeyQueue)
+    @cython.locals(heads=JobHeap, job=Job, queue=KeyQueue)
     cdef Job _pop_by_key(self)
     @cython.locals(job=Job)
     cdef Job _pop_measured(self, long long at_ns)
@@ -54,12 +59,12 @@ cdef class ReadyQueue:
     cpdef long long judge(self, Job job, long long at_ns)
     cpdef begin(self, Unit unit, Job job)
     @cython.locals(job=Job, form=BatchFormer, policy=cython.longlong)
-    cpdef choose_batch(self, long long at_ns)
+    cpdef bint choose_batch(self, long long at_ns)
     @cython.locals(unit=Unit, queue=ArrivalQueue, dropper=Dropper, at_ns=cython.longlong, late_ns=cython.longlong,
-        oldest_ns=cython.longlong, more=Py_ssize_t, batch=list, shed=list)
-    cdef _batch(self, Job head, BatchFormer form)
-    @cython.locals(job=Job)
-    cpdef Job begin_batch(self, Unit unit, list runs)
+        oldest_ns=cython.longlong, more=Py_ssize_t, batch=list, kept=list, policy=cython.longlong)
+    cdef list _batch(self, Job head, BatchFormer form)
+    @cython.locals(job=Job, unit=Unit, runs=list)
+    cpdef Job begin_batch(self)
     cpdef idle(self)
     @cython.locals(held=Unit, stay=Stay, arrivals=ArrivalQueue, head=Job, job=Job)
     cpdef Job goes_on(self, long long at_ns)

@@ -31,9 +31,7 @@ class Dropped(NamedTuple):
     policy: int
 
 
-Selection = tuple[Unit, list[Job], list[Dropped]]
-"""A unit that is chosen, its jobs that run, in their order, and those that are shed. No job runs where the head was
-shed: then another unit may come first."""
+NONE: list[Job] = []  # no jobs; nothing is ever put into it
 
 
 class ReadyQueue:
@@ -41,17 +39,20 @@ class ReadyQueue:
 
     expires: some heads are shed where they are late, so `expired` has to be asked.
     running, batch: the instance that runs, and its jobs where the policy forms batches. decided: choosing it took a
-    decision; not, where its unit went on. released, dispatched: jobs so far. meter: is kept up to date where the policy
+    decision; not, where its unit went on. shed: of the last batch that was chosen, and by which policies. released, dispatched: jobs so far. meter: is kept up to date where the policy
     measures.
     """
 
     __slots__ = (
         "_at_ns",
+        "_chosen",
         "_dropper",
         "_expiry",
         "_form",
+        "_key",
         "_not_eligible",
         "_order",
+        "_runs",
         "_sifter",
         "_stay",
         "batch",
@@ -69,6 +70,7 @@ class ReadyQueue:
         "released",
         "running",
         "selects",
+        "shed",
         "tuner",
     )  # fmt: skip
 
@@ -81,13 +83,17 @@ class ReadyQueue:
         self._order = policy.order(self.meter) if policy.order is not None else None
         self._stay = policy.stays(self.meter, policy.parameters) if policy.stays is not None else None
         self.held: Unit | None = None  # the running unit under a policy that stays: its next head is not in the heap
+        self._key = policy.key
         self._dropper, self._sifter = policy.dropper, policy.sifter
         self._form: BatchFormer | None = policy.batch if self.tuner is None else self.tuner
         self._expiry: Expiry | None = None  # of the units whose first operator sheds what is late
         self._at_ns = 0  # of the last choice
         self.batching = self._form is not None
         self.running: Job | None = None
-        self.batch: list[Job] = []
+        self.batch = NONE
+        self.shed: list[Dropped] = []
+        self._chosen: Unit | None = None  # whose batch is about to run, and its jobs
+        self._runs = NONE
         self.decided = True
         self.released = self.dispatched = 0
         self.ordered, self.measured = policy.key is not None, policy.measured
@@ -150,10 +156,10 @@ class ReadyQueue:
             self._release_by_key(at_ns, unit, lineage, payload)
 
     def _release_by_key(self, at_ns: int, unit: Unit, lineage: Lineage, payload: object) -> None:
-        key = self.policy.key
+        key = self._key
         assert key is not None
         self.released = number = self.released + 1
-        job, queue = new_job(key(unit.spec, lineage), at_ns, number, unit, lineage, payload), unit.queue
+        job, queue = new_job(key.key_ns(unit, lineage), at_ns, number, unit, lineage, payload), unit.queue
         assert isinstance(queue, KeyQueue)
         queue.append(job)
         if queue.head() is job:
@@ -234,16 +240,18 @@ class ReadyQueue:
         """The least key of all; entries of jobs that are not their queue's head any more are passed over."""
         heads = self.heads
         while heads:
-            job = heads.pop()
-            unit = job.unit
-            queue = unit.queue
+            job = heads.first()
+            queue = job.unit.queue
             assert isinstance(queue, KeyQueue)
             if not queue or queue.head() is not job:
+                heads.pop()
                 continue
             queue.popleft()
             self.dispatched += 1
             if queue:
-                heads.push(queue.head())
+                heads.replace(queue.head())
+            else:
+                heads.pop()
             self.running = job
             return job
         self.running = None
@@ -299,22 +307,30 @@ class ReadyQueue:
         if job is not None:
             self.running, self.decided = job, True
 
-    def choose_batch(self, at_ns: int) -> Selection | None:
-        """The most urgent unit, and what runs of its queue; None: nothing is ready. What is shed is out of the queue.
-        Next is `begin_batch`, when that has taken effect.
+    def choose_batch(self, at_ns: int) -> bool:
+        """The most urgent unit, and what runs of its queue; False: nothing is ready. `shed` has what is shed of it, out
+        of the queue. Next is `begin_batch`, when that has taken effect.
 
-        The head is judged before a batch is formed behind it: where it is shed, another unit may come first.
+        The head is judged before a batch is formed behind it: where it is shed, no job runs, since another unit may
+        come first.
         """
         job, form = self.candidate(at_ns), self._form
         if job is None or form is None:
-            return None
+            return False
+        if self.shed:
+            self.shed = []
         policy = self.judge(job, at_ns)
-        return (job.unit, [], [Dropped(job, policy)]) if policy else self._batch(job, form)
+        if policy:
+            self.shed.append(Dropped(job, policy))
+        self._chosen, self._runs = job.unit, NONE if policy else self._batch(job, form)
+        return True
 
-    def begin_batch(self, unit: Unit, runs: list[Job]) -> Job | None:
+    def begin_batch(self) -> Job | None:
         """The chosen instance runs. None: nothing of it does; then `choose_batch` again."""
+        runs, unit = self._runs, self._chosen
+        assert unit is not None
         job = runs[0] if runs else None
-        self.batch = runs
+        self.batch, self._runs, self._chosen = runs, NONE, None
         self.begin(unit, job)
         return job
 
@@ -325,7 +341,7 @@ class ReadyQueue:
     def goes_on(self, at_ns: int) -> Job | None:
         """The next job of the unit that has just run, if its policy stays with it; this takes no decision."""
         if self.batching:
-            self.batch = []  # a new one: who ran the former still has it
+            self.batch = NONE
         held, stay, expiry = self.held, self._stay, self._expiry
         if held is None or stay is None or not held.arrivals:
             return None
@@ -388,39 +404,39 @@ class ReadyQueue:
     def _leaves(self, unit: Unit, job: Job) -> bool:
         """Take the head off its queue. False: that job is not, or no longer, the head."""
         if COMPILED and not self.ordered:
-            return unit.arrivals.leaves(job)
+            arrivals = unit.arrivals
+            return arrivals.leaves(job)
         queue = unit.queue
         if not queue or queue[0] is not job:
             return False
         queue.popleft()
         return True
 
-    def _batch(self, head: Job, form: BatchFormer) -> Selection:
+    def _batch(self, head: Job, form: BatchFormer) -> list[Job]:
         """What runs of a unit whose head was chosen: its batch without what is dropped."""
         unit: Unit = head.unit
         queue, at_ns, late_ns, dropper = unit.arrivals, self._at_ns, unit.late_ns, self._dropper
         more, batch = form.behind(head, queue), [head]
-        shed: list[Dropped] = []
         for _ in range(more):
             batch.append(queue.popleft())  # noqa: PERF401 - a call each, and no generator's frame in between
         self.dispatched += more
         if late_ns:
             oldest_ns = at_ns - late_ns
-            shed = [Dropped(each, POLICY_LATE) for each in batch if each.lineage[5] < oldest_ns]
+            self.shed += [Dropped(each, POLICY_LATE) for each in batch if each.lineage[5] < oldest_ns]
             batch = [each for each in batch if each.lineage[5] >= oldest_ns]
         if dropper is not None:
             kept = [head]
             for each in batch[1:]:
                 if policy := dropper.judge(each, at_ns, len(kept)):
-                    shed.append(Dropped(each, policy))
+                    self.shed.append(Dropped(each, policy))
                 else:
                     kept.append(each)
             batch = kept
         elif self._sifter is not None:
             first = self._sifter(batch, at_ns)
-            shed += [Dropped(each, POLICY_LATE) for each in batch[:first]]
+            self.shed += [Dropped(each, POLICY_LATE) for each in batch[:first]]
             del batch[:first]
-        return unit, batch, shed
+        return batch
 
     # -- jobs leave without having run
 
@@ -518,4 +534,4 @@ def _is_of(job: Job, source: int, epoch: int) -> bool:
     return job.lineage[0] == source and job.lineage[1] == epoch
 
 
-__all__ = ["ReadyQueue", "Selection"]
+__all__ = ["ReadyQueue"]

@@ -1,36 +1,30 @@
 """Batch formers."""
 
-from collections.abc import Iterable
-from itertools import islice
-
 from node_agent.core.model import Job, Queue
 from node_agent.core.policies.policy_parts import BatchFormer
 
-
-def whole_burst(head: Job, queue: Iterable[Job]) -> int:
-    """All jobs behind the head that stem from the same burst: same source, same origin ([P] 4.1, batch by batch)."""
-    source, origin_ns = head.lineage[0], head.lineage[4]
-    count = 0
-    for job in queue:
-        lineage = job.lineage
-        if lineage[0] != source or lineage[4] != origin_ns:
-            break
-        count += 1
-    return count
+MOST = 1 << 32  # jobs of a batch without a limit
 
 
 class Burst(BatchFormer):
-    """`whole_burst`, with no more than `largest` jobs in one instance; the rest of the burst makes the next one. 0: no
-    limit."""
+    """All jobs behind the head that stem from the same burst: same source, same origin ([P] 4.1, batch by batch), with
+    no more than `largest` jobs in one instance; the rest of the burst makes the next one. 0: no limit."""
 
-    __slots__ = ("_largest",)
+    __slots__ = ("_most",)
 
     def __init__(self, largest: int) -> None:
-        self._largest = largest
+        self._most = (largest or MOST) - 1
 
     def behind(self, head: Job, queue: Queue) -> int:
-        """As many as `largest` leaves."""
-        return whole_burst(head, islice(queue, self._largest - 1) if self._largest else queue)
+        """By what the jobs say of themselves."""
+        of, count = head.lineage, 0
+        source, origin_ns = of[0], of[4]
+        for job in queue:
+            lineage = job.lineage
+            if count >= self._most or lineage[4] != origin_ns or lineage[0] != source:
+                break
+            count += 1
+        return count
 
 
 def basic_batches(head: Job, queue: Queue, k: int, phi_ns: int) -> int:

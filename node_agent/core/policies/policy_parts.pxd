@@ -1,6 +1,9 @@
 from node_agent.core.model cimport Job
 from node_agent.core.model cimport Unit as TaskUnit
 
+cdef class Key:
+    cpdef long long key_ns(self, TaskUnit unit, tuple lineage)
+
 cdef class Order:
     cpdef place(self, Job head)
     cpdef chosen(self, long long rank)

@@ -23,9 +23,18 @@ from node_agent.core.plan import DEFAULTS, Parameters, Unit
 from node_agent.problems import UnusableValueError
 
 Offset = Callable[[Unit], int]  # the constant that is added to the release
-Key = Callable[[Unit, Lineage], int]  # a deadline that the release does not enter
 Rule = Callable[[Unit], DeadlineRule]  # makes one per unit
 Sifter = Callable[[list[Job], int], int]  # how many of the first jobs of a batch are shed, at that instant
+
+
+class Key:
+    """A deadline that the release does not enter."""
+
+    __slots__ = ()
+
+    def key_ns(self, unit: TaskUnit, lineage: Lineage) -> int:
+        """Of a tuple at that unit."""
+        raise NotImplementedError
 
 
 class Order:

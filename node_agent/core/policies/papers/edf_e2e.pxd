@@ -1,3 +1,8 @@
 cimport cython
 
-cpdef long long end_to_end_deadline(unit, tuple lineage)
+from node_agent.core.model cimport Unit
+from node_agent.core.policies.policy_parts cimport Key
+
+cdef class EndToEndDeadline(Key):
+    @cython.locals(origin_ns=cython.longlong)
+    cpdef long long key_ns(self, Unit unit, tuple lineage)

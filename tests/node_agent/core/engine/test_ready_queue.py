@@ -134,9 +134,8 @@ def test_a_batch_is_its_burst_and_a_job_of_it_that_fails_leaves_it() -> None:
     for number, origin_ns in ((1, 5), (2, 5), (3, 5), (4, 6)):
         ready.release(7, loaded.units[0], tuple_(1, number, origin_ns), None)
     assert not list(ready.expired(7))
-    choice = ready.choose_batch(7)
-    assert choice is not None
-    ready.begin_batch(*choice[:2])
+    assert ready.choose_batch(7) and not ready.shed
+    assert ready.begin_batch() is ready.running
     assert [job.number for job in ready.batch] == [1, 2, 3]
     ready.drop(1)
     assert [job.number for job in ready.batch] == [1, 3]

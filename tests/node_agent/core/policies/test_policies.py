@@ -2,12 +2,17 @@
 
 import subprocess
 import sys
+from fractions import Fraction
+from math import floor
 
 import pytest
+from hypothesis import given
+from hypothesis import strategies as st
 
 from infra.papers.policies import POLICIES, policy
 from node_agent.core.plan import Arrivals, Parameters, Service
 from node_agent.core.policies import POLICIES as INSTALLED
+from node_agent.core.policies.papers.ats import Control
 from node_agent.core.policies.papers.qed import QosDeadlines
 from protos import records
 from protos.policies import NAMES
@@ -160,6 +165,20 @@ def test_the_printed_controller_by_hand() -> None:
         tuner.ended(None, 1, 1, 1)
         seen.append(tuner.k)  # type: ignore[attr-defined]
     assert seen == [7, 6, 6, 3]  # 11/30 - 1/20 + 110/30 = 3.98 -> 3
+
+
+@given(st.lists(st.tuples(st.integers(0, 2**36), st.integers(0, 2**36)), min_size=1, max_size=9))
+def test_the_printed_controller_is_exact_also_beyond_64_bits(steps: list[tuple[int, int]]) -> None:
+    """floor(Kp dSDMR + KI SDMR) in fractions; (missed, met) of every execution."""
+    node = Node([Shape(5, 10**9, 10)], policy("ats", parameters=Parameters(first_k=7)))
+    tuner, meter, before, k = node.engine.ready.tuner, node.engine.ready.meter, Fraction(0), 7
+    assert isinstance(tuner, Control)
+    for missed, met in steps:
+        meter.missed, meter.ended = meter.missed + missed, meter.ended + missed + met
+        tuner.ended(node.loaded.units[0], missed + met, 1, 1)
+        ratio = Fraction(meter.missed, max(1, meter.ended))
+        k, before = max(1, k - floor(ratio - before + 10 * ratio)), ratio
+        assert tuner.k == k
 
 
 def test_ideal_pays_nothing_and_sheds_what_cannot_be_met() -> None:
