@@ -127,7 +127,7 @@ def policies() -> list[Figure]:
     goal = None if job_queues.__file__.endswith(".py") else MOST
     for units in UNITS:
         for cost in costs(units, cases().items()):
-            how = f"CPU time; {units} units, {TUPLES} tuples queued; median of {ROUNDS} rounds by turns with {REFERENCE}"
+            how = f"CPU time; {units} units, {TUPLES} queued; median of {ROUNDS} rounds by turns with {REFERENCE}"
             name = f"{NAMED}{cost.name}.{units}"
             made += [
                 Figure(f"{name}_us", cost.tuple_ns / 1000, "us per tuple", None, how),

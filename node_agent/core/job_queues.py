@@ -180,7 +180,7 @@ class QueuedJobs:
     _jobs: list[Job]
     _at: int  # the next place
 
-    def __iter__(self) -> "QueuedJobs":
+    def __iter__(self) -> QueuedJobs:
         return self
 
     def __next__(self) -> Job:

@@ -642,8 +642,8 @@ class CompiledPlan:
 
 
 __all__ = [
-    "ALWAYS_NS", "CompiledPlan", "DeadlineRule", "Decision", "Displaced", "Effect", "EntryShedder", "Exit", "ForwardedRemoval",
-    "FusionHead", "Gate", "Join", "LateRule", "Passed", "ResultPolice",
+    "ALWAYS_NS", "CompiledPlan", "DeadlineRule", "Decision", "Displaced", "Effect", "EntryShedder", "Exit",
+    "ForwardedRemoval", "FusionHead", "Gate", "Join", "LateRule", "Passed", "ResultPolice",
     "Route", "Shed", "Shedding", "SideSlot", "SourceControl", "Step", "StreamShedder", "Unit", "UtilisationMeter",
     "Waiting", "WindowPort", "Withdrawal",
 ]  # fmt: skip

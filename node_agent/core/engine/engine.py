@@ -117,8 +117,8 @@ class Engine:
 
     __slots__ = (
         "_batch_made", "_batching", "_commands", "_ends_slowly", "_limit_jobs", "_made", "_memory_full", "_metered",
-        "_plain", "_resumed", "_ruled", "_selects", "_slow", "_surplus", "ended_ns", "facts", "ledger", "loaded", "policy",
-        "ready", "simple", "windows",
+        "_plain", "_resumed", "_ruled", "_selects", "_slow", "_surplus", "ended_ns", "facts", "ledger", "loaded",
+        "policy", "ready", "simple", "windows",
     )  # fmt: skip
 
     def __init__(self, policy: Policy, facts: Facts, commands: Commands, settings: Settings | None = None) -> None:
@@ -522,9 +522,7 @@ class Engine:
             self.ended_ns = end_ns
         return following
 
-    def _end_one(
-        self, job: Job, slot: int, made: int, flags: int, start_ns: int, end_ns: int, took_ns: int
-    ) -> bool:
+    def _end_one(self, job: Job, slot: int, made: int, flags: int, start_ns: int, end_ns: int, took_ns: int) -> bool:
         """The end of one job. made: its outputs word. took_ns: its share of the time since the last choice. Returns
         whether it is late."""
         unit, surpluses, surplus = job.unit, self._surplus, 0

@@ -61,7 +61,7 @@ cdef class ReadyQueue:
     @cython.locals(job=Job, form=BatchFormer, policy=cython.longlong)
     cpdef bint choose_batch(self, long long at_ns)
     @cython.locals(unit=Unit, queue=ArrivalQueue, dropper=Dropper, at_ns=cython.longlong, late_ns=cython.longlong,
-        oldest_ns=cython.longlong, more=Py_ssize_t, batch=list, kept=list, policy=cython.longlong)
+        oldest_ns=cython.longlong, more=Py_ssize_t, batch=list, candidates=list, policy=cython.longlong)
     cdef list _batch(self, Job head, BatchFormer form)
     @cython.locals(job=Job, unit=Unit, runs=list)
     cpdef Job begin_batch(self)

@@ -38,9 +38,9 @@ class ReadyQueue:
     """The queues of the units of all loaded plans, and the instance that was taken off them last.
 
     expires: some heads are shed where they are late, so `expired` has to be asked.
-    running, batch: the instance that runs, and its jobs where the policy forms batches. decided: choosing it took a
-    decision; not, where its unit went on. shed: of the last batch that was chosen, and by which policies. released, dispatched: jobs so far. meter: is kept up to date where the policy
-    measures.
+    running, batch: the instance that runs, and its jobs where the policy forms batches. shed: of the last batch that
+    was chosen. decided: choosing it took a decision; not, where its unit went on. released, dispatched: jobs so far.
+    meter: is kept up to date where the policy measures.
     """
 
     __slots__ = (
@@ -418,21 +418,20 @@ class ReadyQueue:
         queue, at_ns, late_ns, dropper = unit.arrivals, self._at_ns, unit.late_ns, self._dropper
         more, batch = form.behind(head, queue), [head]
         for _ in range(more):
-            batch.append(queue.popleft())  # noqa: PERF401 - a call each, and no generator's frame in between
+            batch.append(queue.popleft())
         self.dispatched += more
         if late_ns:
             oldest_ns = at_ns - late_ns
             self.shed += [Dropped(each, POLICY_LATE) for each in batch if each.lineage[5] < oldest_ns]
             batch = [each for each in batch if each.lineage[5] >= oldest_ns]
-        if dropper is not None:
-            kept = [head]
-            for each in batch[1:]:
-                if policy := dropper.judge(each, at_ns, len(kept)):
+        if dropper is not None and more:
+            candidates, batch = batch, [head]
+            for each in candidates[1:]:
+                if policy := dropper.judge(each, at_ns, len(batch)):
                     self.shed.append(Dropped(each, policy))
                 else:
-                    kept.append(each)
-            batch = kept
-        elif self._sifter is not None:
+                    batch.append(each)
+        elif dropper is None and self._sifter is not None:
             first = self._sifter(batch, at_ns)
             self.shed += [Dropped(each, POLICY_LATE) for each in batch[:first]]
             del batch[:first]

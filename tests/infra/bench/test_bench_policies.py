@@ -17,7 +17,9 @@ def test_every_policy_has_its_figures_for_every_number_of_units(monkeypatch: pyt
     finally:
         policies.lineages.cache_clear()
     names = {*POLICIES, "edf:batch=8", "slack:batch=8"}
-    assert {each.name for each in figures} == {f"policy.{name}.{units}{us}" for name in names for units in (2, 3) for us in ("", "_us")}
+    assert {each.name for each in figures} == {
+        f"policy.{name}.{units}{us}" for name in names for units in (2, 3) for us in ("", "_us")
+    }
     assert policies.table(figures).row_count == len(names)
 
 
