@@ -107,17 +107,25 @@ class Cost(NamedTuple):
 
 
 def costs(units: int, given: Iterable[tuple[str, Policy]]) -> Iterator[Cost]:
-    """Policy by policy, in rounds that alternate with `edf`: the medians of the rounds and of their ratios."""
-    floor = Queued(policy(REFERENCE), units)
+    """Policy by policy, in rounds that alternate with `edf`: the medians of the rounds and of their ratios. Each time
+    both engines are new, since memory that was used for long is slower, and each begins as often as the other one."""
     for name, chosen in given:
-        queued = Queued(chosen, units)
+        engines = [Queued(policy(REFERENCE), units), Queued(chosen, units)]
         gc.collect()
         gc.disable()
         try:
-            rounds = [(floor.round(), queued.round()) for _ in range(ROUNDS)]
+            rounds = [_both(engines, number % 2) for number in range(ROUNDS)]
         finally:
             gc.enable()
         yield Cost(name, units, median(own for _, own in rounds), median(own / edf for edf, own in rounds))
+
+
+def _both(engines: list[Queued], first: int) -> tuple[float, float]:
+    """A round of each, that one first."""
+    took = [0.0, 0.0]
+    for index in (first, 1 - first):
+        took[index] = engines[index].round()
+    return took[0], took[1]
 
 
 def policies() -> list[Figure]:

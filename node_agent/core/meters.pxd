@@ -10,26 +10,25 @@ cdef class Mean:
     cpdef inherit(self, Mean other)
     cpdef long long of(self)
 
-cdef class ExitMeter:
-    cdef public Mean passed
+cdef class ExitMeter(Mean):
     cdef public long long queued_ns
-    @cython.locals(passed=Mean)
     cpdef long long passing(self, long long work_ns)
 
 cdef class UnitMeter:
+    # What each tuple asks for stands first: with many units each line of the processor's cache is a wait.
     cdef public NodeMeter node
-    cdef public long long number, declared_ns, sub_deadline_ns, declared_slack_ns, slack_ns, due_ns, work_ns, place_ns
-    cdef public long long steps, pause_ns, excess
-    cdef public bint ends, urgent, yields, on_trial
-    cdef public object service, arrivals, doubted_ns
+    cdef public Mean cost
     cdef public tuple exits
-    cdef public Mean cost, gap
+    cdef long long _last_ns, _gaps, _gaps_ns
+    cdef public long long place_ns, steps, slack_ns, work_ns
+    cdef public bint on_trial, yields, ends, urgent
     cdef bint _came
-    cdef long long _last_ns
+    cdef public object doubted_ns, service, arrivals
+    cdef public long long due_ns, declared_slack_ns, declared_ns, number, sub_deadline_ns, pause_ns, excess
     @cython.locals(cost=Mean)
     cpdef long long expected_ns(self)
     cpdef arrived(self, long long at_ns)
-    @cython.locals(done_ns=cython.longlong, count=cython.longlong, exit_=ExitMeter, passed=Mean)
+    @cython.locals(done_ns=cython.longlong, count=cython.longlong, exit_=ExitMeter)
     cpdef made(self, unsigned long long counts)
     cpdef tried(self, long long ran_ns)
     @cython.locals(own=ExitMeter, known=ExitMeter)

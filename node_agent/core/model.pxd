@@ -19,16 +19,21 @@ cdef class Step:
     cdef public Exit exit
 
 cdef class Unit:
-    cdef public object spec, loaded
-    cdef public unsigned long long ran, id, flags
-    cdef public long long sub_deadline_ns, deadline_ns, useful_ns, offset_ns, hang_ns, late_ns, runs
-    cdef public tuple chain, exits, punctuated_exits
-    cdef public Step last_step
-    cdef public bint has_end_hooks
-    cdef public DeadlineRule rule
-    cdef public UnitMeter meter
-    cdef public object utilisation, collects, join_shedder, queue, gate, rest
+    # What each tuple asks for stands first: with many units each line of the processor's cache is a wait.
     cdef public object arrivals
+    cdef public UnitMeter meter
+    cdef public DeadlineRule rule
+    cdef public long long offset_ns, sub_deadline_ns, runs
+    cdef public unsigned long long ran
+    cdef public Step last_step
+    cdef public tuple chain, punctuated_exits
+    cdef public object loaded
+    cdef public bint has_end_hooks
+    cdef public long long late_ns, deadline_ns
+    cdef public unsigned long long id, flags
+    cdef public object queue, gate, spec, utilisation, collects, join_shedder, rest
+    cdef public long long useful_ns, hang_ns
+    cdef public tuple exits
     cdef public object shed, lost, unfused, timed, timed_ns, worst_ns, _span, _span_worst_ns, _before_ns, inputs, absences
 
 cdef class Route:
