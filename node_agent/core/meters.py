@@ -94,9 +94,9 @@ class UnitMeter:
     """One task unit: CPU time per tuple, and gaps between arrivals."""
 
     __slots__ = (
-        "_came", "_gaps", "_gaps_ns", "_last_ns", "arrivals", "cost", "declared_ns", "declared_slack_ns", "doubted_ns", "due_ns", "ends",
-        "excess", "exits", "node", "number", "on_trial", "pause_ns", "place_ns", "service", "slack_ns", "steps",
-        "sub_deadline_ns", "urgent", "work_ns", "yields",
+        "_came", "_gaps", "_gaps_ns", "_last_ns", "arrivals", "cost", "declared_ns", "declared_slack_ns", "doubted_ns",
+        "due_ns", "ends", "excess", "exits", "node", "number", "on_trial", "pause_ns", "place_ns", "service",
+        "slack_ns", "steps", "sub_deadline_ns", "urgent", "work_ns", "yields",
     )  # fmt: skip
 
     def __init__(self, node: "NodeMeter", number: int, unit: MeteredUnit) -> None:

@@ -3,14 +3,15 @@ cimport cython
 from node_agent.core.job_queues cimport ArrivalQueue, JobHeap, KeyQueue
 from node_agent.core.meters cimport NodeMeter, UnitMeter
 from node_agent.core.model cimport DeadlineRule, Job, Unit, new_job
-from node_agent.core.policies.policy_parts cimport BatchFormer, Dropper, Key, Order, Stay, Tuner
+from node_agent.core.policies.fixed_batches cimport Fixed
+from node_agent.core.policies.policy_parts cimport BatchFormer, Dropper, Key, Order, Stay
 
 cdef bint COMPILED
 cdef list NONE
 
 cdef class ReadyQueue:
     cdef public object policy
-    cdef public Tuner tuner
+    cdef public Fixed tuner
     cdef public NodeMeter meter
     cdef public JobHeap heads
     cdef JobHeap _not_eligible
@@ -44,7 +45,7 @@ cdef class ReadyQueue:
     cdef Job _pop_measured(self, long long at_ns)
     @cython.locals(arrivals=ArrivalQueue)
     cdef bint _leaves(self, Unit unit, Job job)
-    @cython.locals(job=Job, heads=JobHeap, arrivals=ArrivalQueue, eligible_ns=cython.longlong, order=Order, tuner=Tuner)
+    @cython.locals(job=Job, heads=JobHeap, arrivals=ArrivalQueue, eligible_ns=cython.longlong, order=Order, tuner=Fixed)
     cdef _head(self, Unit unit)
     @cython.locals(heads=JobHeap, not_eligible=JobHeap, arrivals=ArrivalQueue, unit=Unit, head=Job)
     cdef _make_eligible(self)
@@ -58,11 +59,11 @@ cdef class ReadyQueue:
     @cython.locals(unit=Unit, dropper=Dropper)
     cpdef long long judge(self, Job job, long long at_ns)
     cpdef begin(self, Unit unit, Job job)
-    @cython.locals(job=Job, form=BatchFormer, policy=cython.longlong)
+    @cython.locals(job=Job, policy=cython.longlong)
     cpdef bint choose_batch(self, long long at_ns)
-    @cython.locals(unit=Unit, queue=ArrivalQueue, dropper=Dropper, at_ns=cython.longlong, late_ns=cython.longlong,
+    @cython.locals(unit=Unit, queue=ArrivalQueue, dropper=Dropper, form=BatchFormer, tuner=Fixed, at_ns=cython.longlong, late_ns=cython.longlong,
         oldest_ns=cython.longlong, more=Py_ssize_t, batch=list, candidates=list, policy=cython.longlong)
-    cdef list _batch(self, Job head, BatchFormer form)
+    cdef list _batch(self, Job head)
     @cython.locals(job=Job, unit=Unit, runs=list)
     cpdef Job begin_batch(self)
     cpdef idle(self)

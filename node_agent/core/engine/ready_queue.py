@@ -18,7 +18,7 @@ from node_agent.core.job_queues import JobHeap, KeyQueue
 from node_agent.core.lineage import Lineage
 from node_agent.core.meters import NodeMeter
 from node_agent.core.model import CompiledPlan, Job, Unit, new_job
-from node_agent.core.policies.policy_parts import BatchFormer, Policy
+from node_agent.core.policies.policy_parts import Policy
 from protos.records import POLICY_LATE
 
 COMPILED = not __file__.endswith(".py")
@@ -85,10 +85,10 @@ class ReadyQueue:
         self.held: Unit | None = None  # the running unit under a policy that stays: its next head is not in the heap
         self._key = policy.key
         self._dropper, self._sifter = policy.dropper, policy.sifter
-        self._form: BatchFormer | None = policy.batch if self.tuner is None else self.tuner
+        self._form = policy.batch
         self._expiry: Expiry | None = None  # of the units whose first operator sheds what is late
         self._at_ns = 0  # of the last choice
-        self.batching = self._form is not None
+        self.batching = policy.batch is not None or policy.tuner is not None
         self.running: Job | None = None
         self.batch = NONE
         self.shed: list[Dropped] = []
@@ -314,15 +314,15 @@ class ReadyQueue:
         The head is judged before a batch is formed behind it: where it is shed, no job runs, since another unit may
         come first.
         """
-        job, form = self.candidate(at_ns), self._form
-        if job is None or form is None:
+        job = self.candidate(at_ns)
+        if job is None:
             return False
         if self.shed:
             self.shed = []
         policy = self.judge(job, at_ns)
         if policy:
             self.shed.append(Dropped(job, policy))
-        self._chosen, self._runs = job.unit, NONE if policy else self._batch(job, form)
+        self._chosen, self._runs = job.unit, NONE if policy else self._batch(job)
         return True
 
     def begin_batch(self) -> Job | None:
@@ -412,11 +412,16 @@ class ReadyQueue:
         queue.popleft()
         return True
 
-    def _batch(self, head: Job, form: BatchFormer) -> list[Job]:
+    def _batch(self, head: Job) -> list[Job]:
         """What runs of a unit whose head was chosen: its batch without what is dropped."""
         unit: Unit = head.unit
         queue, at_ns, late_ns, dropper = unit.arrivals, self._at_ns, unit.late_ns, self._dropper
-        more, batch = form.behind(head, queue), [head]
+        form, tuner, batch = self._form, self.tuner, [head]
+        if tuner is not None:
+            more = tuner.behind(head, queue)
+        else:
+            assert form is not None  # the policy forms batches
+            more = form.behind(head, queue)
         for _ in range(more):
             batch.append(queue.popleft())
         self.dispatched += more

@@ -1,14 +1,13 @@
 """A tuner that runs k basic batches of the queue whose head is most urgent, k fixed ([A] definitions 6 and 7)."""
 
 from node_agent.core.meters import ALWAYS_NS, NodeMeter
-from node_agent.core.model import Job, Queue
+from node_agent.core.model import Job, Queue, Unit
 from node_agent.core.plan import Parameters
 from node_agent.core.policies.batch_formers import basic_batches
-from node_agent.core.policies.policy_parts import Tuner
 from protos.policies import phi_ns
 
 
-class Fixed(Tuner):
+class Fixed:
     """A tuner that leaves k as it is, and knows phi: the larger of two error bounds, the deadline's and the window
     hop's ([A] 1.3); `protos.policies.phi_ns`."""
 
@@ -32,3 +31,6 @@ class Fixed(Tuner):
     def eligible_ns(self, head: Job) -> int:
         """The end of its first basic batch, which is then "put into the queue of basic batches" ([A] 2)."""
         return head.release_ns + self.phi_ns
+
+    def ended(self, unit: Unit, jobs: int, ran_ns: int, decision_ns: int) -> None:
+        """Nothing follows from it."""

@@ -11,10 +11,6 @@ cdef class Order:
 cdef class BatchFormer:
     cpdef long long behind(self, Job head, queue)
 
-cdef class Tuner(BatchFormer):
-    cpdef long long eligible_ns(self, Job head)
-    cpdef ended(self, TaskUnit unit, long long jobs, long long ran_ns, long long decision_ns)
-
 cdef class Dropper:
     cpdef long long judge(self, Job job, long long at_ns, long long ahead)
 

@@ -14,6 +14,7 @@ the third it is a heap.
 
 from collections.abc import Callable
 from dataclasses import dataclass
+from typing import Protocol
 
 from node_agent.core.lineage import Lineage
 from node_agent.core.meters import NodeMeter
@@ -62,17 +63,18 @@ class BatchFormer:
         raise NotImplementedError
 
 
-class Tuner(BatchFormer):
-    """Forms batches by what it has measured: it is asked and told of every instance."""
-
-    __slots__ = ()
+class Tuner(Protocol):
+    """Forms batches by what it has measured: it is asked and told of every instance. Compiled code takes `Fixed` of
+    fixed_batches.py, and what has that base."""
 
     def loaded(self) -> None:
         """The units of the engine have changed."""
 
+    def behind(self, head: Job, queue: Queue) -> int:
+        """As a batch former."""
+
     def eligible_ns(self, head: Job) -> int:
         """When the batch of that head is complete. Until then complete ones of other units come first."""
-        raise NotImplementedError
 
     def ended(self, unit: TaskUnit, jobs: int, ran_ns: int, decision_ns: int) -> None:
         """An instance of that many of the unit's jobs ran that long; choosing it took that long. The meter knows it."""

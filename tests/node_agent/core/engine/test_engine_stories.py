@@ -19,7 +19,8 @@ from node_agent.core.engine.events import (
 )
 from node_agent.core.model import Job, Queue, Unit
 from node_agent.core.policies import POLICIES, policy
-from node_agent.core.policies.policy_parts import Dropper, Tuner
+from node_agent.core.policies.fixed_batches import Fixed
+from node_agent.core.policies.policy_parts import Dropper
 from node_agent.core.punctuation import ABSENCE
 from protos import records
 from tests.sentences import Wording
@@ -362,7 +363,7 @@ def test_a_shed_branch_sends_an_absence_mark() -> None:
     assert story.loaded.waiting == 0
 
 
-class Doubling(Tuner):
+class Doubling(Fixed):
     """A tuner that lets each batch be twice as large as the one before."""
 
     def __init__(self) -> None:
