@@ -335,7 +335,7 @@ class Engine:
             self._made += exit_.one
             ready = self.ready
             ready.released = number = ready.released + 1
-            job = Job.__new__(Job) if COMPILED else Job()  # see `new_job`
+            job = Job()
             job.key_ns = key_ns = at_ns + unit.offset_ns
             job.release_ns, job.number, job.unit, job.lineage, job.payload = at_ns, number, unit, lineage, payload
             queue = unit.arrivals

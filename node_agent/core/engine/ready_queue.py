@@ -137,7 +137,7 @@ class ReadyQueue:
             self._release_otherwise(at_ns, unit, lineage, payload)
             return
         self.released = number = self.released + 1
-        job = Job.__new__(Job) if COMPILED else Job()  # see `new_job`
+        job = Job()
         job.key_ns = key_ns = at_ns + unit.offset_ns
         job.release_ns, job.number, job.unit, job.lineage, job.payload = at_ns, number, unit, lineage, payload
         queue = unit.arrivals
@@ -159,8 +159,8 @@ class ReadyQueue:
         key = self._key
         assert key is not None
         self.released = number = self.released + 1
-        job, queue = new_job(key.key_ns(unit, lineage), at_ns, number, unit, lineage, payload), unit.queue
-        assert isinstance(queue, KeyQueue)
+        job = new_job(key.key_ns(unit, lineage), at_ns, number, unit, lineage, payload)
+        queue: KeyQueue = unit.queue  # type: ignore[assignment]  # as all of a policy with a key
         queue.append(job)
         if queue.head() is job:
             self.heads.push(job)  # the former head stays in there and is skipped when it is not the head
@@ -241,8 +241,7 @@ class ReadyQueue:
         heads = self.heads
         while heads:
             job = heads.first()
-            queue = job.unit.queue
-            assert isinstance(queue, KeyQueue)
+            queue: KeyQueue = job.unit.queue  # type: ignore[assignment]  # as all of a policy with a key
             if not queue or queue.head() is not job:
                 heads.pop()
                 continue

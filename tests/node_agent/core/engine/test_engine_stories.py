@@ -17,7 +17,9 @@ from node_agent.core.engine.events import (
     Send,
     Start,
 )
+from node_agent.core.meters import NodeMeter
 from node_agent.core.model import Job, Queue, Unit
+from node_agent.core.plan import DEFAULTS
 from node_agent.core.policies import POLICIES, policy
 from node_agent.core.policies.fixed_batches import Fixed
 from node_agent.core.policies.policy_parts import Dropper
@@ -367,6 +369,7 @@ class Doubling(Fixed):
     """A tuner that lets each batch be twice as large as the one before."""
 
     def __init__(self) -> None:
+        super().__init__(NodeMeter(), DEFAULTS)
         self.largest = 1
         self.told: list[tuple[int, int, int]] = []
 
