@@ -153,7 +153,7 @@ class KeyQueue:
 
     def head(self) -> Job:
         """The one with the least rank. There is one."""
-        return self.heap.first()
+        return self.heap.first() if COMPILED else self.heap.entries[0][3]  # `first` without the call
 
     def append(self, job: Job) -> None:
         """A job comes in."""
