@@ -27,7 +27,7 @@ def compiled() -> list[Figure]:
     if done.returncode:
         raise RuntimeError(done.stderr)
     made = [Figure(**each) for each in json.loads(done.stdout)]
-    return [replace(each, name=NAMED + each.name, goal=GOALS.get(each.name)) for each in made]
+    return [replace(each, name=NAMED + each.name, goal=GOALS.get(each.name, each.goal)) for each in made]
 
 
 def main() -> int:

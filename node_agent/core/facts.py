@@ -7,7 +7,7 @@ task instance costs more than the packing.
 """
 
 from collections.abc import Callable
-from struct import Struct
+from struct import Struct, error
 
 from protos.records import RECORD, RECORD_BYTES
 
@@ -55,6 +55,8 @@ class Facts:
         words, at = self._words, position >> 3
         if words is None:
             raise ValueError("the buffer of these facts is gone")
+        if (source | epoch) >> 16:
+            raise error("source and epoch have 16 bits")  # as `pack_into` does
         words[at] = head | source << 32 | epoch << 48
         words[at + 1] = seq
         words[at + 2] = w0
@@ -74,10 +76,13 @@ class Facts:
         self, kind: int, flags: int, ref: int, source: int, epoch: int, seq: int,
         w0: int = 0, w1: int = 0, w2: int = 0, w3: int = 0, w4: int = 0, last: int = 0,
     ) -> None:  # fmt: skip
-        """Write one record; the words' meaning by kind stands in protos/records.py."""
+        """Write one record; the words' meaning by kind stands in protos/records.py. Raises `struct.error`, in compiled
+        code also OverflowError: a number does not fit."""
         if self.position == self.limit:
             self.position, self.limit = self.refill()
         if COMPILED:
+            if (kind | flags) >> 8 or ref >> 16:
+                raise error("kind and flags have 8 bits, ref has 16")
             head = kind | flags << 8 | ref << 16
             self.put(self.position, head, source, epoch, seq, w0, w1, w2, w3, w4, last)
         else:

@@ -9,10 +9,11 @@ cdef Job LEFT
 cdef class JobHeap:
     cdef readonly list entries
     cdef list _jobs
+    cdef Py_ssize_t _size
     cpdef list jobs(self)
     cpdef Job first(self)
     cpdef void push(self, Job job)
-    @cython.locals(jobs=list, first=Job, last=Job)
+    @cython.locals(jobs=list, first=Job, job=Job, last=Py_ssize_t)
     cpdef Job pop(self)
     cpdef void replace(self, Job job)
     cpdef void clear(self)
@@ -23,11 +24,23 @@ cdef class JobHeap:
 
 cdef class KeyQueue:
     cdef readonly JobHeap heap
+    cpdef Job head(self)
+    cpdef void append(self, Job job)
+    cpdef Job popleft(self)
+
+cdef class QueuedJobs:
+    cdef list _jobs
+    cdef Py_ssize_t _at
+
+@cython.locals(made=QueuedJobs)
+cdef QueuedJobs _through(list jobs, Py_ssize_t first)
 
 cdef class ArrivalQueue:
     cdef list _jobs
     cdef Py_ssize_t _first
     cpdef Job head(self)
     cpdef void append(self, Job job)
-    @cython.locals(jobs=list, job=Job)
+    @cython.locals(jobs=list, job=Job, first=Py_ssize_t)
     cpdef Job popleft(self)
+    @cython.locals(jobs=list, first=Py_ssize_t)
+    cpdef bint leaves(self, Job job)

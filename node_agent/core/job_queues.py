@@ -1,3 +1,4 @@
+# cython: boundscheck=False, wraparound=False
 """Queues of jobs: one in the order of arrival, and a heap by rank.
 
 Uncompiled, both queues rest on what the standard library has in C: `deque`, and `heapq` with tuples. Compiled, jobs are
@@ -15,10 +16,10 @@ from typing import cast
 from node_agent.core.model import Job, before
 
 COMPILED = not __file__.endswith(".py")
-SPARE = 64  # empty places at the beginning of a queue, from which on they are given up
+SPARE = 64  # empty places of a queue, from which on they are given up; fewer stay, since each change of a list costs
 
 
-LEFT = Job()  # at a place of a queue whose job has left
+LEFT = Job()  # at a place whose job has left
 
 
 HeapEntry = tuple[int, int, int, Job]  # rank, tie, number: tuples compare in C
@@ -28,22 +29,27 @@ class JobHeap:
     """Jobs by rank, then tie, then arrival. entries: all of them where this is not compiled, always the same list;
     there the hot path of the engine pushes and pops them itself, without a call in between."""
 
-    __slots__ = ("_jobs", "entries")
+    __slots__ = ("_jobs", "_size", "entries")
 
     def __init__(self) -> None:
         self.entries: list[HeapEntry] = []
-        self._jobs: list[Job] = []
+        self._jobs: list[Job] = []  # and empty places behind them
+        self._size = 0
 
     def __len__(self) -> int:
-        return len(self._jobs) if COMPILED else len(self.entries)
+        return self._size if COMPILED else len(self.entries)
 
     def jobs(self) -> list[Job]:
         """All of them, in no order."""
-        return list(self._jobs) if COMPILED else [entry[3] for entry in self.entries]
+        return self._jobs[: self._size] if COMPILED else [entry[3] for entry in self.entries]
 
     def first(self) -> Job:
         """The one that comes before all others. There is one."""
-        return self._jobs[0] if COMPILED else self.entries[0][3]
+        if not COMPILED:
+            return self.entries[0][3]
+        if not self._size:
+            raise IndexError("no job")
+        return self._jobs[0]
 
     def push(self, job: Job) -> None:
         """One comes in."""
@@ -56,15 +62,23 @@ class JobHeap:
         """Take the first off. There is one."""
         if not COMPILED:
             return heappop(self.entries)[3]
-        jobs = self._jobs
-        first, last = jobs[0], jobs.pop()
-        if jobs:
-            self._down(last, 0)
+        jobs, last = self._jobs, self._size - 1
+        if last < 0:
+            raise IndexError("no job")
+        self._size = last
+        first, job = jobs[0], jobs[last]
+        jobs[last] = LEFT
+        if last:
+            self._down(job, 0)
+            if last >= SPARE and 4 * last <= len(jobs):
+                del jobs[2 * last :]
         return first
 
     def replace(self, job: Job) -> None:
         """Take the first off, as one comes in."""
         if COMPILED:
+            if not self._size:
+                raise IndexError("no job")
             self._down(job, 0)
         else:
             heapreplace(self.entries, (job.rank, job.tie, job.number, job))
@@ -73,6 +87,7 @@ class JobHeap:
         """Forget all of them."""
         self.entries.clear()
         self._jobs.clear()
+        self._size = 0
 
     def keep(self, wanted: Callable[[Job], bool]) -> None:
         """Forget all that are not wanted."""
@@ -80,15 +95,17 @@ class JobHeap:
             self.entries[:] = [entry for entry in self.entries if wanted(entry[3])]
             heapify(self.entries)
             return
-        jobs = self._jobs = [job for job in self._jobs if wanted(job)]
+        jobs = self._jobs = [job for job in self.jobs() if wanted(job)]
+        self._size = len(jobs)
         for at in range(len(jobs) // 2 - 1, -1, -1):  # as `heapify`, which leaves them in the same places
             self._down(jobs[at], at)
 
     def _up(self, job: Job) -> None:
         """Put it at the end, and those above that it comes before below."""
-        jobs = self._jobs
-        jobs.append(job)
-        at = len(jobs) - 1
+        jobs, at = self._jobs, self._size
+        if at == len(jobs):
+            jobs.append(job)
+        self._size = at + 1
         while at > 0:
             above = (at - 1) >> 1
             parent = jobs[above]
@@ -100,7 +117,7 @@ class JobHeap:
 
     def _down(self, job: Job, at: int) -> None:
         """Put it at that place, which is free, and those below that come before it above."""
-        jobs, size = self._jobs, len(self._jobs)
+        jobs, size = self._jobs, self._size
         while True:
             below = 2 * at + 1
             if below >= size:
@@ -134,6 +151,10 @@ class KeyQueue:
     def __getitem__(self, index: int) -> Job:
         return self.heap.jobs()[index] if index else self.heap.first()
 
+    def head(self) -> Job:
+        """The one with the least rank. There is one."""
+        return self.heap.first() if COMPILED else self.heap.entries[0][3]  # `first` without the call
+
     def append(self, job: Job) -> None:
         """A job comes in."""
         self.heap.push(job)
@@ -151,23 +172,51 @@ class KeyQueue:
         self.heap.keep(wanted)
 
 
+class QueuedJobs:
+    """Goes through an arrival queue, which stays as it is."""
+
+    __slots__ = ("_at", "_jobs")
+
+    _jobs: list[Job]
+    _at: int  # the next place
+
+    def __iter__(self) -> QueuedJobs:
+        return self
+
+    def __next__(self) -> Job:
+        if self._at >= len(self._jobs):
+            raise StopIteration
+        self._at += 1
+        return self._jobs[self._at - 1]
+
+
+def _through(jobs: list[Job], first: int) -> QueuedJobs:
+    """From that place on."""
+    made = QueuedJobs.__new__(QueuedJobs)  # compiled only, where it is quicker than a call
+    made._jobs, made._at = jobs, first
+    return made
+
+
 class ArrivalQueue:
     """Jobs in the order of arrival: in compiled code instead of a deque, with what queues are asked."""
 
     __slots__ = ("_first", "_jobs")
 
     def __init__(self) -> None:
-        self._jobs: list[Job] = []  # those before `_first` have left
+        self._jobs: list[Job] = []  # and empty places, those before `_first`
         self._first = 0
 
     def __len__(self) -> int:
         return len(self._jobs) - self._first
 
     def __iter__(self) -> Iterator[Job]:
-        return iter(self._jobs[self._first :])
+        return _through(self._jobs, self._first)
 
     def __getitem__(self, index: int) -> Job:
-        return self._jobs[index if index < 0 else self._first + index]
+        at = index + (len(self._jobs) if index < 0 else self._first)
+        if not self._first <= at < len(self._jobs):
+            raise IndexError("no such job")
+        return self._jobs[at]
 
     def __delitem__(self, index: int) -> None:
         del self._jobs[index if index < 0 else self._first + index]
@@ -176,6 +225,8 @@ class ArrivalQueue:
 
     def head(self) -> Job:
         """The one that came first. There is one."""
+        if self._first == len(self._jobs):
+            raise IndexError("no job")
         return self._jobs[self._first]
 
     def append(self, job: Job) -> None:
@@ -184,17 +235,24 @@ class ArrivalQueue:
 
     def popleft(self) -> Job:
         """Take the one off that came first. There is one."""
-        jobs = self._jobs
-        job = jobs[self._first]
-        jobs[self._first] = LEFT
-        self._first += 1
-        if self._first == len(jobs):
-            jobs.clear()
-            self._first = 0
-        elif self._first >= SPARE and 2 * self._first >= len(jobs):
-            del jobs[: self._first]
+        jobs, first = self._jobs, self._first
+        if first == len(jobs):
+            raise IndexError("no job")
+        job = jobs[first]
+        jobs[first] = LEFT
+        self._first = first = first + 1
+        if first >= SPARE and 2 * first >= len(jobs):
+            del jobs[:first]
             self._first = 0
         return job
+
+    def leaves(self, job: Job) -> bool:
+        """Take that job off, if it came first."""
+        jobs, first = self._jobs, self._first
+        if first == len(jobs) or jobs[first] is not job:
+            return False
+        self.popleft()
+        return True
 
     def clear(self) -> None:
         """Forget all of them."""

@@ -10,28 +10,34 @@ cdef class Mean:
     cpdef inherit(self, Mean other)
     cpdef long long of(self)
 
-cdef class ExitMeter:
-    cdef public Mean passed
+cdef class ExitMeter(Mean):
     cdef public long long queued_ns
-    cpdef passing(self, work_ns)
+    cpdef long long passing(self, long long work_ns)
 
 cdef class UnitMeter:
+    # What each tuple asks for stands first: with many units each line of the processor's cache is a wait.
     cdef public NodeMeter node
-    cdef public long long number, declared_ns, sub_deadline_ns, declared_slack_ns, due_ns, work_ns, place_ns, steps
-    cdef public long long pause_ns, excess
-    cdef public bint urgent, yields, on_trial
-    cdef public object service, arrivals, slack_ns, doubted_ns, _last_ns
+    cdef public Mean cost
     cdef public tuple exits
-    cdef public Mean cost, gap
-    @cython.locals(last_ns=cython.longlong)
+    cdef long long _last_ns, _gaps, _gaps_ns
+    cdef public long long place_ns, steps, slack_ns, work_ns
+    cdef public bint on_trial, yields, ends, urgent
+    cdef bint _came
+    cdef public object doubted_ns, service, arrivals
+    cdef public long long due_ns, declared_slack_ns, declared_ns, number, sub_deadline_ns, pause_ns, excess
+    @cython.locals(cost=Mean)
+    cpdef long long expected_ns(self)
     cpdef arrived(self, long long at_ns)
-    @cython.locals(done_ns=cython.longlong, count=cython.longlong, exit_=ExitMeter, passed=Mean)
+    @cython.locals(done_ns=cython.longlong, count=cython.longlong, exit_=ExitMeter)
     cpdef made(self, unsigned long long counts)
     cpdef tried(self, long long ran_ns)
+    @cython.locals(own=ExitMeter, known=ExitMeter)
+    cpdef inherit(self, UnitMeter other)
 
 cdef class NodeMeter:
     cdef public Mean decision, cost
     cdef public long long ended, missed, changes, looks, looked_ns, done_ns, ranks, least_ns, _number
     cdef public list units
-    cpdef ran(self, UnitMeter unit, long long jobs, long long missed, long long ran_ns, object decision_ns)
+    cpdef ran(self, UnitMeter unit, long long jobs, long long missed, long long ran_ns)
+    cpdef decided(self, long long decision_ns)
     cpdef shed(self)

@@ -13,6 +13,7 @@ from node_agent.core.plan import Arrivals, Service
 PPM = 1_000_000
 MADE_BITS, MOST_MADE = 8, 255  # of an instance's outputs word, per exit
 MOST_PAUSE_NS = 1 << 60
+ALWAYS_NS = 1 << 62  # of a tuple that is worth running at any age: something without a deadline waits for it
 MOST_COST_NS = 1 << 56  # that a unit declares: two years, so that multiples of it have 64 bits
 JOBS, ARRIVALS, DECISIONS = 512, 128, 128  # how many samples a mean remembers at most; half of them at least
 
@@ -73,28 +74,29 @@ class MeteredUnit(Protocol):
         """The unit's sub-deadline, ns."""
 
 
-class ExitMeter:
+class ExitMeter(Mean):
     """A stream that leaves a unit: how many tuples leave per tuple of the unit. queued_ns: work of each of them in the
     units that it comes to, as an order knows it."""
 
-    __slots__ = ("passed", "queued_ns")
+    __slots__ = ("queued_ns",)
 
     def __init__(self) -> None:
-        self.passed, self.queued_ns = Mean(JOBS), 0
+        super().__init__(JOBS)
+        self.queued_ns = 0
 
     def passing(self, work_ns: int) -> int:
-        """Per tuple of the unit, of work that each of these has; before the first one, as if none passed."""
-        passed = self.passed
-        return work_ns * passed.total // passed.count if passed.count else 0
+        """Per tuple of the unit, of work that each of these has, less than 1 << 45; before the first one, as if none
+        passed."""
+        return work_ns * self.total // self.count if self.count else 0
 
 
 class UnitMeter:
     """One task unit: CPU time per tuple, and gaps between arrivals."""
 
     __slots__ = (
-        "_last_ns", "arrivals", "cost", "declared_ns", "declared_slack_ns", "doubted_ns", "due_ns", "excess", "exits",
-        "gap", "node", "number", "on_trial", "pause_ns", "place_ns", "service", "slack_ns", "steps", "sub_deadline_ns",
-        "urgent", "work_ns", "yields",
+        "_came", "_gaps", "_gaps_ns", "_last_ns", "arrivals", "cost", "declared_ns", "declared_slack_ns", "doubted_ns",
+        "due_ns", "ends", "excess", "exits", "node", "number", "on_trial", "pause_ns", "place_ns", "service",
+        "slack_ns", "steps", "sub_deadline_ns", "urgent", "work_ns", "yields",
     )  # fmt: skip
 
     def __init__(self, node: "NodeMeter", number: int, unit: MeteredUnit) -> None:
@@ -103,12 +105,14 @@ class UnitMeter:
         self.sub_deadline_ns: int = unit.sub_deadline_ns
         self.service: tuple[Service, ...] = unit.spec.service
         self.arrivals: tuple[Arrivals, ...] = unit.spec.arrivals
-        self.cost, self.gap = Mean(JOBS), Mean(ARRIVALS)
+        self.cost = Mean(JOBS)
         self.exits = tuple(ExitMeter() for _ in unit.spec.exits)
-        self._last_ns: int | None = None
+        self._came, self._last_ns = False, 0  # whether a tuple has come, and when the last one did
+        self._gaps = self._gaps_ns = 0  # a mean, as `Mean` has it: a unit's numbers are near each other in memory
         # What an order knows of it; see `policies/slack.py` and `policies/excess.py`.
-        self.slack_ns: int | None = None  # how long after its origin a tuple may start and still meet an output
-        self.declared_slack_ns = 0  # the same by declared costs
+        self.ends = False  # it leads to an output; where it does not, a tuple may start at any time
+        self.slack_ns = ALWAYS_NS  # how long after its origin a tuple may start and still meet an output
+        self.declared_slack_ns = ALWAYS_NS  # the same by declared costs
         self.due_ns = 0  # after its origin, that output
         self.work_ns = 1  # up to there, in the mean
         self.place_ns = 0  # where a tuple stands, after its origin
@@ -123,34 +127,42 @@ class UnitMeter:
     def cost_ns(self) -> int:
         """Per tuple, everything that its instance runs: [A] (4) with measured costs and selectivities. Before the first
         instance, as declared."""
-        return max(1, self.cost.of() if self.cost.count else self.declared_ns)
+        return self.expected_ns()
+
+    def expected_ns(self) -> int:
+        """`cost_ns`, which the hot path asks by this call."""
+        cost = self.cost
+        return max(1, cost.total // cost.count if cost.count else self.declared_ns)
 
     @property
     def gap_ns(self) -> int:
         """Mean time between arrivals; 0: not known yet."""
-        return self.gap.of()
+        return self._gaps_ns // self._gaps if self._gaps else 0
 
     @property
     def use_ppm(self) -> int:
         """Share of the CPU that the unit takes at its measured rate; 0: not known yet."""
-        return self.cost_ns * PPM // max(1, self.gap_ns) if self.gap.count else 0
+        return self.cost_ns * PPM // max(1, self.gap_ns) if self._gaps else 0
 
     def arrived(self, at_ns: int) -> None:
         """A tuple, at its release."""
-        if self._last_ns is not None:
-            self.gap.add(at_ns - self._last_ns)
-        self._last_ns = at_ns
+        if self._came:
+            self._gaps_ns += at_ns - self._last_ns
+            self._gaps += 1
+            if self._gaps >= ARRIVALS:
+                self._gaps_ns, self._gaps = self._gaps_ns >> 1, self._gaps >> 1
+        self._came, self._last_ns = True, at_ns
 
     def made(self, counts: int) -> None:
         """A tuple has run: how many left by each exit, a byte each, the first one lowest."""
         done_ns = self.work_ns
         for exit_ in self.exits:
-            passed, count = exit_.passed, counts & MOST_MADE
+            count = counts & MOST_MADE
             counts >>= MADE_BITS
-            passed.total += count  # `add`, without the call
-            passed.count += 1
-            if passed.count >= JOBS:
-                passed.halve()
+            exit_.total += count  # `add`, without the call
+            exit_.count += 1
+            if exit_.count >= JOBS:
+                exit_.halve()
             done_ns -= count * exit_.queued_ns
         self.node.done_ns += done_ns
 
@@ -167,9 +179,9 @@ class UnitMeter:
         """A new plan has a unit of the same operators: go on with what is known of it."""
         self.cost.inherit(other.cost)
         for own, known in zip(self.exits, other.exits, strict=False):
-            own.passed.inherit(known.passed)
-        self.gap.inherit(other.gap)
-        self._last_ns = other._last_ns
+            own.inherit(known)
+        self._gaps, self._gaps_ns = other._gaps, other._gaps_ns
+        self._came, self._last_ns = other._came, other._last_ns
 
 
 class NodeMeter:
@@ -219,8 +231,8 @@ class NodeMeter:
         self.units.remove(unit)
         self.least_ns = min((each.sub_deadline_ns for each in self.units), default=0)
 
-    def ran(self, unit: UnitMeter, jobs: int, missed: int, ran_ns: int, decision_ns: int | None) -> None:
-        """An instance of that many tuples. decision_ns None: nothing was decided, the unit went on."""
+    def ran(self, unit: UnitMeter, jobs: int, missed: int, ran_ns: int) -> None:
+        """An instance of that many tuples."""
         self.ended += jobs
         self.missed += missed
         if jobs:
@@ -228,8 +240,10 @@ class NodeMeter:
                 unit.tried(ran_ns)
             unit.cost.add(ran_ns, jobs)
             self.cost.add(ran_ns, jobs)
-        if decision_ns is not None:
-            self.decision.add(decision_ns)
+
+    def decided(self, decision_ns: int) -> None:
+        """A decision took that long: not where the unit went on."""
+        self.decision.add(decision_ns)
 
     def shed(self) -> None:
         """A job was dropped."""

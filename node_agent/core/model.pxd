@@ -1,5 +1,12 @@
 cimport cython
 
+from node_agent.core.meters cimport UnitMeter
+
+cdef bint COMPILED
+
+cdef class DeadlineRule:
+    cpdef long long next_ns(self, long long at_ns, bint idle)
+
 cdef class Exit:
     cdef public object index, operator_id
     cdef public Route route
@@ -12,15 +19,21 @@ cdef class Step:
     cdef public Exit exit
 
 cdef class Unit:
-    cdef public object spec, loaded
-    cdef public unsigned long long ran, id, flags
-    cdef public long long sub_deadline_ns, deadline_ns, useful_ns, offset_ns, hang_ns, late_ns, runs
-    cdef public tuple chain
-    cdef public Step last_step
-    cdef public object exits, punctuated_exits
-    cdef public bint has_end_hooks
-    cdef public object utilisation, collects, join_shedder, rule, meter, queue, gate, rest
+    # What each tuple asks for stands first: with many units each line of the processor's cache is a wait.
     cdef public object arrivals
+    cdef public UnitMeter meter
+    cdef public DeadlineRule rule
+    cdef public long long offset_ns, sub_deadline_ns, runs
+    cdef public unsigned long long ran
+    cdef public Step last_step
+    cdef public tuple chain, punctuated_exits
+    cdef public object loaded
+    cdef public bint has_end_hooks
+    cdef public long long late_ns, deadline_ns
+    cdef public unsigned long long id, flags
+    cdef public object queue, gate, spec, utilisation, collects, join_shedder, rest
+    cdef public long long useful_ns, hang_ns
+    cdef public tuple exits
     cdef public object shed, lost, unfused, timed, timed_ns, worst_ns, _span, _span_worst_ns, _before_ns, inputs, absences
 
 cdef class Route:
@@ -44,6 +57,7 @@ cdef class Job:
     cdef public object payload
     cdef public tuple lineage
 
+@cython.locals(job=Job)
 cpdef Job new_job(long long key_ns, long long release_ns, long long number, Unit unit, tuple lineage, object payload)
 
-cpdef bint before(Job job, Job other)
+cpdef bint before(Job job, Job other) noexcept

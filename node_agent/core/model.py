@@ -14,12 +14,12 @@ from node_agent.core import plan as plans
 from node_agent.core.facts import heading
 from node_agent.core.fusion import Fusion
 from node_agent.core.lineage import Lineage
-from node_agent.core.meters import UnitMeter
+from node_agent.core.meters import ALWAYS_NS, UnitMeter
 from node_agent.core.punctuation import DelayedRemoval, Punctuation, Removal
 from protos.records import RAN
 
+COMPILED = not __file__.endswith(".py")
 RECENT_NS = 5_000_000_000
-ALWAYS_NS = 1 << 62  # of a tuple that is worth running at any age: something without a deadline waits for it
 
 
 # -- what shedders and admission control return; the engine applies it
@@ -225,6 +225,16 @@ class WindowPort(Protocol):
         """Release all references to the windows."""
 
 
+class DeadlineRule:
+    """The deadlines of one unit under a policy that remembers the earlier ones. They do not decrease."""
+
+    __slots__ = ()
+
+    def next_ns(self, at_ns: int, idle: bool) -> int:
+        """The deadline of the next tuple, released at that instant; `idle`: nothing of the unit waits or runs."""
+        raise NotImplementedError
+
+
 # -- the parts of a compiled plan
 
 Call = Callable[..., object]  # of an operator: its arguments and its results are its author's
@@ -256,13 +266,17 @@ class Job:
         """The order in which jobs run: total, since no two have the same number."""
         return (self.key_ns, self.release_ns, self.number) < (other.key_ns, other.release_ns, other.number)
 
+    def __hash__(self) -> int:
+        """By identity, as it is equal to itself only; a compiled class with an order has no hash of its own."""
+        return object.__hash__(self)
+
     def __repr__(self) -> str:
         return f"Job({self.key_ns}, {self.release_ns}, {self.number}, unit {self.unit.id}, {self.lineage})"
 
 
 def new_job(key_ns: int, release_ns: int, number: int, unit: Unit, lineage: Lineage, payload: object) -> Job:
     """A job with these fields, which competes by its deadline."""
-    job = Job()
+    job = Job.__new__(Job) if COMPILED else Job()  # compiled the first is quicker, as Python the second
     job.key_ns = job.rank = key_ns
     job.release_ns = job.tie = release_ns
     job.number = number
@@ -302,6 +316,9 @@ class Arrivals(Queue, Protocol):
 
     def head(self) -> Job:
         """The one that came first, in compiled code. There is one."""
+
+    def leaves(self, job: Job) -> bool:
+        """Take that job off, if it came first; in compiled code."""
 
 
 class SideSlot:
@@ -446,7 +463,7 @@ class Unit:
         self.collects: WindowPort | None = None  # punctuation ends here
         self.join_shedder: StreamShedder | None = None  # of a unit that begins with a join by lineage
         self.offset_ns = 0
-        self.rule: Callable[[int, bool], int] | None = None  # release, idle -> deadline, where it is not the offset
+        self.rule: DeadlineRule | None = None  # of its deadlines, where they are not the release plus the offset
         self.meter: UnitMeter | None = None  # where the policy measures
         self.hang_ns = min(ALWAYS_NS, sum(loaded.plan.operator_by_id[step.operator_id].hang_ns for step in chain))
         self.arrivals = arrivals  # stays empty where the queue is not in the order of arrival
@@ -631,8 +648,8 @@ class CompiledPlan:
 
 
 __all__ = [
-    "ALWAYS_NS", "CompiledPlan", "Decision", "Displaced", "Effect", "EntryShedder", "Exit", "ForwardedRemoval",
-    "FusionHead", "Gate", "Join", "LateRule", "Passed", "ResultPolice",
+    "ALWAYS_NS", "CompiledPlan", "DeadlineRule", "Decision", "Displaced", "Effect", "EntryShedder", "Exit",
+    "ForwardedRemoval", "FusionHead", "Gate", "Join", "LateRule", "Passed", "ResultPolice",
     "Route", "Shed", "Shedding", "SideSlot", "SourceControl", "Step", "StreamShedder", "Unit", "UtilisationMeter",
     "Waiting", "WindowPort", "Withdrawal",
 ]  # fmt: skip

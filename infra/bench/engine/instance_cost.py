@@ -77,10 +77,11 @@ def engine_ns(
     for _ in range(instances):
         assert job is not None
         last = job.unit.last_step
-        assert last.exit is not None
+        exit_ = last.exit
+        assert exit_ is not None
         start = monotonic_ns()
         result = last.call(job.payload)
         end = monotonic_ns()
-        emit(end, last.exit, job.lineage, result)
+        emit(end, exit_, job.lineage, result)
         job = step(start, end)
     return (clock() - began) / instances

@@ -13,7 +13,7 @@ from typing import Literal
 from infra.papers.one_node import Outcome, Query, Workload
 from infra.papers.one_node import run as simulate
 from infra.papers.policies import POLICIES
-from infra.papers.policies.ideal import overdue
+from infra.papers.policies.ideal import Overdue
 from node_agent.core.plan import Parameters
 from node_agent.core.policies.papers.muf import Urgency
 from node_agent.core.policies.policy_parts import Policy
@@ -30,7 +30,7 @@ SHOCK_S = 2.0  # how long a shock lasts
 Streams = Literal["poisson", "zipf gaps", "zipf rates"]
 
 # `taat` with the paper's prediction (3.3): what cannot be met is dropped
-TAAT1 = replace(POLICIES["taat"], name="taat1", dropper=overdue, measures=True)
+TAAT1 = replace(POLICIES["taat"], name="taat1", dropper=Overdue(), measures=True)
 
 
 @dataclass(frozen=True)

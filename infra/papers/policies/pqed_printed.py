@@ -15,7 +15,7 @@ from node_agent.core.meters import NodeMeter, UnitMeter
 from node_agent.core.model import Job
 from node_agent.core.plan import Arrivals, Parameters, Service
 from node_agent.core.policies.papers.qed import QosDeadlines, qos
-from node_agent.core.policies.policy_parts import Policy
+from node_agent.core.policies.policy_parts import Policy, Stay
 
 MOST = 100_000  # tuples that a curve is looked at for
 
@@ -40,11 +40,11 @@ class Demand:
         found = self._deadlines_ns
         while (not found or found[-1] <= at_ns) and len(found) < MOST:
             earliest_ns = max(len(found) * each.period_ns - each.ahead_ns for each in self._arrivals)
-            found.append(self._next(max(0, earliest_ns), not found))
+            found.append(self._next.next_ns(max(0, earliest_ns), not found))
         return bisect_right(found, at_ns)
 
 
-class Packages:
+class Packages(Stay):
     """Runs what is left of the batch."""
 
     __slots__ = ("_changes", "_demands", "_left", "_meter", "_other")

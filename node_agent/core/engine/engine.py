@@ -118,8 +118,8 @@ class Engine:
 
     __slots__ = (
         "_batch_made", "_batching", "_commands", "_ends_slowly", "_limit_jobs", "_made", "_memory_full", "_metered",
-        "_plain", "_resumed", "_selects", "_slow", "_surplus", "ended_ns", "facts", "ledger", "loaded", "policy",
-        "ready", "simple", "windows",
+        "_plain", "_resumed", "_ruled", "_selects", "_slow", "_surplus", "ended_ns", "facts", "ledger", "loaded",
+        "policy", "ready", "simple", "windows",
     )  # fmt: skip
 
     def __init__(self, policy: Policy, facts: Facts, commands: Commands, settings: Settings | None = None) -> None:
@@ -140,7 +140,8 @@ class Engine:
         self._resumed = False  # it goes on later
         self._batching = self.ready.batching
         self._metered = policy.measured
-        self._ends_slowly = self._batching or policy.rule is not None or policy.stays is not None
+        self._ruled = policy.rule is not None
+        self._ends_slowly = self._batching or policy.stays is not None
         self._slow = self._ends_slowly
         self._select_dispatch()
 
@@ -365,6 +366,7 @@ class Engine:
                 return job
         else:
             unit, release_ns, made = job.unit, job.release_ns, self._made
+            due_ns = job.key_ns if self._ruled else release_ns + unit.sub_deadline_ns
             source, epoch, seq, ordinal, _, _ = job.lineage
             facts = self.facts
             position = facts.position
@@ -372,21 +374,20 @@ class Engine:
                 position, facts.limit = facts.refill()
             if COMPILED:
                 facts.put(
-                    position, unit.ran, source, epoch, seq, release_ns, start_ns, end_ns,
-                    release_ns + unit.sub_deadline_ns, start_ns - self.ended_ns, ordinal << 32 | made,
+                    position, unit.ran, source, epoch, seq, release_ns, start_ns, end_ns, due_ns,
+                    start_ns - self.ended_ns, ordinal << 32 | made,
                 )  # fmt: skip
             else:
                 pack(
-                    facts.buffer, position, unit.ran, source, epoch, seq, release_ns, start_ns, end_ns,
-                    release_ns + unit.sub_deadline_ns, start_ns - self.ended_ns, ordinal << 32 | made,
+                    facts.buffer, position, unit.ran, source, epoch, seq, release_ns, start_ns, end_ns, due_ns,
+                    start_ns - self.ended_ns, ordinal << 32 | made,
                 )  # fmt: skip
             facts.position = position + RECORD_BYTES
             unit.runs += 1
             if unit.has_end_hooks:
                 self._run_end_hooks(end_ns, job, made, end_ns - self.ended_ns, ABSENCE)
             if self._metered:
-                late = end_ns > release_ns + unit.sub_deadline_ns
-                ready.ended_alone(unit, made, late, end_ns - start_ns, start_ns - self.ended_ns)
+                ready.ended_alone(unit, made, end_ns > due_ns, end_ns - start_ns, start_ns - self.ended_ns)
             self._made = 0
         self.ended_ns = end_ns
         heads = ready.heads
@@ -490,29 +491,41 @@ class Engine:
 
         Returns what goes on without a decision.
         """
-        unit, ready, ledger, ruled = job.unit, self.ready, self.ledger, self.policy.rule is not None
-        jobs = ready.batch if self._batching else (job,)
-        made = self._batch_made if self._batching else (self._made,)
-        has_end_hooks, surpluses = unit.has_end_hooks, self._surplus
+        unit, ready = job.unit, self.ready
         flags = unit.flags | FLAG if self._resumed else unit.flags
-        decided_ns, missed = start_ns - self.ended_ns, 0
-        share_ns = (end_ns - self.ended_ns) // max(1, len(jobs))
-        for slot, (each, counts) in enumerate(zip(jobs, made, strict=True)):
-            due_ns = each.key_ns if ruled else each.release_ns + unit.sub_deadline_ns
-            missed += end_ns > due_ns
-            surplus = min(surpluses.pop(slot, 0), MOST_POLICED) if surpluses else 0
-            decision = decided_ns + beside_decision(surplus) if surplus else decided_ns
-            ledger.ran(flags, unit.id, each.lineage, each.release_ns, start_ns, end_ns, due_ns, decision, counts)
-            if has_end_hooks:
-                self._run_end_hooks(end_ns, each, counts, share_ns, removal_of(each.lineage) if surplus else ABSENCE)
-        if self._metered or self._batching:
+        took_ns, decided_ns = end_ns - self.ended_ns, start_ns - self.ended_ns
+        if self._batching:
+            jobs, made, missed, slot = ready.batch, self._batch_made, 0, 0
+            share_ns = took_ns // max(1, len(jobs))
+            for each in jobs:
+                missed += self._end_one(each, slot, made[slot], flags, start_ns, end_ns, share_ns)
+                slot += 1
             ready.ended(unit, made, missed, end_ns - start_ns, decided_ns)
-        unit.runs += len(jobs)
+            unit.runs += slot
+        else:
+            late = self._end_one(job, 0, self._made, flags, start_ns, end_ns, took_ns)
+            if self._metered:
+                ready.ended_alone(unit, self._made, late, end_ns - start_ns, decided_ns)
+            unit.runs += 1
         self._made, self._resumed, self._slow = 0, False, self._ends_slowly
         following = ready.goes_on(end_ns)
         if following is not None:
             self.ended_ns = end_ns
         return following
+
+    def _end_one(self, job: Job, slot: int, made: int, flags: int, start_ns: int, end_ns: int, took_ns: int) -> bool:
+        """The end of one job. made: its outputs word. took_ns: its share of the time since the last choice. Returns
+        whether it is late."""
+        unit, surpluses, surplus = job.unit, self._surplus, 0
+        due_ns = job.key_ns if self._ruled else job.release_ns + unit.sub_deadline_ns
+        decision = start_ns - self.ended_ns
+        if surpluses:
+            surplus = min(surpluses.pop(slot, 0), MOST_POLICED)
+            decision += beside_decision(surplus) if surplus else 0
+        self.ledger.ran(flags, unit.id, job.lineage, job.release_ns, start_ns, end_ns, due_ns, decision, made)
+        if unit.has_end_hooks:
+            self._run_end_hooks(end_ns, job, made, took_ns, removal_of(job.lineage) if surplus else ABSENCE)
+        return end_ns > due_ns
 
     def _choose(self, at_ns: int) -> Job | None:
         """The next instance under a policy that drops or forms batches."""
@@ -536,12 +549,13 @@ class Engine:
 
     def _choose_batch(self, at_ns: int) -> Job | None:
         ready = self.ready
-        while (choice := ready.choose_batch(at_ns)) is not None:
-            unit, runs, shed = choice
-            for job, policy in shed:
-                self._drop(at_ns, job, policy)
-            if (first := ready.begin_batch(unit, runs)) is not None:
-                self._batch_made = [0] * len(runs)
+        while ready.choose_batch(at_ns):
+            if ready.shed:
+                for job, policy in ready.shed:
+                    self._drop(at_ns, job, policy)
+            first = ready.begin_batch()
+            if first is not None:
+                self._batch_made = [0] * len(ready.batch)
                 return first
         ready.idle()
         return None

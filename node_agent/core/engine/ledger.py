@@ -25,6 +25,8 @@ from protos.records import (
     WINDOW,
 )  # fmt: skip
 
+COMPILED = not __file__.endswith(".py")
+
 pack = RECORD.pack_into
 
 
@@ -60,10 +62,16 @@ class Ledger:
         if position == facts.limit:
             position, facts.limit = facts.refill()
         source, epoch, seq, ordinal, _, _ = lineage
-        pack(
-            facts.buffer, position, RAN, flags, unit, source, epoch, seq, release_ns, start_ns, end_ns, due_ns,
-            decision, ordinal << 32 | outputs,
-        )  # fmt: skip
+        if COMPILED:
+            facts.put(
+                position, RAN | flags << 8 | unit << 16, source, epoch, seq, release_ns, start_ns, end_ns, due_ns,
+                decision, ordinal << 32 | outputs,
+            )  # fmt: skip
+        else:
+            pack(
+                facts.buffer, position, RAN, flags, unit, source, epoch, seq, release_ns, start_ns, end_ns, due_ns,
+                decision, ordinal << 32 | outputs,
+            )  # fmt: skip
         facts.position = position + RECORD_BYTES
 
     def delivered(self, at_ns: int, route: Route, output: Output, lineage: Lineage) -> None:

@@ -8,17 +8,17 @@ and `pop` are the ways that jobs go under it. Under a policy that drops, `candid
 of `pop`; under one that forms batches, `choose_batch` and `begin_batch`.
 """
 
-from collections.abc import Collection, Container, Iterable, Iterator, Sequence
+from collections.abc import Collection, Container, Iterable, Iterator
 from heapq import heappush
 from typing import NamedTuple
 
 from node_agent.core import queues
 from node_agent.core.expiry import Expiry, expiry, is_late
-from node_agent.core.job_queues import JobHeap
+from node_agent.core.job_queues import JobHeap, KeyQueue
 from node_agent.core.lineage import Lineage
 from node_agent.core.meters import NodeMeter
 from node_agent.core.model import CompiledPlan, Job, Unit, new_job
-from node_agent.core.policies.policy_parts import BatchFormer, Policy
+from node_agent.core.policies.policy_parts import Policy
 from protos.records import POLICY_LATE
 
 COMPILED = not __file__.endswith(".py")
@@ -31,27 +31,29 @@ class Dropped(NamedTuple):
     policy: int
 
 
-Selection = tuple[Unit, list[Job], list[Dropped]]
-"""A unit that is chosen, its jobs that run, in their order, and those that are shed. No job runs where the head was
-shed: then another unit may come first."""
+NONE: list[Job] = []  # no jobs; nothing is ever put into it
 
 
 class ReadyQueue:
     """The queues of the units of all loaded plans, and the instance that was taken off them last.
 
     expires: some heads are shed where they are late, so `expired` has to be asked.
-    running, batch: the instance that runs, and its jobs where the policy forms batches. decided: choosing it took a
-    decision; not, where its unit went on. released, dispatched: jobs so far. meter: is kept up to date where the policy
-    measures.
+    running, batch: the instance that runs, and its jobs where the policy forms batches. shed: of the last batch that
+    was chosen. decided: choosing it took a decision; not, where its unit went on. released, dispatched: jobs so far.
+    meter: is kept up to date where the policy measures.
     """
 
     __slots__ = (
         "_at_ns",
+        "_chosen",
         "_dropper",
         "_expiry",
         "_form",
+        "_key",
         "_not_eligible",
         "_order",
+        "_runs",
+        "_sifter",
         "_stay",
         "batch",
         "batching",
@@ -68,6 +70,7 @@ class ReadyQueue:
         "released",
         "running",
         "selects",
+        "shed",
         "tuner",
     )  # fmt: skip
 
@@ -80,13 +83,17 @@ class ReadyQueue:
         self._order = policy.order(self.meter) if policy.order is not None else None
         self._stay = policy.stays(self.meter, policy.parameters) if policy.stays is not None else None
         self.held: Unit | None = None  # the running unit under a policy that stays: its next head is not in the heap
-        self._dropper = policy.dropper
-        self._form = self.tuner.batch if self.tuner is not None else policy.batch
+        self._key = policy.key
+        self._dropper, self._sifter = policy.dropper, policy.sifter
+        self._form = policy.batch
         self._expiry: Expiry | None = None  # of the units whose first operator sheds what is late
         self._at_ns = 0  # of the last choice
-        self.batching = self._form is not None
+        self.batching = policy.batch is not None or policy.tuner is not None
         self.running: Job | None = None
-        self.batch: list[Job] = []
+        self.batch = NONE
+        self.shed: list[Dropped] = []
+        self._chosen: Unit | None = None  # whose batch is about to run, and its jobs
+        self._runs = NONE
         self.decided = True
         self.released = self.dispatched = 0
         self.ordered, self.measured = policy.key is not None, policy.measured
@@ -149,12 +156,13 @@ class ReadyQueue:
             self._release_by_key(at_ns, unit, lineage, payload)
 
     def _release_by_key(self, at_ns: int, unit: Unit, lineage: Lineage, payload: object) -> None:
-        key = self.policy.key
+        key = self._key
         assert key is not None
         self.released = number = self.released + 1
-        job = new_job(key(unit.spec, lineage), at_ns, number, unit, lineage, payload)
-        unit.queue.append(job)
-        if unit.queue[0] is job:
+        job = new_job(key.key_ns(unit, lineage), at_ns, number, unit, lineage, payload)
+        queue: KeyQueue = unit.queue  # type: ignore[assignment]  # as all of a policy with a key
+        queue.append(job)
+        if queue.head() is job:
             self.heads.push(job)  # the former head stays in there and is skipped when it is not the head
 
     def _release_measured(self, at_ns: int, unit: Unit, lineage: Lineage, payload: object) -> None:
@@ -162,14 +170,14 @@ class ReadyQueue:
         assert meter is not None
         meter.arrived(at_ns)
         self.released = number = self.released + 1
-        key_ns = at_ns + unit.offset_ns
-        if unit.rule is not None:
+        rule, is_head = unit.rule, not queue
+        if rule is None:
+            key_ns = at_ns + unit.offset_ns
+        else:
             running = self.running
-            idle = not queue and (running is None or running.unit is not unit)
-            key_ns = unit.rule(at_ns, idle)
-        job = new_job(key_ns, at_ns, number, unit, lineage, payload)
-        queue.append(job)
-        if len(queue) == 1 and unit is not self.held:
+            key_ns = rule.next_ns(at_ns, is_head and (running is None or running.unit is not unit))
+        queue.append(new_job(key_ns, at_ns, number, unit, lineage, payload))
+        if is_head and unit is not self.held:
             self._head(unit)
 
     def put_back(self, unit: Unit, payload: object) -> None:
@@ -198,7 +206,8 @@ class ReadyQueue:
         """Batches that are complete by now compete; where there is none, the oldest, so that the node is not idle."""
         not_eligible, heads = self._not_eligible, self.heads
         while not_eligible and (not_eligible.first().rank <= self._at_ns or not heads):
-            head = not_eligible.pop().unit.queue[0]
+            unit = not_eligible.pop().unit
+            head = unit.arrivals.head() if COMPILED else unit.queue[0]
             head.rank, head.tie = head.key_ns, head.release_ns
             heads.push(head)
 
@@ -231,15 +240,17 @@ class ReadyQueue:
         """The least key of all; entries of jobs that are not their queue's head any more are passed over."""
         heads = self.heads
         while heads:
-            job = heads.pop()
-            unit = job.unit
-            queue = unit.queue
-            if not queue or queue[0] is not job:
+            job = heads.first() if COMPILED else heads.entries[0][3]  # `first` without the call
+            queue: KeyQueue = job.unit.queue  # type: ignore[assignment]  # as all of a policy with a key
+            if not queue or queue.head() is not job:
+                heads.pop()
                 continue
             queue.popleft()
             self.dispatched += 1
             if queue:
-                heads.push(queue[0])
+                heads.replace(queue.head())
+            else:
+                heads.pop()
             self.running = job
             return job
         self.running = None
@@ -262,7 +273,7 @@ class ReadyQueue:
         return () if expiry is None or at_ns <= expiry.due_ns else self._late_heads(at_ns, expiry)
 
     def _late_heads(self, at_ns: int, expiry: Expiry) -> Iterator[Job]:
-        changed = dict[Unit, None]()
+        changed: dict[Unit, None] = {}
         due_ns = at_ns + expiry.least_ns
         for unit in expiry.units:
             queue = unit.queue
@@ -286,7 +297,7 @@ class ReadyQueue:
         unit, dropper = job.unit, self._dropper
         if unit.late_ns and is_late(at_ns, job.lineage, unit.late_ns):
             return POLICY_LATE
-        return 0 if dropper is None else dropper(job, at_ns, 0)
+        return 0 if dropper is None else dropper.judge(job, at_ns, 0)
 
     def begin(self, unit: Unit, job: Job | None) -> None:
         """The candidate of a unit runs, and the unit's next head waits for its turn. None: it was shed, and another
@@ -295,22 +306,30 @@ class ReadyQueue:
         if job is not None:
             self.running, self.decided = job, True
 
-    def choose_batch(self, at_ns: int) -> Selection | None:
-        """The most urgent unit, and what runs of its queue; None: nothing is ready. What is shed is out of the queue.
-        Next is `begin_batch`, when that has taken effect.
+    def choose_batch(self, at_ns: int) -> bool:
+        """The most urgent unit, and what runs of its queue; False: nothing is ready. `shed` has what is shed of it, out
+        of the queue. Next is `begin_batch`, when that has taken effect.
 
-        The head is judged before a batch is formed behind it: where it is shed, another unit may come first.
+        The head is judged before a batch is formed behind it: where it is shed, no job runs, since another unit may
+        come first.
         """
-        job, form = self.candidate(at_ns), self._form
-        if job is None or form is None:
-            return None
+        job = self.candidate(at_ns)
+        if job is None:
+            return False
+        if self.shed:
+            self.shed = []
         policy = self.judge(job, at_ns)
-        return (job.unit, [], [Dropped(job, policy)]) if policy else self._batch(job, form)
+        if policy:
+            self.shed.append(Dropped(job, policy))
+        self._chosen, self._runs = job.unit, NONE if policy else self._batch(job)
+        return True
 
-    def begin_batch(self, unit: Unit, runs: list[Job]) -> Job | None:
+    def begin_batch(self) -> Job | None:
         """The chosen instance runs. None: nothing of it does; then `choose_batch` again."""
+        runs, unit = self._runs, self._chosen
+        assert unit is not None
         job = runs[0] if runs else None
-        self.batch = runs
+        self.batch, self._runs, self._chosen = runs, NONE, None
         self.begin(unit, job)
         return job
 
@@ -320,22 +339,24 @@ class ReadyQueue:
 
     def goes_on(self, at_ns: int) -> Job | None:
         """The next job of the unit that has just run, if its policy stays with it; this takes no decision."""
-        self.batch = []
+        if self.batching:
+            self.batch = NONE
         held, stay, expiry = self.held, self._stay, self._expiry
-        if held is None or stay is None or not held.queue:
+        if held is None or stay is None or not held.arrivals:
             return None
-        head = held.queue[0]
+        arrivals = held.arrivals
+        head = arrivals.head() if COMPILED else arrivals[0]
         late = held.late_ns and is_late(at_ns, head.lineage, held.late_ns)
         if expiry is not None and (at_ns > expiry.due_ns or late):
             return None
         if not stay.goes_on(head, self._other(), at_ns):
             return None
+        arrivals.popleft()
         self._at_ns = at_ns
-        job: Job = held.queue.popleft()
-        self.running = job
+        self.running = head
         self.dispatched += 1
         self.decided = False
-        return job
+        return head
 
     def resume(self, at_ns: int) -> None:
         """The instance that was chosen begins at that instant only."""
@@ -383,40 +404,42 @@ class ReadyQueue:
         """Take the head off its queue. False: that job is not, or no longer, the head."""
         if COMPILED and not self.ordered:
             arrivals = unit.arrivals
-            if not arrivals or arrivals.head() is not job:
-                return False
-            arrivals.popleft()
-            return True
+            return arrivals.leaves(job)
         queue = unit.queue
         if not queue or queue[0] is not job:
             return False
         queue.popleft()
         return True
 
-    def _batch(self, head: Job, form: BatchFormer) -> Selection:
+    def _batch(self, head: Job) -> list[Job]:
         """What runs of a unit whose head was chosen: its batch without what is dropped."""
         unit: Unit = head.unit
-        queue, at_ns, late_ns, dropper = unit.queue, self._at_ns, unit.late_ns, self._dropper
-        more = form(head, queue)
-        batch, shed = [head, *(queue.popleft() for _ in range(more))], list[Dropped]()
+        queue, at_ns, late_ns, dropper = unit.arrivals, self._at_ns, unit.late_ns, self._dropper
+        form, tuner, batch = self._form, self.tuner, [head]
+        if tuner is not None:
+            more = tuner.behind(head, queue)
+        else:
+            assert form is not None  # the policy forms batches
+            more = form.behind(head, queue)
+        for _ in range(more):
+            batch.append(queue.popleft())
         self.dispatched += more
         if late_ns:
             oldest_ns = at_ns - late_ns
-            shed = [Dropped(each, POLICY_LATE) for each in batch if each.lineage[5] < oldest_ns]
+            self.shed += [Dropped(each, POLICY_LATE) for each in batch if each.lineage[5] < oldest_ns]
             batch = [each for each in batch if each.lineage[5] >= oldest_ns]
-        if dropper is not None:
-            kept = [head]
-            for each in batch[1:]:
-                if policy := dropper(each, at_ns, len(kept)):
-                    shed.append(Dropped(each, policy))
+        if dropper is not None and more:
+            candidates, batch = batch, [head]
+            for each in candidates[1:]:
+                if policy := dropper.judge(each, at_ns, len(batch)):
+                    self.shed.append(Dropped(each, policy))
                 else:
-                    kept.append(each)
-            batch = kept
-        elif self.policy.sifter is not None:
-            first = self.policy.sifter(batch, at_ns)
-            shed += [Dropped(each, POLICY_LATE) for each in batch[:first]]
+                    batch.append(each)
+        elif dropper is None and self._sifter is not None:
+            first = self._sifter(batch, at_ns)
+            self.shed += [Dropped(each, POLICY_LATE) for each in batch[:first]]
             del batch[:first]
-        return unit, batch, shed
+        return batch
 
     # -- jobs leave without having run
 
@@ -488,22 +511,25 @@ class ReadyQueue:
                     if queues.in_order(unit.queue):
                         break
 
-    def ended(self, unit: Unit, made: Sequence[int], missed: int, ran_ns: int, decided_ns: int) -> None:
-        """Where the policy measures: an instance has ended, `missed` of its tuples after their deadline. made: the
-        outputs word of each tuple. decided_ns: what choosing it took."""
+    def ended(self, unit: Unit, made: list[int], missed: int, ran_ns: int, decided_ns: int) -> None:
+        """A batch has ended, `missed` of its tuples after their deadline. made: the outputs word of each tuple.
+        decided_ns: what choosing it took."""
         jobs, meter = len(made), unit.meter
-        if meter is not None:
-            self.meter.ran(meter, jobs, missed, ran_ns, decided_ns if self.decided else None)
+        if meter is not None:  # the policy measures
+            self.meter.ran(meter, jobs, missed, ran_ns)
+            self.meter.decided(decided_ns)
             for counts in made:
                 meter.made(counts)
         if self.tuner is not None:
             self.tuner.ended(unit, jobs, ran_ns, decided_ns)
 
     def ended_alone(self, unit: Unit, made: int, missed: bool, ran_ns: int, decided_ns: int) -> None:
-        """`ended`, of an instance of one tuple that was chosen for itself, where no tuner is."""
-        meter = unit.meter
+        """`ended`, of an instance of one tuple, where the policy measures."""
+        meter, node = unit.meter, self.meter
         assert meter is not None
-        self.meter.ran(meter, 1, missed, ran_ns, decided_ns)
+        node.ran(meter, 1, missed, ran_ns)
+        if self.decided:
+            node.decided(decided_ns)
         meter.made(made)
 
 
@@ -511,4 +537,4 @@ def _is_of(job: Job, source: int, epoch: int) -> bool:
     return job.lineage[0] == source and job.lineage[1] == epoch
 
 
-__all__ = ["ReadyQueue", "Selection"]
+__all__ = ["ReadyQueue"]

@@ -10,7 +10,7 @@ from dataclasses import replace
 from importlib import import_module
 
 from node_agent.core.plan import Parameters
-from node_agent.core.policies.batch_formers import at_most, whole_burst
+from node_agent.core.policies.batch_formers import Burst
 from node_agent.core.policies.policy_parts import Policy
 from node_agent.problems import UnusableValueError
 from protos.policies import NAMES, refused
@@ -73,7 +73,7 @@ def configured(found: Policy, largest_batch: int = 1, parameters: Parameters | N
         found = replace(found, parameters=parameters)
     if largest_batch == 1:
         return found
-    return replace(found, batch=at_most(largest_batch) if largest_batch else whole_burst)
+    return replace(found, batch=Burst(largest_batch))
 
 
 __all__ = ["POLICIES", "Policy", "configured", "policy"]

@@ -13,10 +13,13 @@ from node_agent.core.meters import PPM, NodeMeter
 from node_agent.core.model import Job, before
 from node_agent.core.plan import Parameters
 from node_agent.core.policies.hopeless import hopeless
+from node_agent.core.policies.policy_parts import Stay
 from node_agent.core.policies.slack import SLACK, EndToEnd
 
+MOST_DECISION_NS = 1 << 40  # a quarter of an hour, so that its product with a million has 64 bits
 
-class FeedForward:
+
+class FeedForward(Stay):
     """How long the running unit goes on, from the overhead share."""
 
     __slots__ = ("_began_ns", "_meter", "_order", "_share_ppm")
@@ -41,12 +44,13 @@ class FeedForward:
             return True
         meter, rival = head.unit.meter, other.unit.meter
         assert meter is not None and rival is not None  # the policy measures
-        decision_ns, cost_ns = self._meter.decision_ns, meter.cost_ns
+        decision_ns, cost_ns = min(self._meter.decision.of(), MOST_DECISION_NS), meter.expected_ns()
         if at_ns + cost_ns // 2 - self._began_ns > decision_ns * (PPM - self._share_ppm) // self._share_ppm:
             return False
-        if rival.slack_ns is None or decision_ns >= cost_ns:
+        if decision_ns >= cost_ns:
             return True
-        room_ns = other.lineage[5] + rival.slack_ns - at_ns - decision_ns
+        youngest_ns = other.lineage[5]
+        room_ns = youngest_ns + rival.slack_ns - at_ns - decision_ns
         return not 0 <= room_ns < cost_ns
 
 

@@ -1,35 +1,30 @@
 """Batch formers."""
 
-from __future__ import annotations
-
-from collections.abc import Iterable
-from itertools import islice
-from typing import TYPE_CHECKING
-
+from node_agent.core.model import Job, Queue
 from node_agent.core.policies.policy_parts import BatchFormer
 
-if TYPE_CHECKING:
-    from node_agent.core.model import Job, Queue
+MOST = 1 << 32  # jobs of a batch without a limit
 
 
-def whole_burst(head: Job, queue: Iterable[Job]) -> int:
-    """All jobs behind the head that stem from the same burst: same source, same origin ([P] 4.1, batch by batch)."""
-    source, origin_ns = head.lineage[0], head.lineage[4]
-    count = 0
-    for job in queue:
-        if job.lineage[0] != source or job.lineage[4] != origin_ns:
-            break
-        count += 1
-    return count
+class Burst(BatchFormer):
+    """All jobs behind the head that stem from the same burst: same source, same origin ([P] 4.1, batch by batch), with
+    no more than `largest` jobs in one instance; the rest of the burst makes the next one. 0: no limit."""
 
+    __slots__ = ("_most",)
 
-def at_most(largest: int) -> BatchFormer:
-    """As `whole_burst`, with no more than `largest` jobs in one instance; the rest of the burst makes the next one."""
+    def __init__(self, largest: int) -> None:
+        self._most = (largest or MOST) - 1
 
-    def part_of_burst(head: Job, queue: Queue) -> int:
-        return whole_burst(head, islice(queue, largest - 1))
-
-    return part_of_burst
+    def behind(self, head: Job, queue: Queue) -> int:
+        """By what the jobs say of themselves."""
+        of, count = head.lineage, 0
+        source, origin_ns = of[0], of[4]
+        for job in queue:
+            lineage = job.lineage
+            if count >= self._most or lineage[4] != origin_ns or lineage[0] != source:
+                break
+            count += 1
+        return count
 
 
 def basic_batches(head: Job, queue: Queue, k: int, phi_ns: int) -> int:

@@ -9,7 +9,6 @@ time has passed. What comes meanwhile makes no room.
 What has nearly the least deadline of its node gives up nothing for what has more time.
 """
 
-from collections.abc import Iterable
 from heapq import heappop, heappush
 
 from node_agent.core.meters import UnitMeter
@@ -18,6 +17,9 @@ from node_agent.core.policies.hopeless import hopeless
 
 FOR = 8  # tuples that one look is for, at least; and units for each of them
 PART = 4
+
+Waiting = tuple[int, int, int, UnitMeter]
+"""Of a queue: by when its last tuple is due, the number of its unit, how many there are."""
 
 
 def gives_up(job: Job, at_ns: int) -> bool:
@@ -39,30 +41,30 @@ def gives_up(job: Job, at_ns: int) -> bool:
 def look(head: Job, at_ns: int) -> None:
     """Counts the excess of each unit anew. head: of the plan whose units are looked at; it is in no queue any more."""
     units = head.unit.loaded.units
-    waiting = []
+    waiting: list[Waiting] = []
     for unit in units:
         meter = unit.meter
         assert meter is not None
         meter.excess = 0
         queue, extra = unit.queue, unit is head.unit
-        if (queue or extra) and meter.slack_ns is not None:
+        if (queue or extra) and meter.ends:
             youngest_ns = max(queue[-1].lineage[5] if queue else 0, head.lineage[5] if extra else 0)
             due_ns = youngest_ns + meter.due_ns
             waiting.append((due_ns, meter.number, len(queue) + extra, meter))
     waiting.sort()
-    _divide(at_ns, ((due_ns, count, meter) for due_ns, _, count, meter in waiting if meter.urgent), urgent=True)
-    _divide(at_ns, ((due_ns, count, meter) for due_ns, _, count, meter in waiting), urgent=False)
+    _divide(at_ns, [each for each in waiting if each[3].urgent], urgent=True)
+    _divide(at_ns, waiting, urgent=False)
     head_meter = head.unit.meter
     assert head_meter is not None
     node = head_meter.node
     node.looks, node.looked_ns, node.done_ns = max(FOR, len(units) // PART), at_ns, 0
 
 
-def _divide(at_ns: int, waiting: Iterable[tuple[int, int, UnitMeter]], urgent: bool) -> None:
-    """waiting: by when the last tuple of a queue is due; how many there are. urgent: which units give up some."""
+def _divide(at_ns: int, waiting: list[Waiting], urgent: bool) -> None:
+    """urgent: which units give up some."""
     ends_ns = at_ns
     dearest: list[tuple[int, int, int, UnitMeter]] = []
-    for due_ns, count, meter in waiting:
+    for due_ns, _, count, meter in waiting:
         left = count - meter.excess
         ends_ns += left * meter.work_ns
         if meter.yields and meter.urgent == urgent:

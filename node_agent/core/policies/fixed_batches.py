@@ -1,6 +1,6 @@
 """A tuner that runs k basic batches of the queue whose head is most urgent, k fixed ([A] definitions 6 and 7)."""
 
-from node_agent.core.meters import NodeMeter
+from node_agent.core.meters import ALWAYS_NS, NodeMeter
 from node_agent.core.model import Job, Queue, Unit
 from node_agent.core.plan import Parameters
 from node_agent.core.policies.batch_formers import basic_batches
@@ -17,14 +17,14 @@ class Fixed:
         self.meter, self.parameters = meter, parameters
         self.k = parameters.first_k
         self.least_ns = 0  # sub-deadline
-        self.phi_ns = max(parameters.phi_ns, parameters.hop_phi_ns, 1)
+        self.phi_ns = min(ALWAYS_NS, max(parameters.phi_ns, parameters.hop_phi_ns, 1))
 
     def loaded(self) -> None:
         """Deadlines may have changed."""
         self.least_ns = min((each.sub_deadline_ns for each in self.meter.units), default=0)
-        self.phi_ns = phi_ns(self.parameters.phi_ns, self.parameters.hop_phi_ns, self.least_ns)
+        self.phi_ns = min(ALWAYS_NS, phi_ns(self.parameters.phi_ns, self.parameters.hop_phi_ns, self.least_ns))
 
-    def batch(self, head: Job, queue: Queue) -> int:
+    def behind(self, head: Job, queue: Queue) -> int:
         """k basic batches."""
         return basic_batches(head, queue, self.k, self.phi_ns)
 

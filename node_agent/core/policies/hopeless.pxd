@@ -1,8 +1,7 @@
 cimport cython
 
-from node_agent.core.model cimport Job
 from node_agent.core.meters cimport UnitMeter
-from node_agent.core.model cimport Unit
+from node_agent.core.model cimport Job
 
-@cython.locals(meter=UnitMeter, unit=Unit, lower_ns=cython.longlong, slack=cython.longlong)
+@cython.locals(meter=UnitMeter, youngest_ns=cython.longlong)
 cpdef bint hopeless(Job job, long long at_ns, long long ahead)

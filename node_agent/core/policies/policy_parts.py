@@ -1,4 +1,4 @@
-"""The five parts of a policy.
+"""The five parts of a policy: functions, and where they remember something objects of the classes here.
 
 deadline rule   when a job should be done; recorded with every instance
 order           what runs next: the job with the least deadline, or the unit of least rank; ties go to the earlier
@@ -12,61 +12,65 @@ deadlines and does not decrease, or a function of unit and lineage. Under the fi
 the third it is a heap.
 """
 
-from __future__ import annotations
-
 from collections.abc import Callable
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Protocol
+from typing import Protocol
 
 from node_agent.core.lineage import Lineage
+from node_agent.core.meters import NodeMeter
+from node_agent.core.model import DeadlineRule, Job, Queue
+from node_agent.core.model import Unit as TaskUnit
 from node_agent.core.plan import DEFAULTS, Parameters, Unit
 from node_agent.problems import UnusableValueError
 
-if TYPE_CHECKING:  # control knows policies, and has no jobs
-    from node_agent.core.meters import NodeMeter
-    from node_agent.core.model import Job, Queue
-    from node_agent.core.model import Unit as TaskUnit
-
 Offset = Callable[[Unit], int]  # the constant that is added to the release
-Key = Callable[[Unit, Lineage], int]  # a deadline that the release does not enter
-Rule = Callable[[Unit], Callable[[int, bool], int]]
-"""Makes one per unit: the release, in order, and whether it finds the unit idle -> the deadline."""
-BatchFormer = Callable[["Job", "Queue"], int]  # how many jobs behind the head join its instance
-Dropper = Callable[["Job", int, int], int]
-"""By which policy of a SHED record a job is shed; 0: it runs. (job, instant of the decision, jobs before it in its
-instance.) A head is asked first."""
-Sifter = Callable[[list["Job"], int], int]  # how many of the first jobs of a batch are shed, at that instant
+Rule = Callable[[Unit], DeadlineRule]  # makes one per unit
+Sifter = Callable[[list[Job], int], int]  # how many of the first jobs of a batch are shed, at that instant
 
 
-class Order(Protocol):
+class Key:
+    """A deadline that the release does not enter."""
+
+    __slots__ = ()
+
+    def key_ns(self, unit: TaskUnit, lineage: Lineage) -> int:
+        """Of a tuple at that unit."""
+        raise NotImplementedError
+
+
+class Order:
     """Ranks units. A unit's rank is asked when a job becomes the head of its queue, and holds for as long as that job
     waits: one heap of heads, nothing is ranked anew."""
+
+    __slots__ = ()
 
     def place(self, head: Job) -> None:
         """Gives it its rank, the least of which runs next, and if need be `tie`, by which the least of equal ranks
         does. Both are of 64 bits. `head.unit.meter` is the unit's meter."""
+        raise NotImplementedError
 
     def chosen(self, rank: int) -> None:
-        """The unit of that rank runs now."""
+        """The unit of that rank runs now. Nothing follows from it, if nothing is said here."""
 
 
-class Stay(Protocol):
-    """Whether the unit that has just run goes on with its next job without a decision."""
+class BatchFormer:
+    """Forms batches."""
 
-    def begins(self, job: Job, other: Job | None, at_ns: int) -> None:
-        """This job was chosen; `other`: the most urgent head of the other units."""
+    __slots__ = ()
 
-    def goes_on(self, head: Job, other: Job | None, at_ns: int) -> bool:
-        """Asked after every instance, when all arrivals up to `at_ns` are in."""
+    def behind(self, head: Job, queue: Queue) -> int:
+        """How many jobs of the queue, which are behind that head, join its instance."""
+        raise NotImplementedError
 
 
 class Tuner(Protocol):
-    """Forms batches by what it has measured: it is told of every instance."""
+    """Forms batches by what it has measured: it is asked and told of every instance. Compiled code takes `Fixed` of
+    fixed_batches.py, and what has that base."""
 
     def loaded(self) -> None:
         """The units of the engine have changed."""
 
-    def batch(self, head: Job, queue: Queue) -> int:
+    def behind(self, head: Job, queue: Queue) -> int:
         """As a batch former."""
 
     def eligible_ns(self, head: Job) -> int:
@@ -74,6 +78,30 @@ class Tuner(Protocol):
 
     def ended(self, unit: TaskUnit, jobs: int, ran_ns: int, decision_ns: int) -> None:
         """An instance of that many of the unit's jobs ran that long; choosing it took that long. The meter knows it."""
+
+
+class Dropper:
+    """Sheds jobs that are not worth running any more."""
+
+    __slots__ = ()
+
+    def judge(self, job: Job, at_ns: int, ahead: int) -> int:
+        """By which policy of a SHED record the job is shed, at that instant of a decision; 0: it runs. ahead: jobs
+        before it in its instance. A head is asked first."""
+        raise NotImplementedError
+
+
+class Stay:
+    """Whether the unit that has just run goes on with its next job without a decision."""
+
+    __slots__ = ()
+
+    def begins(self, job: Job, other: Job | None, at_ns: int) -> None:
+        """This job was chosen; `other`: the most urgent head of the other units."""
+
+    def goes_on(self, head: Job, other: Job | None, at_ns: int) -> bool:
+        """Asked after every instance, when all arrivals up to `at_ns` are in."""
+        raise NotImplementedError
 
 
 @dataclass(frozen=True, slots=True)

@@ -14,14 +14,13 @@ unit leads to by the one with most room.
 """
 
 from collections.abc import Mapping
-from typing import NamedTuple
 
-from node_agent.core.meters import ExitMeter, NodeMeter, UnitMeter
+from node_agent.core.meters import MOST_COST_NS, ExitMeter, NodeMeter, UnitMeter
 from node_agent.core.model import ALWAYS_NS, CompiledPlan, FusionHead, Job, Join, Route, Step, Unit
 from node_agent.core.policies.edf import sub_deadline
 from node_agent.core.policies.excess import gives_up
 from node_agent.core.policies.hopeless import hopeless
-from node_agent.core.policies.policy_parts import Policy
+from node_agent.core.policies.policy_parts import Dropper, Order, Policy
 from node_agent.core.policies.split_joins import SplitJoin, after, splits
 from protos.records import POLICY_EXCESS, POLICY_LATE
 
@@ -31,12 +30,13 @@ STEP_BITS = 16  # of a tie: units on the way to an output
 NUMBER_BITS = 40  # of a tie: the tuple's number at its source
 YOUNG = 8  # of its deadline: a tuple that has waited for less of it than one part is young
 TRIAL = 32  # of the time, one part is for trials of a unit
-SOME_DAY_NS = ALWAYS_NS // 2
+SOME_DAY_NS, LEAST_NS = ALWAYS_NS // 2, -ALWAYS_NS
 MOST_WORK_NS = 1 << 44  # up to an output: hours, which as many results as there may be cannot take beyond 64 bits
 NUMBERS = (1 << NUMBER_BITS) - 1
+_YOUNG = YOUNG  # as a C integer in compiled code, where no other module reads it
 
 
-class EndToEnd:
+class EndToEnd(Order):
     """Ranks by the instant when the first of a unit's outputs is due, later by the least deadline of the node where
     that of the unit is `TIMES` as long; then, where a join follows, by the tuple's number; then by how many units are
     left to an output.
@@ -46,11 +46,12 @@ class EndToEnd:
     not known here: there a stream has time until its deadline.
     """
 
-    __slots__ = ("_changes", "_every", "_meter", "_plans")
+    __slots__ = ("_changes", "_every", "_meter", "_newest", "_plans")
 
     def __init__(self, meter: NodeMeter) -> None:
         self._meter, self._changes, self._every = meter, -1, SOON
         self._plans: dict[CompiledPlan, list[Ahead]] = {}  # of its units, each after those that it leads to
+        self._newest: CompiledPlan | None = None  # of these, that was looked at last: mostly the only one
 
     def place(self, head: Job) -> None:
         """By deadline; ties by number and steps."""
@@ -58,20 +59,23 @@ class EndToEnd:
         meter = unit.meter
         assert meter is not None  # the policy measures
         node = self._meter
-        if self._changes != node.changes or not node.ranks or unit.loaded not in self._plans:
-            self._look_at(unit.loaded)
+        loaded = unit.loaded
+        known = loaded is self._newest or loaded in self._plans
+        if self._changes != node.changes or not node.ranks or not known:
+            self._look_at(loaded)
         node.ranks -= 1
-        number = 1 + lineage[2] % NUMBERS if unit.punctuated_exits else 0
-        head.rank, head.tie = lineage[4] + meter.place_ns, number << STEP_BITS | meter.steps
-
-    def chosen(self, rank: int) -> None:
-        """Nothing follows from it."""
+        origin_ns, number = lineage[4], 0
+        if unit.punctuated_exits:
+            seq = lineage[2]
+            number = 1 + seq % NUMBERS
+        head.rank, head.tie = origin_ns + meter.place_ns, number << STEP_BITS | meter.steps
 
     def _look_at(self, loaded: CompiledPlan) -> None:
         if self._changes != self._meter.changes:
-            self._plans, self._changes, self._every = {}, self._meter.changes, SOON
+            self._plans, self._newest, self._changes, self._every = {}, None, self._meter.changes, SOON
         if loaded not in self._plans:
             self._plans[loaded] = _ahead(loaded.units)
+            self._newest = loaded
             every = [each for plan in self._plans.values() for each in plan]
             least_ns = min((each.deadline_ns for each in every if each.deadline_ns), default=0)
             for each in every:
@@ -88,17 +92,34 @@ class EndToEnd:
                 each.add_up()
 
 
-class Left(NamedTuple):
+class Left:
     """On the way to the output that leaves most time. room_ns: how long after its origin a tuple may come and still
     meet it; due_ns: after its origin, its deadline, or when the tuple has to leave the node; work_ns: what is to be
     done up to it on this node, in the mean; steps: units up to the last output; declared_room_ns: `room_ns` if all took
-    what it was declared to take."""
+    what it was declared to take. `left` makes one, without the cost of an `__init__`."""
+
+    __slots__ = ("declared_room_ns", "due_ns", "room_ns", "steps", "work_ns")
 
     room_ns: int
     due_ns: int
     work_ns: int
     steps: int
     declared_room_ns: int
+
+    def exceeds(self, other: "Left") -> bool:
+        """Whether it leaves more room. What decides between equals is the same on every node."""
+        if self.room_ns != other.room_ns:
+            return self.room_ns > other.room_ns
+        mine = self.due_ns, self.work_ns, self.steps, self.declared_room_ns
+        return mine > (other.due_ns, other.work_ns, other.steps, other.declared_room_ns)
+
+
+def left(room_ns: int, due_ns: int, work_ns: int, steps: int, declared_room_ns: int) -> Left:
+    """One with these. No sum of costs takes a room below the least one, so that all have 64 bits."""
+    made = Left()
+    made.room_ns, made.declared_room_ns = max(room_ns, LEAST_NS), max(declared_room_ns, LEAST_NS)
+    made.due_ns, made.work_ns, made.steps = due_ns, work_ns, steps
+    return made
 
 
 class Behind:
@@ -116,7 +137,8 @@ class Behind:
         ends = [output.deadline_ns for output in route.outputs]
         ends += [ALWAYS_NS] if route.sides else []  # an operator reads the newest one
         ends += [_leaving_ns(route)] if route.sends else []
-        self.end = max((Left(end_ns, end_ns, 0, 0, end_ns) for end_ns in ends), default=None)
+        end_ns = min(max(ends, default=0), ALWAYS_NS)
+        self.end = left(end_ns, end_ns, 0, 0, end_ns) if ends else None
         self.units = tuple(_meter(unit) for unit in route.units)
         self.joins = tuple((_meter(join.unit), _inputs(join)) for join, _ in route.joins)
         self.branches: tuple[UnitMeter, ...] = ()
@@ -128,19 +150,27 @@ class Behind:
     def left(self) -> Left:
         """What is left of a tuple that comes on that stream."""
         best, joined = self.end, self.joined
-        if joined is not None and joined.slack_ns is not None:
-            cost_ns = sum([meter.cost_ns for meter in self.branches])
-            room_ns = joined.declared_slack_ns - sum([meter.declared_ns for meter in self.branches])
-            return Left(joined.slack_ns - cost_ns, joined.due_ns, joined.work_ns + cost_ns, self.steps, room_ns)
+        if joined is not None and joined.ends:
+            return self._past_branches(joined)
         for meter in self.units:
-            left = _left(meter, 1)
-            if best is None or left > best:
-                best = left
+            found = _from(meter, 1)
+            if best is None or found.exceeds(best):
+                best = found
         for meter, inputs in self.joins:
-            left = _left(meter, inputs)
-            if best is None or left > best:
-                best = left
+            found = _from(meter, inputs)
+            if best is None or found.exceeds(best):
+                best = found
         return NOTHING if best is None else best
+
+    def _past_branches(self, joined: UnitMeter) -> Left:
+        """A tuple takes all of the branches, one after the other."""
+        cost_ns = declared_ns = 0
+        for meter in self.branches:
+            cost_ns = min(MOST_COST_NS, cost_ns + meter.expected_ns())
+            declared_ns = min(MOST_COST_NS, declared_ns + meter.declared_ns)
+        work_ns = min(MOST_WORK_NS, joined.work_ns + cost_ns)
+        room_ns, declared_room_ns = joined.slack_ns - cost_ns, joined.declared_slack_ns - declared_ns
+        return left(room_ns, joined.due_ns, work_ns, self.steps, declared_room_ns)
 
 
 class Ahead:
@@ -154,7 +184,7 @@ class Ahead:
         behind: list[Behind] = []
         steps = declared_ns = 0
         for step in unit.chain:
-            declared_ns += _least_ns(step)
+            declared_ns = min(MOST_COST_NS, declared_ns + _least_ns(step))
             if step.exit is not None:
                 route, exit_meter = step.exit.route, self.meter.exits[step.exit.index]
                 each = Behind(exit_meter, declared_ns, route, splits.get(route), steps)
@@ -166,28 +196,45 @@ class Ahead:
     def add_up(self) -> None:
         """The meter's figures anew, of the output that leaves most room; the units that it leads to are added up."""
         meter = self.meter
+        cost_ns, unit_ns = meter.expected_ns(), max(1, meter.declared_ns)
         if not self.behind:
-            meter.slack_ns, meter.due_ns, meter.work_ns, meter.yields = None, 0, max(1, meter.cost_ns), False
+            meter.ends, meter.slack_ns, meter.declared_slack_ns, meter.due_ns = False, ALWAYS_NS, ALWAYS_NS, 0
+            meter.work_ns, meter.yields = min(cost_ns, MOST_WORK_NS), False
             return
-        cost_ns, unit_ns = meter.cost_ns, max(1, meter.declared_ns)
         best: Left | None = None
         for each in self.behind:
-            left, own_ns, leaving = each.left(), cost_ns * each.declared_ns // unit_ns, each.exit_meter
-            leaving.queued_ns = min(MOST_WORK_NS, sum([unit.work_ns for unit in each.units]))
-            work_ns = own_ns + leaving.passing(left.work_ns)
-            left = Left(
-                left.room_ns - own_ns, left.due_ns, work_ns, each.steps, left.declared_room_ns - each.declared_ns
+            before, leaving, queued_ns = each.left(), each.exit_meter, 0
+            own_ns = cost_ns if each.declared_ns == unit_ns else _part(cost_ns, each.declared_ns, unit_ns)
+            for unit in each.units:
+                queued_ns += unit.work_ns
+            leaving.queued_ns = min(MOST_WORK_NS, queued_ns)
+            found = left(
+                before.room_ns - own_ns,
+                before.due_ns,
+                own_ns + leaving.passing(before.work_ns),
+                each.steps,
+                before.declared_room_ns - each.declared_ns,
             )
-            if best is None or left > best:
-                best = left
+            if best is None or found.exceeds(best):
+                best = found
         assert best is not None
-        meter.slack_ns, meter.due_ns = best.room_ns, best.due_ns
-        meter.work_ns = min(max(1, best.work_ns), MOST_WORK_NS)
-        meter.declared_slack_ns = best.declared_room_ns
+        meter.ends, meter.slack_ns, meter.declared_slack_ns = True, best.room_ns, best.declared_room_ns
+        meter.due_ns, meter.work_ns = best.due_ns, min(max(1, best.work_ns), MOST_WORK_NS)
         meter.yields = best.room_ns < SOME_DAY_NS and not self.branch
 
 
-NOTHING = Left(0, 0, 0, 0, 0)
+NOTHING = left(0, 0, 0, 0, 0)
+
+
+def _part(cost_ns: int, declared_ns: int, unit_ns: int) -> int:
+    """Of a unit's cost, by what was declared; the product may take more than 64 bits."""
+    return cost_ns * declared_ns // unit_ns
+
+
+def _from(meter: UnitMeter, inputs: int) -> Left:
+    """From a unit on that runs once for so many tuples that come."""
+    work_ns = meter.work_ns if inputs == 1 else meter.work_ns // inputs
+    return left(meter.slack_ns, meter.due_ns, work_ns, meter.steps, meter.declared_slack_ns)
 
 
 def _ahead(units: list[Unit]) -> list[Ahead]:
@@ -196,14 +243,6 @@ def _ahead(units: list[Unit]) -> list[Ahead]:
     found = splits(backwards)
     branches = {unit for split in found.values() for unit in split.before}
     return [Ahead(unit, found, unit in branches) for unit in backwards]
-
-
-def _left(meter: UnitMeter, inputs: int) -> Left:
-    """From a unit on that runs once for so many tuples that come."""
-    room_ns, declared_ns = meter.slack_ns, meter.declared_slack_ns
-    if room_ns is None:
-        room_ns = declared_ns = ALWAYS_NS
-    return Left(room_ns, meter.due_ns, meter.work_ns // inputs, meter.steps, declared_ns)
 
 
 def _inputs(join: Join | FusionHead) -> int:
@@ -246,20 +285,28 @@ def _backwards(units: list[Unit]) -> list[Unit]:
     return found
 
 
-def hopeless_or_excess(job: Job, at_ns: int, ahead: int) -> int:
+class HopelessOrExcess(Dropper):
     """Sheds what is hopeless, and of what waits tuples that are given up for others. What is young is not asked."""
-    meter = job.unit.meter
-    assert meter is not None  # the policy measures
-    if hopeless(job, at_ns, ahead):
-        if _tries(job, meter, at_ns):
-            return 0
-        meter.node.done_ns += meter.work_ns
-        return POLICY_LATE
-    young = (at_ns - job.lineage[5]) * YOUNG < job.unit.deadline_ns
-    if not young and meter.yields and gives_up(job, at_ns):
-        return POLICY_EXCESS
-    meter.doubted_ns = None
-    return 0
+
+    __slots__ = ()
+
+    def judge(self, job: Job, at_ns: int, ahead: int) -> int:
+        """Hopeless first."""
+        unit = job.unit
+        meter = unit.meter
+        assert meter is not None  # the policy measures
+        if hopeless(job, at_ns, ahead):
+            if _tries(job, meter, at_ns):
+                return 0
+            meter.node.done_ns += meter.work_ns
+            return POLICY_LATE
+        youngest_ns = job.lineage[5]
+        age_ns, deadline_ns = at_ns - youngest_ns, unit.deadline_ns
+        young = age_ns < deadline_ns and age_ns * _YOUNG < deadline_ns
+        if not young and meter.yields and gives_up(job, at_ns):
+            return POLICY_EXCESS
+        meter.doubted_ns = None
+        return 0
 
 
 def _tries(job: Job, meter: UnitMeter, at_ns: int) -> bool:
@@ -271,10 +318,9 @@ def _tries(job: Job, meter: UnitMeter, at_ns: int) -> bool:
     trials take one part of the time. What is tried could be met as declared, or half of its time here is left.
     """
     slack_ns, lineage, declared_ns = meter.slack_ns, job.lineage, TRIAL * meter.declared_ns
-    assert slack_ns is not None  # it is hopeless
     if meter.doubted_ns is None:
         meter.doubted_ns = at_ns
-    none_fits = slack_ns * YOUNG < job.unit.deadline_ns
+    none_fits = slack_ns < -(-job.unit.deadline_ns // YOUNG)  # a multiple of it could take more than 64 bits
     pause_ns = meter.pause_ns if none_fits else max(meter.pause_ns, declared_ns)
     if at_ns < meter.doubted_ns + min(pause_ns, TRIAL * meter.work_ns):
         return False
@@ -286,4 +332,4 @@ def _tries(job: Job, meter: UnitMeter, at_ns: int) -> bool:
     return True
 
 
-SLACK = Policy(name="slack", offset=sub_deadline, order=EndToEnd, dropper=hopeless_or_excess)
+SLACK = Policy(name="slack", offset=sub_deadline, order=EndToEnd, dropper=HopelessOrExcess())

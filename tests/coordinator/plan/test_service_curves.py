@@ -116,7 +116,7 @@ def test_the_deadlines_of_one_unit_are_theorem_2_of_its_parts(
 ) -> None:
     rule, instants = qos(of_rate(rate, latency_ns, deadline_ns)), [sum(gaps[: i + 1]) for i in range(len(gaps))]
     exact = composite(instants, [DelayBound(deadline_ns), RateLatency(Fraction(rate, 10**9), latency_ns)])
-    assert [rule(at, True) for at in instants] == [due // 1 for due in exact]
+    assert [rule.next_ns(at, True) for at in instants] == [due // 1 for due in exact]
 
 
 def of_rate(rate: int, latency_ns: int, deadline_ns: int) -> Unit:

@@ -82,7 +82,32 @@ def test_a_job_is_ordered_by_key_then_release_then_arrival() -> None:
     assert [each.number for each in sorted(jobs)] == [1, 2, 4, 3]
 
 
-@given(st.lists(st.one_of(st.just("in"), st.just("out"), st.integers(-40, 40)), max_size=300))
+def test_a_job_is_in_a_set_by_itself() -> None:
+    """Compiled as well, where a class with an order has a hash only if it says so."""
+    one, other = job(1, 5, 20), job(1, 5, 20)
+    assert one != other and len({one, other, one}) == 2
+
+
+@pytest.mark.parametrize("kind", [ArrivalQueue, JobHeap])
+def test_what_is_empty_has_no_job_to_give(kind: type[ArrivalQueue] | type[JobHeap]) -> None:
+    empty = kind()
+    with pytest.raises(IndexError):
+        empty.popleft() if isinstance(empty, ArrivalQueue) else empty.pop()
+    with pytest.raises(IndexError):
+        empty.head() if isinstance(empty, ArrivalQueue) else empty.first()
+
+
+@pytest.fixture
+def few_spare() -> Iterator[None]:
+    """Places are given up soon; compiled it stays as it is."""
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(jobs_module, "SPARE", 2, raising=False)
+        yield
+
+
+@pytest.mark.usefixtures("few_spare")
+@settings(suppress_health_check=[HealthCheck.function_scoped_fixture])
+@given(st.lists(st.one_of(st.just("in"), st.just("out"), st.just("leaves"), st.integers(-40, 40)), max_size=300))
 def test_a_compiled_queue_is_as_a_deque(steps: list[str | int]) -> None:
     """It is a Python class as well, so both can be compared here. A number looks at that place, or takes it out."""
     queue, twin = ArrivalQueue(), deque[Job]()
@@ -93,6 +118,9 @@ def test_a_compiled_queue_is_as_a_deque(steps: list[str | int]) -> None:
         elif step == "out" and twin:
             assert queue.head() is twin[0]
             assert queue.popleft() is twin.popleft()
+        elif step == "leaves":
+            assert not queue.leaves(job(number, number, number))
+            assert queue.leaves(twin.popleft()) if twin else True
         elif isinstance(step, int) and -len(twin) <= step < len(twin):
             assert queue[step] is twin[step]
             if step > 20:
@@ -109,7 +137,7 @@ def as_compiled() -> Iterator[None]:
         yield
 
 
-@pytest.mark.usefixtures("as_compiled")
+@pytest.mark.usefixtures("as_compiled", "few_spare")
 @settings(suppress_health_check=[HealthCheck.function_scoped_fixture])
 @given(st.lists(st.tuples(st.integers(0, 3), st.integers(-5, 5), st.integers(0, 3)), max_size=80))
 def test_a_compiled_heap_is_as_heapq(steps: list[tuple[int, int, int]]) -> None:

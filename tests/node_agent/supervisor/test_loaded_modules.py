@@ -32,9 +32,9 @@ PURE = ["google.protobuf.text_format", "google.protobuf.internal.decoder"]  # pr
 @pytest.mark.parametrize(
     ("program", "unwanted"),
     [
-        (CHILD, ["asyncio", "node_agent.core.model", "node_agent.core.engine", *ANYWHERE, *PURE]),
+        (CHILD, ["asyncio", "node_agent.core.engine", *ANYWHERE, *PURE]),
         (RUNTIME, ["asyncio", "subprocess", "logging", *ANYWHERE, *PURE]),
-        (CONTROL, ["node_agent.core.model", "node_agent.core.engine", "node_agent.runtime", *ANYWHERE, *PURE]),
+        (CONTROL, ["node_agent.core.engine", "node_agent.runtime", *ANYWHERE, *PURE]),
     ],
     ids=["supervisor", "runtime", "control"],
 )

@@ -31,13 +31,21 @@ class Control(Fixed):
         self.grown = 0
 
     def ended(self, unit: Unit, jobs: int, ran_ns: int, decision_ns: int) -> None:
-        """One step of (3), after every execution."""
-        missed, ended = self.meter.missed, max(1, self.meter.ended)
-        change = missed * self._ended - self._missed * ended
-        less = (PROPORTIONAL * change + INTEGRAL * missed * self._ended) // (ended * self._ended)
+        """One step of (3), after every execution. As Kp is 1 it is the floor of (Kp + KI) SDMR - the SDMR before."""
+        node = self.meter
+        missed, ended = node.missed, max(1, node.ended)
+        weighted = (PROPORTIONAL + INTEGRAL) * missed
+        less, rest = weighted // ended, weighted % ended
+        if self._missed and _below(rest, ended, self._missed, self._ended):
+            less -= 1
         self._missed, self._ended = missed, ended
         self.grown += less < 0
         self.k = max(1, self.k - less)
+
+
+def _below(part: int, whole: int, other: int, others: int) -> bool:
+    """Whether one ratio is less than another one; the products may take more than 64 bits."""
+    return part * others < other * whole
 
 
 ATS = Policy(name="ats", offset=sub_deadline, tuner=Control)

@@ -15,11 +15,12 @@ def statistics(batch: list[Job], at_ns: int) -> int:
     All tuples of a basic batch have the same deadline ([A] definition 6), so where the head is overdue the whole batch
     goes, also what could be met: that is what `overdue` mends.
     """
-    unit, lineage = batch[0].unit, batch[0].lineage
+    head = batch[0]
+    unit, youngest_ns = head.unit, head.lineage[5]
     meter = unit.meter
     assert meter is not None  # the policy measures
-    due_ns = lineage[5] + unit.useful_ns
-    ends = (due_ns - at_ns - meter.node.decision_ns) // meter.cost_ns
+    due_ns = youngest_ns + unit.useful_ns
+    ends = (due_ns - at_ns - meter.node.decision.of()) // meter.expected_ns()
     return len(batch) - max(0, min(ends, len(batch)))
 
 

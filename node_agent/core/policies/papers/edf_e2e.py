@@ -5,13 +5,19 @@ interval counts: a tuple that may be older is treated as older.
 """
 
 from node_agent.core.lineage import Lineage
-from node_agent.core.plan import Unit
-from node_agent.core.policies.policy_parts import Policy
+from node_agent.core.model import Unit
+from node_agent.core.policies.policy_parts import Key, Policy
 
 
-def end_to_end_deadline(unit: Unit, lineage: Lineage) -> int:
+class EndToEndDeadline(Key):
     """The instant at which the first of the unit's outputs is due."""
-    return lineage[4] + unit.deadline_ns
+
+    __slots__ = ()
+
+    def key_ns(self, unit: Unit, lineage: Lineage) -> int:
+        """Origin and deadline."""
+        origin_ns = lineage[4]
+        return origin_ns + unit.deadline_ns
 
 
-EDF_E2E = Policy(name="edf-e2e", key=end_to_end_deadline)
+EDF_E2E = Policy(name="edf-e2e", key=EndToEndDeadline())

@@ -8,13 +8,13 @@ now is the same for all, so it does not enter. [A] has no user priorities, Stewa
 from node_agent.core.meters import PPM, NodeMeter
 from node_agent.core.model import Job
 from node_agent.core.policies.edf import sub_deadline
-from node_agent.core.policies.policy_parts import Policy
+from node_agent.core.policies.policy_parts import Order, Policy
 
 OTHERS = 1 << 62  # added to the rank of what is not critical; instants in ns are less
 EVERY = 256  # ranks after which the critical set is found again, at least
 
 
-class Urgency:
+class Urgency(Order):
     """Ranks by criticality, then laxity."""
 
     __slots__ = ("_critical", "_left", "_meter")
@@ -30,11 +30,8 @@ class Urgency:
         self._left -= 1
         meter = head.unit.meter
         assert meter is not None  # the policy measures
-        laxity_ns = head.key_ns - meter.cost_ns
+        laxity_ns = head.key_ns - meter.expected_ns()
         head.rank = laxity_ns if meter.number in self._critical else OTHERS + laxity_ns
-
-    def chosen(self, rank: int) -> None:
-        """Nothing follows from it."""
 
     def _find(self) -> None:
         """O(units log units), so it is done once in as many ranks as there are units: O(log units) each."""

@@ -5,13 +5,13 @@ is the decision. The printed form (`pqed-printed`) takes a number of tuples from
 """
 
 from node_agent.core.meters import NodeMeter
-from node_agent.core.model import Job
+from node_agent.core.model import Job, before
 from node_agent.core.plan import Parameters
 from node_agent.core.policies.papers.qed import qos
-from node_agent.core.policies.policy_parts import Policy
+from node_agent.core.policies.policy_parts import Policy, Stay
 
 
-class MostUrgent:
+class MostUrgent(Stay):
     """Goes on while no other unit's head comes before."""
 
     __slots__ = ()
@@ -19,12 +19,9 @@ class MostUrgent:
     def __init__(self, meter: NodeMeter, parameters: Parameters) -> None:
         """Needs nothing of the node."""
 
-    def begins(self, job: Job, other: Job | None, at_ns: int) -> None:
-        """Nothing to remember."""
-
     def goes_on(self, head: Job, other: Job | None, at_ns: int) -> bool:
         """In the engine's own order: deadline, release, arrival."""
-        return other is None or head < other
+        return other is None or before(head, other)
 
 
 PQED = Policy(name="pqed", rule=qos, stays=MostUrgent)

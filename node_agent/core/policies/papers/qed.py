@@ -1,12 +1,35 @@
 """QoS earliest deadline ([Q] algorithm 1): the earliest of the deadlines that keep each unit's service curve."""
 
-from collections.abc import Callable
-
+from node_agent.core.model import ALWAYS_NS, DeadlineRule
 from node_agent.core.plan import Service, Unit
 from node_agent.core.policies.policy_parts import Policy
 
 
-class QosDeadlines:
+class Curve:
+    """A service curve of a unit, and its deadline before: for a delay bound it has none.
+
+    The sums of a rate-latency curve are in units of 1/tuples ns, which take more than 64 bits: no C integer has them.
+    """
+
+    __slots__ = ("_last", "_latency_ns", "_period_ns", "_tuples", "first")
+
+    def __init__(self, part: Service) -> None:
+        self._latency_ns = min(part.latency_ns, ALWAYS_NS)
+        self._period_ns, self._tuples, self.first = part.period_ns, part.tuples, part.first
+        self._last: int | None = None
+
+    def next_ns(self, at_ns: int) -> int:
+        """The deadline of the next tuple."""
+        due_ns = at_ns + self._latency_ns
+        if not self._period_ns:
+            return due_ns
+        scaled, last = self._tuples * due_ns, self._last
+        scaled = max(scaled, last if last is not None else scaled) + self._period_ns
+        self._last = scaled
+        return scaled // self._tuples
+
+
+class QosDeadlines(DeadlineRule):
     """[Q] theorem 2 in integers: D_n = max over j <= n of (a_j + beta^-1(n - j + 1)).
 
     For a delay bound beta^-1 is a constant: D_n = a_n + D. For a rate-latency curve it is D_n = max(a_n + L, D_{n-1}) +
@@ -17,30 +40,24 @@ class QosDeadlines:
     admission test.
     """
 
-    __slots__ = ("_last", "_parts")
+    __slots__ = ("_curves",)
 
     def __init__(self, parts: tuple[Service, ...]) -> None:
-        self._parts = parts
-        self._last: list[int | None] = [None] * len(parts)
+        self._curves = tuple(Curve(part) for part in parts)
 
-    def __call__(self, at_ns: int, idle: bool) -> int:
-        """The deadline of the next tuple, released at that instant; `idle`: nothing of the unit waits or runs."""
-        least_ns: int | None = None
-        for index, part in enumerate(self._parts):
-            if part.first and not idle:
-                continue
-            due_ns = at_ns + part.latency_ns
-            if part.period_ns:
-                scaled, last = due_ns * part.tuples, self._last[index]
-                scaled = max(scaled, last if last is not None else scaled) + part.period_ns
-                self._last[index] = scaled
-                due_ns = scaled // part.tuples
-            least_ns = due_ns if least_ns is None else min(least_ns, due_ns)
-        assert least_ns is not None
+    def next_ns(self, at_ns: int, idle: bool) -> int:
+        """The least of the curves that hold for the tuple."""
+        least_ns, found = 0, False
+        for curve in self._curves:
+            if idle or not curve.first:
+                due_ns = curve.next_ns(at_ns)
+                if not found or due_ns < least_ns:
+                    least_ns, found = due_ns, True
+        assert found
         return least_ns
 
 
-def qos(unit: Unit) -> Callable[[int, bool], int]:
+def qos(unit: Unit) -> DeadlineRule:
     """By the unit's declared service curves; without one, its sub-deadline is a delay bound."""
     return QosDeadlines(unit.service or (Service(unit.sub_deadline_ns),))
 

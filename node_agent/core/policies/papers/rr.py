@@ -3,12 +3,12 @@
 from node_agent.core.meters import NodeMeter
 from node_agent.core.model import Job
 from node_agent.core.policies.edf import sub_deadline
-from node_agent.core.policies.policy_parts import Policy
+from node_agent.core.policies.policy_parts import Order, Policy
 
 MOST_UNITS = 1 << 24
 
 
-class Turns:
+class Turns(Order):
     """Ranks by round, then by the unit's number.
 
     The turn stands at the unit of the largest rank that was passed so far: a unit that becomes ready behind it waits
@@ -29,7 +29,7 @@ class Turns:
 
     def chosen(self, rank: int) -> None:
         """The turn is now at the unit of that rank."""
-        self._round, self._turn = divmod(rank, MOST_UNITS)
+        self._round, self._turn = rank // MOST_UNITS, rank % MOST_UNITS
 
 
 RR = Policy(name="rr", offset=sub_deadline, order=Turns)

@@ -3,10 +3,10 @@
 from node_agent.core.meters import NodeMeter
 from node_agent.core.model import Job
 from node_agent.core.policies.edf import sub_deadline
-from node_agent.core.policies.policy_parts import Policy
+from node_agent.core.policies.policy_parts import Order, Policy
 
 
-class LeastCost:
+class LeastCost(Order):
     """Ranks by the expected cost of the head, which is the unit's mean cost. Before it has run, as declared."""
 
     __slots__ = ()
@@ -18,10 +18,7 @@ class LeastCost:
         """ns."""
         meter = head.unit.meter
         assert meter is not None  # the policy measures
-        head.rank = meter.cost_ns
-
-    def chosen(self, rank: int) -> None:
-        """Nothing follows from it."""
+        head.rank = meter.expected_ns()
 
 
 SPT = Policy(name="spt", offset=sub_deadline, order=LeastCost)

@@ -17,8 +17,12 @@ from node_agent.core.engine.events import (
     Send,
     Start,
 )
-from node_agent.core.model import Job, Queue
+from node_agent.core.meters import NodeMeter
+from node_agent.core.model import Job, Queue, Unit
+from node_agent.core.plan import DEFAULTS
 from node_agent.core.policies import POLICIES, policy
+from node_agent.core.policies.fixed_batches import Fixed
+from node_agent.core.policies.policy_parts import Dropper
 from node_agent.core.punctuation import ABSENCE
 from protos import records
 from tests.sentences import Wording
@@ -331,10 +335,11 @@ def test_unknown_policy_names_those_that_exist() -> None:
 def test_a_dropper_sheds_what_is_not_worth_running_and_the_next_job_starts(name: str) -> None:
     """Past its sub-deadline a job is shed; a partner that waits for it in a join ends."""
 
-    def dropper(job: Job, at_ns: int, ahead: int) -> int:
-        return records.POLICY_EXCESS if at_ns > job.release_ns + job.unit.sub_deadline_ns else 0
+    class Overdue(Dropper):
+        def judge(self, job: Job, at_ns: int, ahead: int) -> int:
+            return records.POLICY_EXCESS if at_ns > job.release_ns + job.unit.sub_deadline_ns else 0
 
-    late = replace(policy(name), dropper=dropper)
+    late = replace(policy(name), dropper=Overdue())
     story = ScenarioRunner(two_units(), late)
     story.handle(Admitted(0, 1, lineage(1)), Admitted(0, 2, lineage(2)), Admitted(0, 1, lineage(3)))
     running = [each.seq for each in facts(story, records.Ran)]
@@ -348,7 +353,11 @@ def test_a_dropper_sheds_what_is_not_worth_running_and_the_next_job_starts(name:
 
 
 def test_a_shed_branch_sends_an_absence_mark() -> None:
-    story = ScenarioRunner(diamond(), replace(policy("edf"), dropper=lambda job, at_ns, ahead: job.unit.id == 2))
+    class OfUnitTwo(Dropper):
+        def judge(self, job: Job, at_ns: int, ahead: int) -> int:
+            return job.unit.id == 2
+
+    story = ScenarioRunner(diamond(), replace(policy("edf"), dropper=OfUnitTwo()))
     story.handle(Admitted(0, 1, lineage(1)))
     story.handle(Ended(1, 0, "left"), Finished(0, 1))
     assert [each.ref for each in facts(story, records.Shed)] == [2]
@@ -356,23 +365,21 @@ def test_a_shed_branch_sends_an_absence_mark() -> None:
     assert story.loaded.waiting == 0
 
 
-class Doubling:
+class Doubling(Fixed):
     """A tuner that lets each batch be twice as large as the one before."""
 
     def __init__(self) -> None:
+        super().__init__(NodeMeter(), DEFAULTS)
         self.largest = 1
         self.told: list[tuple[int, int, int]] = []
 
-    def loaded(self) -> None:
-        pass
-
-    def batch(self, head: Job, queue: Queue) -> int:
+    def behind(self, head: Job, queue: Queue) -> int:
         return min(self.largest - 1, len(queue))
 
-    def ripe_ns(self, head: Job) -> int:
+    def eligible_ns(self, head: Job) -> int:
         return 0
 
-    def ended(self, unit: object, jobs: int, ran_ns: int, decision_ns: int) -> None:
+    def ended(self, unit: Unit, jobs: int, ran_ns: int, decision_ns: int) -> None:
         self.told.append((jobs, ran_ns, decision_ns))
         self.largest *= 2
 

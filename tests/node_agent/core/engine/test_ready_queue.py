@@ -12,7 +12,7 @@ from node_agent.core.engine.ready_queue import ReadyQueue
 from node_agent.core.lineage import Lineage
 from node_agent.core.model import CompiledPlan, Job
 from node_agent.core.policies import policy
-from node_agent.core.policies.policy_parts import Policy
+from node_agent.core.policies.policy_parts import Dropper, Policy
 from tests.node_agent.core.simulated.policy_node import Shape, plan_of
 from tests.sampling import examples
 
@@ -134,9 +134,8 @@ def test_a_batch_is_its_burst_and_a_job_of_it_that_fails_leaves_it() -> None:
     for number, origin_ns in ((1, 5), (2, 5), (3, 5), (4, 6)):
         ready.release(7, loaded.units[0], tuple_(1, number, origin_ns), None)
     assert not list(ready.expired(7))
-    choice = ready.choose_batch(7)
-    assert choice is not None
-    ready.begin_batch(*choice[:2])
+    assert ready.choose_batch(7) and not ready.shed
+    assert ready.begin_batch() is ready.running
     assert [job.number for job in ready.batch] == [1, 2, 3]
     ready.drop(1)
     assert [job.number for job in ready.batch] == [1, 3]
@@ -145,7 +144,11 @@ def test_a_batch_is_its_burst_and_a_job_of_it_that_fails_leaves_it() -> None:
 
 
 def test_a_candidate_that_a_dropper_refuses_makes_way_for_the_next() -> None:
-    ready, loaded = loaded_queue(replace(policy("edf"), dropper=lambda job, at_ns, ahead: 15 * (job.lineage[2] == 1)))
+    class First(Dropper):
+        def judge(self, job: Job, at_ns: int, ahead: int) -> int:
+            return 15 * (job.lineage[2] == 1)
+
+    ready, loaded = loaded_queue(replace(policy("edf"), dropper=First()))
     for number in (1, 2):
         ready.release(0, loaded.units[0], tuple_(1, number), None)
     assert not list(ready.expired(0))

@@ -14,6 +14,7 @@ from infra.papers.policies import policy
 from node_agent.core import plan as plans
 from node_agent.core.model import Job
 from node_agent.core.plan import Parameters
+from node_agent.core.policies.policy_parts import Dropper
 from node_agent.core.policies.slack import YOUNG
 from tests.node_agent.core.simulated.shared_node import ALWAYS_NS, FIRST, Box, Graph, Play
 from tests.sampling import examples
@@ -200,11 +201,12 @@ def watched(name: str, judge: Callable[[Job, int, list[Job], bool], None]) -> An
     found = policy(name, parameters=Parameters(phi_ns=5))
     dropper, sifter = found.dropper, found.sifter
 
-    def drop(job: Job, at_ns: int, ahead: int) -> int:
-        assert dropper is not None and not ahead
-        gone = dropper(job, at_ns, ahead)
-        judge(job, at_ns, [job], gone > 0)
-        return gone
+    class Watched(Dropper):
+        def judge(self, job: Job, at_ns: int, ahead: int) -> int:
+            assert dropper is not None and not ahead
+            gone = dropper.judge(job, at_ns, ahead)
+            judge(job, at_ns, [job], gone > 0)
+            return gone
 
     def sift(batch: list[Job], at_ns: int) -> int:
         assert sifter is not None
@@ -213,7 +215,7 @@ def watched(name: str, judge: Callable[[Job, int, list[Job], bool], None]) -> An
             judge(job, at_ns, batch[i:], i < first)
         return first
 
-    return replace(found, dropper=drop if dropper else None, sifter=sift if sifter else None)
+    return replace(found, dropper=Watched() if dropper else None, sifter=sift if sifter else None)
 
 
 def all_fit(head: Job, at_ns: int) -> bool:
@@ -223,7 +225,7 @@ def all_fit(head: Job, at_ns: int) -> bool:
     for unit in head.unit.loaded.units:
         meter, due_ns = unit.meter, ALWAYS_NS
         assert meter is not None
-        if meter.slack_ns is None:  # leads to nothing
+        if not meter.ends:  # leads to nothing
             continue
         for job in reversed([*([head] if unit is head.unit else []), *unit.queue]):
             due_ns = min(due_ns, job.lineage[5] + meter.due_ns)
@@ -245,7 +247,7 @@ def test_what_slack_gives_up_leaves_less_than_fits_also_where_costs_vary_and_tup
 
     def judge(job: Job, at_ns: int, batch: list[Job], gone: bool) -> None:
         meter = job.unit.meter
-        assert meter is not None and meter.slack_ns is not None
+        assert meter is not None and meter.ends
         if gone and at_ns <= job.lineage[5] + meter.slack_ns:
             assert not all_fit(job, at_ns)
 

@@ -2,12 +2,17 @@
 
 import subprocess
 import sys
+from fractions import Fraction
+from math import floor
 
 import pytest
+from hypothesis import given
+from hypothesis import strategies as st
 
 from infra.papers.policies import POLICIES, policy
 from node_agent.core.plan import Arrivals, Parameters, Service
 from node_agent.core.policies import POLICIES as INSTALLED
+from node_agent.core.policies.papers.ats import Control
 from node_agent.core.policies.papers.qed import QosDeadlines
 from protos import records
 from protos.policies import NAMES
@@ -162,6 +167,20 @@ def test_the_printed_controller_by_hand() -> None:
     assert seen == [7, 6, 6, 3]  # 11/30 - 1/20 + 110/30 = 3.98 -> 3
 
 
+@given(st.lists(st.tuples(st.integers(0, 2**36), st.integers(0, 2**36)), min_size=1, max_size=9))
+def test_the_printed_controller_is_exact_also_beyond_64_bits(steps: list[tuple[int, int]]) -> None:
+    """floor(Kp dSDMR + KI SDMR) in fractions; (missed, met) of every execution."""
+    node = Node([Shape(5, 10**9, 10)], policy("ats", parameters=Parameters(first_k=7)))
+    tuner, meter, before, k = node.engine.ready.tuner, node.engine.ready.meter, Fraction(0), 7
+    assert isinstance(tuner, Control)
+    for missed, met in steps:
+        meter.missed, meter.ended = meter.missed + missed, meter.ended + missed + met
+        tuner.ended(node.loaded.units[0], missed + met, 1, 1)
+        ratio = Fraction(meter.missed, max(1, meter.ended))
+        k, before = max(1, k - floor(ratio - before + 10 * ratio)), ratio
+        assert tuner.k == k
+
+
 def test_ideal_pays_nothing_and_sheds_what_cannot_be_met() -> None:
     node = Node([Shape(25, 25, 10)], policy("ideal"), decision_ns=1000).run([Arrival(1, 0, 10) for _ in range(4)])
     assert [each.end_ns for each in node.started] == [10, 20]
@@ -170,18 +189,18 @@ def test_ideal_pays_nothing_and_sheds_what_cannot_be_met() -> None:
 
 def test_qos_deadlines_of_a_rate_latency_curve_are_exact() -> None:
     """Theory 3, table 3: latency 3 ms, 150 per second: the first deadline is 29/3 ms, then one every 20/3 ms."""
-    due = QosDeadlines((Service(3 * MS, 1000 * MS, 150),))
+    due = QosDeadlines((Service(3 * MS, 1000 * MS, 150),)).next_ns
     assert [due(0, False) for _ in range(4)] == [29 * MS // 3, 49 * MS // 3, 69 * MS // 3, 89 * MS // 3]
     assert due(100 * MS, True) == 100 * MS + 29 * MS // 3
 
 
 def test_of_several_service_curves_the_least_deadline_counts() -> None:
-    due = QosDeadlines((Service(10), Service(0, 4)))
+    due = QosDeadlines((Service(10), Service(0, 4))).next_ns
     assert [due(0, False) for _ in range(4)] == [4, 8, 10, 10]
 
 
 def test_a_first_result_within_a_time_binds_tuples_that_find_the_unit_idle() -> None:
-    due = QosDeadlines((Service(90), Service(10, first=True)))
+    due = QosDeadlines((Service(90), Service(10, first=True))).next_ns
     assert [due(0, True), due(1, False), due(50, False), due(200, True)] == [10, 91, 140, 210]
     shapes = [Shape(90, 99, 5, (Service(90), Service(10, first=True))), Shape(20, 99, 5)]
     arrivals = [Arrival(1, 0, 5), Arrival(1, 0, 5), Arrival(2, 0, 5), Arrival(1, 16, 5), Arrival(2, 16, 5)]

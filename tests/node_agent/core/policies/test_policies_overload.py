@@ -7,7 +7,7 @@ from math import log
 import pytest
 
 from infra.papers.policies import policy
-from infra.papers.policies.ideal import overdue
+from infra.papers.policies.ideal import Overdue
 from node_agent.core.plan import Parameters
 from node_agent.core.policies.policy_parts import Policy
 from node_agent.virtual import random_draws
@@ -19,7 +19,7 @@ US, MS, SECOND = 1_000, 1_000_000, 1_000_000_000
 QUERIES, TUPLES = 10, 1600
 COST_NS, DECISION_NS = 220 * US, 500 * US
 DEADLINES_NS = [(200 + 80 * i) * MS for i in range(QUERIES)]
-PREDICTING_TAAT = replace(policy("taat"), dropper=overdue, measures=True)
+PREDICTING_TAAT = replace(policy("taat"), dropper=Overdue(), measures=True)
 
 
 def arrivals(per_ms: float, seed: int) -> list[Arrival]:

@@ -19,6 +19,7 @@ from node_agent.core.meters import NodeMeter
 from node_agent.core.model import Job
 from node_agent.core.plan import Arrivals, Parameters, Service
 from node_agent.core.policies.papers.ats import Control
+from node_agent.core.policies.policy_parts import Order
 from protos import records
 from tests.node_agent.core.simulated.policy_node import Arrival, Node, Shape
 from tests.sampling import examples
@@ -151,7 +152,7 @@ def test_what_runs_is_the_least_of_the_ranks(name: str, load: Load) -> None:
     chosen = policy(name)
     ranks: dict[int, int] = {}
 
-    class Spy:
+    class Spy(Order):
         def __init__(self, meter: NodeMeter) -> None:
             assert chosen.order is not None
             self.order = chosen.order(meter)

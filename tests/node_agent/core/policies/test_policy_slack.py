@@ -70,7 +70,7 @@ def admit(engine: Engine, of: CompiledPlan, seq: int, origin_ns: int = 0, younge
 def slacks(of: CompiledPlan) -> dict[int, int | None]:
     def slack(unit: Unit) -> int | None:
         assert unit.meter is not None
-        return unit.meter.slack_ns
+        return unit.meter.slack_ns if unit.meter.ends else None
 
     return {unit.id: slack(unit) for unit in of.units}
 
