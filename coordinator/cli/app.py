@@ -8,13 +8,13 @@ from __future__ import annotations
 
 import importlib
 import sys
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import contextmanager, nullcontext
 from functools import cache
 from typing import Annotated, Any
 
 import typer
 from typer.core import TyperCommand, TyperOption
-from typer.models import CommandInfo
 
 from coordinator import signals
 from coordinator.cli import lines
@@ -43,7 +43,7 @@ COMMANDS = (
     "report",
     "help",
 )
-HELP = frozenset({"--help", "-h"})
+HELP = (["--help"], ["-h"])
 SINGLE = frozenset(COMMANDS) - {"help"}  # which knows the others
 
 app = typer.Typer(
@@ -113,22 +113,26 @@ def _add(name: str) -> None:
         command.cls = Command
 
 
-def list_only() -> None:
-    """What `--help` of all commands needs of each: its name and its sentence. To look at all that they take would take
-    half of the time."""
+@contextmanager
+def listed() -> Iterator[None]:
+    """Meanwhile commands take nothing: `--help` of all of them needs of each its name and its sentence. To look at all
+    that they take would take half of the time."""
+    callbacks = [command.callback for command in app.registered_commands]
     for command in app.registered_commands:
-        command.callback = _listed(command)
+        command.callback = _without_parameters(command.callback)
+    try:
+        yield
+    finally:
+        for command, callback in zip(app.registered_commands, callbacks, strict=True):
+            command.callback = callback
 
 
-def _listed(command: CommandInfo) -> Callable[[], None]:
-    """A command of that name that takes nothing."""
-    told = command.callback
+def _without_parameters(callback: Callable[..., Any] | None) -> Callable[[], None]:
+    def nothing() -> None: ...
 
-    def listed() -> None: ...
-
-    assert told is not None
-    listed.__name__, listed.__doc__ = told.__name__, told.__doc__
-    return listed
+    assert callback is not None
+    nothing.__name__, nothing.__doc__ = callback.__name__, callback.__doc__
+    return nothing
 
 
 def asked(arguments: Sequence[str]) -> tuple[str, ...]:
@@ -140,11 +144,10 @@ def asked(arguments: Sequence[str]) -> tuple[str, ...]:
 def run() -> None:
     """Runs the command line; a failure that a user can mend is told in sentences, one per line, on stderr."""
     register(*asked(sys.argv[1:]))  # what typer makes of nineteen commands takes as long as a short one of them
-    if set(sys.argv[1:]) <= HELP:
-        list_only()
     signals.watch()
     try:
-        app()
+        with listed() if sys.argv[1:] in HELP else nullcontext():
+            app()
     except CoordinatorError as error:
         lines.complain(error)
         raise SystemExit(error.exit_code) from error
