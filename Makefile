@@ -156,7 +156,7 @@ pure: ## remove what `make compiled` made
 
 .PHONY: check-both
 check-both: setup ## the agent's tests and those of simulations, with the hot path compiled in a copy; half an hour
-	@$(BIN)/python -m infra.bench.compiled_copy
+	@$(BIN)/python -m infra.bench.compiled.compiled_copy
 
 .PHONY: protos
 protos: setup ## generate code and schemas again

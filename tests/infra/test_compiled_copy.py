@@ -12,7 +12,7 @@ from typing import Any
 
 import pytest
 
-from infra.bench.compiled_copy import QUICK, ROOT, compiled_copy, run, why_not
+from infra.bench.compiled.compiled_copy import QUICK, ROOT, compiled_copy, run, why_not
 from tests.extension_modules import stale
 
 pytestmark = [pytest.mark.long, pytest.mark.skipif(bool(why_not()), reason=why_not() or "-")]

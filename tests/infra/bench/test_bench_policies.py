@@ -2,7 +2,7 @@
 
 import pytest
 
-from infra.bench import policies
+from infra.bench.engine import policies
 from node_agent.core.policies import POLICIES
 
 

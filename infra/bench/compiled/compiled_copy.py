@@ -1,6 +1,6 @@
 """`make check-both`: tests in a copy of the repository whose hot path is compiled.
 
-`python -m infra.bench.compiled_copy TESTS...` runs these there.
+`python -m infra.bench.compiled.compiled_copy TESTS...` runs these there.
 """
 
 from __future__ import annotations
@@ -14,7 +14,7 @@ import tempfile
 from collections.abc import Sequence
 from pathlib import Path
 
-ROOT = Path(__file__).parents[2]
+ROOT = Path(__file__).parents[3]
 PACKAGES = ("protos", "node_agent", "coordinator", "sim_vehicles", "infra", "tests")
 FILES = ("pyproject.toml", "setup.py", "README.md", "LICENSE")
 BOTH_WAYS = (

@@ -1,0 +1,1 @@
+"""The hot path compiled, in a copy of the repository."""
