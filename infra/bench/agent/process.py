@@ -43,13 +43,21 @@ class Agent:
     tls: Path | None = None  # the coordinator's identity, which clients use as well
 
     def runtime(self) -> int:
-        """Process id of the runtime: the child of that name."""
-        children = psutil.Process(self.process.pid).children()
-        return next(each.pid for each in children if Path(f"/proc/{each.pid}/comm").read_text().startswith("runtime"))
+        """Process id of the runtime."""
+        return self._child("runtime")
 
     def runtime_cpu_ns(self) -> int:
         """Time that the runtime has had a processor, in ns."""
         return int(Path(f"/proc/{self.runtime()}/schedstat").read_text().split()[0])
+
+    def control_cpu_ns(self) -> int:
+        """The same of control, all its threads: it takes records over, packs and keeps them."""
+        tasks = Path(f"/proc/{self._child('control')}/task").glob("*/schedstat")
+        return sum(int(each.read_text().split()[0]) for each in tasks)
+
+    def _child(self, name: str) -> int:
+        children = psutil.Process(self.process.pid).children()
+        return next(each.pid for each in children if Path(f"/proc/{each.pid}/comm").read_text().startswith(name))
 
     def pids(self) -> list[int]:
         """Of all its processes, the supervisor first."""
@@ -162,8 +170,8 @@ class Hop:
     start_ns: int  # the operator starts
 
 
-def hops(running: Agent) -> list[Hop]:
-    """All that the agent has recorded, in the order of admission."""
+def collected(running: Agent) -> list[Path]:
+    """The files of all that the agent has recorded."""
     folder = running.folder
     words: list[str | Path] = [
         "--addresses",
@@ -174,9 +182,14 @@ def hops(running: Agent) -> list[Hop]:
         folder / "runs",
     ]
     _coordinator("collect", *words)
+    return sorted((folder / "runs").glob("*/trace/raw/*/*/*.trace"))
+
+
+def hops(running: Agent) -> list[Hop]:
+    """All that the agent has recorded, in the order of admission."""
     admitted: dict[int, records.Admitted] = {}
     starts: dict[int, int] = {}
-    for path in sorted((folder / "runs").glob("*/trace/raw/a/*/*.trace")):
+    for path in collected(running):
         for record in records.unpack_records(records_in(path.read_bytes())):
             if isinstance(record, records.Admitted):
                 admitted[record.seq] = record
