@@ -50,7 +50,7 @@ def tuple_cost(rounds: int = ROUNDS) -> list[Figure]:
             trace_bytes,
             "bytes per tuple",
             None,
-            f"packed, of five records; at 1000 tuples/s {trace_bytes * 86_400_000 / 1e9:.1f} GB a day; {how}",
+            f"packed, of three records of 64; at 1000 tuples/s {trace_bytes * 86_400_000 / 1e9:.1f} GB a day; {how}",
         ),
         *_figures("pair_", both, 17, f"both runtimes, the third operator on the other one; {how}"),
     ]
