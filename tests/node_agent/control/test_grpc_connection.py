@@ -11,7 +11,7 @@ from hpack import Decoder
 from node_agent.control import grpc_server
 from node_agent.control.calls import grpc_connection
 from node_agent.control.calls.call_errors import CallError, Code
-from node_agent.control.calls.grpc_connection import MOST_CALLS, MOST_METADATA_BYTES, Calls
+from node_agent.control.calls.grpc_connection import MOST_CALLS, MOST_METADATA_BYTES, Calls, GrpcConnection
 from protos import agent_pb2, agent_pb2_grpc, trace_pb2
 from tests.node_agent.control.grpc_service import CHUNK, Lines, Service, serving
 from tests.node_agent.control.http2_client import (
@@ -307,6 +307,42 @@ def test_streams_that_are_reset_at_once_leave_nothing_behind() -> None:
         assert calls.open_calls == 0 and service.cancelled == service.begun
 
     asyncio.run(run())
+
+
+class Waiting(Service):
+    """Health answers once it may."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.may = asyncio.Event()
+
+    async def Health(self, request: agent_pb2.HealthRequest) -> agent_pb2.HealthReply:  # noqa: N802
+        self.begun += 1
+        self.changed.set()
+        await self.may.wait()
+        return agent_pb2.HealthReply(serving=True)
+
+
+def test_a_server_that_leaves_answers_the_calls_that_have_begun(monkeypatch: pytest.MonkeyPatch) -> None:
+    found: list[GrpcConnection] = []
+    made = GrpcConnection.connection_made
+
+    def noted(connection: GrpcConnection, transport: asyncio.BaseTransport) -> None:
+        found.append(connection)
+        made(connection, transport)
+
+    monkeypatch.setattr(GrpcConnection, "connection_made", noted)
+
+    async def said(stub: agent_pb2_grpc.AgentStub, service: Waiting, calls: Calls) -> None:
+        call = stub.Health(agent_pb2.HealthRequest())
+        await service.until("begun", 1)
+        found[0].leave()
+        other = stub.Health(agent_pb2.HealthRequest())  # over a connection of its own
+        await service.until("begun", 2)
+        service.may.set()
+        assert (await call).serving and (await other).serving and len(found) == 2
+
+    talk(Waiting, said)
 
 
 def test_a_client_that_leaves_is_let_go() -> None:
