@@ -27,7 +27,7 @@ test-pythons: setup ## the agent's tests under every other Python found here (QU
 	@$(BIN)/python -m infra.agent_tests pythons $(if $(QUICK),--quick)
 
 .PHONY: test-ranges
-test-ranges: setup ## the agent's tests with the lowest and the highest grpcio, protobuf and psutil that are allowed
+test-ranges: setup ## the agent's tests with the lowest and the highest packages that are allowed
 	@$(BIN)/python -m infra.agent_tests ranges $(if $(QUICK),--quick)
 
 .PHONY: soak

@@ -24,7 +24,7 @@ from infra.release.wheel_build import clone_and_build
 ROOT = Path(__file__).parents[2]
 TOOLS = ROOT / ".venv-release" / "bin"
 PROGRAMS = {"": "node-agent", "coordinator": "coordinator", "report": "coordinator", "vehicles": "sim-vehicles"}
-AGENT = ["grpcio", "protobuf", "psutil", "typing-extensions"]  # the last one is grpcio's
+AGENT = ["grpcio", "h2", "hpack", "hyperframe", "protobuf", "psutil", "typing-extensions"]  # the last one is grpcio's
 HEADING = re.compile(r"^## (\S+)(?: \((.*)\))?$", re.MULTILINE)
 SHOWN = 400  # characters of a failure
 
@@ -87,7 +87,7 @@ class Checklist:
         return "metadata and description"
 
     def install(self, extra: str) -> str:
-        """In an environment of its own; the agent takes its three packages alone."""
+        """In an environment of its own; the agent takes its own packages alone."""
         found = fresh_venv.install(self._wheel(), extra, PROGRAMS[extra], self.scratch / f"venv-{extra}")
         if not extra:
             names = [name.replace("_", "-") for name in found.dependencies]

@@ -1,6 +1,6 @@
 """Serves an agent's calls over gRPC, and what is measured over HTTP.
 
-gRPC is spoken here by this code and not by its library, which takes 15 MB in each agent
+gRPC is spoken here over h2 and not by its own library, which takes 15 MB in each agent
 ([why](../../docs/decisions/grpc_without_its_library.md)).
 """
 

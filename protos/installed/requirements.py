@@ -9,7 +9,7 @@ from dataclasses import dataclass
 from protos.installed import metadata
 
 PRODUCT = "shimekiri"
-PACKAGES = ("grpcio", "protobuf", "psutil")
+PACKAGES = ("grpcio", "h2", "hpack", "hyperframe", "protobuf", "psutil")
 _CLAUSE = re.compile(r"\s*(==|>=|<=|!=|~=|<|>)\s*(\d+(?:\.\d+)*)(\.\*)?\s*")
 _REQUIREMENT = re.compile(r"([A-Za-z0-9._-]+)\s*\(?([^;()]*)\)?\s*")  # one with a marker belongs to an extra
 

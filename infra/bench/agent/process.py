@@ -44,7 +44,7 @@ class Agent:
 
     def runtime(self) -> int:
         """Process id of the runtime."""
-        return self._child("runtime")
+        return self._named("runtime")
 
     def runtime_cpu_ns(self) -> int:
         """Time that the runtime has had a processor, in ns."""
@@ -52,10 +52,10 @@ class Agent:
 
     def control_cpu_ns(self) -> int:
         """The same of control, all its threads: it takes records over, packs and keeps them."""
-        tasks = Path(f"/proc/{self._child('control')}/task").glob("*/schedstat")
+        tasks = Path(f"/proc/{self._named('control')}/task").glob("*/schedstat")
         return sum(int(each.read_text().split()[0]) for each in tasks)
 
-    def _child(self, name: str) -> int:
+    def _named(self, name: str) -> int:
         children = psutil.Process(self.process.pid).children()
         return next(each.pid for each in children if Path(f"/proc/{each.pid}/comm").read_text().startswith(name))
 

@@ -16,8 +16,15 @@ from google.protobuf.message import DecodeError, Message
 from node_agent.control.calls import authorization, grpc_messages
 from node_agent.control.calls.call_errors import CallError, Code
 from node_agent.control.calls.refused_calls import Caller, RefusedCalls
-from node_agent.control.http2.http2_connection import Cancelled, Event, Http2Connection, Opened, TooLong, Whole
-from node_agent.control.http2.http2_frames import Http2Error
+from node_agent.control.http2_connection import (
+    Cancelled,
+    Happening,
+    Http2Connection,
+    Http2Error,
+    Opened,
+    TooLong,
+    Whole,
+)
 from node_agent.host.log import ERROR, Log
 
 MOST_CALLS = 32  # at once, of all connections
@@ -91,8 +98,7 @@ class GrpcConnection(asyncio.Protocol):
         try:
             for event in self._http2.receive(data):
                 self._on(event)
-        except Http2Error as error:
-            self._http2.leave(error.code, str(error))
+        except Http2Error:
             self.close()
             return
         if self._http2.ready and not self._patience.cancelled():
@@ -144,7 +150,7 @@ class GrpcConnection(asyncio.Protocol):
 
     # -- calls
 
-    def _on(self, event: Event) -> None:
+    def _on(self, event: Happening) -> None:
         match event:
             case Opened(number, fields):
                 self._begin(number, fields)
@@ -239,7 +245,5 @@ class GrpcConnection(asyncio.Protocol):
 
     def _write(self) -> None:
         """All that there is, unless the socket is full."""
-        if self._transport is not None and not self._full and self._http2.outgoing:
-            data = bytes(self._http2.outgoing)
-            self._http2.outgoing.clear()
+        if self._transport is not None and not self._full and (data := self._http2.outgoing()):
             self._transport.write(data)

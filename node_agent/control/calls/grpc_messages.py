@@ -5,7 +5,7 @@ from struct import Struct
 from urllib.parse import quote
 
 from node_agent.control.calls.call_errors import CallError, Code
-from node_agent.control.http2.header_fields import Field
+from node_agent.control.http2_connection import Field
 
 CONTENT_TYPE = "application/grpc"
 ANSWER: list[Field] = [

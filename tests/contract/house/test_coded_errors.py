@@ -22,6 +22,7 @@ WITHOUT = {  # exception classes without a code, and why
     "node_agent.client.connection.LostError": "the client connects again",
     "node_agent.connectors.connector_ports.ConnectionLostError": "the connector connects again, and the log says why",
     "node_agent.connectors.stamps.StampError": "the message is refused, and the log says why",
+    "node_agent.control.http2_connection.Http2Error": "ends a connection; h2 has told the other end why",
     "node_agent.control.metrics.http_server.BadRequestError": "answered with a status of HTTP",
     "node_agent.core.shedding.utility._UnjudgedError": "the tuple has the least value",
     "node_agent.host.ipc.IpcError": "a defect between the processes of one agent",

@@ -11,7 +11,7 @@ import pytest
 from protos.installed import requirements
 
 ROOT = Path(__file__).resolve().parents[3]
-DEPENDENCIES = re.search(r"^dependencies = \[(.*)\]", (ROOT / "pyproject.toml").read_text(), re.MULTILINE)
+DEPENDENCIES = re.search(r"^dependencies = \[(.*?)\]", (ROOT / "pyproject.toml").read_text(), re.MULTILINE | re.DOTALL)
 GENERATED = sorted((ROOT / "protos").glob("*_pb2*.py"))
 
 

@@ -23,7 +23,7 @@ def names(requirements: list[str]) -> set[str]:
 def test_extras_divide_what_plans_from_what_needs_spark() -> None:
     extras = PROJECT["optional-dependencies"]
     heavy = {"pyspark", "pandas", "pyarrow"}
-    assert names(PROJECT["dependencies"]) == {"grpcio", "protobuf", "psutil"}
+    assert names(PROJECT["dependencies"]) == {"grpcio", "h2", "hpack", "hyperframe", "protobuf", "psutil"}
     assert not names(extras["coordinator"]) & heavy
     assert extras["report"][0] == "shimekiri[coordinator]" and names(extras["report"]) == heavy | {"shimekiri"}
 

@@ -6,25 +6,31 @@ from pathlib import Path
 
 import grpc
 import pytest
+from hpack import Decoder
 
 from node_agent.control import grpc_server
 from node_agent.control.calls import grpc_connection
 from node_agent.control.calls.call_errors import CallError, Code
-from node_agent.control.calls.grpc_connection import MOST_CALLS, Calls
-from node_agent.control.http2.header_fields import FieldDecoder, encoded
-from node_agent.control.http2.http2_frames import (
+from node_agent.control.calls.grpc_connection import MOST_CALLS, MOST_METADATA_BYTES, Calls, GrpcConnection
+from protos import agent_pb2, agent_pb2_grpc, trace_pb2
+from tests.node_agent.control.grpc_service import CHUNK, Lines, Service, serving
+from tests.node_agent.control.http2_client import (
     END_HEADERS,
     END_STREAM,
+    INITIAL_WINDOW,
     LARGEST_WINDOW,
     PREFACE,
+    TABLE_SIZE,
     Kind,
-    Setting,
+    Reset,
+    decoded,
+    encoded,
     frame,
+    next_frame,
+    rst_stream,
     settings,
     window_update,
 )
-from protos import agent_pb2, agent_pb2_grpc, trace_pb2
-from tests.node_agent.control.grpc_service import CHUNK, Lines, Service, serving
 from tests.node_agent.control.test_control_service import Node, wait_for
 
 Talk = Callable[[grpc.aio.Channel, Calls], Awaitable[None]]
@@ -156,22 +162,23 @@ def test_so_many_calls_at_once_and_no_more() -> None:
 
 # -- by hand
 
+START = [(b":scheme", b"http"), (b":authority", b"a")]
+
 
 def request(stream: int, method: str, *fields: tuple[bytes, bytes], body: bytes = b"\0\0\0\0\0") -> bytes:
     path = f"/shimekiri.agent.Agent/{method}".encode()
-    head = [(b":method", b"POST"), (b":path", path), (b"content-type", b"application/grpc"), *fields]
+    head = [*START, (b":method", b"POST"), (b":path", path), (b"content-type", b"application/grpc"), *fields]
     return frame(Kind.HEADERS, END_HEADERS, stream, encoded(head)) + frame(Kind.DATA, END_STREAM, stream, body)
 
 
 async def trailers(reader: asyncio.StreamReader) -> dict[bytes, bytes]:
     """Of the first answer that ends."""
-    decoder = FieldDecoder(1 << 16)
+    decoder = Decoder()
     while True:
-        head = await asyncio.wait_for(reader.readexactly(9), 60)
-        payload = await asyncio.wait_for(reader.readexactly(int.from_bytes(head[:3])), 60)
-        if head[3] == Kind.HEADERS:
-            fields = dict(decoder.fields(payload))
-            if head[4] & END_STREAM:
+        found = await next_frame(reader)
+        if found.kind == Kind.HEADERS:
+            fields = decoded(decoder, found.payload)
+            if found.flags & END_STREAM:
                 return fields
 
 
@@ -200,10 +207,11 @@ def test_what_is_no_call_of_grpc() -> None:
     async def run() -> None:
         async with serving(Service()) as (port, _):
             reader, writer = await asyncio.open_connection("127.0.0.1", port)
-            page = frame(Kind.HEADERS, END_HEADERS | END_STREAM, 1, encoded([(b":method", b"GET"), (b":path", b"/")]))
+            get = encoded([*START, (b":method", b"GET"), (b":path", b"/")])
+            page = frame(Kind.HEADERS, END_HEADERS | END_STREAM, 1, get)
             writer.write(PREFACE + settings() + page)
             assert await trailers(reader) == {b":status": b"415"}
-            writer.write(b"\xff" * 50)
+            writer.write(frame(Kind.PING, 0, 0, b"short"))
             assert (await asyncio.wait_for(reader.read(), 60))[3] == Kind.GOAWAY, "and the connection ends"
             writer.close()
 
@@ -215,20 +223,17 @@ def test_a_client_that_reads_nothing_has_nothing_made_for_it() -> None:
         service = Service()
         async with serving(service) as (port, _):
             reader, writer = await asyncio.open_connection("127.0.0.1", port, limit=1 << 10)
-            windows = settings((Setting.INITIAL_WINDOW_SIZE, LARGEST_WINDOW)) + window_update(0, 1 << 30)
+            windows = settings((INITIAL_WINDOW, LARGEST_WINDOW)) + window_update(0, 1 << 30)
             writer.write(PREFACE + windows + b"".join(request(n, "Trace") for n in range(1, 21, 2)))
             made = -1
             while made != service.made:  # until no more is made
                 made = service.made
                 await asyncio.sleep(0.2)
             assert made < 500, "of a thousand chunks; what is between the sockets is the kernel's"
-            decoder, over = FieldDecoder(1 << 16), 0
+            over = 0
             while over < 10:
-                head = await asyncio.wait_for(reader.readexactly(9), 60)
-                payload = await reader.readexactly(int.from_bytes(head[:3]))
-                if head[3] == Kind.HEADERS:
-                    decoder.fields(payload)
-                    over += bool(head[4] & END_STREAM)
+                found = await next_frame(reader)
+                over += found.kind == Kind.HEADERS and bool(found.flags & END_STREAM)
             writer.close()
         assert service.made == 1000
 
@@ -239,17 +244,117 @@ def test_a_call_counts_until_its_answer_is_taken() -> None:
     async def run() -> None:
         async with serving(Service()) as (port, calls):
             reader, writer = await asyncio.open_connection("127.0.0.1", port)
-            writer.write(PREFACE + settings((Setting.INITIAL_WINDOW_SIZE, 1)) + request(1, "Health"))
-            kind = -1
-            while kind != Kind.DATA:
-                head = await asyncio.wait_for(reader.readexactly(9), 60)
-                await asyncio.wait_for(reader.readexactly(int.from_bytes(head[:3])), 60)
-                kind = head[3]
+            writer.write(PREFACE + settings((INITIAL_WINDOW, 1)) + request(1, "Health"))
+            while (await next_frame(reader)).kind != Kind.DATA:
+                pass
             assert calls.open_calls == 1, "one byte of it has gone"
             writer.write(window_update(1, 1000))
             assert (await trailers(reader))[b"grpc-status"] == b"0"
             while calls.open_calls:
                 await asyncio.sleep(0)
+            writer.close()
+
+    asyncio.run(run())
+
+
+LARGE = [(b"x-large", b"x" * (MOST_METADATA_BYTES - 100))]
+FLOODS = {
+    "metadata": (request(1, "Describe", *LARGE), Reset.ENHANCE_YOUR_CALM),
+    "header fields without end": (
+        frame(Kind.HEADERS, 0, 1) + frame(Kind.CONTINUATION, 0, 1, bytes(9)) * 100, Reset.PROTOCOL_ERROR,
+    ),
+    "streams": (b"".join(request(n, "Describe") for n in range(1, 131, 2)), Reset.PROTOCOL_ERROR),
+    "kinds of settings": (settings(*((n, 0) for n in range(100, 2000))), Reset.ENHANCE_YOUR_CALM),
+    "tables": (b"".join(settings((TABLE_SIZE, n)) for n in range(100)), Reset.ENHANCE_YOUR_CALM),
+}  # fmt: skip
+
+
+@pytest.mark.parametrize("name", FLOODS)
+def test_what_takes_memory_without_end_ends_the_connection_and_its_calls(name: str) -> None:
+    data, code = FLOODS[name]
+
+    async def run() -> None:
+        service = Service()
+        async with serving(service) as (port, calls):
+            reader, writer = await asyncio.open_connection("127.0.0.1", port)
+            writer.write(PREFACE + settings() + data)
+            while (found := await next_frame(reader)).kind != Kind.GOAWAY:
+                pass
+            assert found.word == code
+            await asyncio.wait_for(reader.read(), 60)
+            while calls.open_calls:
+                await asyncio.sleep(0)
+            writer.close()
+        assert service.cancelled == service.begun
+
+    asyncio.run(run())
+
+
+def test_streams_that_are_reset_at_once_leave_nothing_behind() -> None:
+    """HTTP/2 rapid reset, CVE-2023-44487."""
+
+    async def run() -> None:
+        service = Service()
+        async with serving(service) as (port, calls):
+            reader, writer = await asyncio.open_connection("127.0.0.1", port)
+            writer.write(PREFACE + settings())
+            for number in range(1, 6001, 2):
+                writer.write(request(number, "Describe") + rst_stream(number))
+                await writer.drain()
+            writer.write(request(6001, "Health"))
+            assert (await trailers(reader))[b"grpc-status"] == b"0"
+            writer.close()
+        assert calls.open_calls == 0 and service.cancelled == service.begun
+
+    asyncio.run(run())
+
+
+class Waiting(Service):
+    """Health answers once it may."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.may = asyncio.Event()
+
+    async def Health(self, request: agent_pb2.HealthRequest) -> agent_pb2.HealthReply:  # noqa: N802
+        self.begun += 1
+        self.changed.set()
+        await self.may.wait()
+        return agent_pb2.HealthReply(serving=True)
+
+
+def test_a_server_that_leaves_answers_the_calls_that_have_begun(monkeypatch: pytest.MonkeyPatch) -> None:
+    found: list[GrpcConnection] = []
+    made = GrpcConnection.connection_made
+
+    def noted(connection: GrpcConnection, transport: asyncio.BaseTransport) -> None:
+        found.append(connection)
+        made(connection, transport)
+
+    monkeypatch.setattr(GrpcConnection, "connection_made", noted)
+
+    async def said(stub: agent_pb2_grpc.AgentStub, service: Waiting, calls: Calls) -> None:
+        call = stub.Health(agent_pb2.HealthRequest())
+        await service.until("begun", 1)
+        found[0].leave()
+        other = stub.Health(agent_pb2.HealthRequest())  # over a connection of its own
+        await service.until("begun", 2)
+        service.may.set()
+        assert (await call).serving and (await other).serving and len(found) == 2
+
+    talk(Waiting, said)
+
+
+def test_a_client_that_leaves_is_let_go() -> None:
+    async def run() -> None:
+        service = Service()
+        async with serving(service) as (port, _):
+            reader, writer = await asyncio.open_connection("127.0.0.1", port)
+            writer.write(PREFACE + settings() + request(1, "Describe"))
+            await service.until("begun", 1)
+            writer.write(frame(Kind.GOAWAY, 0, 0, bytes(8)))
+            await asyncio.wait_for(reader.read(), 60)
+            await service.until("cancelled", 1)
             writer.close()
 
     asyncio.run(run())

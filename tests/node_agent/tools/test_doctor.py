@@ -315,7 +315,7 @@ def test_a_machine_without_anything_to_read_still_has_every_finding(tmp_path: Pa
     found = {each.subject: each for each in examine(Asked(state=tmp_path / "state"), bare)}
     for each in found.values():
         well_formed(each)
-    assert len(found) == 22
+    assert len(found) == 25
     assert (found["real time"].state, found["shared memory"].state, found["grpcio"].state) == ("wrong", "note", "note")
 
 
