@@ -15,7 +15,10 @@ PAGE_BYTES = os.sysconf("SC_PAGE_SIZE")
 
 
 class ThisMachine:
-    """`ports.Machine` of the process that calls it."""
+    """`ports.Machine` of the process that calls it. real_time: it asked for the FIFO class and was given it."""
+
+    def __init__(self, real_time: bool = False) -> None:
+        self._real_time = real_time
 
     def resident_bytes(self) -> int:
         """Of this process alone: the trace's ring and libraries are shared."""
@@ -29,7 +32,7 @@ class ThisMachine:
     @property
     def real_time_share(self) -> float:
         """See `ports.Machine`."""
-        return scheduling.real_time_share() if scheduling.has_fifo() else 0
+        return scheduling.real_time_share() if self._real_time else 0
 
     def real_time(self, wanted: bool) -> None:
         """See `ports.Machine`."""
@@ -44,7 +47,7 @@ class ThisMachine:
         gc.freeze()
 
 
-def live_ports(domain: str, drift_ppm: int) -> Ports:
+def live_ports(domain: str, drift_ppm: int, real_time: bool = False) -> Ports:
     """Of a runtime on this machine. domain, drift_ppm: of its clock."""
     clock, network = SystemClock(domain, drift_ppm), SocketNetwork()
-    return Ports(clock, network, ThisMachine(), CallerThreads(network, clock.now_ns))
+    return Ports(clock, network, ThisMachine(real_time), CallerThreads(network, clock.now_ns, real_time))

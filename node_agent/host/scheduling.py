@@ -47,10 +47,10 @@ def rest() -> None:
         os.setpriority(os.PRIO_PROCESS, 0, LEAST_NICE)
 
 
-def below_runtime() -> None:
-    """Of a thread that the scheduling one has begun: leave it every core, where it may have the FIFO class. The
-    scheduling one may be out of that class right now."""
-    if has_fifo() or os.getpriority(os.PRIO_PROCESS, 0) == LEAST_NICE:
+def below_runtime(real_time: bool) -> None:
+    """Of a thread that the scheduling one has begun: leave it every core, where that has the FIFO class. real_time: it
+    was given the class, and may be out of it right now."""
+    if real_time or has_fifo():
         fifo(SOURCE_PRIORITY)
 
 

@@ -78,10 +78,10 @@ class World(NamedTuple):
     meter: cost_meter.Meter | None = None
 
 
-def live_world(settings: Settings) -> World:
+def live_world(settings: Settings, rt: bool = False) -> World:
     """Of a process on this machine."""
     log = Log(settings.name, "runtime", settings.log_json)
-    return World(live_ports(settings.clock, settings.drift_ppm), ipc.Channel.of, log, os.getpid())
+    return World(live_ports(settings.clock, settings.drift_ppm, rt), ipc.Channel.of, log, os.getpid())
 
 
 class Process:
@@ -93,7 +93,7 @@ class Process:
     ) -> None:  # fmt: skip
         """world: this machine, unless another is given. Raises TlsError."""
         self.settings, self.supervisor, self.control, self.rt = settings, supervisor, control, rt
-        self.world = world = world or live_world(settings)
+        self.world = world = world or live_world(settings, rt)
         self.shared = Shared(
             settings.name, world.ports, ring.header.boot, epoch & 0xFFFF, RingFacts(ring), world.log
         )  # fmt: skip

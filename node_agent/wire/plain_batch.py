@@ -32,7 +32,7 @@ def plain_batch(data: bytes, at: int, next_first: int) -> Plain | None:
     allowed `first`."""
     try:
         return _batch(data, at, next_first)
-    except (IndexError, ValueError, error):
+    except (IndexError, ValueError, OverflowError, error):
         return None
 
 

@@ -553,6 +553,7 @@ class Engine:
             if ready.shed:
                 for job, policy in ready.shed:
                     self._drop(at_ns, job, policy)
+                ready.shed = []  # nothing holds their payloads, which may be all that the node has room for
             first = ready.begin_batch()
             if first is not None:
                 self._batch_made = [0] * len(ready.batch)

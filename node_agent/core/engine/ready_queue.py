@@ -308,7 +308,7 @@ class ReadyQueue:
 
     def choose_batch(self, at_ns: int) -> bool:
         """The most urgent unit, and what runs of its queue; False: nothing is ready. `shed` has what is shed of it, out
-        of the queue. Next is `begin_batch`, when that has taken effect.
+        of the queue: take it away. Next is `begin_batch`, when that has taken effect.
 
         The head is judged before a batch is formed behind it: where it is shed, no job runs, since another unit may
         come first.
@@ -316,8 +316,6 @@ class ReadyQueue:
         job = self.candidate(at_ns)
         if job is None:
             return False
-        if self.shed:
-            self.shed = []
         policy = self.judge(job, at_ns)
         if policy:
             self.shed.append(Dropped(job, policy))

@@ -24,10 +24,11 @@ SWITCH_S = 0.0001  # after which a thread that computes leaves the lock to the o
 
 
 class CallerThreads:
-    """All callers of one runtime. Ends of calls are told on the thread that waits on the network."""
+    """All callers of one runtime. Ends of calls are told on the thread that waits on the network. real_time: that
+    thread was given the FIFO class."""
 
-    def __init__(self, network: Network, now: Callable[[], int]) -> None:
-        self._network, self.now = network, now
+    def __init__(self, network: Network, now: Callable[[], int], real_time: bool = False) -> None:
+        self._network, self.now, self.real_time = network, now, real_time
         self._ended: deque[tuple[CallerThread, Returned]] = deque()
         self._bell = -1
 
@@ -83,7 +84,7 @@ class CallerThread:
         self._wake.release()
 
     def _run(self) -> None:
-        scheduling.below_runtime()
+        scheduling.below_runtime(self._callers.real_time)
         while True:
             self._wake.acquire()
             function, self._next = self._next, None

@@ -158,7 +158,8 @@ class NodeRole:
             lineage = (source, epoch, seq, ordinal, lo_ns, hi_ns)
         if stream in deployed.counted:
             check_counted(self.name, at_ns, lineage, stream, deployed.feeders)
-            lineage = (source, epoch, seq, ordinal, lo_ns, min(hi_ns, at_ns))
+        if hi_ns > at_ns:  # nothing is of later than it came
+            lineage = (source, epoch, seq, ordinal, min(lo_ns, at_ns), at_ns)
         loaded = deployed.loaded
         if arrived.absent:
             punctuation = read_punctuation(self.name, arrived, deployed.counted, self.clock.same)

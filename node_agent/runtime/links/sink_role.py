@@ -19,12 +19,15 @@ from node_agent.wire import frames
 
 SINK_TUPLES, SINK_BYTES = 4096, 1 << 20  # kept for a slow sink; the oldest are dropped
 SINK_WRITE_BYTES = 1 << 18
+MOST_RESUMED = 1 << 62  # numbers of results go on from there, and fit 63 bits
 
 
 class SinkRole:
     """A client that listens to one output. What it is too slow for is dropped, the oldest first; the facts stand."""
 
     def __init__(self, context: Context, connection: Connection, hello: frames.Hello) -> None:
+        if hello.resume_after >= MOST_RESUMED:
+            raise LinkError("hello_fields", f"a sink that has had {hello.resume_after} results")
         self.context, self.connection = context, connection
         self.name, self.boot = hello.peer, hello.boot
         self.output_name = hello.peer.partition(":")[2]

@@ -1,6 +1,7 @@
 """An accepted connection of a client that feeds one source: its tuples are admitted or refused, one by one."""
 
 from node_agent.core import plan as core
+from node_agent.core.model import Route
 from node_agent.core.shedding.memory_limit import REFUSE
 from node_agent.core.shedding.refusals import age_refused, too_old
 from node_agent.host.trace_ring import Row, peer_key
@@ -40,7 +41,7 @@ class Feed:
 
     def __init__(self, deployed: Deployed, source: core.Source) -> None:
         self.deployed, self.source, self.id, self.stamp = deployed, source, source.id, deployed.plan.hash
-        self.route = deployed.loaded.source_routes[source.id]
+        self.route: Route | None = deployed.loaded.source_routes[source.id]  # None: that plan is gone
         self.codec = deployed.codecs[source.stream]
         self.codec_name, self.decode = self.codec.name, self.codec.decode
         self.counted, self.max_age_ns = source.stream in deployed.counted, source.max_age_ns
@@ -103,7 +104,10 @@ class SourceRole:
         found = self.context.plans.source(self.source_name)
         if found is not None and found is not self._found:
             self._found, self._feed = found, Feed(*found)
-        return None if found is None else self._feed
+        if found is None:
+            self._feed.route = None  # it leads to all operators of a plan that is gone
+            return None
+        return self._feed
 
     def _admit(self, at_ns: int, feed: Feed | None, arrived: Arrived, link_seq: int, full: bool, sent_ns: int) -> str:
         """Empty, or why not."""
@@ -123,6 +127,7 @@ class SourceRole:
             reason = REASON_TOO_LARGE if error.code == "too_large" else REASON_UNREADABLE
             return self._refuse(at_ns, lo_ns, hi_ns, reason, str(error))
         context = self.context
+        assert feed.route is not None
         context.refusals.pressing = True
         seq = context.admit(feed.route, feed.id, lo_ns, hi_ns, payload, len(arrived.payload), sent_ns)
         self.outcome_log.admitted(link_seq, context.lineage_epoch, seq)

@@ -182,3 +182,23 @@ def test_a_result_goes_to_several_sinks_and_counts_once(tmp_path: Path) -> None:
         assert not runtime.shared.counters["sink_tuples_dropped"]
         for sink in made:
             sink.close()
+
+
+def test_large_payloads_that_a_batch_policy_shed_are_held_by_nobody(tmp_path: Path) -> None:
+    """Else a node that they fill lets nothing in any more."""
+    late = core.Plan(
+        query="q", node="a", index=0, hash=3, epoch=1, policy="bts1", largest_batch=1, memory_bytes=16 * MIB,
+        streams=(core.Stream(1, "s", "bytes", deadline_ns=1), core.Stream(2, "o", "bytes", deadline_ns=1)),
+        sources=(core.Source(1, "in", 1),), operators=(core.Operator(1, "O1", "pass", (1,), 2, 1),),
+        units=(core.Unit(1, (1,), 1, 1, (2,)),), outputs=(core.Output(1, "out", 2, 1),),
+    )  # fmt: skip
+    with in_process(late, tmp_path) as runtime:
+        deployed = runtime.plans.committed
+        assert deployed is not None
+        route, at_ns = deployed.loaded.source_routes[1], now_ns()
+        for _ in range(8):
+            runtime.context.admit(route, 1, at_ns, at_ns, bytes(MIB), MIB)
+        runtime.context.arrivals.apply(at_ns)
+        while runtime.step(wait=False):
+            pass
+        assert deployed.engine_slot.engine.ledger.shed_by and not runtime.shared.large.bytes

@@ -85,7 +85,7 @@ def test_a_thread_leaves_the_class_and_comes_back() -> None:
     if not scheduling.fifo(scheduling.RUNTIME_PRIORITY):
         pytest.skip("no real-time class here")
     try:
-        machine = ThisMachine()
+        machine = ThisMachine(real_time=True)
         assert 0 < machine.real_time_share <= 1
         machine.real_time(False)
         assert os.sched_getscheduler(0) == os.SCHED_OTHER and not scheduling.has_fifo()
