@@ -16,11 +16,11 @@ from coordinator.report.facts.reader import read_run
 from coordinator.report.page.page import page
 from coordinator.report.summary.best_share import best_share, long_run_share
 from coordinator.report.verdict import verdict
-from node_agent.core.windows import shedding_control
 from protos import records as rec
 from tests.coordinator.report.synthetic import MS, Cluster, Lineage, plan_document
 from tests.coordinator.report.synthetic_windows import as_earlier, overloaded, play_windows, with_windows, write_missing
 from tests.coordinator.report.test_report_command import app
+from tests.node_agent.core.simulated.best_share_of_windows import best_share as agents_best_share
 
 S = 1_000_000_000
 
@@ -191,7 +191,7 @@ def test_no_load_and_no_bound_of_one_tuple(tmp_path: Path) -> None:
 )
 def test_the_bound_is_the_agents(load: Fraction, hop: int, more: int, latency: int) -> None:
     mine = best_share(load, hop + more, hop, latency)
-    assert mine == shedding_control.best_share(load, Fraction(hop + more), Fraction(hop), Fraction(latency))
+    assert mine == agents_best_share(load, Fraction(hop + more), Fraction(hop), Fraction(latency))
     assert 0 <= mine <= 1 and (load <= 1 or mine <= 1 / load)
 
 
