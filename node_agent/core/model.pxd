@@ -50,7 +50,6 @@ cdef class CompiledPlan:
     cdef public list units, joins, windows
     cdef public dict routes, source_routes
 
-@cython.freelist(256)
 cdef class Job:
     cdef public long long key_ns, rank, tie, release_ns, number
     cdef public Unit unit

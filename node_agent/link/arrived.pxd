@@ -1,6 +1,3 @@
-cimport cython
-
-@cython.freelist(256)
 cdef class Arrived:
     cdef public tuple lineage
     cdef public long long stream, at_ns, mark

@@ -1,0 +1,1 @@
+# Compiled as it stands: its values have any type.

@@ -1,8 +1,8 @@
 """Reads batches in the layout that `frames.encode_batch` and `frames.encode_tuple` write, every field in range.
 
 For all else `plain_batch` says None, and protobuf reads it, or refuses it. What this program sends itself is nearly all
-that comes, and here it takes half the time that protobuf takes, of one tuple on a node that mostly waits a quarter;
-compiled, a tenth.
+that comes. Here a batch of 50 takes three quarters of the time that protobuf takes, and one tuple two fifths. Compiled
+it is a quarter, and an eighth.
 
 A field that protobuf would accept in another order, twice, or with an overlong tag is not accepted here, so a batch
 that is read here reads the same there.

@@ -20,6 +20,7 @@ from node_agent.runtime.links.delivery_counts import DeliveryCounts
 from node_agent.runtime.loop import Runtime
 from node_agent.sdk import operator
 from node_agent.wire.plan_message import core_plan
+from protos.latency import Verdict, verdict
 from protos.records import CAUSE_OPERATOR_ERROR, LOST, RAN, SHED, Lost, Output, unpack_records
 from tests.node_agent.live import HASH, chain_plan
 
@@ -153,3 +154,11 @@ def test_the_longest_of_late_is_forgotten(tmp_path: Path) -> None:
     unit.record_response_time(10, 28 * SECOND)
     assert (unit.recent_ns(29 * SECOND), unit.recent_ns(90 * SECOND)) == (10, 0)
     assert (unit.timed, unit.timed_ns, unit.worst_ns) == (3, 60, 30)
+
+
+@given(st.integers(-(1 << 62), 1 << 62), st.integers(0, 1 << 62), st.integers(1, 1 << 40))
+def test_a_result_is_counted_as_reports_judge_it(most_ns: int, wide_ns: int, deadline_ns: int) -> None:
+    counts = DeliveryCounts()
+    counts.add(most_ns, most_ns - wide_ns, deadline_ns)
+    found = {Verdict.MET: counts.met, Verdict.LATE: counts.late, Verdict.UNDECIDABLE: counts.undecidable}
+    assert [each for each, number in found.items() if number] == [verdict(most_ns, most_ns - wide_ns, deadline_ns)]
