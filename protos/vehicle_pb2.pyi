@@ -158,17 +158,29 @@ class Gated(_message.Message):
     log_spread: float
     def __init__(self, entry: _Optional[int] = ..., distance2: _Optional[float] = ..., log_spread: _Optional[float] = ...) -> None: ...
 
+class Way(_message.Message):
+    __slots__ = ("x_m", "y_m", "share")
+    X_M_FIELD_NUMBER: _ClassVar[int]
+    Y_M_FIELD_NUMBER: _ClassVar[int]
+    SHARE_FIELD_NUMBER: _ClassVar[int]
+    x_m: _containers.RepeatedScalarFieldContainer[float]
+    y_m: _containers.RepeatedScalarFieldContainer[float]
+    share: float
+    def __init__(self, x_m: _Optional[_Iterable[float]] = ..., y_m: _Optional[_Iterable[float]] = ..., share: _Optional[float] = ...) -> None: ...
+
 class Path(_message.Message):
-    __slots__ = ("x_m", "y_m", "heading_rad", "step_s")
+    __slots__ = ("x_m", "y_m", "heading_rad", "step_s", "share")
     X_M_FIELD_NUMBER: _ClassVar[int]
     Y_M_FIELD_NUMBER: _ClassVar[int]
     HEADING_RAD_FIELD_NUMBER: _ClassVar[int]
     STEP_S_FIELD_NUMBER: _ClassVar[int]
+    SHARE_FIELD_NUMBER: _ClassVar[int]
     x_m: _containers.RepeatedScalarFieldContainer[float]
     y_m: _containers.RepeatedScalarFieldContainer[float]
     heading_rad: _containers.RepeatedScalarFieldContainer[float]
     step_s: float
-    def __init__(self, x_m: _Optional[_Iterable[float]] = ..., y_m: _Optional[_Iterable[float]] = ..., heading_rad: _Optional[_Iterable[float]] = ..., step_s: _Optional[float] = ...) -> None: ...
+    share: float
+    def __init__(self, x_m: _Optional[_Iterable[float]] = ..., y_m: _Optional[_Iterable[float]] = ..., heading_rad: _Optional[_Iterable[float]] = ..., step_s: _Optional[float] = ..., share: _Optional[float] = ...) -> None: ...
 
 class Zone(_message.Message):
     __slots__ = ("ego_in_m", "ego_out_m", "object_in_m", "object_out_m", "share")
@@ -197,7 +209,7 @@ class Passage(_message.Message):
     def __init__(self, ego_in_s: _Optional[float] = ..., ego_out_s: _Optional[float] = ..., object_in_s: _Optional[float] = ..., object_out_s: _Optional[float] = ...) -> None: ...
 
 class Encounter(_message.Message):
-    __slots__ = ("station", "object_id", "measured_ms", "latitude_e7", "longitude_e7", "east_m", "north_m", "vx_mps", "vy_mps", "heading_rad", "length_m", "width_m", "quality", "classification", "range_m", "closing_mps", "ego", "age_s", "ego_age_s", "measured", "object", "ego_now", "lane", "ego_lane", "gated", "entry", "track", "position_sd_m", "hits", "confirmed", "ego_path", "object_path", "zone", "passage", "pet_s", "ttc_s", "drac_mps2", "risk", "on", "acceleration_mps2", "yaw_rate_rps")
+    __slots__ = ("station", "object_id", "measured_ms", "latitude_e7", "longitude_e7", "east_m", "north_m", "vx_mps", "vy_mps", "heading_rad", "length_m", "width_m", "quality", "classification", "range_m", "closing_mps", "ego", "age_s", "ego_age_s", "measured", "object", "ego_now", "lane", "ego_lane", "gated", "entry", "track", "position_sd_m", "hits", "confirmed", "ego_paths", "object_paths", "zone", "passage", "pet_s", "ttc_s", "drac_mps2", "risk", "on", "acceleration_mps2", "yaw_rate_rps", "ways", "ego_ways")
     STATION_FIELD_NUMBER: _ClassVar[int]
     OBJECT_ID_FIELD_NUMBER: _ClassVar[int]
     MEASURED_MS_FIELD_NUMBER: _ClassVar[int]
@@ -228,8 +240,8 @@ class Encounter(_message.Message):
     POSITION_SD_M_FIELD_NUMBER: _ClassVar[int]
     HITS_FIELD_NUMBER: _ClassVar[int]
     CONFIRMED_FIELD_NUMBER: _ClassVar[int]
-    EGO_PATH_FIELD_NUMBER: _ClassVar[int]
-    OBJECT_PATH_FIELD_NUMBER: _ClassVar[int]
+    EGO_PATHS_FIELD_NUMBER: _ClassVar[int]
+    OBJECT_PATHS_FIELD_NUMBER: _ClassVar[int]
     ZONE_FIELD_NUMBER: _ClassVar[int]
     PASSAGE_FIELD_NUMBER: _ClassVar[int]
     PET_S_FIELD_NUMBER: _ClassVar[int]
@@ -239,6 +251,8 @@ class Encounter(_message.Message):
     ON_FIELD_NUMBER: _ClassVar[int]
     ACCELERATION_MPS2_FIELD_NUMBER: _ClassVar[int]
     YAW_RATE_RPS_FIELD_NUMBER: _ClassVar[int]
+    WAYS_FIELD_NUMBER: _ClassVar[int]
+    EGO_WAYS_FIELD_NUMBER: _ClassVar[int]
     station: int
     object_id: int
     measured_ms: int
@@ -269,8 +283,8 @@ class Encounter(_message.Message):
     position_sd_m: float
     hits: int
     confirmed: bool
-    ego_path: Path
-    object_path: Path
+    ego_paths: _containers.RepeatedCompositeFieldContainer[Path]
+    object_paths: _containers.RepeatedCompositeFieldContainer[Path]
     zone: Zone
     passage: Passage
     pet_s: float
@@ -280,7 +294,9 @@ class Encounter(_message.Message):
     on: bool
     acceleration_mps2: float
     yaw_rate_rps: float
-    def __init__(self, station: _Optional[int] = ..., object_id: _Optional[int] = ..., measured_ms: _Optional[int] = ..., latitude_e7: _Optional[int] = ..., longitude_e7: _Optional[int] = ..., east_m: _Optional[float] = ..., north_m: _Optional[float] = ..., vx_mps: _Optional[float] = ..., vy_mps: _Optional[float] = ..., heading_rad: _Optional[float] = ..., length_m: _Optional[float] = ..., width_m: _Optional[float] = ..., quality: _Optional[int] = ..., classification: _Optional[int] = ..., range_m: _Optional[float] = ..., closing_mps: _Optional[float] = ..., ego: _Optional[_Union[Ego, _Mapping]] = ..., age_s: _Optional[float] = ..., ego_age_s: _Optional[float] = ..., measured: _Optional[_Union[Motion, _Mapping]] = ..., object: _Optional[_Union[Motion, _Mapping]] = ..., ego_now: _Optional[_Union[Motion, _Mapping]] = ..., lane: _Optional[str] = ..., ego_lane: _Optional[str] = ..., gated: _Optional[_Iterable[_Union[Gated, _Mapping]]] = ..., entry: _Optional[int] = ..., track: _Optional[int] = ..., position_sd_m: _Optional[float] = ..., hits: _Optional[int] = ..., confirmed: _Optional[bool] = ..., ego_path: _Optional[_Union[Path, _Mapping]] = ..., object_path: _Optional[_Union[Path, _Mapping]] = ..., zone: _Optional[_Union[Zone, _Mapping]] = ..., passage: _Optional[_Union[Passage, _Mapping]] = ..., pet_s: _Optional[float] = ..., ttc_s: _Optional[float] = ..., drac_mps2: _Optional[float] = ..., risk: _Optional[float] = ..., on: _Optional[bool] = ..., acceleration_mps2: _Optional[float] = ..., yaw_rate_rps: _Optional[float] = ...) -> None: ...
+    ways: _containers.RepeatedCompositeFieldContainer[Way]
+    ego_ways: _containers.RepeatedCompositeFieldContainer[Way]
+    def __init__(self, station: _Optional[int] = ..., object_id: _Optional[int] = ..., measured_ms: _Optional[int] = ..., latitude_e7: _Optional[int] = ..., longitude_e7: _Optional[int] = ..., east_m: _Optional[float] = ..., north_m: _Optional[float] = ..., vx_mps: _Optional[float] = ..., vy_mps: _Optional[float] = ..., heading_rad: _Optional[float] = ..., length_m: _Optional[float] = ..., width_m: _Optional[float] = ..., quality: _Optional[int] = ..., classification: _Optional[int] = ..., range_m: _Optional[float] = ..., closing_mps: _Optional[float] = ..., ego: _Optional[_Union[Ego, _Mapping]] = ..., age_s: _Optional[float] = ..., ego_age_s: _Optional[float] = ..., measured: _Optional[_Union[Motion, _Mapping]] = ..., object: _Optional[_Union[Motion, _Mapping]] = ..., ego_now: _Optional[_Union[Motion, _Mapping]] = ..., lane: _Optional[str] = ..., ego_lane: _Optional[str] = ..., gated: _Optional[_Iterable[_Union[Gated, _Mapping]]] = ..., entry: _Optional[int] = ..., track: _Optional[int] = ..., position_sd_m: _Optional[float] = ..., hits: _Optional[int] = ..., confirmed: _Optional[bool] = ..., ego_paths: _Optional[_Iterable[_Union[Path, _Mapping]]] = ..., object_paths: _Optional[_Iterable[_Union[Path, _Mapping]]] = ..., zone: _Optional[_Union[Zone, _Mapping]] = ..., passage: _Optional[_Union[Passage, _Mapping]] = ..., pet_s: _Optional[float] = ..., ttc_s: _Optional[float] = ..., drac_mps2: _Optional[float] = ..., risk: _Optional[float] = ..., on: _Optional[bool] = ..., acceleration_mps2: _Optional[float] = ..., yaw_rate_rps: _Optional[float] = ..., ways: _Optional[_Iterable[_Union[Way, _Mapping]]] = ..., ego_ways: _Optional[_Iterable[_Union[Way, _Mapping]]] = ...) -> None: ...
 
 class Warning(_message.Message):
     __slots__ = ("object_id", "station", "measured_ms", "level", "slack_ms", "risk_permille", "distance_cm", "cause", "sub_cause", "track")

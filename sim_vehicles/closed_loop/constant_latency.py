@@ -34,7 +34,7 @@ PERIOD_NS = 500_000_000
 FEEDS = (Feed("v2v", "", "vehicle.Cpm", 20, PERIOD_NS), Feed("sensor", "", "vehicle.Sensor", 10, PERIOD_NS))
 BEFORE_NS = 1_500_000_000  # played before anyone perceives the crossing vehicle: longer than an operator remembers
 LATENCIES_NS = tuple(range(100_000_000, 1_000_000_001, 100_000_000))
-MAPPED = ("O9", "O14")  # operators that know the roads
+MAPPED = ("O9",)  # knows the roads
 
 
 class Work(NamedTuple):

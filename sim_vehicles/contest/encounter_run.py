@@ -30,7 +30,7 @@ LOADED_S = 10.0  # for so long before the first sight the stations speak
 AFTER_S = 2.5  # after the centres would have met
 MS = 1_000_000
 UNTIL_NS = round((MEET_S + AFTER_S) * 1e9)
-WITHOUT_MAP = {name: {"map": ""} for name in ("O9", "O14")}  # operators that could know the roads; here nobody does
+WITHOUT_MAP = {name: {"map": ""} for name in ("O9",)}  # the operator that could know the roads; here it does not
 FEEDS = (
     Feed("v2v", "a", "vehicle.Cpm", 1, 100 * MS),  # when something comes is for the rules to say
     Feed("sensor", "a", "vehicle.Sensor", 1, 50 * MS),

@@ -34,7 +34,7 @@ WARNING_QUERY: Mapping[str, Any] = {
         "O11": {"run": "vehicle.associate", "in": "O10"},
         "O12": {"run": "vehicle.filter", "in": "O11"},
         "O13": {"run": "vehicle.confirm", "in": "O12"},
-        "O14": {"run": "vehicle.predict", "in": "O13", "with": {"map": "crossing_50", "horizon_s": 4, "step_s": 0.1}},
+        "O14": {"run": "vehicle.predict", "in": "O13", "with": {"horizon_s": 4, "step_s": 0.1}},
         "O15": {"run": "vehicle.zone", "in": "O14"},
         "O16": {"run": "vehicle.arrival", "in": "O15"},
         "O17": {"run": "vehicle.encroachment", "in": "O16"},

@@ -6,16 +6,16 @@ each is there. A vehicle that brakes keeps its path and comes later, or never.
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
+from itertools import product
 from math import hypot, inf, isinf, pi, radians, sin, sqrt
 from typing import NamedTuple
 
 import numpy as np
 
 from node_agent.sdk import operator
-from protos.vehicle_pb2 import Encounter, Motion, Passage, Path, Zone
+from protos.vehicle_pb2 import Encounter, Motion, Passage, Path, Way, Zone
 from sim_vehicles.operators.models.corridor import Array, Crossing, corridor, crossing
-from sim_vehicles.operators.models.lanes import LanePath, lanes
 from sim_vehicles.world.crossing_angle import LEAST_DEG
 from sim_vehicles.world.motion import wrap
 
@@ -27,10 +27,10 @@ ENCOUNTER = "vehicle.Encounter"
 
 @operator("vehicle.predict", version="1", inputs={"encounter": ENCOUNTER}, output=ENCOUNTER)
 class Predict:
-    """O14: both vehicles' centres and headings for `horizon_s`, one per `step_s`, the first one now -> ego_path,
-    object_path (m, rad).
+    """O14: both vehicles' centres and headings for `horizon_s`, one per `step_s`, the first one now -> ego_paths,
+    object_paths (m, rad).
 
-    Along the lane where one is matched (lane, ego_lane, of `map`), keeping the present distance from its middle. Else
+    One path along each way where some are known (O9), keeping the present distance from the lane's middle. Else one,
     with constant turn rate (CTRV, Schubert et al. 2008) that fades: yaw rate x exp(-t / fade_s), since a turn ends. So
     a vehicle in a turn goes on by fade_s x yaw rate at most (0.4 rad/s: 23 degrees) instead of round the whole circle,
     into traffic that it will never meet. The turn is a matter of geometry: its curvature is that of the present speed.
@@ -45,7 +45,6 @@ class Predict:
 
     def __init__(
         self,
-        map: str = "",
         horizon_s: float = 4.0,
         step_s: float = 0.1,
         fade_s: float = 1.0,
@@ -56,7 +55,6 @@ class Predict:
             raise ValueError(f"horizon_s {horizon_s:g} must be 1 to {MOST_STEPS} steps of step_s {step_s:g}")
         if min(fade_s, least_radius_m, most_lateral_mps2) <= 0.0:
             raise ValueError("fade_s, least_radius_m and most_lateral_mps2 must be above 0")
-        self._lanes = {lane.name: _Lane(lane) for lane in (lanes(map) if map else ())}
         self._t_s = step_s * np.arange(round(horizon_s / step_s) + 1)
         self._step_s, self._fade_s = step_s, fade_s
         self._least_radius_m, self._most_lateral_mps2 = least_radius_m, most_lateral_mps2
@@ -65,19 +63,20 @@ class Predict:
         """The encounter with both paths."""
         out = Encounter()
         out.CopyFrom(encounter)
-        self._predict(encounter.ego_now, encounter.ego_lane, out.ego_path)
-        self._predict(encounter.object, encounter.lane, out.object_path)
+        out.ego_paths.extend(self._paths(encounter.ego_now, encounter.ego_ways))
+        out.object_paths.extend(self._paths(encounter.object, encounter.ways))
         return out
 
-    def _predict(self, motion: Motion, name: str, path: Path) -> None:
+    def _paths(self, motion: Motion, ways: Sequence[Way]) -> list[Path]:
         speed = max(motion.speed_mps, 0.0)
-        way = self._t_s * (speed + max(motion.acceleration_mps2, 0.0) / 2 * self._t_s)
-        lane = self._lanes.get(name)
-        x, y, heading = self._free(motion, speed, way) if lane is None else lane.along(motion, way)
-        path.x_m.extend(x.tolist())
-        path.y_m.extend(y.tolist())
-        path.heading_rad.extend(heading.tolist())
-        path.step_s = self._step_s
+        gone = self._t_s * (speed + max(motion.acceleration_mps2, 0.0) / 2 * self._t_s)
+        if not ways:
+            return [self._path(self._free(motion, speed, gone), 1.0)]
+        return [self._path(_along(way, motion, gone), way.share) for way in ways]
+
+    def _path(self, places: tuple[Array, Array, Array], share: float) -> Path:
+        x, y, heading = (each.tolist() for each in places)
+        return Path(x_m=x, y_m=y, heading_rad=heading, step_s=self._step_s, share=share)
 
     def _free(self, motion: Motion, speed: float, way: Array) -> tuple[Array, Array, Array]:
         """CTRV with a fading turn rate; chords of the arc that each step turns by, so exact where nothing fades."""
@@ -95,27 +94,27 @@ class Predict:
         return motion.x_m + _summed(chord * np.cos(middle)), motion.y_m + _summed(chord * np.sin(middle)), heading
 
 
-class _Lane:
-    """A lane as arrays, straight on past both ends."""
-
-    def __init__(self, lane: LanePath) -> None:
-        x, y, s = (np.array(values, dtype=np.float64) for values in (lane.x_m, lane.y_m, lane.s_m))
-        heading = np.unwrap(np.arctan2(np.diff(y), np.diff(x)))
-        before, after = (FAR_M * np.array([np.cos(h), np.sin(h)]) for h in (heading[0], heading[-1]))
-        self._project = lane.project
-        self._s = np.concatenate(([s[0] - FAR_M], s, [s[-1] + FAR_M]))
-        self._x = np.concatenate(([x[0] - before[0]], x, [x[-1] + after[0]]))
-        self._y = np.concatenate(([y[0] - before[1]], y, [y[-1] + after[1]]))
-        self._heading = np.concatenate((heading[:1], heading, heading[-1:]))  # of the piece after each corner
-
-    def along(self, motion: Motion, way: Array) -> tuple[Array, Array, Array]:
-        """Points at `way` from where the vehicle is, as far to the side of the lane's middle as it is now."""
-        s = self._project(motion.x_m, motion.y_m, motion.heading_rad).s_m + way
-        heading = self._heading[np.searchsorted(self._s, s, side="right") - 1]
-        x, y = np.interp(s, self._s, self._x), np.interp(s, self._s, self._y)
-        side_x, side_y = -np.sin(heading), np.cos(heading)
-        offset = (motion.x_m - x[0]) * side_x[0] + (motion.y_m - y[0]) * side_y[0]
-        return x + offset * side_x, y + offset * side_y, heading
+def _along(way: Way, motion: Motion, gone: Array) -> tuple[Array, Array, Array]:
+    """Points along a way, straight on past both its ends, as far to the side of it as the vehicle is now."""
+    x, y = np.array(way.x_m), np.array(way.y_m)
+    dx, dy = np.diff(x), np.diff(y)
+    long = np.hypot(dx, dy)
+    heading = np.arctan2(dy, dx)
+    before, after = (FAR_M * np.array([np.cos(h), np.sin(h)]) for h in (heading[0], heading[-1]))
+    x = np.concatenate(([x[0] - before[0]], x, [x[-1] + after[0]]))
+    y = np.concatenate(([y[0] - before[1]], y, [y[-1] + after[1]]))
+    long = np.concatenate(([FAR_M], long, [FAR_M]))
+    heading = np.concatenate((heading[:1], heading, heading[-1:]))
+    ux, uy = np.cos(heading), np.sin(heading)
+    s = _summed(long)
+    on = np.clip((motion.x_m - x[:-1]) * ux + (motion.y_m - y[:-1]) * uy, 0.0, long)
+    k = int(np.argmin(np.hypot(x[:-1] + on * ux - motion.x_m, y[:-1] + on * uy - motion.y_m)))
+    at = s[k] + on[k] + gone
+    piece = np.minimum(np.searchsorted(s, at, side="right") - 1, len(ux) - 1)
+    px, py, heading = np.interp(at, s, x), np.interp(at, s, y), heading[piece]
+    side_x, side_y = -np.sin(heading), np.cos(heading)
+    offset = (motion.x_m - px[0]) * side_x[0] + (motion.y_m - py[0]) * side_y[0]
+    return px + offset * side_x, py + offset * side_y, heading
 
 
 @operator("vehicle.zone", version="1", inputs={"encounter": ENCOUNTER}, output=ENCOUNTER)
@@ -154,19 +153,24 @@ class Overlap:
         out.CopyFrom(encounter)
         ego = encounter.ego
         beyond_m = (ego.width_m + encounter.width_m) / self._least_sine
-        one, other = _way(encounter.ego_path), _way(encounter.object_path)
         margins_m = 2 * beyond_m + (ego.length_m + encounter.length_m + ego.width_m + encounter.width_m) / 2
-        if one is None or other is None or one.out_of_reach(other, margins_m):
-            return out
-        found, share = self._weighed(encounter, one, other, beyond_m)
-        if found is not None:
+        likeliest, most, share = None, 0.0, 0.0
+        for one, other in product(_ways(encounter.ego_paths), _ways(encounter.object_paths)):
+            if one.out_of_reach(other, margins_m):
+                continue
+            found, crossing_share = self._weighed(encounter, one, other, beyond_m)
+            weight = crossing_share * one.share * other.share
+            share += weight
+            if found is not None and weight > most:
+                likeliest, most = found, weight
+        if likeliest is not None:
             out.zone.CopyFrom(
                 Zone(
-                    ego_in_m=found.one_in_m,
-                    ego_out_m=found.one_out_m,
-                    object_in_m=found.other_in_m,
-                    object_out_m=found.other_out_m,
-                    share=share,
+                    ego_in_m=likeliest.one_in_m,
+                    ego_out_m=likeliest.one_out_m,
+                    object_in_m=likeliest.other_in_m,
+                    object_out_m=likeliest.other_out_m,
+                    share=min(share, 1.0),
                 )
             )
         return out
@@ -181,8 +185,8 @@ class Overlap:
             object_way.x_m, object_way.y_m, object_way.heading_rad, encounter.length_m, encounter.width_m, beyond_m
         )
         found = crossing(one, other, ego.length_m, encounter.length_m, self._least_sine)
-        ego_path = None if encounter.ego_lane else ego_way.turning_on(encounter.ego_path)
-        object_path = None if encounter.lane else object_way.turning_on(encounter.object_path)
+        ego_path = None if encounter.ego_ways else ego_way.turning_on()
+        object_path = None if encounter.ways else object_way.turning_on()
         if ego_path is None and object_path is None:
             return found, 1.0
         tight = (ego_path is not None and self._is_tight(encounter.ego_now)) or (
@@ -304,20 +308,25 @@ class _Way(NamedTuple):
     y_m: Array
     heading_rad: float
     steps_m: Array
+    path: Path
+
+    @property
+    def share(self) -> float:
+        return self.path.share
 
     def out_of_reach(self, other: _Way, margins_m: float) -> bool:
         """Whether the two never come as near as that, in whichever directions their steps go."""
         apart_m = hypot(self.x_m[0] - other.x_m[0], self.y_m[0] - other.y_m[0])
         return apart_m > float(self.steps_m.sum()) + float(other.steps_m.sum()) + margins_m
 
-    def turning_on(self, path: Path) -> tuple[Array, Array, float] | None:
+    def turning_on(self) -> tuple[Array, Array, float] | None:
         """x, y, heading now of a path of the same steps that keeps its present curvature, up to a right angle in all;
         None for a path that begins straight, or does not begin. The present curvature is continued from those of two
         steps."""
         if len(self.x_m) < 3:
             return None
         heading, steps = self.heading_rad, self.steps_m
-        first, second = (wrap(path.heading_rad[k + 1] - path.heading_rad[k]) for k in (0, 1))
+        first, second = (wrap(self.path.heading_rad[k + 1] - self.path.heading_rad[k]) for k in (0, 1))
         if first == 0.0 or min(steps[0], steps[1]) <= 0.0:
             return None
         bend = 1.5 * first / steps[0] - 0.5 * second / steps[1]
@@ -327,13 +336,15 @@ class _Way(NamedTuple):
         return x, y, heading
 
 
-def _way(path: Path) -> _Way | None:
-    """None for a path without points."""
+def _ways(paths: Sequence[Path]) -> list[_Way]:
+    """Those that have points."""
+    return [_way(path) for path in paths if len(path.x_m)]
+
+
+def _way(path: Path) -> _Way:
     n = len(path.x_m)
-    if n == 0:
-        return None
     x, y = _array(path.x_m, n), _array(path.y_m, n)
-    return _Way(x, y, path.heading_rad[0], np.hypot(x[1:] - x[:-1], y[1:] - y[:-1]))
+    return _Way(x, y, path.heading_rad[0], np.hypot(x[1:] - x[:-1], y[1:] - y[:-1]), path)
 
 
 def _summed(steps: Array) -> Array:

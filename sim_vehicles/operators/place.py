@@ -8,7 +8,8 @@ from node_agent.sdk import At, operator
 from protos.vehicle_pb2 import Encounter, Motion
 from sim_vehicles.operators.models.ctrv import advance, motion_of, state_of
 from sim_vehicles.operators.models.its_time import age_s
-from sim_vehicles.operators.models.lanes import TIE_M, LaneMap, Match, lanes, score
+from sim_vehicles.operators.models.lanes import Match, network
+from sim_vehicles.operators.models.ways import MOST_WAYS, Onward, Pose, RoadMap, messages
 from sim_vehicles.world.motion import wrap
 
 EARTH_M = 6_378_137.0  # WGS 84, equatorial
@@ -89,49 +90,51 @@ class Extrapolate:
 
 @operator("vehicle.lane", inputs={"encounter": "vehicle.Encounter"}, output="vehicle.Encounter")
 class Lane:
-    """O9: which lane the object and the ego are on; fills lane and ego_lane ("" for none) and betters their headings.
+    """O9: on which ways the object and the ego go; fills ways and ego_ways (none where no lane is known), lane and
+    ego_lane (of the likeliest, "" for none), and betters their headings.
 
-    Map matching: of all lanes the one of least d_perp + 2 |dheading| (metres, radians), if d_perp < `max_offset_m` and
-    |dheading| < `max_turn_rad`. Lanes within 0.1 of the least are not told apart by this (before a junction the ways
-    through lie on one another): of those the straightest is taken. What is matched is the state as it was measured, and
-    the vehicle as it is now is that state moved on along the lane, at the same offset and with the lane's heading: in a
-    bend a state that O8 moved straight on for some tenths of a second lies on no lane any more.
+    Map matching: the vehicle is on each lane with d_perp < `max_offset_m` and |dheading| < `max_turn_rad`. From there
+    it goes on along what follows: up to `most_ways` different ways, with shares (`models.ways`). What is matched is the
+    state as it was measured, and the vehicle as it is now is that state moved on along the likeliest way, at the same
+    offset and with the lane's heading: in a bend a state that O8 moved straight on for some tenths of a second lies on
+    no lane any more.
 
-    map: name of an installed scene with roads; "" (default): no map, nothing is matched.
+    map: name of an installed map; "" (default): no map, nothing is matched.
     """
 
-    def __init__(self, map: str = "", max_offset_m: float = 1.2, max_turn_rad: float = 0.15) -> None:
-        self._map = LaneMap(lanes(map), max_offset_m) if map else None
+    def __init__(
+        self, map: str = "", max_offset_m: float = 1.2, max_turn_rad: float = 0.15, most_ways: int = 3
+    ) -> None:
+        if not 1 <= most_ways <= MOST_WAYS:
+            raise ValueError(f"most_ways is {most_ways}; it must be 1 to {MOST_WAYS}")
+        self._map = RoadMap(network(map), max_offset_m) if map else None
         self.max_offset_m = max_offset_m
         self.max_turn_rad = max_turn_rad
+        self.most_ways = most_ways
 
     def __call__(self, encounter: Encounter) -> Encounter:
         if self._map is None:
             return encounter
         result = Encounter()
         result.CopyFrom(encounter)
-        result.lane = self._settle(self._map, result.measured, result.object, result.age_s)
-        result.ego_lane = self._settle(self._map, result.ego.motion, result.ego_now, result.ego_age_s)
+        onward = self._settle(self._map, result.measured, result.object, result.age_s)
+        ego_onward = self._settle(self._map, result.ego.motion, result.ego_now, result.ego_age_s)
+        result.lane, result.ego_lane = (some[0].lane if some else "" for some in (onward, ego_onward))
+        result.ways.extend(messages(onward, result.object.speed_mps))
+        result.ego_ways.extend(messages(ego_onward, result.ego_now.speed_mps))
         return result
 
-    def _settle(self, map_: LaneMap, then: Motion, now: Motion, age_s: float) -> str:
-        """Moves `now` to where `then` is after age_s along its lane, if it has one; the lane's name."""
-        match = self._match(map_.near(then.x_m, then.y_m, then.heading_rad))
-        if match is None:
-            return ""
-        lane, s_m = match.lane, match.placed.s_m
-        left_m = lane.offset(then.x_m, then.y_m, s_m)
-        x_m, y_m, heading_rad = lane.at(s_m + (then.speed_mps + now.speed_mps) / 2 * age_s)
-        now.x_m, now.y_m = x_m - left_m * sin(heading_rad), y_m + left_m * cos(heading_rad)
-        now.heading_rad = heading_rad
-        return lane.name
-
-    def _match(self, found: list[Match]) -> Match | None:
-        if not found or not self._fits(found[0]):
-            return None
-        least = score(found[0].placed)
-        alike = [match for match in found if score(match.placed) <= least + TIE_M and self._fits(match)]
-        return min(alike, key=lambda match: (abs(match.lane.turn_rad), score(match.placed), match.lane.name))
+    def _settle(self, map_: RoadMap, then: Motion, now: Motion, age_s: float) -> list[Onward]:
+        """Moves `now` to where `then` is after age_s along its likeliest way, if it has one; its ways."""
+        fitting = [match for match in map_.near(then.x_m, then.y_m, then.heading_rad) if self._fits(match)]
+        onward = map_.onward(Pose(*state_of(then)), fitting, self.most_ways) if fitting else []
+        if onward:
+            path, s_m = onward[0].path, onward[0].s_m
+            left_m = path.offset(then.x_m, then.y_m, s_m)
+            x_m, y_m, heading_rad = path.at(s_m + (then.speed_mps + now.speed_mps) / 2 * age_s)
+            now.x_m, now.y_m = x_m - left_m * sin(heading_rad), y_m + left_m * cos(heading_rad)
+            now.heading_rad = heading_rad
+        return onward
 
     def _fits(self, match: Match) -> bool:
         return match.placed.d_perp_m < self.max_offset_m and abs(match.placed.dheading_rad) < self.max_turn_rad

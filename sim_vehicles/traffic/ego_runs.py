@@ -27,7 +27,7 @@ from sim_vehicles.world.scene import Scenario, Scene
 from sim_vehicles.world.sense import MS, Senses
 
 CYCLE_NS = 100 * MS  # of the ego's own sensor
-NO_MAP = {"O9": {"map": ""}, "O14": {"map": ""}}  # the query names the map of a scene that is not this one
+NO_MAP = {"O9": {"map": ""}}  # the query names the map of a scene that is not this one
 
 
 @dataclass(frozen=True)

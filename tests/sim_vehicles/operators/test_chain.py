@@ -157,8 +157,7 @@ def test_the_crossing_vehicle_is_warned_of_from_the_first_burst_on_and_nobody_el
     scenario = load_scenario(f"crossing_{kmh}")
     options = StimulusOptions(start_ns=7_000 * MS, until_ns=12_000 * MS, phase_ns=phase_ms * MS)
     inputs = Stimuli(FEEDS, scenario, options)
-    a_map = {"map": f"crossing_{kmh}"}
-    chain = Chain(parameters={"O9": a_map, "O14": a_map})
+    chain = Chain(parameters={"O9": {"map": f"crossing_{kmh}"}})
     arriving = sorted(
         (
             (max(burst.at_ns, burst.at_ns - burst.age_ns + (LATENCY_NS if burst.source == "v2v" else 0)), burst)

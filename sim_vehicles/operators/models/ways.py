@@ -1,0 +1,183 @@
+"""Ways on which a vehicle may go, by the lanes that it is on, and how likely each is. Metres, radians, m/s.
+
+A way is likelier, the nearer its lane lies and the more it points where the vehicle does, if it bends as the vehicle
+turns, if the vehicle goes at a speed from which it can still slow down for its curves, and if it goes straight on. The
+weights are those of independent normal deviations.
+"""
+
+from __future__ import annotations
+
+from bisect import bisect_right
+from collections.abc import Iterable, Iterator, Sequence
+from itertools import islice, pairwise
+from math import exp, hypot
+from typing import NamedTuple
+
+import numpy as np
+from numpy.typing import NDArray
+
+from protos.vehicle_pb2 import Way
+from sim_vehicles.operators.models.lanes import LaneMap, LanePath, Match
+from sim_vehicles.world.geometry import Point
+from sim_vehicles.world.lane_network import LaneNetwork
+
+Array = NDArray[np.float64]
+
+FAR_M = 150.0  # of a way, from the end of its first lane
+MOST_WAYS = 16  # from one lane
+REACH_S, REACH_M = 4.0, 15.0  # ways are told apart by where a vehicle gets in that time, and that far beyond
+LOOKS = 6
+NEAR_M = 0.1
+BEND_M = 6.0  # a curve is measured over that way
+PLACE_SD_M, HEADING_SD_RAD, TURN_SD_RPS, BRAKING_SD_MPS2 = 0.7, 0.1, 0.15, 1.0
+EASE_MPS2 = 1.0  # a driver who only lifts the foot slows down by that
+LATERAL_MPS2 = 4.0  # what a car in a curve has across
+TURN_M, TURN_SHARE = 25.0, 0.25  # a turn at a junction has a radius below that, and is rarer than straight on
+ALIKE_M = 1.0  # ways that stay as near to one another are one
+LEAST_SHARE = 0.05
+
+
+class Pose(NamedTuple):
+    """A vehicle as it was measured."""
+
+    x_m: float
+    y_m: float
+    heading_rad: float
+    speed_mps: float
+    yaw_rate_rps: float
+    acceleration_mps2: float
+
+
+class Onward(NamedTuple):
+    """A way on, from the begin of its first lane, the way along it to the vehicle, and its weight up to a factor."""
+
+    lane: str
+    path: LanePath
+    s_m: float
+    weight: float
+
+
+class _Course(NamedTuple):
+    """A lane with what follows it, one way of several. bend: curvature at each corner [1/m]."""
+
+    path: LanePath
+    s_m: Array
+    bend: Array
+
+
+class RoadMap:
+    """The lanes of a network, found by place, and the ways on from there."""
+
+    def __init__(self, network: LaneNetwork, reach_m: float) -> None:
+        """reach_m: how far beside a lane a vehicle may be that is on it."""
+        self._network = network
+        self._pieces = LaneMap([LanePath(lane.name, lane.line) for lane in network.lanes.values()], reach_m)
+        self._courses: dict[str, tuple[_Course, ...]] = {}
+
+    def near(self, x_m: float, y_m: float, heading_rad: float) -> list[Match]:
+        """Lanes within reach, the best first (see LaneMap)."""
+        return self._pieces.near(x_m, y_m, heading_rad)
+
+    def onward(self, pose: Pose, matches: Iterable[Match], most: int) -> list[Onward]:
+        """At most so many different ways on from these lanes, the likeliest first."""
+        found = [
+            Onward(match.lane.name, course.path, match.placed.s_m, _weight(pose, match, course))
+            for match in matches
+            for course in self._from(match.lane.name)
+        ]
+        found.sort(key=lambda one: (-one.weight, abs(one.path.turn_rad), one.lane))
+        reach_m = _reach_m(pose.speed_mps)
+        different: list[Onward] = []
+        for one in found:
+            if one.weight < LEAST_SHARE * found[0].weight or len(different) == most:
+                break
+            if not any(_alike(one, other, reach_m) for other in different):
+                different.append(one)
+        return different
+
+    def _from(self, name: str) -> tuple[_Course, ...]:
+        courses = self._courses.get(name)
+        if courses is None:
+            lines = islice(_lines(self._network, name, FAR_M), MOST_WAYS)
+            courses = self._courses[name] = tuple(_course(name, line) for line in lines)
+        return courses
+
+
+def messages(onward: Sequence[Onward], speed_mps: float) -> list[Way]:
+    """As they are handed on: each from beside the vehicle as far as it gets; the shares add up to 1."""
+    whole = sum(one.weight for one in onward)
+    reach_m = _reach_m(speed_mps)
+    return [_message(one, reach_m, one.weight / whole) for one in onward]
+
+
+def _message(one: Onward, reach_m: float, share: float) -> Way:
+    path, (x, y, _) = one.path, one.path.at(one.s_m)
+    first, last = bisect_right(path.s_m, one.s_m + NEAR_M), bisect_right(path.s_m, one.s_m + reach_m) + 1
+    return Way(x_m=[x, *path.x_m[first:last]], y_m=[y, *path.y_m[first:last]], share=share)
+
+
+def _reach_m(speed_mps: float) -> float:
+    return REACH_S * max(speed_mps, 0.0) + REACH_M
+
+
+def _lines(network: LaneNetwork, name: str, beyond_m: float) -> Iterator[list[Point]]:
+    """The middle line of a lane and of what follows it within `beyond_m` of its end, each way on."""
+    lane = network.lanes[name]
+    if beyond_m <= 0.0 or not lane.following:
+        yield list(lane.line)
+        return
+    for following in lane.following:
+        line = network.lanes[following].line
+        length = sum(hypot(bx - ax, by - ay) for (ax, ay), (bx, by) in pairwise(line))
+        for rest in _lines(network, following, beyond_m - length):
+            yield [*lane.line, *(rest[1:] if rest[0] == lane.line[-1] else rest)]
+
+
+def _course(name: str, line: Sequence[Point]) -> _Course:
+    path = LanePath(name, [point for point, before in zip(line, [None, *line], strict=False) if point != before])
+    s = np.array(path.s_m)
+    heading = np.unwrap(np.arctan2(np.diff(path.y_m), np.diff(path.x_m)))
+    path.turn_rad = float(heading[-1] - heading[0])
+    middle = (s[1:] + s[:-1]) / 2
+    before, after = (np.interp(s + way, middle, heading) for way in (-BEND_M / 2, BEND_M / 2))
+    return _Course(path, s, (after - before) / BEND_M)
+
+
+def _weight(pose: Pose, match: Match, course: _Course) -> float:
+    """How likely the way is, up to a factor that all have in common (see the head)."""
+    speed, s_m = max(pose.speed_mps, 0.0), match.placed.s_m
+    bend_here = float(np.interp(s_m, course.s_m, course.bend))
+    turning = min(abs(pose.yaw_rate_rps - speed * bend_here), 3.0 * TURN_SD_RPS)
+    too_hard = max(0.0, _braking_mps2(speed, s_m, course) - max(-pose.acceleration_mps2, EASE_MPS2))
+    exponent = (
+        (match.placed.d_perp_m / PLACE_SD_M) ** 2
+        + (match.placed.dheading_rad / HEADING_SD_RAD) ** 2
+        + (turning / TURN_SD_RPS) ** 2
+        + (too_hard / BRAKING_SD_MPS2) ** 2
+    )
+    return exp(-exponent / 2) * (TURN_SHARE if _tightest(course, s_m, _reach_m(speed)) > 1.0 / TURN_M else 1.0)
+
+
+def _tightest(course: _Course, s_m: float, reach_m: float) -> float:
+    """The largest curvature ahead [1/m]."""
+    first, last = np.searchsorted(course.s_m, (s_m, s_m + reach_m))
+    return float(np.abs(course.bend[first:last]).max(initial=0.0))
+
+
+def _braking_mps2(speed: float, s_m: float, course: _Course) -> float:
+    """The deceleration that brings a vehicle through the curves ahead with at most LATERAL_MPS2 across."""
+    ahead = course.s_m > s_m
+    bend = np.abs(course.bend[ahead])
+    most2 = LATERAL_MPS2 / np.maximum(bend, 1e-4)
+    needed = (speed * speed - most2) / (2.0 * np.maximum(course.s_m[ahead] - s_m, 1.0))
+    return max(0.0, float(needed.max(initial=0.0)))
+
+
+def _alike(one: Onward, other: Onward, reach_m: float) -> bool:
+    """Whether the two ways stay within ALIKE_M of one another."""
+    for k in range(1, LOOKS + 1):
+        way_m = reach_m * k / LOOKS
+        (x, y, _), (other_x, other_y, _) = one.path.at(one.s_m + way_m), other.path.at(other.s_m + way_m)
+        if hypot(x - other_x, y - other_y) > ALIKE_M:
+            return False
+    return True
