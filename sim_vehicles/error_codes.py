@@ -9,14 +9,16 @@ from typing import Literal
 
 Code = Literal[
     # several rooms
-    "missing_column", "missing_tool", "no_file", "no_number", "not_complete", "not_json", "options_do_not_fit",
-    "out_of_range", "unknown_vehicle", "unknown_word", "unreadable", "wrong_form",
+    "given_twice", "missing_column", "missing_tool", "no_file", "no_number", "not_complete", "not_json",
+    "options_do_not_fit", "out_of_range", "unknown_vehicle", "unknown_word", "unreadable", "wrong_form",
     # cli
     "no_directory", "no_traces", "not_a_directory", "not_a_file", "not_empty", "nothing_to_judge", "unwritable",
     # export
     "begins_below_zero",
     # inputs
     "arrival_not_replayed", "negative", "type_not_fed",
+    # maps
+    "no_lanes", "no_place",
     # readers
     "bad_row", "document_type", "empty_file", "no_ego", "no_scene_file", "no_usable_row", "not_csv", "not_xml",
     "other_version", "parquet", "too_deep", "too_large", "unknown_format", "unknown_scenario", "wrong_direction",
@@ -31,5 +33,5 @@ Code = Literal[
     "no_output_record", "no_ran_record", "no_received_record", "no_sent_record", "no_trace", "no_trigger_record",
     "no_verdict", "not_a_plan", "other_encounter", "other_plan",
     # v2v
-    "given_twice", "no_mark", "no_messages", "nothing_received", "too_many_rows",
+    "no_mark", "no_messages", "nothing_received", "too_many_rows",
 ]  # fmt: skip

@@ -35,16 +35,7 @@ STATES = ("initialState", "state")
 def rows(path: Path, root: Start, found: Iterator[Start | End]) -> Iterator[Row | Bad]:
     """The obstacles' states, in the order of their lines. BadInputError for what is no scenario that can be read;
     MissingToolError where commonroad-io is not installed."""
-    version = root.attributes.get("commonRoadVersion")
-    if version not in VERSIONS:
-        raise bad_input(
-            "other_version",
-            f"commonRoadVersion is {version}",
-            f"only {' and '.join(VERSIONS)} are read",
-            subject="commonRoadVersion",
-            file=path,
-            line=root.line,
-        )
+    version = check_version(path, root)
     try:
         step_s = number("timeStepSize", root.attributes.get("timeStepSize", ""))
         if step_s <= 0:
@@ -59,6 +50,21 @@ def rows(path: Path, root: Start, found: Iterator[Start | End]) -> Iterator[Row 
     for obstacle in obstacles:
         result.extend(_rows(obstacle, lean.lines[str(obstacle.obstacle_id)], step_s))
     yield from sorted(result, key=lambda row: row.line)
+
+
+def check_version(path: Path, root: Start) -> str:
+    """The version of a scenario. BadInputError for one that is not read."""
+    version = root.attributes.get("commonRoadVersion")
+    if version not in VERSIONS:
+        raise bad_input(
+            "other_version",
+            f"commonRoadVersion is {version}",
+            f"only {' and '.join(VERSIONS)} are read",
+            subject="commonRoadVersion",
+            file=path,
+            line=root.line,
+        )
+    return version
 
 
 class Lean:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
+from itertools import pairwise
 
 from sim_vehicles.world.geometry import Point
 
@@ -13,13 +14,19 @@ class Lane:
     """A piece of a lane: its middle line in the driving direction, at least two points, no two equal in a row.
 
     following: the pieces into which a vehicle drives from its end, by name; several at a junction. width_m: mean width,
-    None where the map does not say it.
+    None where the map does not say it. ValueError for another line.
     """
 
     name: str
     line: tuple[Point, ...]
     following: tuple[str, ...] = ()
     width_m: float | None = None
+
+    def __post_init__(self) -> None:
+        if len(self.line) < 2:
+            raise ValueError(f"lane {self.name!r} needs two points, not {len(self.line)}")
+        if any(one == other for one, other in pairwise(self.line)):
+            raise ValueError(f"lane {self.name!r} has two equal points in a row")
 
 
 class LaneNetwork:
