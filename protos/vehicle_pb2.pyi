@@ -169,18 +169,20 @@ class Way(_message.Message):
     def __init__(self, x_m: _Optional[_Iterable[float]] = ..., y_m: _Optional[_Iterable[float]] = ..., share: _Optional[float] = ...) -> None: ...
 
 class Path(_message.Message):
-    __slots__ = ("x_m", "y_m", "heading_rad", "step_s", "share")
+    __slots__ = ("x_m", "y_m", "heading_rad", "step_s", "share", "free")
     X_M_FIELD_NUMBER: _ClassVar[int]
     Y_M_FIELD_NUMBER: _ClassVar[int]
     HEADING_RAD_FIELD_NUMBER: _ClassVar[int]
     STEP_S_FIELD_NUMBER: _ClassVar[int]
     SHARE_FIELD_NUMBER: _ClassVar[int]
+    FREE_FIELD_NUMBER: _ClassVar[int]
     x_m: _containers.RepeatedScalarFieldContainer[float]
     y_m: _containers.RepeatedScalarFieldContainer[float]
     heading_rad: _containers.RepeatedScalarFieldContainer[float]
     step_s: float
     share: float
-    def __init__(self, x_m: _Optional[_Iterable[float]] = ..., y_m: _Optional[_Iterable[float]] = ..., heading_rad: _Optional[_Iterable[float]] = ..., step_s: _Optional[float] = ..., share: _Optional[float] = ...) -> None: ...
+    free: bool
+    def __init__(self, x_m: _Optional[_Iterable[float]] = ..., y_m: _Optional[_Iterable[float]] = ..., heading_rad: _Optional[_Iterable[float]] = ..., step_s: _Optional[float] = ..., share: _Optional[float] = ..., free: _Optional[bool] = ...) -> None: ...
 
 class Zone(_message.Message):
     __slots__ = ("ego_in_m", "ego_out_m", "object_in_m", "object_out_m", "share")

@@ -30,8 +30,8 @@ class Predict:
     """O14: both vehicles' centres and headings for `horizon_s`, one per `step_s`, the first one now -> ego_paths,
     object_paths (m, rad).
 
-    One path along each way where some are known (O9), keeping the present distance from the lane's middle. Else one,
-    with constant turn rate (CTRV, Schubert et al. 2008) that fades: yaw rate x exp(-t / fade_s), since a turn ends. So
+    One path along each way that is known (O9), keeping the present distance from the lane's middle. And one as no lane
+    leads, with constant turn rate (CTRV, Schubert et al. 2008) that fades: yaw rate x exp(-t / fade_s), since a turn ends. So
     a vehicle in a turn goes on by fade_s x yaw rate at most (0.4 rad/s: 23 degrees) instead of round the whole circle,
     into traffic that it will never meet. The turn is a matter of geometry: its curvature is that of the present speed.
     A yaw rate that no turn in traffic has counts as 0, for it is noise: on a radius below `least_radius_m` (a car's
@@ -70,13 +70,12 @@ class Predict:
     def _paths(self, motion: Motion, ways: Sequence[Way]) -> list[Path]:
         speed = max(motion.speed_mps, 0.0)
         gone = self._t_s * (speed + max(motion.acceleration_mps2, 0.0) / 2 * self._t_s)
-        if not ways:
-            return [self._path(self._free(motion, speed, gone), 1.0)]
-        return [self._path(_along(way, motion, gone), way.share) for way in ways]
+        free = self._path(self._free(motion, speed, gone), 1.0 - sum(way.share for way in ways), free=True)
+        return [*(self._path(_along(way, motion, gone), way.share) for way in ways), free]
 
-    def _path(self, places: tuple[Array, Array, Array], share: float) -> Path:
+    def _path(self, places: tuple[Array, Array, Array], share: float, free: bool = False) -> Path:
         x, y, heading = (each.tolist() for each in places)
-        return Path(x_m=x, y_m=y, heading_rad=heading, step_s=self._step_s, share=share)
+        return Path(x_m=x, y_m=y, heading_rad=heading, step_s=self._step_s, share=share, free=free)
 
     def _free(self, motion: Motion, speed: float, way: Array) -> tuple[Array, Array, Array]:
         """CTRV with a fading turn rate; chords of the arc that each step turns by, so exact where nothing fades."""
@@ -185,8 +184,8 @@ class Overlap:
             object_way.x_m, object_way.y_m, object_way.heading_rad, encounter.length_m, encounter.width_m, beyond_m
         )
         found = crossing(one, other, ego.length_m, encounter.length_m, self._least_sine)
-        ego_path = None if encounter.ego_ways else ego_way.turning_on()
-        object_path = None if encounter.ways else object_way.turning_on()
+        ego_path = ego_way.turning_on()
+        object_path = object_way.turning_on()
         if ego_path is None and object_path is None:
             return found, 1.0
         tight = (ego_path is not None and self._is_tight(encounter.ego_now)) or (
@@ -323,7 +322,7 @@ class _Way(NamedTuple):
         """x, y, heading now of a path of the same steps that keeps its present curvature, up to a right angle in all;
         None for a path that begins straight, or does not begin. The present curvature is continued from those of two
         steps."""
-        if len(self.x_m) < 3:
+        if len(self.x_m) < 3 or not self.path.free:
             return None
         heading, steps = self.heading_rad, self.steps_m
         first, second = (wrap(self.path.heading_rad[k + 1] - self.path.heading_rad[k]) for k in (0, 1))

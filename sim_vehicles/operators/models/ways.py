@@ -30,11 +30,13 @@ LOOKS = 6
 NEAR_M = 0.1
 BEND_M = 6.0  # a curve is measured over that way
 PLACE_SD_M, HEADING_SD_RAD, TURN_SD_RPS, BRAKING_SD_MPS2 = 0.7, 0.1, 0.15, 1.0
+MOST_SD = 3.0  # a deviation beyond counts as that: no single one rules a way out
 EASE_MPS2 = 1.0  # a driver who only lifts the foot slows down by that
 LATERAL_MPS2 = 4.0  # what a car in a curve has across
-TURN_M, TURN_SHARE = 25.0, 0.25  # a turn at a junction has a radius below that, and is rarer than straight on
+TURN_M, TURN_SHARE = 25.0, 0.1  # a turn at a junction has a radius below that, and is rarer than straight on
 ALIKE_M = 1.0  # ways that stay as near to one another are one
 LEAST_SHARE = 0.05
+NO_LANE = 0.14  # weight of driving as no lane leads: that of a lane at two standard deviations
 
 
 class Pose(NamedTuple):
@@ -49,12 +51,14 @@ class Pose(NamedTuple):
 
 
 class Onward(NamedTuple):
-    """A way on, from the begin of its first lane, the way along it to the vehicle, and its weight up to a factor."""
+    """A way on, from the begin of its first lane, the way along it to the vehicle, its weight up to a factor, and
+    the largest curvature of all of it [1/m]."""
 
     lane: str
     path: LanePath
     s_m: float
     weight: float
+    tightest: float
 
 
 class _Course(NamedTuple):
@@ -63,6 +67,10 @@ class _Course(NamedTuple):
     path: LanePath
     s_m: Array
     bend: Array
+
+    @property
+    def tightest(self) -> float:
+        return float(np.abs(self.bend).max())
 
 
 class RoadMap:
@@ -80,13 +88,21 @@ class RoadMap:
 
     def onward(self, pose: Pose, matches: Iterable[Match], most: int) -> list[Onward]:
         """At most so many different ways on from these lanes, the likeliest first."""
-        found = [
-            Onward(match.lane.name, course.path, match.placed.s_m, _weight(pose, match, course))
-            for match in matches
-            for course in self._from(match.lane.name)
-        ]
-        found.sort(key=lambda one: (-one.weight, abs(one.path.turn_rad), one.lane))
         reach_m = _reach_m(pose.speed_mps)
+        fits = [(match, course) for match in matches for course in self._from(match.lane.name)]
+        turns = [_tightest(course, match.placed.s_m, reach_m) > 1.0 / TURN_M for match, course in fits]
+        rarer = 1.0 if all(turns) else TURN_SHARE
+        found = [
+            Onward(
+                match.lane.name,
+                course.path,
+                match.placed.s_m,
+                _weight(pose, match, course) * (rarer if turn else 1.0),
+                course.tightest,
+            )
+            for (match, course), turn in zip(fits, turns, strict=True)
+        ]
+        found.sort(key=lambda one: (-one.weight, one.tightest, one.lane))
         different: list[Onward] = []
         for one in found:
             if one.weight < LEAST_SHARE * found[0].weight or len(different) == most:
@@ -104,8 +120,9 @@ class RoadMap:
 
 
 def messages(onward: Sequence[Onward], speed_mps: float) -> list[Way]:
-    """As they are handed on: each from beside the vehicle as far as it gets; the shares add up to 1."""
-    whole = sum(one.weight for one in onward)
+    """As they are handed on: each from beside the vehicle as far as it gets; the shares add up to what is left for
+    driving as no lane leads."""
+    whole = NO_LANE + sum(one.weight for one in onward)
     reach_m = _reach_m(speed_mps)
     return [_message(one, reach_m, one.weight / whole) for one in onward]
 
@@ -137,7 +154,6 @@ def _course(name: str, line: Sequence[Point]) -> _Course:
     path = LanePath(name, [point for point, before in zip(line, [None, *line], strict=False) if point != before])
     s = np.array(path.s_m)
     heading = np.unwrap(np.arctan2(np.diff(path.y_m), np.diff(path.x_m)))
-    path.turn_rad = float(heading[-1] - heading[0])
     middle = (s[1:] + s[:-1]) / 2
     before, after = (np.interp(s + way, middle, heading) for way in (-BEND_M / 2, BEND_M / 2))
     return _Course(path, s, (after - before) / BEND_M)
@@ -147,15 +163,16 @@ def _weight(pose: Pose, match: Match, course: _Course) -> float:
     """How likely the way is, up to a factor that all have in common (see the head)."""
     speed, s_m = max(pose.speed_mps, 0.0), match.placed.s_m
     bend_here = float(np.interp(s_m, course.s_m, course.bend))
-    turning = min(abs(pose.yaw_rate_rps - speed * bend_here), 3.0 * TURN_SD_RPS)
+    turning = min(abs(pose.yaw_rate_rps - speed * bend_here), MOST_SD * TURN_SD_RPS)
     too_hard = max(0.0, _braking_mps2(speed, s_m, course) - max(-pose.acceleration_mps2, EASE_MPS2))
+    too_hard = min(too_hard, MOST_SD * BRAKING_SD_MPS2)
     exponent = (
         (match.placed.d_perp_m / PLACE_SD_M) ** 2
         + (match.placed.dheading_rad / HEADING_SD_RAD) ** 2
         + (turning / TURN_SD_RPS) ** 2
         + (too_hard / BRAKING_SD_MPS2) ** 2
     )
-    return exp(-exponent / 2) * (TURN_SHARE if _tightest(course, s_m, _reach_m(speed)) > 1.0 / TURN_M else 1.0)
+    return exp(-exponent / 2)
 
 
 def _tightest(course: _Course, s_m: float, reach_m: float) -> float:
