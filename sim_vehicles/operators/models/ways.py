@@ -40,13 +40,13 @@ NO_LANE = 0.14  # weight of driving as no lane leads: that of a lane at two stan
 
 
 class Pose(NamedTuple):
-    """A vehicle as it was measured."""
+    """A vehicle as it was measured. yaw_rate_rps: None where nobody says it."""
 
     x_m: float
     y_m: float
     heading_rad: float
     speed_mps: float
-    yaw_rate_rps: float
+    yaw_rate_rps: float | None
     acceleration_mps2: float
 
 
@@ -163,7 +163,8 @@ def _weight(pose: Pose, match: Match, course: _Course) -> float:
     """How likely the way is, up to a factor that all have in common (see the head)."""
     speed, s_m = max(pose.speed_mps, 0.0), match.placed.s_m
     bend_here = float(np.interp(s_m, course.s_m, course.bend))
-    turning = min(abs(pose.yaw_rate_rps - speed * bend_here), MOST_SD * TURN_SD_RPS)
+    turning = 0.0 if pose.yaw_rate_rps is None else abs(pose.yaw_rate_rps - speed * bend_here)
+    turning = min(turning, MOST_SD * TURN_SD_RPS)
     too_hard = max(0.0, _braking_mps2(speed, s_m, course) - max(-pose.acceleration_mps2, EASE_MPS2))
     too_hard = min(too_hard, MOST_SD * BRAKING_SD_MPS2)
     exponent = (
