@@ -58,8 +58,18 @@ class PerceivedObject(_message.Message):
     yaw_rate_cdegs: int
     def __init__(self, object_id: _Optional[int] = ..., measurement_delta_ms: _Optional[int] = ..., x_cm: _Optional[int] = ..., y_cm: _Optional[int] = ..., vx_cms: _Optional[int] = ..., vy_cms: _Optional[int] = ..., heading_ddeg: _Optional[int] = ..., length_dm: _Optional[int] = ..., width_dm: _Optional[int] = ..., age_ms: _Optional[int] = ..., quality: _Optional[int] = ..., classification: _Optional[int] = ..., acceleration_dms2: _Optional[int] = ..., yaw_rate_cdegs: _Optional[int] = ...) -> None: ...
 
+class PathPoint(_message.Message):
+    __slots__ = ("latitude_e7", "longitude_e7", "time_cs")
+    LATITUDE_E7_FIELD_NUMBER: _ClassVar[int]
+    LONGITUDE_E7_FIELD_NUMBER: _ClassVar[int]
+    TIME_CS_FIELD_NUMBER: _ClassVar[int]
+    latitude_e7: int
+    longitude_e7: int
+    time_cs: int
+    def __init__(self, latitude_e7: _Optional[int] = ..., longitude_e7: _Optional[int] = ..., time_cs: _Optional[int] = ...) -> None: ...
+
 class Cpm(_message.Message):
-    __slots__ = ("station", "generation_ms", "latitude_e7", "longitude_e7", "object", "closest_ms", "closest_cm")
+    __slots__ = ("station", "generation_ms", "latitude_e7", "longitude_e7", "object", "closest_ms", "closest_cm", "path")
     STATION_FIELD_NUMBER: _ClassVar[int]
     GENERATION_MS_FIELD_NUMBER: _ClassVar[int]
     LATITUDE_E7_FIELD_NUMBER: _ClassVar[int]
@@ -67,6 +77,7 @@ class Cpm(_message.Message):
     OBJECT_FIELD_NUMBER: _ClassVar[int]
     CLOSEST_MS_FIELD_NUMBER: _ClassVar[int]
     CLOSEST_CM_FIELD_NUMBER: _ClassVar[int]
+    PATH_FIELD_NUMBER: _ClassVar[int]
     station: int
     generation_ms: int
     latitude_e7: int
@@ -74,7 +85,8 @@ class Cpm(_message.Message):
     object: PerceivedObject
     closest_ms: int
     closest_cm: int
-    def __init__(self, station: _Optional[int] = ..., generation_ms: _Optional[int] = ..., latitude_e7: _Optional[int] = ..., longitude_e7: _Optional[int] = ..., object: _Optional[_Union[PerceivedObject, _Mapping]] = ..., closest_ms: _Optional[int] = ..., closest_cm: _Optional[int] = ...) -> None: ...
+    path: _containers.RepeatedCompositeFieldContainer[PathPoint]
+    def __init__(self, station: _Optional[int] = ..., generation_ms: _Optional[int] = ..., latitude_e7: _Optional[int] = ..., longitude_e7: _Optional[int] = ..., object: _Optional[_Union[PerceivedObject, _Mapping]] = ..., closest_ms: _Optional[int] = ..., closest_cm: _Optional[int] = ..., path: _Optional[_Iterable[_Union[PathPoint, _Mapping]]] = ...) -> None: ...
 
 class Hazard(_message.Message):
     __slots__ = ("id", "x_cm", "y_cm", "cause", "sub_cause", "generation_ms")
@@ -93,7 +105,7 @@ class Hazard(_message.Message):
     def __init__(self, id: _Optional[int] = ..., x_cm: _Optional[int] = ..., y_cm: _Optional[int] = ..., cause: _Optional[int] = ..., sub_cause: _Optional[int] = ..., generation_ms: _Optional[int] = ...) -> None: ...
 
 class Cam(_message.Message):
-    __slots__ = ("station", "generation_ms", "latitude_e7", "longitude_e7", "speed_cms", "heading_ddeg", "acceleration_dms2", "yaw_rate_cdegs", "length_dm", "width_dm", "classification")
+    __slots__ = ("station", "generation_ms", "latitude_e7", "longitude_e7", "speed_cms", "heading_ddeg", "acceleration_dms2", "yaw_rate_cdegs", "length_dm", "width_dm", "classification", "path")
     STATION_FIELD_NUMBER: _ClassVar[int]
     GENERATION_MS_FIELD_NUMBER: _ClassVar[int]
     LATITUDE_E7_FIELD_NUMBER: _ClassVar[int]
@@ -105,6 +117,7 @@ class Cam(_message.Message):
     LENGTH_DM_FIELD_NUMBER: _ClassVar[int]
     WIDTH_DM_FIELD_NUMBER: _ClassVar[int]
     CLASSIFICATION_FIELD_NUMBER: _ClassVar[int]
+    PATH_FIELD_NUMBER: _ClassVar[int]
     station: int
     generation_ms: int
     latitude_e7: int
@@ -116,7 +129,8 @@ class Cam(_message.Message):
     length_dm: int
     width_dm: int
     classification: int
-    def __init__(self, station: _Optional[int] = ..., generation_ms: _Optional[int] = ..., latitude_e7: _Optional[int] = ..., longitude_e7: _Optional[int] = ..., speed_cms: _Optional[int] = ..., heading_ddeg: _Optional[int] = ..., acceleration_dms2: _Optional[int] = ..., yaw_rate_cdegs: _Optional[int] = ..., length_dm: _Optional[int] = ..., width_dm: _Optional[int] = ..., classification: _Optional[int] = ...) -> None: ...
+    path: _containers.RepeatedCompositeFieldContainer[PathPoint]
+    def __init__(self, station: _Optional[int] = ..., generation_ms: _Optional[int] = ..., latitude_e7: _Optional[int] = ..., longitude_e7: _Optional[int] = ..., speed_cms: _Optional[int] = ..., heading_ddeg: _Optional[int] = ..., acceleration_dms2: _Optional[int] = ..., yaw_rate_cdegs: _Optional[int] = ..., length_dm: _Optional[int] = ..., width_dm: _Optional[int] = ..., classification: _Optional[int] = ..., path: _Optional[_Iterable[_Union[PathPoint, _Mapping]]] = ...) -> None: ...
 
 class Motion(_message.Message):
     __slots__ = ("x_m", "y_m", "speed_mps", "heading_rad", "yaw_rate_rps", "acceleration_mps2")
@@ -135,18 +149,20 @@ class Motion(_message.Message):
     def __init__(self, x_m: _Optional[float] = ..., y_m: _Optional[float] = ..., speed_mps: _Optional[float] = ..., heading_rad: _Optional[float] = ..., yaw_rate_rps: _Optional[float] = ..., acceleration_mps2: _Optional[float] = ...) -> None: ...
 
 class Ego(_message.Message):
-    __slots__ = ("station", "generation_ms", "motion", "length_m", "width_m")
+    __slots__ = ("station", "generation_ms", "motion", "length_m", "width_m", "bend_1pm")
     STATION_FIELD_NUMBER: _ClassVar[int]
     GENERATION_MS_FIELD_NUMBER: _ClassVar[int]
     MOTION_FIELD_NUMBER: _ClassVar[int]
     LENGTH_M_FIELD_NUMBER: _ClassVar[int]
     WIDTH_M_FIELD_NUMBER: _ClassVar[int]
+    BEND_1PM_FIELD_NUMBER: _ClassVar[int]
     station: int
     generation_ms: int
     motion: Motion
     length_m: float
     width_m: float
-    def __init__(self, station: _Optional[int] = ..., generation_ms: _Optional[int] = ..., motion: _Optional[_Union[Motion, _Mapping]] = ..., length_m: _Optional[float] = ..., width_m: _Optional[float] = ...) -> None: ...
+    bend_1pm: float
+    def __init__(self, station: _Optional[int] = ..., generation_ms: _Optional[int] = ..., motion: _Optional[_Union[Motion, _Mapping]] = ..., length_m: _Optional[float] = ..., width_m: _Optional[float] = ..., bend_1pm: _Optional[float] = ...) -> None: ...
 
 class Gated(_message.Message):
     __slots__ = ("entry", "distance2", "log_spread")
@@ -211,7 +227,7 @@ class Passage(_message.Message):
     def __init__(self, ego_in_s: _Optional[float] = ..., ego_out_s: _Optional[float] = ..., object_in_s: _Optional[float] = ..., object_out_s: _Optional[float] = ...) -> None: ...
 
 class Encounter(_message.Message):
-    __slots__ = ("station", "object_id", "measured_ms", "latitude_e7", "longitude_e7", "east_m", "north_m", "vx_mps", "vy_mps", "heading_rad", "length_m", "width_m", "quality", "classification", "range_m", "closing_mps", "ego", "age_s", "ego_age_s", "measured", "object", "ego_now", "lane", "ego_lane", "gated", "entry", "track", "position_sd_m", "hits", "confirmed", "ego_paths", "object_paths", "zone", "passage", "pet_s", "ttc_s", "drac_mps2", "risk", "on", "acceleration_mps2", "yaw_rate_rps", "ways", "ego_ways")
+    __slots__ = ("station", "object_id", "measured_ms", "latitude_e7", "longitude_e7", "east_m", "north_m", "vx_mps", "vy_mps", "heading_rad", "length_m", "width_m", "quality", "classification", "range_m", "closing_mps", "ego", "age_s", "ego_age_s", "measured", "object", "ego_now", "lane", "ego_lane", "gated", "entry", "track", "position_sd_m", "hits", "confirmed", "ego_paths", "object_paths", "zone", "passage", "pet_s", "ttc_s", "drac_mps2", "risk", "on", "acceleration_mps2", "yaw_rate_rps", "ways", "ego_ways", "path", "bend_1pm")
     STATION_FIELD_NUMBER: _ClassVar[int]
     OBJECT_ID_FIELD_NUMBER: _ClassVar[int]
     MEASURED_MS_FIELD_NUMBER: _ClassVar[int]
@@ -255,6 +271,8 @@ class Encounter(_message.Message):
     YAW_RATE_RPS_FIELD_NUMBER: _ClassVar[int]
     WAYS_FIELD_NUMBER: _ClassVar[int]
     EGO_WAYS_FIELD_NUMBER: _ClassVar[int]
+    PATH_FIELD_NUMBER: _ClassVar[int]
+    BEND_1PM_FIELD_NUMBER: _ClassVar[int]
     station: int
     object_id: int
     measured_ms: int
@@ -298,7 +316,9 @@ class Encounter(_message.Message):
     yaw_rate_rps: float
     ways: _containers.RepeatedCompositeFieldContainer[Way]
     ego_ways: _containers.RepeatedCompositeFieldContainer[Way]
-    def __init__(self, station: _Optional[int] = ..., object_id: _Optional[int] = ..., measured_ms: _Optional[int] = ..., latitude_e7: _Optional[int] = ..., longitude_e7: _Optional[int] = ..., east_m: _Optional[float] = ..., north_m: _Optional[float] = ..., vx_mps: _Optional[float] = ..., vy_mps: _Optional[float] = ..., heading_rad: _Optional[float] = ..., length_m: _Optional[float] = ..., width_m: _Optional[float] = ..., quality: _Optional[int] = ..., classification: _Optional[int] = ..., range_m: _Optional[float] = ..., closing_mps: _Optional[float] = ..., ego: _Optional[_Union[Ego, _Mapping]] = ..., age_s: _Optional[float] = ..., ego_age_s: _Optional[float] = ..., measured: _Optional[_Union[Motion, _Mapping]] = ..., object: _Optional[_Union[Motion, _Mapping]] = ..., ego_now: _Optional[_Union[Motion, _Mapping]] = ..., lane: _Optional[str] = ..., ego_lane: _Optional[str] = ..., gated: _Optional[_Iterable[_Union[Gated, _Mapping]]] = ..., entry: _Optional[int] = ..., track: _Optional[int] = ..., position_sd_m: _Optional[float] = ..., hits: _Optional[int] = ..., confirmed: _Optional[bool] = ..., ego_paths: _Optional[_Iterable[_Union[Path, _Mapping]]] = ..., object_paths: _Optional[_Iterable[_Union[Path, _Mapping]]] = ..., zone: _Optional[_Union[Zone, _Mapping]] = ..., passage: _Optional[_Union[Passage, _Mapping]] = ..., pet_s: _Optional[float] = ..., ttc_s: _Optional[float] = ..., drac_mps2: _Optional[float] = ..., risk: _Optional[float] = ..., on: _Optional[bool] = ..., acceleration_mps2: _Optional[float] = ..., yaw_rate_rps: _Optional[float] = ..., ways: _Optional[_Iterable[_Union[Way, _Mapping]]] = ..., ego_ways: _Optional[_Iterable[_Union[Way, _Mapping]]] = ...) -> None: ...
+    path: _containers.RepeatedCompositeFieldContainer[PathPoint]
+    bend_1pm: float
+    def __init__(self, station: _Optional[int] = ..., object_id: _Optional[int] = ..., measured_ms: _Optional[int] = ..., latitude_e7: _Optional[int] = ..., longitude_e7: _Optional[int] = ..., east_m: _Optional[float] = ..., north_m: _Optional[float] = ..., vx_mps: _Optional[float] = ..., vy_mps: _Optional[float] = ..., heading_rad: _Optional[float] = ..., length_m: _Optional[float] = ..., width_m: _Optional[float] = ..., quality: _Optional[int] = ..., classification: _Optional[int] = ..., range_m: _Optional[float] = ..., closing_mps: _Optional[float] = ..., ego: _Optional[_Union[Ego, _Mapping]] = ..., age_s: _Optional[float] = ..., ego_age_s: _Optional[float] = ..., measured: _Optional[_Union[Motion, _Mapping]] = ..., object: _Optional[_Union[Motion, _Mapping]] = ..., ego_now: _Optional[_Union[Motion, _Mapping]] = ..., lane: _Optional[str] = ..., ego_lane: _Optional[str] = ..., gated: _Optional[_Iterable[_Union[Gated, _Mapping]]] = ..., entry: _Optional[int] = ..., track: _Optional[int] = ..., position_sd_m: _Optional[float] = ..., hits: _Optional[int] = ..., confirmed: _Optional[bool] = ..., ego_paths: _Optional[_Iterable[_Union[Path, _Mapping]]] = ..., object_paths: _Optional[_Iterable[_Union[Path, _Mapping]]] = ..., zone: _Optional[_Union[Zone, _Mapping]] = ..., passage: _Optional[_Union[Passage, _Mapping]] = ..., pet_s: _Optional[float] = ..., ttc_s: _Optional[float] = ..., drac_mps2: _Optional[float] = ..., risk: _Optional[float] = ..., on: _Optional[bool] = ..., acceleration_mps2: _Optional[float] = ..., yaw_rate_rps: _Optional[float] = ..., ways: _Optional[_Iterable[_Union[Way, _Mapping]]] = ..., ego_ways: _Optional[_Iterable[_Union[Way, _Mapping]]] = ..., path: _Optional[_Iterable[_Union[PathPoint, _Mapping]]] = ..., bend_1pm: _Optional[float] = ...) -> None: ...
 
 class Warning(_message.Message):
     __slots__ = ("object_id", "station", "measured_ms", "level", "slack_ms", "risk_permille", "distance_cm", "cause", "sub_cause", "track")

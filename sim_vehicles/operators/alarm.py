@@ -6,7 +6,7 @@ from dataclasses import dataclass
 from math import cos, erfc, exp, hypot, isinf, sin, sqrt
 
 from node_agent.sdk import operator
-from protos.vehicle_pb2 import Encounter, Warning
+from protos.vehicle_pb2 import Encounter, Motion, Warning
 from sim_vehicles.operators.conflict import ENCOUNTER, stopping_mps2
 from sim_vehicles.operators.models.its_time import since_ms
 from sim_vehicles.operators.models.recent import Recent
@@ -15,6 +15,7 @@ from sim_vehicles.operators.place import SLOW_MPS
 SERIOUS_MPS2 = 3.35  # DRAC from which a conflict counts as serious (Archer 2005)
 HARD_MPS2 = 6.0  # DRAC that leaves no time: a moment later no brake holds it
 TURNS_RPS = 0.1  # 10 m/s on a radius of 100 m
+TURNED_SHARE = 0.5  # of the present yaw rate that the path came with, for a turn that is no jump of the heading
 COLLISION_RISK, CROSSING = 97, 2  # DENM cause and sub-cause (EN 302 637-3)
 MOST_MS = 2**31 - 1  # sint32
 
@@ -95,7 +96,7 @@ class Hysteresis:
     """O20: whether the alarm about this track is on -> on.
 
     On at risk >= `on_risk` in two measurements of the track in a row, or in one with DRAC >= 3.35 m/s2, where the way
-    of both is known: each is on a lane, or turns by less than 0.1 rad/s. Where one turns and no lane says for how long,
+    of both is known: each is on a lane, turns by less than 0.1 rad/s, or as its path did before. Where one turns and no lane says for how long,
     a jump of its heading is no collision course yet: the measurements in a row must span `lasting_s`, or be two with
     DRAC >= 6 m/s2 in the later one, when there is no time to wait. Off once the risk has been below `off_risk` for
     `off_s`, in the time of the measurements; in between it stays as it is. A track that O13 has not confirmed never
@@ -158,10 +159,19 @@ class Hysteresis:
 
 def _way_is_known(encounter: Encounter) -> bool:
     """Whether each of the two is on a lane or goes straight on."""
-    one, other = encounter.ego_now, encounter.object
-    return bool(encounter.ego_lane or abs(one.yaw_rate_rps) < TURNS_RPS) and bool(
-        encounter.lane or abs(other.yaw_rate_rps) < TURNS_RPS
+    ego_bend = encounter.ego.bend_1pm if encounter.ego.HasField("bend_1pm") else None
+    bend = encounter.bend_1pm if encounter.HasField("bend_1pm") else None
+    return bool(encounter.ego_lane or _goes_on(encounter.ego_now, ego_bend)) and bool(
+        encounter.lane or _goes_on(encounter.object, bend)
     )
+
+
+def _goes_on(motion: Motion, bend_1pm: float | None) -> bool:
+    """Whether the vehicle goes straight on, or turns as its path did."""
+    turn_rps = motion.yaw_rate_rps
+    if abs(turn_rps) < TURNS_RPS:
+        return True
+    return bend_1pm is not None and bend_1pm * motion.speed_mps / turn_rps >= TURNED_SHARE
 
 
 @operator("vehicle.warn", version="1", inputs={"encounter": ENCOUNTER}, output="vehicle.Warning")

@@ -31,8 +31,8 @@ class Predict:
     object_paths (m, rad).
 
     One path along each way that is known (O9), keeping the present distance from the lane's middle. And one as no lane
-    leads, with constant turn rate (CTRV, Schubert et al. 2008) that fades: yaw rate x exp(-t / fade_s), since a turn ends. So
-    a vehicle in a turn goes on by fade_s x yaw rate at most (0.4 rad/s: 23 degrees) instead of round the whole circle,
+    leads, with constant turn rate (CTRV, Schubert et al. 2008) that fades: yaw rate x exp(-t / fade_s), since a turn
+    ends. So a vehicle in a turn goes on by fade_s x yaw rate at most (0.4 rad/s: 23 degrees) instead of round the whole circle,
     into traffic that it will never meet. The turn is a matter of geometry: its curvature is that of the present speed.
     A yaw rate that no turn in traffic has counts as 0, for it is noise: on a radius below `least_radius_m` (a car's
     turning circle), or with over `most_lateral_mps2` across (3 m/s2 is about the side friction that slow turns are

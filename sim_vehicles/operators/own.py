@@ -2,16 +2,21 @@
 
 from __future__ import annotations
 
-from math import hypot, pi, radians
+from collections import deque
+from math import dist, hypot, pi, radians
 
 from node_agent.sdk import operator
 from protos.vehicle_pb2 import Ego, Sensor
 from sim_vehicles.operators.models.ctrv import State, advance, motion_of
 from sim_vehicles.operators.models.its_time import since_ms
+from sim_vehicles.operators.models.trail import LEAST_M, bend_of
+from sim_vehicles.world.geometry import Point
 from sim_vehicles.world.motion import wrap
 
 GAP_S = 1.0  # no dead reckoning over more than this
 JUMP_M = 10.0  # dead reckoning that far off is worth nothing: start again
+APART_M = 1.0  # places that are remembered of the own path
+PLACES = round(2 * LEAST_M / APART_M)
 MAX_SPEED_CMS = 7000
 HEADING_DDEG, YAW_RATE_CDEGS, ACCELERATION_DMS2 = 3600, 32766, 160  # largest values of EN 302 637-2 that mean a value
 
@@ -28,7 +33,7 @@ class Localise:
     is. One that is older than the last by up to 1 s, or repeats it, changes nothing: the present state comes out again.
     A speed (over 70 m/s) or heading (over 360 degrees: "unavailable") that cannot be is dead-reckoned, and without a
     predecessor the measurement is filtered; such a yaw rate or acceleration counts as 0. A negative speed is reversing:
-    the heading of the motion is then the way it goes.
+    the heading of the motion is then the way it goes. bend_1pm is the curvature of its last metres.
 
     gain: 0 (dead reckoning alone) to 1 (GNSS alone). length_m, width_m: of the ego's box.
     """
@@ -43,6 +48,7 @@ class Localise:
         self.width_m = width_m
         self._last: Ego | None = None
         self._state: State | None = None
+        self._came: deque[Point] = deque(maxlen=PLACES)
 
     def __call__(self, sensor: Sensor) -> Ego | None:
         last, before = self._last, self._state
@@ -53,16 +59,23 @@ class Localise:
             guess = advance(*before, step_s) if 0.0 < step_s <= GAP_S else None
         else:
             guess = None
+        if guess is None:
+            self._came.clear()
         state = self._blend(guess, sensor)
         if state is None:
             return None
         self._state = state
+        here = state[:2]
+        bend_1pm = bend_of(here, state[2], self._came)
+        if not self._came or dist(here, self._came[0]) >= APART_M:
+            self._came.appendleft(here)
         self._last = Ego(
             station=sensor.station,
             generation_ms=sensor.generation_ms,
             motion=motion_of(state),
             length_m=self.length_m,
             width_m=self.width_m,
+            bend_1pm=bend_1pm,
         )
         return self._last
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from math import cos, isfinite, pi, radians, sin
 
 from node_agent.sdk import At, operator
@@ -9,7 +10,10 @@ from protos.vehicle_pb2 import Encounter, Motion
 from sim_vehicles.operators.models.ctrv import advance, motion_of, state_of
 from sim_vehicles.operators.models.its_time import age_s
 from sim_vehicles.operators.models.lanes import Match, network
+from sim_vehicles.operators.models.recent import Recent
+from sim_vehicles.operators.models.trail import bend_of
 from sim_vehicles.operators.models.ways import MOST_WAYS, Onward, Pose, RoadMap, messages
+from sim_vehicles.world.geometry import Point
 from sim_vehicles.world.motion import wrap
 
 EARTH_M = 6_378_137.0  # WGS 84, equatorial
@@ -28,7 +32,8 @@ class Plane:
 
     Speed [m/s] is the velocity along the object's heading (its part across is the sensor's noise); an object that goes
     backwards at over 0.5 m/s has the heading it goes. Yaw rate and acceleration are those of the message, 0 where it
-    does not say them. A yaw rate with over `most_lateral_mps2` across, which no vehicle drives, is cut to that.
+    does not say them. A yaw rate with over `most_lateral_mps2` across, which no vehicle drives, is cut to that. bend_1pm
+    is the curvature of the path that the object, a station, says it came (pathHistory, not in every message).
 
     latitude, longitude: of the origin, degrees.
     """
@@ -46,6 +51,7 @@ class Plane:
         self.longitude = longitude
         self._across_m = EARTH_M * cos(radians(latitude))
         self._most_lateral_mps2 = most_lateral_mps2
+        self._paths: Recent[int, tuple[Point, ...]] = Recent()
 
     def __call__(self, encounter: Encounter) -> Encounter:
         result = Encounter()
@@ -60,7 +66,23 @@ class Plane:
         most = self._most_lateral_mps2 / max(speed, SLOW_MPS)
         yaw_rate = min(max(encounter.yaw_rate_rps, -most), most)
         result.measured.CopyFrom(motion_of((x, y, heading, speed, yaw_rate, acceleration)))
+        bend_1pm = bend_of((x, y), heading, self._came(encounter, (x, y)))
+        if bend_1pm is not None:
+            result.bend_1pm = bend_1pm
+        result.ClearField("path")
         return result
+
+    def _came(self, encounter: Encounter, here: Point) -> Sequence[Point]:
+        """Places of the path that the object says, or last said, that it came, the newest first."""
+        self._paths.forget(encounter.measured_ms)
+        if encounter.path:
+            places = [here]
+            for point in encounter.path:
+                x, y = places[-1]
+                east, north = radians(point.longitude_e7 / 1e7), radians(point.latitude_e7 / 1e7)
+                places.append((x + east * self._across_m, y + north * EARTH_M))
+            self._paths.put(encounter.station, encounter.measured_ms, tuple(places))
+        return self._paths.get(encounter.station) or () if encounter.object_id == encounter.station else ()
 
     def place(self, encounter: Encounter) -> tuple[float, float]:
         """x, y of the object when measured, in metres."""

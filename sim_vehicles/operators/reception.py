@@ -5,7 +5,7 @@ from __future__ import annotations
 from math import atan2, cos, hypot, pi, radians, sin
 
 from node_agent.sdk import At, operator
-from protos.vehicle_pb2 import Cpm, Ego, Encounter, PerceivedObject
+from protos.vehicle_pb2 import Cpm, Ego, Encounter, PathPoint, PerceivedObject
 from sim_vehicles.operators.models.ctrv import advance, state_of
 from sim_vehicles.operators.models.its_time import MODULUS, age_s, since_ms
 from sim_vehicles.operators.place import LATITUDE, LONGITUDE, Plane
@@ -21,6 +21,7 @@ LENGTH_DM, WIDTH_DM = 1021, 255
 OBJECT_ID, OBJECT_AGE_MS, QUALITY, CLASSIFICATION = 65535, 2047, 15, 255
 ACCELERATION_DMS2, NO_ACCELERATION_DMS2 = 160, 161  # the largest value, and the one that means "unavailable"
 YAW_RATE_CDEGS, NO_YAW_RATE_CDEGS = 32_766, 32_767
+PATH_POINTS, PATH_TIME_CS, NO_DELTA_E7 = 40, 65_535, 131_072
 
 
 @operator("vehicle.decode", inputs={"message": "vehicle.Cpm"}, output="vehicle.Encounter")
@@ -77,6 +78,7 @@ class Decode:
             classification=seen.classification,
             acceleration_mps2=seen.acceleration_dms2 / 10.0 if _says_acceleration(seen) else None,
             yaw_rate_rps=radians(seen.yaw_rate_cdegs / 100.0) if _says_yaw_rate(seen) else None,
+            path=message.path if _says_path(message) else None,
         )
 
 
@@ -176,6 +178,8 @@ def _station_can_be(message: Cpm) -> bool:
         0 <= message.generation_ms < MODULUS
         and abs(message.latitude_e7) <= LATITUDE_E7
         and abs(message.longitude_e7) <= LONGITUDE_E7
+        and len(message.path) <= PATH_POINTS
+        and all(_point_can_be(point) for point in message.path)
     )
 
 
@@ -195,6 +199,21 @@ def _object_can_be(seen: PerceivedObject) -> bool:
         and seen.classification <= CLASSIFICATION
         and -ACCELERATION_DMS2 <= seen.acceleration_dms2 <= NO_ACCELERATION_DMS2
         and abs(seen.yaw_rate_cdegs) <= NO_YAW_RATE_CDEGS
+    )
+
+
+def _point_can_be(point: PathPoint) -> bool:
+    return (
+        abs(point.latitude_e7) <= NO_DELTA_E7
+        and abs(point.longitude_e7) <= NO_DELTA_E7
+        and 0 < point.time_cs <= PATH_TIME_CS
+    )
+
+
+def _says_path(message: Cpm) -> bool:
+    """Whether the station speaks of itself and every place of its path is known."""
+    return message.object.object_id == message.station and all(
+        abs(point.latitude_e7) < NO_DELTA_E7 and abs(point.longitude_e7) < NO_DELTA_E7 for point in message.path
     )
 
 

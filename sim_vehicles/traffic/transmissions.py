@@ -12,10 +12,12 @@ from typing import NamedTuple
 from protos.vehicle_pb2 import Cpm
 from sim_vehicles.traffic.neighbours import Neighbourhood
 from sim_vehicles.v2v.etsi import CHECK_NS, CamRule
+from sim_vehicles.v2v.path_history import PathHistory
 from sim_vehicles.v2v.radio import of_itself
+from sim_vehicles.world.geometry import Point
 from sim_vehicles.world.motion import Motion, State, Track
 from sim_vehicles.world.scene import Scenario, Scene
-from sim_vehicles.world.sense import MS, Senses
+from sim_vehicles.world.sense import MS, Place, Senses
 
 STATIONS_AT_HAND = 256  # for the next ego
 
@@ -54,8 +56,15 @@ class _Station:
     def __init__(self, senses: Senses, track: Track) -> None:
         self._senses = senses
         self._name = track.id
-        self.places = {at_ns: (state.x_m, state.y_m) for at_ns, state in _due(track, senses.seed)}
+        self.places: dict[int, Point] = {}
+        self._came: dict[int, tuple[Place, ...]] = {}
         self._values: dict[int, Cpm] = {}
+        history = PathHistory()
+        for at_ns, state in _due(track, senses.seed):
+            self.places[at_ns] = (state.x_m, state.y_m)
+            history.add(senses.own_place(at_ns, track.id, state))
+            if history.due(at_ns):
+                self._came[at_ns] = history.points()
 
     def sent(self, begin_ns: int, end_ns: int) -> Iterator[tuple[int, str]]:
         return ((at_ns, self._name) for at_ns in self.places if begin_ns <= at_ns <= end_ns)
@@ -63,7 +72,9 @@ class _Station:
     def value(self, at_ns: int) -> Cpm:
         value = self._values.get(at_ns)
         if value is None:
-            value = self._values[at_ns] = of_itself(self._senses.cam(at_ns, self._name))
+            value = self._values[at_ns] = of_itself(
+                self._senses.cam(at_ns, self._name, self._came.get(at_ns, ()))
+            )
         return value
 
 

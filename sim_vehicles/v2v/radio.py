@@ -41,6 +41,7 @@ def of_itself(cam: Cam) -> Cpm:
             acceleration_dms2=cam.acceleration_dms2,
             yaw_rate_cdegs=cam.yaw_rate_cdegs,
         ),
+        path=cam.path,
     )
 
 

@@ -28,7 +28,7 @@ from typing import NamedTuple
 
 from google.protobuf.message import Message
 
-from protos.vehicle_pb2 import Cam, Cpm, Hazard, PerceivedObject, Sensor
+from protos.vehicle_pb2 import Cam, Cpm, Hazard, PathPoint, PerceivedObject, Sensor
 from sim_vehicles.world.motion import State, Track
 from sim_vehicles.world.scene import Scenario
 from sim_vehicles.world.sight import Sight, perceived
@@ -82,6 +82,14 @@ class Sent(NamedTuple):
     message: str
     measured_ns: int
     value: Cpm
+
+
+class Place(NamedTuple):
+    """Where a station was, on the plane, as it measured it."""
+
+    at_ns: int
+    x_m: float
+    y_m: float
 
 
 class Seen(NamedTuple):
@@ -143,14 +151,19 @@ class Senses:
             for i, (x, y, cause, sub_cause) in enumerate(self._hazards[:n])
         ]
 
-    def cam(self, at_ns: int, station: str) -> Cam:
-        """What a station that is there says of itself, as it measures it."""
+    def cam(self, at_ns: int, station: str, came: Sequence[Place] = ()) -> Cam:
+        """What a station that is there says of itself, as it measures it; `came`: its path, the newest place first."""
         there = self.sight.motion.tracks[station].at(at_ns / 1e9)
         assert there is not None, f"{station} is not there"
-        return self.cam_of(at_ns, station, there)
+        return self.cam_of(at_ns, station, there, came)
 
-    def cam_of(self, at_ns: int, station: str, true: State) -> Cam:
-        """What a station whose true state this is says of itself, as it measures it."""
+    def own_place(self, at_ns: int, station: str, true: State) -> Place:
+        """Where a station whose true state this is takes itself to be."""
+        state = self._own(station, at_ns, true)
+        return Place(at_ns, state.x_m, state.y_m)
+
+    def cam_of(self, at_ns: int, station: str, true: State, came: Sequence[Place] = ()) -> Cam:
+        """What a station whose true state this is says of itself; `came`: as in `cam`."""
         state, track = self._own(station, at_ns, true), self.sight.motion.tracks[station]
         latitude_e7, longitude_e7 = self._place(state)
         return Cam(
@@ -165,6 +178,7 @@ class Senses:
             length_dm=round(track.length_m * 10),
             width_dm=round(track.width_m * 10),
             classification=CLASSES.get(track.type, OTHER),
+            path=self._path(at_ns, state.x_m, state.y_m, came),
         )
 
     def cpm(self, at_ns: int, measured_ns: int, station: str, name: str) -> Cpm:
@@ -243,6 +257,19 @@ class Senses:
         latitude = scene.latitude_deg + degrees(state.y_m / EARTH_M)
         longitude = scene.longitude_deg + degrees(state.x_m / (EARTH_M * cos(radians(scene.latitude_deg))))
         return round(latitude * 1e7), round(((longitude + 180) % 360 - 180) * 1e7)
+
+    def _path(self, at_ns: int, x_m: float, y_m: float, came: Sequence[Place]) -> Iterator[PathPoint]:
+        """Each place from the one after it, the first from here."""
+        scale = 1e7 * degrees(1 / EARTH_M)
+        east = scale / cos(radians(self.scenario.scene.latitude_deg))
+        after = Place(at_ns, x_m, y_m)
+        for place in came:
+            yield PathPoint(
+                latitude_e7=round((place.y_m - after.y_m) * scale),
+                longitude_e7=round((place.x_m - after.x_m) * east),
+                time_cs=max(1, (after.at_ns - place.at_ns) // (10 * MS)),
+            )
+            after = place
 
     def _object_age_ms(self, at_ns: int, station: str, name: str) -> int:
         """For how long the station has perceived the object without a break, in steps of 100 ms."""
