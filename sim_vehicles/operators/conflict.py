@@ -32,11 +32,11 @@ class Predict:
 
     One path along each way that is known (O9), keeping the present distance from the lane's middle. And one as no lane
     leads, with constant turn rate (CTRV, Schubert et al. 2008) that fades: yaw rate x exp(-t / fade_s), since a turn
-    ends. So a vehicle in a turn goes on by fade_s x yaw rate at most (0.4 rad/s: 23 degrees) instead of round the whole circle,
-    into traffic that it will never meet. The turn is a matter of geometry: its curvature is that of the present speed.
-    A yaw rate that no turn in traffic has counts as 0, for it is noise: on a radius below `least_radius_m` (a car's
-    turning circle), or with over `most_lateral_mps2` across (3 m/s2 is about the side friction that slow turns are
-    designed for, AASHTO 2018).
+    ends. So a vehicle in a turn goes on by fade_s x yaw rate at most (0.4 rad/s: 23 degrees) instead of round the whole
+    circle, into traffic that it will never meet. The turn is a matter of geometry: its curvature is that of the present
+    speed. A yaw rate that no turn in traffic has counts as 0, for it is noise: on a radius below `least_radius_m` (a
+    car's turning circle), or with over `most_lateral_mps2` across (3 m/s2 is about the side friction that slow turns
+    are designed for, AASHTO 2018).
 
     The steps are those of the present speed, growing with a positive acceleration: v t + max(a, 0) t^2 / 2. Braking
     does not shorten a path: how far a braking vehicle comes is O16's, and a corridor that shrank with every touch of
@@ -187,7 +187,7 @@ class Overlap:
         ego_path = ego_way.turning_on()
         object_path = object_way.turning_on()
         if ego_path is None and object_path is None:
-            return found, 1.0
+            return found, 0.0 if found is None else 1.0
         tight = (ego_path is not None and self._is_tight(encounter.ego_now)) or (
             object_path is not None and self._is_tight(encounter.object)
         )

@@ -32,8 +32,8 @@ class Plane:
 
     Speed [m/s] is the velocity along the object's heading (its part across is the sensor's noise); an object that goes
     backwards at over 0.5 m/s has the heading it goes. Yaw rate and acceleration are those of the message, 0 where it
-    does not say them. A yaw rate with over `most_lateral_mps2` across, which no vehicle drives, is cut to that. bend_1pm
-    is the curvature of the path that the object, a station, says it came (pathHistory, not in every message).
+    does not say them. A yaw rate with over `most_lateral_mps2` across, which no vehicle drives, is cut to that.
+    bend_1pm is the curvature of the path that the object, a station, says it came (pathHistory, not in every message).
 
     latitude, longitude: of the origin, degrees.
     """
@@ -147,9 +147,7 @@ class Lane:
         result.ego_ways.extend(messages(ego_onward, result.ego_now.speed_mps))
         return result
 
-    def _settle(
-        self, map_: RoadMap, then: Motion, now: Motion, age_s: float, knows_turn: bool = True
-    ) -> list[Onward]:
+    def _settle(self, map_: RoadMap, then: Motion, now: Motion, age_s: float, knows_turn: bool = True) -> list[Onward]:
         """Moves `now` to where `then` is after age_s along its likeliest way, if it has one; its ways."""
         fitting = [match for match in map_.near(then.x_m, then.y_m, then.heading_rad) if self._fits(match)]
         if not fitting:

@@ -72,9 +72,7 @@ class _Station:
     def value(self, at_ns: int) -> Cpm:
         value = self._values.get(at_ns)
         if value is None:
-            value = self._values[at_ns] = of_itself(
-                self._senses.cam(at_ns, self._name, self._came.get(at_ns, ()))
-            )
+            value = self._values[at_ns] = of_itself(self._senses.cam(at_ns, self._name, self._came.get(at_ns, ())))
         return value
 
 

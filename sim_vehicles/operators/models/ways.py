@@ -61,16 +61,24 @@ class Onward(NamedTuple):
     tightest: float
 
 
-class _Course(NamedTuple):
-    """A lane with what follows it, one way of several. bend: curvature at each corner [1/m]."""
+class _Course:
+    """A lane with what follows it, one way of several."""
 
-    path: LanePath
-    s_m: Array
-    bend: Array
+    def __init__(self, path: LanePath) -> None:
+        self.path = path
+        self.s_m = np.array(path.s_m)
+        self._heading = np.unwrap(np.arctan2(np.diff(path.y_m), np.diff(path.x_m)))
+        self.bend = self.bend_at(self.s_m)  # at each corner
+        self.tightest = float(np.abs(self.bend).max())
 
-    @property
-    def tightest(self) -> float:
-        return float(np.abs(self.bend).max())
+    def bend_at(self, s_m: Array) -> Array:
+        """Curvature [1/m] there, over BEND_M; shape (n,)."""
+        before, after = (self._heading[self._piece(s_m + way)] for way in (-BEND_M / 2, BEND_M / 2))
+        bend: Array = (after - before) / BEND_M
+        return bend
+
+    def _piece(self, s_m: Array) -> NDArray[np.intp]:
+        return np.clip(np.searchsorted(self.s_m, s_m, side="right") - 1, 0, len(self._heading) - 1)
 
 
 class RoadMap:
@@ -151,18 +159,15 @@ def _lines(network: LaneNetwork, name: str, beyond_m: float) -> Iterator[list[Po
 
 
 def _course(name: str, line: Sequence[Point]) -> _Course:
-    path = LanePath(name, [point for point, before in zip(line, [None, *line], strict=False) if point != before])
-    s = np.array(path.s_m)
-    heading = np.unwrap(np.arctan2(np.diff(path.y_m), np.diff(path.x_m)))
-    middle = (s[1:] + s[:-1]) / 2
-    before, after = (np.interp(s + way, middle, heading) for way in (-BEND_M / 2, BEND_M / 2))
-    return _Course(path, s, (after - before) / BEND_M)
+    return _Course(
+        LanePath(name, [point for point, before in zip(line, [None, *line], strict=False) if point != before])
+    )
 
 
 def _weight(pose: Pose, match: Match, course: _Course) -> float:
     """How likely the way is, up to a factor that all have in common (see the head)."""
     speed, s_m = max(pose.speed_mps, 0.0), match.placed.s_m
-    bend_here = float(np.interp(s_m, course.s_m, course.bend))
+    bend_here = float(course.bend_at(np.array([s_m]))[0])
     turning = 0.0 if pose.yaw_rate_rps is None else abs(pose.yaw_rate_rps - speed * bend_here)
     turning = min(turning, MOST_SD * TURN_SD_RPS)
     too_hard = max(0.0, _braking_mps2(speed, s_m, course) - max(-pose.acceleration_mps2, EASE_MPS2))

@@ -1,0 +1,117 @@
+"""Ways on by the lanes of a map: shares, and what O9, O14 and O15 make of them. Lanes in metres, drives as listed."""
+
+from math import cos, pi, sin
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from protos.vehicle_pb2 import Ego, Encounter, Motion, Path
+from sim_vehicles.operators.conflict import Overlap, Predict
+from sim_vehicles.operators.models.ways import NO_LANE, TURN_SHARE, Onward, Pose, RoadMap, messages
+from sim_vehicles.world.geometry import Point
+from sim_vehicles.world.lane_network import Lane, LaneNetwork
+
+RADIUS_M = 10.0
+
+
+def arc(x: float, y: float, heading: float, turn: float, steps: int = 18) -> tuple[Point, ...]:
+    """From (x, y) round by `turn` on RADIUS_M."""
+    side = 1.0 if turn > 0 else -1.0
+    cx, cy = x - side * RADIUS_M * sin(heading), y + side * RADIUS_M * cos(heading)
+    at = [heading + turn * k / steps for k in range(steps + 1)]
+    return tuple((cx + side * RADIUS_M * sin(h), cy - side * RADIUS_M * cos(h)) for h in at)
+
+
+# Eastwards to the origin; from there straight on, or left round to the north at (10, 10).
+JUNCTION = LaneNetwork(
+    [
+        Lane("to", ((-100.0, 0.0), (0.0, 0.0)), ("straight", "left")),
+        Lane("straight", ((0.0, 0.0), (100.0, 0.0))),
+        Lane("left", arc(0.0, 0.0, 0.0, pi / 2), ("north",)),
+        Lane("north", ((10.0, 10.0), (10.0, 100.0))),
+        Lane("aside", ((-100.0, 4.0), (100.0, 4.0))),
+    ]
+)
+
+
+def onward(x: float, y: float, heading: float, speed: float, yaw_rate: float | None = 0.0) -> dict[str, float]:
+    """Weights of the ways by where they end: straight or left."""
+    map_ = RoadMap(JUNCTION, 1.5)
+    found = map_.onward(Pose(x, y, heading, speed, yaw_rate, 0.0), map_.near(x, y, heading), 3)
+    return {("left" if one.path.y_m[-1] > 50 else "straight"): one.weight for one in found}
+
+
+def test_straight_on_is_ten_times_likelier_than_a_turn_from_where_both_can_be_driven() -> None:
+    found = onward(-20.0, 0.0, 0.0, 6.0)
+    assert found["left"] / found["straight"] == pytest.approx(TURN_SHARE)
+
+
+def test_who_is_too_fast_for_a_turn_goes_straight_on() -> None:
+    """A radius of 10 m with 4 m/s2 across takes 6.3 m/s; from 14 m/s within 20 m that is 3.9 m/s2 of braking."""
+    found = onward(-20.0, 0.0, 0.0, 14.0)
+    assert found.get("left", 0.0) < 0.05 * found["straight"]
+
+
+def test_who_turns_is_in_the_turn() -> None:
+    x, y = arc(0.0, 0.0, 0.0, pi / 2)[4]
+    assert set(onward(x, y, pi / 9, 6.0, 0.6)) == {"left"}
+    both = onward(1.0, 0.05, 0.1, 6.0, 0.6)
+    unsaid = onward(1.0, 0.05, 0.1, 6.0, None)
+    assert both["left"] / both["straight"] > unsaid["left"] / unsaid["straight"], "what nobody says counts for none"
+
+
+def test_ways_that_stay_together_are_one() -> None:
+    """The first lane and the one beside it differ; both ways of the first lane are one for who gets nowhere near."""
+    assert len(onward(-90.0, 0.0, 0.0, 8.0)) == 1
+
+
+@given(st.floats(-90, 60), st.floats(-1.4, 1.4), st.floats(-0.3, 0.3), st.floats(0, 30), st.floats(-1, 1))
+def test_shares_leave_room_for_no_lane(x: float, y: float, heading: float, speed: float, yaw_rate: float) -> None:
+    map_ = RoadMap(JUNCTION, 1.5)
+    found = map_.onward(Pose(x, y, heading, speed, yaw_rate, 0.0), map_.near(x, y, heading), 3)
+    shares = [way.share for way in messages(found, speed)]
+    assert sum(shares) <= (1.0 + TURN_SHARE) / (1.0 + TURN_SHARE + NO_LANE) + 1e-9
+    assert shares == sorted(shares, reverse=True)
+    for one in found:
+        assert isinstance(one, Onward) and 0.0 < one.weight <= 1.0
+
+
+def motion(x: float, y: float, heading: float, speed: float) -> Motion:
+    return Motion(x_m=x, y_m=y, heading_rad=heading, speed_mps=speed)
+
+
+def told(ego: Motion, other: Motion) -> Encounter:
+    return Encounter(ego=Ego(length_m=4.5, width_m=1.8), ego_now=ego, object=other, length_m=4.5, width_m=1.8)
+
+
+def test_a_path_for_each_way_and_one_for_no_lane() -> None:
+    given_ = told(motion(0, -40, pi / 2, 10), motion(-20.0, 0.5, 0.0, 6.0))
+    map_ = RoadMap(JUNCTION, 1.5)
+    ways = messages(map_.onward(Pose(-20.0, 0.5, 0.0, 6.0, 0.0, 0.0), map_.near(-20.0, 0.5, 0.0), 3), 6.0)
+    given_.ways.extend(ways)
+    out = Predict()(given_)
+    assert [path.free for path in out.object_paths] == [False, False, True]
+    assert sum(path.share for path in out.object_paths) == pytest.approx(1.0)
+    straight, left, free = out.object_paths
+    assert straight.y_m[-1] == pytest.approx(0.5), "half a metre beside the middle all the way"
+    assert left.heading_rad[-1] > 0.3
+    assert list(free.y_m) == pytest.approx([0.5] * 41)
+    assert [path.share for path in out.ego_paths] == [1.0]
+
+
+def line(x: float, y: float, heading: float, long: float, share: float) -> Path:
+    at = [long * k / 40 for k in range(41)]
+    xs, ys = [x + s * cos(heading) for s in at], [y + s * sin(heading) for s in at]
+    return Path(x_m=xs, y_m=ys, heading_rad=[heading] * 41, step_s=0.1, share=share)
+
+
+def test_the_share_is_that_of_all_pairs_of_ways_that_cross() -> None:
+    """The ego goes north along x = 0. The other comes from the west: 0.6 along y = 0, 0.3 turns off before, 0.1 along
+    y = 5."""
+    given_ = told(motion(0, -20, pi / 2, 10), motion(-20, 0, 0.0, 10))
+    given_.ego_paths.append(line(0, -20, pi / 2, 40, 1.0))
+    given_.object_paths.extend([line(-20, 0, 0.0, 40, 0.6), line(-20, 0, -pi / 2, 40, 0.3), line(-20, 5, 0.0, 40, 0.1)])
+    zone = Overlap()(given_).zone
+    assert zone.share == pytest.approx(0.7)
+    assert zone.ego_in_m == pytest.approx(20 - 0.9 - 2.25), "of the likeliest pair"
