@@ -95,13 +95,13 @@ class _Alarm:
 class Hysteresis:
     """O20: whether the alarm about this track is on -> on.
 
-    On at risk >= `on_risk` in two measurements of the track in a row, or in one with DRAC >= 3.35 m/s2, where the way of
-    both is known: each is on a lane, turns by less than 0.1 rad/s, or as its path did before. Where one turns and no
-    lane says for how long, a jump of its heading is no collision course yet: the measurements in a row must span
-    `lasting_s`, or be two with DRAC >= 6 m/s2 in the later one, when there is no time to wait. Off once the risk has
-    been below `off_risk` for `off_s`, in the time of the measurements; in between it stays as it is. A track that O13
-    has not confirmed never turns on; while it is not confirmed, nothing counts towards it. A repeat (same station,
-    object and measured_ms) is the same evidence: it is told how things are, and counts for nothing.
+    On at risk >= `on_risk` in two measurements of the track in a row, or in one with DRAC >= 3.35 m/s2, where the way
+    of both is known: each is on a lane, turns by less than 0.1 rad/s, or as its path did before. Where one turns
+    and no lane says for how long, a jump of its heading is no collision course yet: the measurements in a row must
+    span `lasting_s`, or be two with DRAC >= 6 m/s2 in the later one, when there is no time to wait. Off once the
+    risk has been below `off_risk` for `off_s`, in the time of the measurements; in between it stays as it is. A
+    track that O13 has not confirmed never turns on; while it is not confirmed, nothing counts towards it. A repeat
+    (same station, object and measured_ms) is the same evidence: it is told how things are, and counts for nothing.
 
     A track is known by its number, without one by station and object. At most 256 tracks are kept; one not heard of
     for 1 s is forgotten, and off.
