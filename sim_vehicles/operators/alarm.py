@@ -15,6 +15,7 @@ from sim_vehicles.operators.place import SLOW_MPS
 SERIOUS_MPS2 = 3.35  # DRAC from which a conflict counts as serious (Archer 2005)
 HARD_MPS2 = 6.0  # DRAC that leaves no time: a moment later no brake holds it
 TURNS_RPS = 0.1  # 10 m/s on a radius of 100 m
+SLOWER_MPS, FASTER_MPS, NEARLY_ALL, TOGETHER_S = 5.0, 8.0, 0.95, 1.0  # where time to collision decides
 TURNED_SHARE = 0.5  # of the present yaw rate that the path came with, for a turn that is no jump of the heading
 COLLISION_RISK, CROSSING = 97, 2  # DENM cause and sub-cause (EN 302 637-3)
 MOST_MS = 2**31 - 1  # sint32
@@ -34,15 +35,24 @@ class Risk:
       and whether the other one shows that it will not give way. DRAC_object is the deceleration that stops the other
       vehicle before the zone, after `t_act_s` (infinite once it is in): as long as a braking at its ease would do
       (2 m/s2), nothing tells a vehicle that will wait from one that will not.
+    - Who is slow stops within so little way that DRAC is small until the last moment. There time decides: where both
+      are slower than 8 m/s and one than 5 m/s, nearly all their ways cross (share >= 0.95), they would be in the zone
+      together for a second and TTC is at most `soon_s`, urgency is 1. 2.6 s: the least TTC that drivers who were
+      warned let come (Hogema and Janssen 1996).
     """
 
     def __init__(
-        self, sigma_t_s: float = 0.05, dv_ref_mps: float = 20.0, yield_mps2: float = 2.0, t_act_s: float = 0.2
+        self,
+        sigma_t_s: float = 0.05,
+        dv_ref_mps: float = 20.0,
+        yield_mps2: float = 2.0,
+        t_act_s: float = 0.2,
+        soon_s: float = 2.6,
     ) -> None:
-        if min(sigma_t_s, dv_ref_mps, yield_mps2) <= 0.0 or t_act_s < 0.0:
-            raise ValueError("sigma_t_s, dv_ref_mps and yield_mps2 must be above 0, t_act_s not below")
+        if min(sigma_t_s, dv_ref_mps, yield_mps2) <= 0.0 or min(t_act_s, soon_s) < 0.0:
+            raise ValueError("sigma_t_s, dv_ref_mps and yield_mps2 must be above 0, t_act_s and soon_s not below")
         self._sigma_t_s, self._dv_ref_mps = sigma_t_s, dv_ref_mps
-        self._yield_mps2, self._t_act_s = yield_mps2, t_act_s
+        self._yield_mps2, self._t_act_s, self._soon_s = yield_mps2, t_act_s, soon_s
 
     def __call__(self, encounter: Encounter) -> Encounter:
         """The encounter with its risk."""
@@ -55,9 +65,21 @@ class Risk:
         if isinf(encounter.pet_s) and encounter.pet_s > 0.0:
             return 0.0
         p = encounter.zone.share * normal(-encounter.pet_s / self._spread_s(encounter))
+        if self._is_soon(encounter):
+            return p
         ease = min(1.0, self._object_mps2(encounter) / self._yield_mps2)
         urgency = min(1.0, encounter.drac_mps2 / SERIOUS_MPS2) * ease
         return p * (1.0 - (1.0 - self._severity(encounter)) * (1.0 - urgency))
+
+    def _is_soon(self, encounter: Encounter) -> bool:
+        slower_mps, faster_mps = sorted((encounter.ego_now.speed_mps, encounter.object.speed_mps))
+        return (
+            slower_mps < SLOWER_MPS
+            and faster_mps < FASTER_MPS
+            and encounter.zone.share >= NEARLY_ALL
+            and encounter.ttc_s <= self._soon_s
+            and encounter.pet_s <= -TOGETHER_S
+        )
 
     def _spread_s(self, encounter: Encounter) -> float:
         return hypot(self._sigma_t_s, encounter.position_sd_m / max(encounter.object.speed_mps, SLOW_MPS))

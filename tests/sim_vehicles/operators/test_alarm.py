@@ -286,3 +286,20 @@ def test_severity_of_two_cars_at_fifty() -> None:
     given_ = conflict(-1.0, 0.0, speed, speed)
     assert risk(given_) == pytest.approx(1 - exp(-((speed * sqrt(2) / 2 / 20) ** 2)))
     assert risk(given_) == pytest.approx(0.214, abs=1e-3)
+
+
+def slow(
+    ttc_s: float = 2.5, pet_s: float = -1.0, share: float = 1.0, speed_mps: float = 2.0, ego_mps: float = 7.0
+) -> float:
+    """The risk of a meeting before which the ego could stop with 1 m/s2."""
+    given_ = Encounter(pet_s=pet_s, ttc_s=ttc_s, drac_mps2=1.0, position_sd_m=0.2)
+    given_.zone.CopyFrom(Zone(ego_in_m=8, ego_out_m=14, object_in_m=4, object_out_m=10, share=share))
+    given_.ego_now.speed_mps, given_.object.speed_mps = ego_mps, speed_mps
+    return float(Risk()(given_).risk)
+
+
+def test_where_one_is_slow_time_decides() -> None:
+    assert slow() > 0.99
+    assert slow(share=0.95) == pytest.approx(0.95, abs=0.01)
+    for otherwise in (slow(ttc_s=2.7), slow(pet_s=-0.9), slow(share=0.94), slow(speed_mps=5.1), slow(ego_mps=8)):
+        assert otherwise < 0.5
