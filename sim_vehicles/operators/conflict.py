@@ -15,8 +15,11 @@ import numpy as np
 from node_agent.sdk import operator
 from protos.vehicle_pb2 import Encounter, Motion, Passage, Path, Zone
 from sim_vehicles.operators.models.corridor import Array, Crossing, corridor, crossing
-from sim_vehicles.operators.models.lanes import LanePath, lanes
+from sim_vehicles.operators.models.lanes import LanePath
+from sim_vehicles.operators.models.named_maps import named_paths
+from sim_vehicles.operators.models.network_paths import network_paths
 from sim_vehicles.world.crossing_angle import LEAST_DEG
+from sim_vehicles.world.lane_network import LaneNetwork
 from sim_vehicles.world.motion import wrap
 
 MOST_STEPS = 200
@@ -56,10 +59,14 @@ class Predict:
             raise ValueError(f"horizon_s {horizon_s:g} must be 1 to {MOST_STEPS} steps of step_s {step_s:g}")
         if min(fade_s, least_radius_m, most_lateral_mps2) <= 0.0:
             raise ValueError("fade_s, least_radius_m and most_lateral_mps2 must be above 0")
-        self._lanes = {lane.name: _Lane(lane) for lane in (lanes(map) if map else ())}
+        self._lanes = {lane.name: _Lane(lane) for lane in (named_paths(map) if map else ())}
         self._t_s = step_s * np.arange(round(horizon_s / step_s) + 1)
         self._step_s, self._fade_s = step_s, fade_s
         self._least_radius_m, self._most_lateral_mps2 = least_radius_m, most_lateral_mps2
+
+    def drive_on(self, network: LaneNetwork) -> None:
+        """Takes a network of lanes in place of the map that was named."""
+        self._lanes = {lane.name: _Lane(lane) for lane in network_paths(network)}
 
     def __call__(self, encounter: Encounter) -> Encounter:
         """The encounter with both paths."""

@@ -8,7 +8,10 @@ from node_agent.sdk import At, operator
 from protos.vehicle_pb2 import Encounter, Motion
 from sim_vehicles.operators.models.ctrv import advance, motion_of, state_of
 from sim_vehicles.operators.models.its_time import age_s
-from sim_vehicles.operators.models.lanes import TIE_M, LaneMap, Match, lanes, score
+from sim_vehicles.operators.models.lanes import TIE_M, LaneMap, Match, score
+from sim_vehicles.operators.models.named_maps import named_paths
+from sim_vehicles.operators.models.network_paths import network_map
+from sim_vehicles.world.lane_network import LaneNetwork
 from sim_vehicles.world.motion import wrap
 
 EARTH_M = 6_378_137.0  # WGS 84, equatorial
@@ -97,13 +100,18 @@ class Lane:
     the vehicle as it is now is that state moved on along the lane, at the same offset and with the lane's heading: in a
     bend a state that O8 moved straight on for some tenths of a second lies on no lane any more.
 
-    map: name of an installed scene with roads; "" (default): no map, nothing is matched.
+    map: name of an installed scene with roads, or of NAME.json in the folder SHIMEKIRI_MAPS of the agent; "" (default):
+    no map, nothing is matched.
     """
 
     def __init__(self, map: str = "", max_offset_m: float = 1.2, max_turn_rad: float = 0.15) -> None:
-        self._map = LaneMap(lanes(map), max_offset_m) if map else None
+        self._map = LaneMap(named_paths(map), max_offset_m) if map else None
         self.max_offset_m = max_offset_m
         self.max_turn_rad = max_turn_rad
+
+    def drive_on(self, network: LaneNetwork) -> None:
+        """Takes a network of lanes in place of the map that was named."""
+        self._map = network_map(network, self.max_offset_m)
 
     def __call__(self, encounter: Encounter) -> Encounter:
         if self._map is None:
