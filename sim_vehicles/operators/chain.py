@@ -100,9 +100,10 @@ class Chain:
         self._steps = [
             _step(registry, name, operators[name], given.get(name, {})) for name in _order(self.sources, operators)
         ]
-        for step in self._steps if network is not None else ():
-            if isinstance(step.bound.instance, OnRoads):
-                step.bound.instance.drive_on(network)
+        if network is not None:
+            for user in (step.bound.instance for step in self._steps):
+                if isinstance(user, OnRoads):
+                    user.drive_on(network)
         self._read = {stream for step in self._steps for _, stream in step.sides}
         self._sides: dict[str, Any] = {}
         self._clock_ns = clock_ns

@@ -20,8 +20,8 @@ FOLDER = "SHIMEKIRI_MAPS"  # of the agent's environment
 
 
 def network(name: str) -> LaneNetwork:
-    """The lanes of an installed scene, else of NAME.json in that folder. ValueError where neither is there, with what is
-    and what to do, and for a file that is damaged or of another version.
+    """The lanes of an installed scene, else of NAME.json in that folder. ValueError where neither is there, with what
+    is and what to do, and for a file that is damaged or of another version.
 
     A way through an installed crossing is one lane, which nothing follows.
     """
