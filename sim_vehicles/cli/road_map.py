@@ -89,7 +89,8 @@ def _check_lanes(file: Path, network: LaneNetwork) -> None:
     from sim_vehicles.errors import bad_input
 
     if not network.lanes:
-        raise bad_input("no_lanes", f"no lane reaches into {CORNERS}", subject=CORNERS, file=file)
+        text, remedy = f"no lane reaches into {CORNERS}", "give a rectangle in the metres of the map"
+        raise bad_input("no_lanes", text, remedy, subject=CORNERS, file=file)
 
 
 def _extent(text: str) -> Extent:

@@ -29,8 +29,8 @@ before that; such warnings count as false in "at most". Missed: pairs of a cross
 warned in time. Critical: pairs that came within 1.5 s of a collision, of which either was warned 1 s before that; left
 out are those that the recording shows for less than 2 s before.
 
-The lanes of a CommonRoad scenario are used, or those of --map: a CommonRoad scenario, a Lanelet2 map, a network of SUMO,
-OpenDRIVE, or what `sim-vehicles map` wrote. Its places are those of the recording.
+The lanes of a CommonRoad scenario are used, or those of --map, in any format of `sim-vehicles map`. Its places are
+those of the recording.
 
 Examples:
 
@@ -78,7 +78,9 @@ def traffic(
         latency_ns = 0 if latency.strip() == "0" else duration_ns(latency, "--latency")
         options = Options(seed, latency_ns, range_m)
         if map_file is not None and no_map:
-            raise bad_input("options_do_not_fit", "--map and --no-map do not go together", subject="--no-map")
+            raise bad_input(
+                "options_do_not_fit", "--map and --no-map do not go together", "leave one out", subject="--no-map"
+            )
         given = None if map_file is None else read_map(map_file)
         measured, lanes = [], {}
         for path in files:

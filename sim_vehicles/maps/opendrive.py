@@ -42,7 +42,9 @@ def pieces(path: Path, found: Iterator[Start | End]) -> list[Piece]:
         except MissingToolError as failed:
             if failed.mistake.code != "tool_failed":
                 raise
-            raise bad_input("unreadable", f"cannot be converted: {failed}", file=path) from None
+            raise bad_input(
+                "unreadable", f"cannot be converted: {failed}", "correct what netconvert names", file=path
+            ) from None
         net = here / NET
         with opened(net) as stream:
             elements = Elements(net, stream)
