@@ -57,6 +57,7 @@ WHERE = {  # what a reader knows a room by; the longest beginning of a module's 
     "protos.record_layout": "traces",
     "protos.records": "traces",
     "protos": "plans",
+    "sim_vehicles.maps": "maps",
     "sim_vehicles.readers": "recordings",
     "sim_vehicles.replay": "replay",
     "sim_vehicles.record": "record",

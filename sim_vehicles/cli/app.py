@@ -7,7 +7,7 @@ from typing import Annotated
 import typer
 
 from protos.installed import release
-from sim_vehicles.cli import judge, page, record, record_streets, replay, simulate, traffic
+from sim_vehicles.cli import judge, page, record, record_streets, replay, road_map, simulate, traffic
 
 HELP = """The blind crossing: records it, replays it into live agents or in virtual time, and judges who stops in time.
 
@@ -38,7 +38,7 @@ def build() -> typer.Typer:
         context_settings={"help_option_names": ["-h", "--help"]},
     )  # fmt: skip
     app.callback(help=HELP)(every_command)
-    for command in (record, record_streets, replay, judge, page, simulate, traffic):
+    for command in (record, record_streets, replay, judge, page, simulate, traffic, road_map):
         command.register(app)
     return app
 

@@ -29,11 +29,16 @@ before that; such warnings count as false in "at most". Missed: pairs of a cross
 warned in time. Critical: pairs that came within 1.5 s of a collision, of which either was warned 1 s before that; left
 out are those that the recording shows for less than 2 s before.
 
+The lanes of a CommonRoad scenario are used, or those of --map, in any format of `sim-vehicles map`. Its places are
+those of the recording.
+
 Examples:
 
   sim-vehicles traffic lankershim.csv
 
   sim-vehicles traffic morning.csv evening.csv --jobs 2 --json
+
+  sim-vehicles traffic roundabout.csv --map DR_USA_Roundabout_FT.osm
 
   sim-vehicles traffic lankershim.csv --ego 2166 --ego 2168 --latency 300ms --out traffic.json
 """
@@ -45,11 +50,15 @@ def register(app: typer.Typer) -> None:
 
 
 def traffic(
-    files: Annotated[list[Path], typer.Argument(help="Recordings (CSV), plain or gzip.")],
+    files: Annotated[list[Path], typer.Argument(help="Recordings, plain or gzip.")],
     ego: Annotated[list[str] | None, typer.Option(help="Only this vehicle as the ego; may be repeated.")] = None,
     seed: Annotated[int, typer.Option(help="Of noise and of when stations send.")] = 1,
     latency: Annotated[str, typer.Option(help="From measurement to warning.")] = "100ms",
     range_m: Annotated[float, typer.Option("--range", help="How far a message is heard, metres.")] = 150.0,
+    map_file: Annotated[
+        Path | None, typer.Option("--map", metavar="FILE", help="Road map of the recordings; see `sim-vehicles map`.")
+    ] = None,
+    no_map: Annotated[bool, typer.Option("--no-map", help="Use no lanes, not even those of a scenario.")] = False,
     jobs: Annotated[int, typer.Option(min=1, max=64, help="Processes.")] = 1,
     skip_bad_rows: Annotated[
         bool, typer.Option("--skip-bad-rows", help="Leave out rows that cannot be, and say how many.")
@@ -60,6 +69,7 @@ def traffic(
     """Measures warnings in recorded traffic, with every vehicle as the ego."""
     from node_agent.virtual.durations import duration_ns
     from sim_vehicles.errors import bad_input
+    from sim_vehicles.maps.map_formats import lanelets_of, read_map
     from sim_vehicles.traffic import measures
     from sim_vehicles.traffic.ego_runs import Options, run_file
 
@@ -67,10 +77,17 @@ def traffic(
     with ended_by(told):
         latency_ns = 0 if latency.strip() == "0" else duration_ns(latency, "--latency")
         options = Options(seed, latency_ns, range_m)
-        measured = []
+        if map_file is not None and no_map:
+            raise bad_input(
+                "options_do_not_fit", "--map and --no-map do not go together", "leave one out", subject="--no-map"
+            )
+        given = None if map_file is None else read_map(map_file)
+        measured, lanes = [], {}
         for path in files:
+            network = None if no_map else given or lanelets_of(path)
+            lanes[path.name] = 0 if network is None else len(network.lanes)
             with _progress(told, path.name) as each:
-                run = run_file(path, options, ego or (), jobs, each, skip_bad_rows)
+                run = run_file(path, options, ego or (), jobs, each, skip_bad_rows, network)
             measured.append(measures.measured(run, options.limits))
             for line in _reading_lines(run.motion):
                 told.print(line, soft_wrap=True, markup=False)
@@ -79,6 +96,7 @@ def traffic(
             "seed": seed,
             "latency_ns": latency_ns,
             "range_m": range_m,
+            "lanes": lanes,
             "files": json_shape.write(measured),
             "all": json_shape.write(total),
         }

@@ -46,7 +46,10 @@ def network(path: Path, pieces: Iterable[Piece]) -> LaneNetwork:
         if len(piece.points) > 1
     ]
     if not lanes:
-        raise bad_input("no_lanes", "the map has no lane for motor vehicles", file=path)
+        raise bad_input(
+            "no_lanes", "the map has no lane for motor vehicles",
+            "give one with lanes; SUMO's netconvert makes them of plain OpenStreetMap", file=path,
+        )  # fmt: skip
     return LaneNetwork(lanes)
 
 

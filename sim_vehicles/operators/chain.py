@@ -8,11 +8,12 @@ from __future__ import annotations
 
 import json
 from collections.abc import Callable, Mapping, Sequence
-from typing import Any, NamedTuple
+from typing import Any, NamedTuple, Protocol, runtime_checkable
 
 from node_agent.operators.registry import Registry
 from node_agent.operators.signature import Bound
 from node_agent.sdk import At, Many
+from sim_vehicles.world.lane_network import LaneNetwork
 
 # The same graph as queries/collision_warning.yaml, for programs that have no YAML reader; a test holds the two equal.
 _EGO = {"ego": "O1"}
@@ -50,6 +51,14 @@ WARNING_QUERY: Mapping[str, Any] = {
 NO_DEADLINE_NS = 1 << 62  # `at.deadline_ns`, counted from the origin: nothing is dropped as too late here
 
 
+@runtime_checkable
+class OnRoads(Protocol):
+    """An operator that uses a map."""
+
+    def drive_on(self, network: LaneNetwork) -> None:
+        """Takes a network of lanes in place of the map that its parameters name."""
+
+
 class _Step(NamedTuple):
     name: str
     bound: Bound
@@ -64,6 +73,7 @@ class Chain:
     `side`: {port: stream}, `with`: {parameter: value}}}, `sources` {name: ...}, `outputs` {name: {`from`: stream}}.
     parameters: {operator: {parameter: value}}, instead of or beside those of the query (such as another map).
     clock_ns: with it the time of every call is added up in `spent_ns` and `calls`, by operator.
+    network: lanes for every operator that uses a map (`OnRoads`), in place of what its parameter `map` names.
 
     Raises ValueError for a graph that cannot run here: an operator that reads a stream that nobody makes, a cycle,
     a join of several inputs by lineage (nothing of a lineage waits here). Raises OperatorError as a node would.
@@ -75,6 +85,7 @@ class Chain:
         registry: Registry | None = None,
         parameters: Mapping[str, Mapping[str, Any]] | None = None,
         clock_ns: Callable[[], int] | None = None,
+        network: LaneNetwork | None = None,
     ) -> None:
         registry = Registry() if registry is None else registry
         operators: Mapping[str, Mapping[str, Any]] = query["operators"]
@@ -89,6 +100,10 @@ class Chain:
         self._steps = [
             _step(registry, name, operators[name], given.get(name, {})) for name in _order(self.sources, operators)
         ]
+        if network is not None:
+            for user in (step.bound.instance for step in self._steps):
+                if isinstance(user, OnRoads):
+                    user.drive_on(network)
         self._read = {stream for step in self._steps for _, stream in step.sides}
         self._sides: dict[str, Any] = {}
         self._clock_ns = clock_ns

@@ -9,11 +9,14 @@ from node_agent.sdk import At, operator
 from protos.vehicle_pb2 import Encounter, Motion
 from sim_vehicles.operators.models.ctrv import advance, motion_of, state_of
 from sim_vehicles.operators.models.its_time import age_s
-from sim_vehicles.operators.models.lanes import Match, network
+from sim_vehicles.operators.models.lanes import Match
+from sim_vehicles.operators.models.named_maps import network
+from sim_vehicles.operators.models.network_paths import MOST_WAYS
 from sim_vehicles.operators.models.recent import Recent
 from sim_vehicles.operators.models.trail import bend_of
-from sim_vehicles.operators.models.ways import MOST_WAYS, Onward, Pose, RoadMap, messages
+from sim_vehicles.operators.models.ways import Onward, Pose, RoadMap, messages
 from sim_vehicles.world.geometry import Point
+from sim_vehicles.world.lane_network import LaneNetwork
 from sim_vehicles.world.motion import wrap
 
 EARTH_M = 6_378_137.0  # WGS 84, equatorial
@@ -121,7 +124,8 @@ class Lane:
     offset and with the lane's heading: in a bend a state that O8 moved straight on for some tenths of a second lies on
     no lane any more.
 
-    map: name of an installed map; "" (default): no map, nothing is matched.
+    map: name of an installed scene with roads, or of NAME.json in the folder SHIMEKIRI_MAPS of the agent; "" (default):
+    no map, nothing is matched.
     """
 
     def __init__(
@@ -133,6 +137,10 @@ class Lane:
         self.max_offset_m = max_offset_m
         self.max_turn_rad = max_turn_rad
         self.most_ways = most_ways
+
+    def drive_on(self, network: LaneNetwork) -> None:
+        """Takes a network of lanes in place of the map that was named."""
+        self._map = RoadMap(network, self.max_offset_m)
 
     def __call__(self, encounter: Encounter) -> Encounter:
         if self._map is None:

@@ -9,6 +9,7 @@ from pathlib import Path
 from random import Random
 
 from sim_vehicles.errors import bad_input
+from sim_vehicles.maps.sumo_programs import call, version
 from sim_vehicles.readers.formats import read_motion
 from sim_vehicles.readers.sizes import Kind
 from sim_vehicles.record.streets import (
@@ -24,7 +25,6 @@ from sim_vehicles.record.streets import (
     WIDTH_M,
     wander,
 )
-from sim_vehicles.record.sumo_programs import call, version
 from sim_vehicles.world.motion import Motion
 
 STEP_S = 0.5  # of the simulation, and between two records

@@ -8,6 +8,7 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 from pathlib import Path
 
+from sim_vehicles.maps.sumo_programs import call, version
 from sim_vehicles.readers.formats import read_motion
 from sim_vehicles.readers.sizes import Kind
 from sim_vehicles.record.intersection import (
@@ -21,7 +22,6 @@ from sim_vehicles.record.intersection import (
     X_BEHIND_M,
     Intersection,
 )
-from sim_vehicles.record.sumo_programs import call, version
 from sim_vehicles.world.motion import State, Track
 
 # Without these SUMO's junction model always lets one of the two wait.

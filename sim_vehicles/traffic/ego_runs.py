@@ -16,17 +16,20 @@ from typing import NamedTuple
 
 from node_agent.operators.registry import Registry
 from sim_vehicles.errors import bad_input
+from sim_vehicles.maps.extent import Extent, within
 from sim_vehicles.operators.chain import Chain
 from sim_vehicles.readers.formats import read_motion
 from sim_vehicles.traffic import truth
 from sim_vehicles.traffic.neighbours import Neighbourhood
 from sim_vehicles.traffic.transmissions import Heard, Transmissions
 from sim_vehicles.traffic.truth import Conflict, Limits
+from sim_vehicles.world.lane_network import LaneNetwork
 from sim_vehicles.world.motion import Motion
 from sim_vehicles.world.scene import Scenario, Scene
 from sim_vehicles.world.sense import MS, Senses
 
 CYCLE_NS = 100 * MS  # of the ego's own sensor
+BEYOND_M = 150.0  # lanes this far from all places of a recording are of no use
 NO_MAP = {"O9": {"map": ""}}  # the query names the map of a scene that is not this one
 
 
@@ -83,8 +86,10 @@ def run_file(
     jobs: int = 1,
     progress: Callable[[str], None] | None = None,
     skip_bad_rows: bool = False,
+    network: LaneNetwork | None = None,
 ) -> FileRun:
     """Every vehicle of the recording, or those of `egos`, as the ego; `jobs` processes. `progress` is told each ego.
+    network: the lanes on which the recording is; None: the query knows none.
 
     BadInputError for a recording that cannot be read (`skip_bad_rows`: without the rows that cannot be), and for an ego
     that it does not have.
@@ -101,20 +106,28 @@ def run_file(
                 file=path,
             )
     chosen = list(dict.fromkeys(egos)) or sorted(motion.tracks)
+    near = None if network is None else within(network, _extent(motion).grown(BEYOND_M))
     runs = []
-    for run in _each(motion, chosen, options, jobs):
+    for run in _each(motion, chosen, options, jobs, near):
         runs.append(run)
         if progress is not None:
             progress(run.ego)
     return FileRun(path.name, motion, truth.conflicts(motion, options.limits, chosen), runs)
 
 
-def run_ego(motion: Motion, ego: str, heard: Iterable[Heard], options: Options, registry: Registry) -> EgoRun:
+def run_ego(
+    motion: Motion,
+    ego: str,
+    heard: Iterable[Heard],
+    options: Options,
+    registry: Registry,
+    network: LaneNetwork | None = None,
+) -> EgoRun:
     """Feeds the chain with the ego's own states and what it hears, in the order in which a node would work on them."""
     senses = Senses(Scenario(motion, Scene("traffic", ego, ())), options.seed)
     track = motion.tracks[ego]
     first_ns, last_ns = (round(state.t_s * 1e9) for state in (track.states[0], track.states[-1]))
-    chain = Chain(registry=registry, parameters=NO_MAP, clock_ns=perf_counter_ns)
+    chain = Chain(registry=registry, parameters=NO_MAP, clock_ns=perf_counter_ns, network=network)
     names = {number: name for name, number in senses.numbers.items()}
     run = EgoRun(ego, (last_ns - first_ns) / 1e9, [], [], chain.spent_ns, chain.calls)
     states = iter(range(first_ns, last_ns + 1, CYCLE_NS))
@@ -132,22 +145,39 @@ def run_ego(motion: Motion, ego: str, heard: Iterable[Heard], options: Options, 
     return run
 
 
-def _each(motion: Motion, egos: Sequence[str], options: Options, jobs: int) -> Iterator[EgoRun]:
+def _extent(motion: Motion) -> Extent:
+    return Extent.of((state.x_m, state.y_m) for track in motion.tracks.values() for state in track.states)
+
+
+def _each(
+    motion: Motion, egos: Sequence[str], options: Options, jobs: int, network: LaneNetwork | None
+) -> Iterator[EgoRun]:
     if jobs <= 1 or len(egos) < 2:
-        yield from _some(motion, egos, options)
+        yield from _some(_Share(motion, egos, options, network))
         return
-    shares = [share for share in (egos[k::jobs] for k in range(jobs)) if share]
+    shares = [_Share(motion, share, options, network) for share in (egos[k::jobs] for k in range(jobs)) if share]
     with ProcessPoolExecutor(len(shares)) as pool:
-        done = pool.map(_list_of_some, [(motion, share, options) for share in shares])
+        done = pool.map(_list_of_some, shares)
         runs = {run.ego: run for some in done for run in some}
     yield from (runs[ego] for ego in egos)
 
 
-def _some(motion: Motion, egos: Sequence[str], options: Options) -> Iterator[EgoRun]:
+class _Share(NamedTuple):
+    """What one process works on."""
+
+    motion: Motion
+    egos: Sequence[str]
+    options: Options
+    network: LaneNetwork | None
+
+
+def _some(share: _Share) -> Iterator[EgoRun]:
+    motion, options = share.motion, share.options
     registry, transmissions = Registry(), Transmissions(motion, Neighbourhood(motion), options.seed)
-    for ego in egos:
-        yield run_ego(motion, ego, transmissions.heard_by(ego, options.range_m), options, registry)
+    for ego in share.egos:
+        heard = transmissions.heard_by(ego, options.range_m)
+        yield run_ego(motion, ego, heard, options, registry, share.network)
 
 
-def _list_of_some(work: tuple[Motion, Sequence[str], Options]) -> list[EgoRun]:
-    return list(_some(*work))
+def _list_of_some(share: _Share) -> list[EgoRun]:
+    return list(_some(share))

@@ -21,7 +21,6 @@ from typing import Any, NamedTuple
 
 from sim_vehicles.recordings import RECORDINGS
 from sim_vehicles.world.geometry import Point
-from sim_vehicles.world.lane_network import Lane, LaneNetwork
 from sim_vehicles.world.motion import wrap
 
 CORNER_M = 4.0  # radius of a kerb's corner in a town
@@ -183,11 +182,6 @@ def lanes(name: str) -> tuple[LanePath, ...]:
     if not name.isidentifier() or name not in known_maps():
         raise ValueError(f"no map {name!r} is installed; there are: {', '.join(known_maps())}")
     return ways(_roads(name))
-
-
-def network(name: str) -> LaneNetwork:
-    """The same as lanes that nothing follows: each leads through the crossing and on."""
-    return LaneNetwork(Lane(lane.name, tuple(zip(lane.x_m, lane.y_m, strict=True))) for lane in lanes(name))
 
 
 def ways(roads: Sequence[dict[str, Any]]) -> tuple[LanePath, ...]:

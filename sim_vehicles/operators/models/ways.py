@@ -8,8 +8,7 @@ weights are those of independent normal deviations.
 from __future__ import annotations
 
 from bisect import bisect_right
-from collections.abc import Iterable, Iterator, Sequence
-from itertools import islice, pairwise
+from collections.abc import Iterable, Sequence
 from math import exp, hypot
 from typing import NamedTuple
 
@@ -18,13 +17,11 @@ from numpy.typing import NDArray
 
 from protos.vehicle_pb2 import Way
 from sim_vehicles.operators.models.lanes import LaneMap, LanePath, Match
-from sim_vehicles.world.geometry import Point
+from sim_vehicles.operators.models.network_paths import paths_from
 from sim_vehicles.world.lane_network import LaneNetwork
 
 Array = NDArray[np.float64]
 
-FAR_M = 150.0  # of a way, from the end of its first lane
-MOST_WAYS = 16  # from one lane
 REACH_S, REACH_M = 4.0, 15.0  # ways are told apart by where a vehicle gets in that time, and that far beyond
 LOOKS = 6
 NEAR_M = 0.1
@@ -122,8 +119,7 @@ class RoadMap:
     def _from(self, name: str) -> tuple[_Course, ...]:
         courses = self._courses.get(name)
         if courses is None:
-            lines = islice(_lines(self._network, name, FAR_M), MOST_WAYS)
-            courses = self._courses[name] = tuple(_course(name, line) for line in lines)
+            courses = self._courses[name] = tuple(_Course(path) for path in paths_from(self._network, name))
         return courses
 
 
@@ -143,25 +139,6 @@ def _message(one: Onward, reach_m: float, share: float) -> Way:
 
 def _reach_m(speed_mps: float) -> float:
     return REACH_S * max(speed_mps, 0.0) + REACH_M
-
-
-def _lines(network: LaneNetwork, name: str, beyond_m: float) -> Iterator[list[Point]]:
-    """The middle line of a lane and of what follows it within `beyond_m` of its end, each way on."""
-    lane = network.lanes[name]
-    if beyond_m <= 0.0 or not lane.following:
-        yield list(lane.line)
-        return
-    for following in lane.following:
-        line = network.lanes[following].line
-        length = sum(hypot(bx - ax, by - ay) for (ax, ay), (bx, by) in pairwise(line))
-        for rest in _lines(network, following, beyond_m - length):
-            yield [*lane.line, *(rest[1:] if rest[0] == lane.line[-1] else rest)]
-
-
-def _course(name: str, line: Sequence[Point]) -> _Course:
-    return _Course(
-        LanePath(name, [point for point, before in zip(line, [None, *line], strict=False) if point != before])
-    )
 
 
 def _weight(pose: Pose, match: Match, course: _Course) -> float:
