@@ -30,7 +30,8 @@ from sim_vehicles.world.sense import MS, Senses
 
 CYCLE_NS = 100 * MS  # of the ego's own sensor
 BEYOND_M = 150.0  # lanes this far from all places of a recording are of no use
-NO_MAP = {"O9": {"map": ""}}  # the query names the map of a scene that is not this one
+# The query names the map of a scene that is not this one. Recorded drivers cut bends and wander.
+LANES = {"O9": {"map": "", "max_offset_m": 1.8, "max_turn_rad": 0.3}}
 
 
 @dataclass(frozen=True)
@@ -79,17 +80,35 @@ class FileRun:
     runs: list[EgoRun]
 
 
-def run_file(
+@dataclass(frozen=True)
+class Recorded:
+    """A recording, its vehicles that are egos and what really happened to these. network: the lanes on which it is;
+    None: the query knows none."""
+
+    name: str
+    motion: Motion
+    egos: tuple[str, ...]
+    conflicts: list[Conflict]
+    network: LaneNetwork | None
+
+    def run(self, options: Options, jobs: int = 1, progress: Callable[[str], None] | None = None) -> FileRun:
+        """Every ego in turn, in `jobs` processes. `progress` is told each."""
+        runs = []
+        for run in _each(self, options, jobs):
+            runs.append(run)
+            if progress is not None:
+                progress(run.ego)
+        return FileRun(self.name, self.motion, self.conflicts, runs)
+
+
+def recorded(
     path: Path,
-    options: Options,
+    limits: Limits,
     egos: Sequence[str] = (),
-    jobs: int = 1,
-    progress: Callable[[str], None] | None = None,
     skip_bad_rows: bool = False,
     network: LaneNetwork | None = None,
-) -> FileRun:
-    """Every vehicle of the recording, or those of `egos`, as the ego; `jobs` processes. `progress` is told each ego.
-    network: the lanes on which the recording is; None: the query knows none.
+) -> Recorded:
+    """Reads a recording. Every vehicle of it, or those of `egos`, is an ego.
 
     BadInputError for a recording that cannot be read (`skip_bad_rows`: without the rows that cannot be), and for an ego
     that it does not have.
@@ -105,14 +124,22 @@ def run_file(
                 subject=ego,
                 file=path,
             )
-    chosen = list(dict.fromkeys(egos)) or sorted(motion.tracks)
+    chosen = tuple(dict.fromkeys(egos)) or tuple(sorted(motion.tracks))
     near = None if network is None else within(network, _extent(motion).grown(BEYOND_M))
-    runs = []
-    for run in _each(motion, chosen, options, jobs, near):
-        runs.append(run)
-        if progress is not None:
-            progress(run.ego)
-    return FileRun(path.name, motion, truth.conflicts(motion, options.limits, chosen), runs)
+    return Recorded(path.name, motion, chosen, truth.conflicts(motion, limits, chosen), near)
+
+
+def run_file(
+    path: Path,
+    options: Options,
+    egos: Sequence[str] = (),
+    jobs: int = 1,
+    progress: Callable[[str], None] | None = None,
+    skip_bad_rows: bool = False,
+    network: LaneNetwork | None = None,
+) -> FileRun:
+    """Reads a recording and runs it, as `recorded` and its `run`."""
+    return recorded(path, options.limits, egos, skip_bad_rows, network).run(options, jobs, progress)
 
 
 def run_ego(
@@ -127,7 +154,7 @@ def run_ego(
     senses = Senses(Scenario(motion, Scene("traffic", ego, ())), options.seed)
     track = motion.tracks[ego]
     first_ns, last_ns = (round(state.t_s * 1e9) for state in (track.states[0], track.states[-1]))
-    chain = Chain(registry=registry, parameters=NO_MAP, clock_ns=perf_counter_ns, network=network)
+    chain = Chain(registry=registry, parameters=LANES, clock_ns=perf_counter_ns, network=network)
     names = {number: name for name, number in senses.numbers.items()}
     run = EgoRun(ego, (last_ns - first_ns) / 1e9, [], [], chain.spent_ns, chain.calls)
     states = iter(range(first_ns, last_ns + 1, CYCLE_NS))
@@ -149,13 +176,13 @@ def _extent(motion: Motion) -> Extent:
     return Extent.of((state.x_m, state.y_m) for track in motion.tracks.values() for state in track.states)
 
 
-def _each(
-    motion: Motion, egos: Sequence[str], options: Options, jobs: int, network: LaneNetwork | None
-) -> Iterator[EgoRun]:
+def _each(of: Recorded, options: Options, jobs: int) -> Iterator[EgoRun]:
+    egos = of.egos
     if jobs <= 1 or len(egos) < 2:
-        yield from _some(_Share(motion, egos, options, network))
+        yield from _some(_Share(of.motion, egos, options, of.network))
         return
-    shares = [_Share(motion, share, options, network) for share in (egos[k::jobs] for k in range(jobs)) if share]
+    parts = [egos[k::jobs] for k in range(jobs)]
+    shares = [_Share(of.motion, part, options, of.network) for part in parts if part]
     with ProcessPoolExecutor(len(shares)) as pool:
         done = pool.map(_list_of_some, shares)
         runs = {run.ego: run for some in done for run in some}
