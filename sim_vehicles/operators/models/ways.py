@@ -134,7 +134,11 @@ def messages(onward: Sequence[Onward], speed_mps: float) -> list[Way]:
 def _message(one: Onward, reach_m: float, share: float) -> Way:
     path, (x, y, _) = one.path, one.path.at(one.s_m)
     first, last = bisect_right(path.s_m, one.s_m + NEAR_M), bisect_right(path.s_m, one.s_m + reach_m) + 1
-    return Way(x_m=[x, *path.x_m[first:last]], y_m=[y, *path.y_m[first:last]], share=share)
+    xs, ys = [x, *path.x_m[first:last]], [y, *path.y_m[first:last]]
+    if len(xs) == 1:  # its lane ends here: straight on
+        x, y, _ = path.at(one.s_m + reach_m)
+        xs, ys = [*xs, x], [*ys, y]
+    return Way(x_m=xs, y_m=ys, share=share)
 
 
 def _reach_m(speed_mps: float) -> float:

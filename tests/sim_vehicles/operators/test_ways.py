@@ -66,11 +66,19 @@ def test_ways_that_stay_together_are_one() -> None:
     assert len(onward(-90.0, 0.0, 0.0, 8.0)) == 1
 
 
-@given(st.floats(-90, 60), st.floats(-1.4, 1.4), st.floats(-0.3, 0.3), st.floats(0, 30), st.floats(-1, 1))
+def test_where_the_lane_ends_the_way_goes_straight_on() -> None:
+    map_ = RoadMap(JUNCTION, 1.5)
+    (way,) = messages(map_.onward(Pose(100.0, 0.0, 0.0, 5.0, 0.0, 0.0), map_.near(100.0, 0.0, 0.0), 3), 5.0)
+    assert list(way.x_m) == [100.0, 135.0] and list(way.y_m) == [0.0, 0.0]
+
+
+@given(st.floats(-90, 100), st.floats(-1.4, 1.4), st.floats(-0.3, 0.3), st.floats(0, 30), st.floats(-1, 1))
 def test_shares_leave_room_for_no_lane(x: float, y: float, heading: float, speed: float, yaw_rate: float) -> None:
     map_ = RoadMap(JUNCTION, 1.5)
     found = map_.onward(Pose(x, y, heading, speed, yaw_rate, 0.0), map_.near(x, y, heading), 3)
-    shares = [way.share for way in messages(found, speed)]
+    ways = messages(found, speed)
+    shares = [way.share for way in ways]
+    assert all(len(way.x_m) == len(way.y_m) > 1 for way in ways)
     assert sum(shares) <= (1.0 + TURN_SHARE) / (1.0 + TURN_SHARE + NO_LANE) + 1e-9
     assert shares == sorted(shares, reverse=True)
     for one in found:
