@@ -1,4 +1,4 @@
-"""`make witness`: which crossing and critical conflicts of recordings commonroad-crime confirms, and what it alone sees.
+"""`make witness`: which conflicts of recordings commonroad-crime confirms, and which it alone sees.
 
 `python -m infra.second_witness RECORDING...`: our CSV, SUMO's floating-car data or CommonRoad scenarios. Installs the
 witness into .venv-witness the first time (1 GB, three minutes). What it said stays in runs/witness, so that a

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from itertools import product
 from math import degrees, inf, isnan, nan
@@ -26,9 +26,9 @@ class Compared:
 
     ours: whether it is a crossing conflict, theirs: whether the witness has a PET of at most 1.5 s where the lanes
     cross (or, where they do not, over all they share), or both of them within the crossing area at once. Critical: a
-    TTC below 1.5 s, of ours in a crossing conflict, of theirs in any pair. `why`: what the other side says where one
-    alone has it. `ttc_differences_s`: ours less theirs at instants that have both; `ttc_of_one_side`: instants where one
-    has one of at most 3 s and the other has none.
+    TTC below 1.5 s, of ours in a crossing conflict, of theirs in any pair. `ours_alone`, `theirs_alone`: what the other
+    side says to that. `ttc_differences_s`: ours less theirs at instants that have both; `ttc_of_one_side`: instants
+    where one has one of at most 3 s and the other has none.
     """
 
     one: str
@@ -116,8 +116,7 @@ def _compared(
     their_ttc = said.ttc_of_one_s, said.ttc_of_other_s
     differences, one_side = _ttc_differences(own_ttc, their_ttc)
     our_ttc_s = min((conflict.ttc_s for conflict in crossing), default=inf)
-    # below walking pace our truth asks for no TTC: neither is the witness
-    their_ttc_s = min((b for own, their in zip(own_ttc, their_ttc, strict=True) for a, b in zip(own, their) if not isnan(a)), default=inf)
+    their_ttc_s = min((their for own, their in _together(own_ttc, their_ttc) if not isnan(own)), default=inf)
     area = said.crossing or said.joint
     theirs = area.pet_s <= limits.pet_s or (said.crossing is not None and area.outcome == "both within")
     return Compared(
@@ -141,8 +140,10 @@ def _compared(
     )
 
 
-def _our_view(motion: Motion, pair: NearPair, limits: Limits) -> tuple[Encounter | None, tuple[list[float], list[float]]]:
-    """The closest encounter of the two, and the TTC of each at the witness's instants: NaN where it is not asked for."""
+def _our_view(
+    motion: Motion, pair: NearPair, limits: Limits
+) -> tuple[Encounter | None, tuple[list[float], list[float]]]:
+    """The closest encounter of the two, and the TTC of each at the witness's instants: NaN below walking pace."""
     courses = [sampled(motion.tracks[each.id], limits.step_s) for each in (pair.one, pair.other)]
     instants = min(len(pair.one.x_m), len(pair.other.x_m))
     ttc = [nan] * instants, [nan] * instants
@@ -163,16 +164,23 @@ def _our_view(motion: Motion, pair: NearPair, limits: Limits) -> tuple[Encounter
 def _ttc_differences(
     ours: tuple[list[float], list[float]], theirs: tuple[list[float], list[float]]
 ) -> tuple[list[float], int]:
+    """Ours less theirs, and the number of instants where one alone has one."""
     differences, one_side = [], 0
-    for own, their in zip(ours, theirs, strict=True):
-        for a, b in zip(own, their, strict=True):
-            if isnan(a) or min(a, b) > COMPARED_TTC_S:
-                continue
-            if max(a, b) == inf:
-                one_side += 1
-            else:
-                differences.append(a - b)
+    for own, their in _together(ours, theirs):
+        if isnan(own) or min(own, their) > COMPARED_TTC_S:
+            continue
+        if max(own, their) == inf:
+            one_side += 1
+        else:
+            differences.append(own - their)
     return differences, one_side
+
+
+def _together(
+    ours: tuple[list[float], list[float]], theirs: tuple[list[float], list[float]]
+) -> Iterator[tuple[float, float]]:
+    for own, their in zip(ours, theirs, strict=True):
+        yield from zip(own, their, strict=True)
 
 
 def _their_reason(said: Testimony, limits: Limits) -> str:
@@ -191,7 +199,13 @@ def _our_reason(met: Encounter | None, crossing: bool, limits: Limits) -> str:
     if met.pet_s > limits.pet_s:
         return f"PET above {limits.pet_s:g} s"
     angle_deg = degrees(met.angle_rad)
-    return "following or merging" if angle_deg <= LEAST_DEG else "oncoming" if angle_deg >= 180 - LEAST_DEG else "crossing later"
+    return (
+        "following or merging"
+        if angle_deg <= LEAST_DEG
+        else "oncoming"
+        if angle_deg >= 180 - LEAST_DEG
+        else "crossing later"
+    )
 
 
 def _spread(differences: Sequence[float]) -> Spread:

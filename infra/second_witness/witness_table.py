@@ -10,7 +10,15 @@ from rich.table import Table
 
 from infra.second_witness.agreement import Agreement, Compared, Spread, agreement
 
-HEAD = ("recording", "near pairs", "crossing conflicts", "of these theirs too", "theirs alone", "critical", "theirs too")
+HEAD = (
+    "recording",
+    "near pairs",
+    "crossing conflicts",
+    "of these theirs too",
+    "theirs alone",
+    "critical",
+    "theirs too",
+)
 PAIR_HEAD = ("pair", "our PET", "degrees", "TTC", "their PET", "TTC*", "boxes apart m", "ours alone", "theirs alone")
 NOTHING = "–"
 
@@ -65,8 +73,13 @@ def _spread(of: Spread) -> str:
 def _cells(pair: Compared) -> list[str]:
     numbers = (pair.our_pet_s, pair.angle_deg, pair.our_ttc_s)
     theirs = NOTHING if isinf(pair.their_pet_s) else f"{pair.their_pet_s:.2g}"
-    reasons = pair.ours_alone if pair.ours and not pair.theirs else "", (
-        pair.theirs_alone if (pair.theirs and not pair.ours) or (pair.theirs_critical and not pair.ours_critical) else ""
+    reasons = (
+        pair.ours_alone if pair.ours and not pair.theirs else "",
+        (
+            pair.theirs_alone
+            if (pair.theirs and not pair.ours) or (pair.theirs_critical and not pair.ours_critical)
+            else ""
+        ),
     )
     their_pet = theirs if pair.outcome == "time" else pair.outcome
     ours = [NOTHING if isinf(each) else f"{each:.3g}" for each in numbers]

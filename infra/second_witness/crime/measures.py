@@ -82,9 +82,10 @@ def _at_its_speed(driven: Driven, k: int, step_s: float) -> Driven:
     way = np.concatenate([[0.0], np.cumsum(np.hypot(np.diff(x), np.diff(y)))])
     place = way[k] + driven.speed_mps[k] * step_s * np.arange(round(AHEAD_S / step_s) + 1)
     place = place[: max(2, int(np.searchsorted(place, way[-1], side="right")))]  # a trajectory has two states at least
-    columns = ([*driven_column[:k], *np.interp(place, way, each).tolist()] for driven_column, each in (
-        (driven.x_m, x), (driven.y_m, y), (driven.heading_rad, heading)
-    ))
+    columns = (
+        [*driven_column[:k], *np.interp(place, way, each).tolist()]
+        for driven_column, each in ((driven.x_m, x), (driven.y_m, y), (driven.heading_rad, heading))
+    )
     x_m, y_m, heading_rad = columns
     speeds = [*driven.speed_mps[:k], *[driven.speed_mps[k]] * len(place)]
     return replace(driven, x_m=x_m, y_m=y_m, heading_rad=heading_rad, speed_mps=speeds)
@@ -94,4 +95,3 @@ def _configuration(scenario: Scenario, ego: int) -> CriMeConfiguration:
     configuration = CriMeConfiguration()
     configuration.update(ego_id=ego, sce=scenario)
     return configuration
-

@@ -21,7 +21,9 @@ OPEN_M = 300.0  # from the middle of the pair to the border of the open ground
 OPEN = 900
 INTERSECTION = 500
 BASES = (100, 200)  # of the numbers of each one's lanelets
-OFF_LINE_M = 0.01  # commonroad-io takes a centre exactly on a lanelet's first line for one outside of it (arccos of 1.0)
+OFF_LINE_M = (
+    0.01  # commonroad-io takes a centre exactly on a lanelet's first line for one outside of it (arccos of 1.0)
+)
 
 
 def on_lanes(pair: NearPair, lanes: tuple[Lane, Lane]) -> Scenario:
