@@ -15,11 +15,11 @@ from collections.abc import Sequence
 
 from rich.console import Console
 
+from infra.environments.pinned_environment import UnavailableError
 from infra.peers import peer_results, runner, table
 from infra.peers.environments import CONTESTANTS, ROOT, Contestant
 from infra.peers.peer_results import Measured, Row
 from infra.peers.workload import LOADS, Workload, chain, classes
-from infra.pinned_environment import UnavailableError
 
 RECORD = ROOT / "runs" / "peers.json"
 SEED, SECONDS = 1, 8.0

@@ -7,7 +7,7 @@ import sys
 from dataclasses import dataclass
 from pathlib import Path
 
-from infra.pinned_environment import PinnedEnvironment, UnavailableError
+from infra.environments.pinned_environment import PinnedEnvironment, UnavailableError
 
 ROOT = Path(__file__).parents[2]
 ENVIRONMENTS = ROOT / ".venv-peers"

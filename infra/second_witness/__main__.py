@@ -14,7 +14,7 @@ from pathlib import Path
 
 from rich.console import Console
 
-from infra.pinned_environment import UnavailableError
+from infra.environments.pinned_environment import UnavailableError
 from infra.second_witness import witness_table
 from infra.second_witness.agreement import Compared, compared
 from infra.second_witness.witness_process import ENVIRONMENT, SilentError, heard, motion_of

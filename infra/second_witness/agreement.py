@@ -9,7 +9,7 @@ from itertools import product
 from math import degrees, inf, isnan, nan
 from statistics import median
 
-from infra.second_witness.pair_file import NearPair, Testimony
+from infra.second_witness.pair_file import NearPair, Statement
 from sim_vehicles.traffic.measures import CRITICAL_S
 from sim_vehicles.traffic.shared_ground import overlaps, sampled
 from sim_vehicles.traffic.truth import NEAR_STANDSTILL_MPS, Conflict, Encounter, Limits, conflicts, encounter, needed
@@ -77,7 +77,7 @@ class Agreement:
 
 
 def compared(
-    motion: Motion, heard: Iterable[tuple[NearPair, Testimony]], limits: Limits | None = None
+    motion: Motion, heard: Iterable[tuple[NearPair, Statement]], limits: Limits | None = None
 ) -> list[Compared]:
     """Every near pair of a recording."""
     limits = limits or Limits()
@@ -110,15 +110,15 @@ def agreement(pairs: Sequence[Compared]) -> Agreement:
 
 
 def _compared(
-    motion: Motion, pair: NearPair, said: Testimony, crossing: Sequence[Conflict], limits: Limits
+    motion: Motion, pair: NearPair, said: Statement, crossing: Sequence[Conflict], limits: Limits
 ) -> Compared:
     met, own_ttc = _our_view(motion, pair, limits)
     their_ttc = said.ttc_of_one_s, said.ttc_of_other_s
     differences, one_side = _ttc_differences(own_ttc, their_ttc)
     our_ttc_s = min((conflict.ttc_s for conflict in crossing), default=inf)
     their_ttc_s = min((their for own, their in _together(own_ttc, their_ttc) if not isnan(own)), default=inf)
-    area = said.crossing or said.joint
-    theirs = area.pet_s <= limits.pet_s or (said.crossing is not None and area.outcome == "both within")
+    area = said.across or said.joint
+    theirs = area.pet_s <= limits.pet_s or (said.across is not None and area.outcome == "both within")
     return Compared(
         one=pair.one.id,
         other=pair.other.id,
@@ -183,11 +183,11 @@ def _together(
         yield from zip(own, their, strict=True)
 
 
-def _their_reason(said: Testimony, limits: Limits) -> str:
+def _their_reason(said: Statement, limits: Limits) -> str:
     """Why the witness does not have a conflict."""
-    if said.crossing is None:
+    if said.across is None:
         return "lanes do not cross"
-    return f"PET above {limits.pet_s:g} s" if said.crossing.outcome == "time" else said.crossing.outcome
+    return f"PET above {limits.pet_s:g} s" if said.across.outcome == "time" else said.across.outcome
 
 
 def _our_reason(met: Encounter | None, crossing: bool, limits: Limits) -> str:

@@ -51,15 +51,15 @@ class Encroachment:
 
 
 @dataclass(frozen=True)
-class Testimony:
+class Statement:
     """What the witness says of a pair; seconds and metres, infinity where a measure gives nothing.
 
-    `crossing`: over the ground where the two lanes cross, None where they do not. `joint`: over all the ground that the
+    `across`: over the ground where the two lanes cross, None where they do not. `joint`: over all the ground that the
     two lanes share. `closest_m`: the least distance of the boxes. `wttc_s`: the least. `ttc_of_one_s`,
     `ttc_of_other_s`: at each instant that has both. `failed`: what its measures raised.
     """
 
-    crossing: Encroachment | None
+    across: Encroachment | None
     joint: Encroachment
     closest_m: float
     wttc_s: float
@@ -79,28 +79,28 @@ def read_pairs(file: Path) -> list[NearPair]:
     ]
 
 
-def write_testimonies(said: Sequence[Testimony], file: Path) -> None:
+def write_statements(said: Sequence[Statement], file: Path) -> None:
     file.write_text(json.dumps([asdict(one) for one in said]))
 
 
-def read_testimonies(file: Path) -> list[Testimony]:
+def read_statements(file: Path) -> list[Statement]:
     return [
-        Testimony(**{**one, "joint": Encroachment(**one["joint"]), "crossing": _or_none(one["crossing"])})
+        Statement(**{**one, "joint": Encroachment(**one["joint"]), "across": _or_none(one["across"])})
         for one in json.loads(file.read_text())
     ]
 
 
-def _or_none(crossing: Mapping[str, Any] | None) -> Encroachment | None:
-    return None if crossing is None else Encroachment(**crossing)
+def _or_none(across: Mapping[str, Any] | None) -> Encroachment | None:
+    return None if across is None else Encroachment(**across)
 
 
 __all__ = [
     "Driven",
     "Encroachment",
     "NearPair",
-    "Testimony",
+    "Statement",
     "read_pairs",
-    "read_testimonies",
+    "read_statements",
     "write_pairs",
-    "write_testimonies",
+    "write_statements",
 ]

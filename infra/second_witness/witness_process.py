@@ -8,9 +8,9 @@ from collections.abc import Sequence
 from pathlib import Path
 from tempfile import TemporaryDirectory
 
-from infra.pinned_environment import PinnedEnvironment
+from infra.environments.pinned_environment import PinnedEnvironment
 from infra.second_witness.near_pairs import near_pairs
-from infra.second_witness.pair_file import NearPair, Testimony, read_testimonies, write_pairs
+from infra.second_witness.pair_file import NearPair, Statement, read_statements, write_pairs
 from sim_vehicles.readers.content import opened
 from sim_vehicles.readers.formats import read_motion
 from sim_vehicles.world.crossing_angle import LEAST_RAD, MOST_RAD
@@ -39,17 +39,17 @@ def motion_of(recording: Path, python: Path) -> Motion:
         return read_motion(rows)
 
 
-def heard(name: str, motion: Motion, python: Path, records: Path = RECORDS) -> list[tuple[NearPair, Testimony]]:
+def heard(name: str, motion: Motion, python: Path, records: Path = RECORDS) -> list[tuple[NearPair, Statement]]:
     """Every near pair of a recording with what the witness says of it. Raises SilentError."""
     pairs = near_pairs(motion)
     records.mkdir(parents=True, exist_ok=True)
-    asked, said = records / f"{name}.pairs.json", records / f"{name}.testimony.json"
+    asked, said = records / f"{name}.pairs.json", records / f"{name}.statement.json"
     before = asked.read_text() if asked.exists() and said.exists() else None
     write_pairs(pairs, asked)
     if asked.read_text() != before:
         said.unlink(missing_ok=True)
         _run(python, "testify", repr(LEAST_RAD), repr(MOST_RAD), str(asked), str(said))
-    return list(zip(pairs, read_testimonies(said), strict=True))
+    return list(zip(pairs, read_statements(said), strict=True))
 
 
 def _run(python: Path, *words: str) -> None:

@@ -11,8 +11,8 @@ from pathlib import Path
 
 from commonroad.common.file_reader import CommonRoadFileReader
 
-from infra.second_witness.crime.measures import testimony
-from infra.second_witness.pair_file import read_pairs, write_testimonies
+from infra.second_witness.crime.measures import statement
+from infra.second_witness.pair_file import read_pairs, write_statements
 
 COLUMNS = ("t_s", "id", "type", "length_m", "width_m", "x_m", "y_m", "heading_rad", "speed_mps")
 
@@ -20,8 +20,8 @@ COLUMNS = ("t_s", "id", "type", "length_m", "width_m", "x_m", "y_m", "heading_ra
 def main(words: Sequence[str]) -> int:
     match words:
         case ["testify", least_rad, most_rad, pairs, out]:
-            found = [testimony(pair, float(least_rad), float(most_rad)) for pair in read_pairs(Path(pairs))]
-            write_testimonies(found, Path(out))
+            found = [statement(pair, float(least_rad), float(most_rad)) for pair in read_pairs(Path(pairs))]
+            write_statements(found, Path(out))
             return 0
         case ["rows", scenario, out]:
             _write_rows(Path(scenario), Path(out))

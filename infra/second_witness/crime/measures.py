@@ -11,20 +11,20 @@ from commonroad_crime.data_structure.configuration import CriMeConfiguration
 from commonroad_crime.measure import DCE, PET, WTTC, TTCStar
 
 from infra.second_witness.crime.lanes import Lane, crossing_part, lane_of
-from infra.second_witness.crime.scenarios import ONE, OPEN, OTHER, obstacle, on_lanes, on_open_ground
-from infra.second_witness.pair_file import Driven, Encroachment, NearPair, Testimony
+from infra.second_witness.crime.pair_scenarios import ONE, OPEN, OTHER, obstacle, on_lanes, on_open_ground
+from infra.second_witness.pair_file import Driven, Encroachment, NearPair, Statement
 
 AHEAD_S = 4.0  # of TTC*
 
 
-def testimony(pair: NearPair, least_rad: float, most_rad: float) -> Testimony:
+def statement(pair: NearPair, least_rad: float, most_rad: float) -> Statement:
     """least_rad, most_rad: between them two lanes cross."""
     failed: list[str] = []
     one, other = lane_of(pair.one), lane_of(pair.other)
     of_one, of_other = (crossing_part(*lanes, least_rad, most_rad) for lanes in ((one, other), (other, one)))
     open_ground = on_open_ground(pair)
-    return Testimony(
-        crossing=_encroachment(pair, (of_one, of_other), failed) if of_one and of_other else None,
+    return Statement(
+        across=_encroachment(pair, (of_one, of_other), failed) if of_one and of_other else None,
         joint=_encroachment(pair, (one, other), failed),
         closest_m=float(DCE(_configuration(open_ground, ONE)).compute(OTHER, 0, verbose=False)),
         wttc_s=_wttc_s(pair, open_ground),

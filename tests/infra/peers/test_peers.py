@@ -5,12 +5,12 @@ from pathlib import Path
 import pytest
 from rich.console import Console
 
+from infra.environments.pinned_environment import UnavailableError
 from infra.peers import ours, peer_results, runner, table
 from infra.peers.burn import burn, work
 from infra.peers.environments import CONTESTANTS, Contestant
 from infra.peers.peer_results import Row, StreamResult, judged
 from infra.peers.workload import MS, chain, classes
-from infra.pinned_environment import UnavailableError
 
 RECORD = Path(__file__).parent / "record.json"
 

@@ -29,18 +29,18 @@ class PinnedEnvironment:
     @property
     def is_ready(self) -> bool:
         """Whether these very packages are installed."""
-        mark = self._mark
-        return mark.exists() and mark.read_text() == self._wanted
+        ready = self._ready_file
+        return ready.exists() and ready.read_text() == self._wanted
 
     def python(self) -> Path:
         """Its interpreter; installs what is not there yet. Raises UnavailableError."""
         if not self.is_ready:
             self._install()
-            self._mark.write_text(self._wanted)
+            self._ready_file.write_text(self._wanted)
         return self.interpreter
 
     @property
-    def _mark(self) -> Path:
+    def _ready_file(self) -> Path:
         return self.folder / ".ready"
 
     @property
