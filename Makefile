@@ -128,6 +128,10 @@ ars: setup ## the Autoware Reference System: plans, virtual and live runs, its K
 peers: setup ## other stream processors, a bare EDF loop and ours on the same tuples; writes runs/peers.json; seven minutes on a quiet machine (ONLY='EDF streamz' SECONDS=2: less; PUBLISH=1: the page's table)
 	@$(BIN)/python -m infra.peers $(if $(ONLY),--only $(ONLY)) $(if $(SECONDS),--seconds $(SECONDS)) $(if $(PUBLISH),--publish)
 
+.PHONY: witness
+witness: setup ## RECORDINGS='A.csv B.xml': which of their conflicts commonroad-crime (in .venv-witness) confirms; a second or two for each near pair
+	@$(BIN)/python -m infra.second_witness $(RECORDINGS)
+
 .PHONY: test-fresh
 test-fresh: setup ## once per release, as root: set-up, demo and tests on Debian 12 and 13 with python3 only; half an hour
 	@$(BIN)/python -m infra.release fresh
@@ -195,4 +199,4 @@ lock: setup ## pin the packages again (needs uv)
 
 .PHONY: clean
 clean: ## remove what was made here, but for runs/
-	rm -rf .venv .venv-docs .venv-peers .venv-release site build dist *.egg-info .pytest_cache .mypy_cache .ruff_cache .hypothesis
+	rm -rf .venv .venv-docs .venv-peers .venv-witness .venv-release site build dist *.egg-info .pytest_cache .mypy_cache .ruff_cache .hypothesis

@@ -15,7 +15,8 @@ from collections.abc import Sequence
 
 from rich.console import Console
 
-from infra.peers import environments, peer_results, runner, table
+from infra.environments.pinned_environment import UnavailableError
+from infra.peers import peer_results, runner, table
 from infra.peers.environments import CONTESTANTS, ROOT, Contestant
 from infra.peers.peer_results import Measured, Row
 from infra.peers.workload import LOADS, Workload, chain, classes
@@ -58,7 +59,7 @@ def _row(console: Console, contestant: Contestant, workloads: Sequence[Workload]
     try:
         with console.status(f"{contestant.name}: environment"):
             python = contestant.python()
-    except environments.UnavailableError as error:
+    except UnavailableError as error:
         console.print(f"{contestant.name}: not installed: {error}", highlight=False)
         return Row(contestant.name, contestant.version, {}, f"not installed: {error}")
     runs: dict[str, Measured] = {}

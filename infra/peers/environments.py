@@ -3,18 +3,14 @@
 from __future__ import annotations
 
 import shutil
-import subprocess
 import sys
 from dataclasses import dataclass
 from pathlib import Path
 
+from infra.environments.pinned_environment import PinnedEnvironment, UnavailableError
+
 ROOT = Path(__file__).parents[2]
 ENVIRONMENTS = ROOT / ".venv-peers"
-INSTALL_LIMIT_S = 1800
-
-
-class UnavailableError(Exception):
-    """The peer cannot be had here; the text says why."""
 
 
 @dataclass(frozen=True)
@@ -33,9 +29,9 @@ class Contestant:
         return self.packages[0].partition("==")[2] if self.packages else ""
 
     @property
-    def folder(self) -> Path:
-        """Of its environment."""
-        return ENVIRONMENTS / self.name.lower()
+    def environment(self) -> PinnedEnvironment:
+        """Of its packages."""
+        return PinnedEnvironment(ENVIRONMENTS / self.name.lower(), self.packages)
 
     def python(self) -> Path:
         """Its interpreter. Raises UnavailableError."""
@@ -43,23 +39,7 @@ class Contestant:
             return Path(sys.executable)
         if self.java and not shutil.which("java"):
             raise UnavailableError("needs Java, which is not here")
-        ready, wanted = self.folder / ".ready", " ".join(self.packages)
-        if not ready.exists() or ready.read_text() != wanted:
-            _install(self.folder, self.packages)
-            ready.write_text(wanted)
-        return self.folder / "bin" / "python"
-
-
-def _install(folder: Path, packages: tuple[str, ...]) -> None:
-    pip = [str(folder / "bin" / "python"), "-m", "pip", "install", "-q", "--disable-pip-version-check", *packages]
-    try:
-        for command in ([sys.executable, "-m", "venv", str(folder)], pip):
-            subprocess.run(command, check=True, capture_output=True, text=True, timeout=INSTALL_LIMIT_S)
-    except subprocess.CalledProcessError as error:
-        said = [line for line in error.stderr.splitlines() if "ERROR" in line] or ["pip failed"]
-        raise UnavailableError(said[-1].removeprefix("ERROR: ")) from None
-    except subprocess.TimeoutExpired:
-        raise UnavailableError(f"was not installed within {INSTALL_LIMIT_S} s") from None
+        return self.environment.python()
 
 
 CONTESTANTS = (

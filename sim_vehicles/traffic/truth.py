@@ -6,12 +6,14 @@ it stood at u? (separating axes, instants every `step_s`).
 - **Post-encroachment time** (Allen et al. 1978): the least |u - t| of all overlapping pairs: some point of the road
   was left by the one and entered by the other that much later. 0: the boxes overlapped at one instant. Too large by
   less than two steps, never too small.
+- **Crossing angle**: asked only of motion that can have been driven (`traffic.drivable_motion`).
 - **Needed deceleration** of a vehicle at t: the least constant deceleration on its own recorded path with which it
   does not run into the other one, which moves as recorded, within `ahead_s`; 0 if keeping its speed does. **TTC** at t
   (Hayward 1972): when it runs into it if it keeps its speed. To run into: when the boxes first touch, the other's
-  centre is ahead of one's own; being run into from behind is not one's own to avoid by braking. Both look back on the
-  other's real motion: they are what was needed, not what a driver could know. Nothing is assumed about what comes after
-  the recording.
+  centre is ahead of one's own; being run into from behind is not one's own to avoid by braking. TTC also counts a first
+  touch at a crossing angle behind one's centre: whose tail is struck at its present speed is on a collision course,
+  though braking is not what avoids it. Both look back on the other's real motion: they are what was needed, not what a
+  driver could know. Nothing is assumed about what comes after the recording.
 
 A conflict is one of two things:
 
@@ -32,6 +34,7 @@ from typing import Literal
 
 import numpy as np
 
+from sim_vehicles.traffic.drivable_motion import drivable
 from sim_vehicles.traffic.neighbours import Neighbourhood
 from sim_vehicles.traffic.shared_ground import (
     MOST_ENTRIES,
@@ -55,6 +58,7 @@ STRONGEST_MPS2 = 12.0  # no road vehicle brakes harder: where more is needed, th
 FINENESS_MPS2 = 0.05  # of needed decelerations
 TRIED_MPS2 = np.arange(FINENESS_MPS2, STRONGEST_MPS2 + FINENESS_MPS2 / 2, FINENESS_MPS2)
 PARTS_MPS2 = np.split(TRIED_MPS2, [20, 67])  # up to 1 and 3.35: the weak ones mostly do
+KEEPING_SPEED = np.array([0.0])
 TOGETHER = 200  # instants of an ego that are looked at at once
 COURSES_AT_HAND = 256
 NEAR_STANDSTILL_MPS = 1.0  # below walking pace the noise of recorded boxes is larger than the gap of a queue
@@ -154,7 +158,9 @@ def encounter(one: Course, other: Course, shared: SharedGround, limits: Limits) 
     asked = soon.copy()
     asked[least] = True
     angle = np.zeros(len(i))
-    angle[asked] = np.maximum(_off_path(one, other, i[asked]), _off_path(other, one, j[asked]))
+    driven = drivable(one, limits.step_s), drivable(other, limits.step_s)
+    off_other, off_one = (_off_path(one, other, i[asked], *driven), _off_path(other, one, j[asked], *driven[::-1]))
+    angle[asked] = np.maximum(off_other, off_one)
     across = soon & (angle > LEAST_RAD) & (angle < MOST_RAD)
     met = int(np.lexsort((later, np.where(across, apart, np.iinfo(np.int64).max)))[0]) if across.any() else least
     first, second = (one.id, other.id) if one.first + i[met] <= other.first + j[met] else (other.id, one.id)
@@ -165,8 +171,9 @@ def encounter(one: Course, other: Course, shared: SharedGround, limits: Limits) 
     return Encounter(first, second, pet_s, across_s if across.any() else inf, at_s, steepest)
 
 
-def _off_path(one: Course, other: Course, at: Indices) -> Floats:
+def _off_path(one: Course, other: Course, at: Indices, one_driven: Bools, other_driven: Bools) -> Floats:
     """At these instants of the one: the angle (0 to pi) between its heading and the other's path where that is nearest.
+    0 where either cannot have been driven as recorded.
 
     Beside the path, not at the overlapping instant: who follows round a bend is on the leader's path with his whole
     length, though the two headings differ at any one time.
@@ -179,34 +186,40 @@ def _off_path(one: Course, other: Course, at: Indices) -> Floats:
         )
         for part in parts
     ]
-    turn = one.heading_rad[asked] - other.heading_rad[np.concatenate(nearest)]
-    return np.asarray(np.abs(wrapped(turn)))[place]
+    beside = np.concatenate(nearest)
+    turn = np.abs(wrapped(one.heading_rad[asked] - other.heading_rad[beside]))
+    return np.where(one_driven[asked] & other_driven[beside], turn, 0.0)[place]
 
 
 def needed(ego: Course, other: Course, shared: SharedGround, limits: Limits) -> tuple[Floats, Floats]:
     """(needed deceleration in m/s2, TTC in s or infinity) at each of the ego's instants."""
     deceleration, ttc = np.zeros(len(ego)), np.full(len(ego), inf)
     front = ahead(ego, other, shared)
+    any_side = front | _at_crossing_angle(ego, other, shared)
     driven = np.flatnonzero(ego.speed_mps >= NEAR_STANDSTILL_MPS)
     for ks in (
         np.split(driven, np.flatnonzero(np.diff(driven // TOGETHER)) + 1) if len(shared.one) and len(driven) else []
     ):
-        table = _Table(ego, other, shared, front, ks, limits)
+        table = _Table(ego, other, shared, (front, any_side), ks, limits)
         if not table.touches:
             continue
         for k in ks.tolist():
-            hit = table.first_hit(k, np.array([0.0]))[0]
-            if hit == inf:
-                continue
-            ttc[k] = hit
-            deceleration[k] = _least_safe(table, k)
+            ttc[k] = table.first_hit(k, KEEPING_SPEED, table.any_side)[0]
+            if ttc[k] < inf and table.first_hit(k, KEEPING_SPEED, table.front)[0] < inf:
+                deceleration[k] = _least_safe(table, k)
     return deceleration, ttc
+
+
+def _at_crossing_angle(ego: Course, other: Course, shared: SharedGround) -> Bools:
+    """Of each pair of instants: do the two headings cross?"""
+    turn = np.abs(wrapped(ego.heading_rad[shared.one] - other.heading_rad[shared.other]))
+    return np.asarray((turn > LEAST_RAD) & (turn < MOST_RAD))
 
 
 def _least_safe(table: _Table, k: int) -> float:
     """The weakest of `TRIED_MPS2` with which the ego runs into nothing."""
     for tried in PARTS_MPS2:
-        safe = table.first_hit(k, tried) == inf
+        safe = table.first_hit(k, tried, table.front) == inf
         if safe.any():
             return float(tried[int(np.argmax(safe))])
     return STRONGEST_MPS2
@@ -217,7 +230,13 @@ class _Table:
     the first of these on its path, and until `ahead_s` after the last one."""
 
     def __init__(
-        self, ego: Course, other: Course, shared: SharedGround, front: Bools, ks: Indices, limits: Limits
+        self,
+        ego: Course,
+        other: Course,
+        shared: SharedGround,
+        counted: tuple[Bools, Bools],
+        ks: Indices,
+        limits: Limits,
     ) -> None:
         self._ego = ego
         self._other = other
@@ -231,14 +250,15 @@ class _Table:
         i, j = i[at], j[at]
         self.touches = len(i) > 0
         if self.touches:
-            self._table, self._front = np.zeros(
-                (2, int(i.max()) + 2, columns), dtype=np.bool_
+            self._table, self.front, self.any_side = np.zeros(
+                (3, int(i.max()) + 2, columns), dtype=np.bool_
             )  # nothing in the last row
             self._table[i, j] = True
-            self._front[i, j] = front[at]
+            self.front[i, j], self.any_side[i, j] = (each[at] for each in counted)
 
-    def first_hit(self, k: int, braking: Floats) -> Floats:
-        """For each constant deceleration from the ego's k-th instant: seconds until it runs into the other, or inf."""
+    def first_hit(self, k: int, braking: Floats, counted: Bools) -> Floats:
+        """For each constant deceleration from the ego's k-th instant: seconds until it runs into the other, infinity
+        where the first touch is none that is `counted` (`front`, `any_side`)."""
         ego, other = self._ego, self._other
         now = ego.first + k - other.first
         columns = np.arange(max(now, 0), min(now + self._ahead + 1, len(other)))
@@ -253,7 +273,7 @@ class _Table:
         touch = self._table[rows, columns[None, :]] & (place_m <= ego.way_m[-1])
         contact = np.argmax(touch, axis=1)
         each = np.arange(len(braking))
-        hit = touch[each, contact] & self._front[rows[each, contact], columns[contact]]
+        hit = touch[each, contact] & counted[rows[each, contact], columns[contact]]
         return np.where(hit, tau_s[0, contact], inf)
 
 

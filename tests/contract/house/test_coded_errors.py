@@ -43,10 +43,11 @@ WITHOUT = {  # exception classes without a code, and why
     "infra.agent_tests.EnvironmentFailedError": "a command of development",
     "infra.chaos.host_cluster.ChaosError": "a command of development",
     "infra.papers.conventional.read_plan.BeyondTransactionsError": "a command of development",
-    "infra.peers.environments.UnavailableError": "a command of development",
+    "infra.environments.pinned_environment.UnavailableError": "a command of development",
     "infra.release.checklist.HoldsNotError": "a command of development",
     "infra.release.two_pis.WalkError": "a command of development",
     "infra.release.userland.UserlandError": "a command of development",
+    "infra.second_witness.witness_process.SilentError": "a command of development",
 }
 
 MATCHES = {  # tests that look at words, and why

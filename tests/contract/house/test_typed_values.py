@@ -26,6 +26,7 @@ EDGES = {  # why a file may have such mappings, and which files
         "infra/peers/table.py",
         "infra/peers/workload.py",
     ),
+    "pairs and statements, as JSON in environments with the standard library": ("infra/second_witness/pair_file.py",),
     "reads and writes documents by their types": (
         "protos/plan_document.py",
         "protos/run_document.py",

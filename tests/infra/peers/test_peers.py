@@ -5,9 +5,10 @@ from pathlib import Path
 import pytest
 from rich.console import Console
 
+from infra.environments.pinned_environment import UnavailableError
 from infra.peers import ours, peer_results, runner, table
 from infra.peers.burn import burn, work
-from infra.peers.environments import CONTESTANTS, Contestant, UnavailableError
+from infra.peers.environments import CONTESTANTS, Contestant
 from infra.peers.peer_results import Row, StreamResult, judged
 from infra.peers.workload import MS, chain, classes
 
@@ -113,7 +114,7 @@ def test_a_peer_that_cannot_be_installed_is_a_row_with_the_reason(monkeypatch: p
 @pytest.mark.soak
 @pytest.mark.parametrize("peer", [each for each in CONTESTANTS if each.packages], ids=lambda each: each.name)
 def test_an_installed_peer_answers_every_tuple_of_a_light_load(peer: Contestant) -> None:
-    if not (peer.folder / ".ready").exists():
+    if not peer.environment.is_ready:
         pytest.skip(f"{peer.name} is not installed; `make peers` does that")
     found = runner.measure(peer, peer.python(), classes(0.1, 1, 1))
     assert all(each.p50_ms is not None for each in found.streams.values())

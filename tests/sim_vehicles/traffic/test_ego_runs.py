@@ -202,16 +202,12 @@ def recorded() -> FileRun:
     return run_file(path, Options(), ("2166", "2168", "2136", "230"))
 
 
-def test_the_recorded_conflict_is_warned_of_in_time(recorded: FileRun) -> None:
+def test_a_swing_that_no_car_can_drive_is_warned_of_and_decides_nothing(recorded: FileRun) -> None:
+    """2168 is recorded across the lane of 2166 for half a second: a slip of tracking (`test_truth`)."""
     found = measures.measured(recorded, LIMITS)
-    before = {(one.ego, one.other): one.warned_before_s for one in found.conflicts}
-    assert before["2166", "2168"] > 0.5
-    assert frozenset(("2166", "2168")) not in measures.missed(recorded, LIMITS)
-
-
-def test_four_vehicles_beside_the_conflict_get_no_other_warning(recorded: FileRun) -> None:
-    found = measures.measured(recorded, LIMITS)
-    assert [one for one in found.warnings if one.judgement != "true"] == []
+    assert found.conflicts == ()
+    assert measures.missed(recorded, LIMITS) == set()
+    assert [(one.ego, one.other, one.judgement) for one in found.warnings] == [("2166", "2168", "undecidable")]
 
 
 def crossing_csv(tmp_path: Path) -> Path:

@@ -1,0 +1,1 @@
+"""Environments of their own, for what the environment of the product cannot hold."""
