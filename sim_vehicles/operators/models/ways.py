@@ -9,23 +9,21 @@ from __future__ import annotations
 
 from bisect import bisect_right
 from collections.abc import Iterable, Sequence
-from math import exp, hypot
+from itertools import pairwise
+from math import atan2, exp, hypot
 from typing import NamedTuple
-
-import numpy as np
-from numpy.typing import NDArray
 
 from protos.vehicle_pb2 import Way
 from sim_vehicles.operators.models.lanes import LaneMap, LanePath, Match
 from sim_vehicles.operators.models.network_paths import paths_from
 from sim_vehicles.world.lane_network import LaneNetwork
-
-Array = NDArray[np.float64]
+from sim_vehicles.world.motion import wrap
 
 REACH_S, REACH_M = 4.0, 15.0  # ways are told apart by where a vehicle gets in that time, and that far beyond
 LOOKS = 6
 NEAR_M = 0.1
 BEND_M = 6.0  # a curve is measured over that way
+LEAST_BEND_1PM = 0.002  # what bends less bends no vehicle's speed
 PLACE_SD_M, HEADING_SD_RAD, TURN_SD_RPS, BRAKING_SD_MPS2 = 0.7, 0.1, 0.15, 1.0
 MOST_SD = 3.0  # a deviation beyond counts as that: no single one rules a way out
 EASE_MPS2 = 1.0  # a driver who only lifts the foot slows down by that
@@ -58,24 +56,32 @@ class Onward(NamedTuple):
     tightest: float
 
 
+class _Curve(NamedTuple):
+    """A corner of a course that bends. most2: the square of the speed with LATERAL_MPS2 across."""
+
+    s_m: float
+    bend_1pm: float
+    most2: float
+
+
 class _Course:
     """A lane with what follows it, one way of several."""
 
     def __init__(self, path: LanePath) -> None:
         self.path = path
-        self.s_m = np.array(path.s_m)
-        self._heading = np.unwrap(np.arctan2(np.diff(path.y_m), np.diff(path.x_m)))
-        self.bend = self.bend_at(self.s_m)  # at each corner
-        self.tightest = float(np.abs(self.bend).max())
+        corners = zip(path.x_m, path.y_m, strict=True)
+        self._heading = [atan2(by - ay, bx - ax) for (ax, ay), (bx, by) in pairwise(corners)]
+        bends = ((s_m, abs(self.bend_at(s_m))) for s_m in path.s_m)
+        self.curves = [_Curve(s_m, bend, LATERAL_MPS2 / bend) for s_m, bend in bends if bend > LEAST_BEND_1PM]
+        self.tightest = max((curve.bend_1pm for curve in self.curves), default=0.0)
 
-    def bend_at(self, s_m: Array) -> Array:
-        """Curvature [1/m] there, over BEND_M; shape (n,)."""
+    def bend_at(self, s_m: float) -> float:
+        """Curvature [1/m] there, over BEND_M."""
         before, after = (self._heading[self._piece(s_m + way)] for way in (-BEND_M / 2, BEND_M / 2))
-        bend: Array = (after - before) / BEND_M
-        return bend
+        return wrap(after - before) / BEND_M
 
-    def _piece(self, s_m: Array) -> NDArray[np.intp]:
-        return np.clip(np.searchsorted(self.s_m, s_m, side="right") - 1, 0, len(self._heading) - 1)
+    def _piece(self, s_m: float) -> int:
+        return min(max(bisect_right(self.path.s_m, s_m) - 1, 0), len(self._heading) - 1)
 
 
 class RoadMap:
@@ -95,7 +101,7 @@ class RoadMap:
         """At most so many different ways on from these lanes, the likeliest first."""
         reach_m = _reach_m(pose.speed_mps)
         fits = [(match, course) for match in matches for course in self._from(match.lane.name)]
-        turns = [_tightest(course, match.placed.s_m, reach_m) > 1.0 / TURN_M for match, course in fits]
+        turns = [_turns(course, match.placed.s_m, reach_m) for match, course in fits]
         rarer = 1.0 if all(turns) else TURN_SHARE
         found = [
             Onward(
@@ -148,8 +154,7 @@ def _reach_m(speed_mps: float) -> float:
 def _weight(pose: Pose, match: Match, course: _Course) -> float:
     """How likely the way is, up to a factor that all have in common (see the head)."""
     speed, s_m = max(pose.speed_mps, 0.0), match.placed.s_m
-    bend_here = float(course.bend_at(np.array([s_m]))[0])
-    turning = 0.0 if pose.yaw_rate_rps is None else abs(pose.yaw_rate_rps - speed * bend_here)
+    turning = 0.0 if pose.yaw_rate_rps is None else abs(pose.yaw_rate_rps - speed * course.bend_at(s_m))
     turning = min(turning, MOST_SD * TURN_SD_RPS)
     too_hard = max(0.0, _braking_mps2(speed, s_m, course) - max(-pose.acceleration_mps2, EASE_MPS2))
     too_hard = min(too_hard, MOST_SD * BRAKING_SD_MPS2)
@@ -162,19 +167,21 @@ def _weight(pose: Pose, match: Match, course: _Course) -> float:
     return exp(-exponent / 2)
 
 
-def _tightest(course: _Course, s_m: float, reach_m: float) -> float:
-    """The largest curvature ahead [1/m]."""
-    first, last = np.searchsorted(course.s_m, (s_m, s_m + reach_m))
-    return float(np.abs(course.bend[first:last]).max(initial=0.0))
+def _turns(course: _Course, s_m: float, reach_m: float) -> bool:
+    """Whether a turn of a junction lies ahead."""
+    return any(s_m <= curve.s_m <= s_m + reach_m and curve.bend_1pm * TURN_M > 1.0 for curve in course.curves)
 
 
 def _braking_mps2(speed: float, s_m: float, course: _Course) -> float:
     """The deceleration that brings a vehicle through the curves ahead with at most LATERAL_MPS2 across."""
-    ahead = course.s_m > s_m
-    bend = np.abs(course.bend[ahead])
-    most2 = LATERAL_MPS2 / np.maximum(bend, 1e-4)
-    needed = (speed * speed - most2) / (2.0 * np.maximum(course.s_m[ahead] - s_m, 1.0))
-    return max(0.0, float(needed.max(initial=0.0)))
+    return max(
+        (
+            (speed * speed - curve.most2) / (2.0 * max(curve.s_m - s_m, 1.0))
+            for curve in course.curves
+            if curve.s_m > s_m
+        ),
+        default=0.0,
+    )
 
 
 def _alike(one: Onward, other: Onward, reach_m: float) -> bool:
