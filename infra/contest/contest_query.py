@@ -30,7 +30,7 @@ CHAIN = {  # what a message about an object goes through, one after the other
     "O11": "vehicle.associate",
     "O12": "vehicle.filter",
     "O13": "vehicle.confirm",
-    "O14": 'vehicle.predict, with: {map: "", horizon_s: 4, step_s: 0.1}',
+    "O14": "vehicle.predict, with: {horizon_s: 4, step_s: 0.1}",
     "O15": "vehicle.zone",
     "O16": "vehicle.arrival",
     "O17": "vehicle.encroachment",

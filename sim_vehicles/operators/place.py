@@ -12,9 +12,9 @@ from sim_vehicles.operators.models.its_time import age_s
 from sim_vehicles.operators.models.lanes import Match
 from sim_vehicles.operators.models.named_maps import network
 from sim_vehicles.operators.models.network_paths import MOST_WAYS
+from sim_vehicles.operators.models.onward_ways import Onward, Pose, RoadMap, messages
 from sim_vehicles.operators.models.recent import Recent
 from sim_vehicles.operators.models.trail import bend_of
-from sim_vehicles.operators.models.ways import Onward, Pose, RoadMap, messages
 from sim_vehicles.world.geometry import Point
 from sim_vehicles.world.lane_network import LaneNetwork
 from sim_vehicles.world.motion import wrap
@@ -119,7 +119,7 @@ class Lane:
     ego_lane (of the likeliest, "" for none), and betters their headings.
 
     Map matching: the vehicle is on each lane with d_perp < `max_offset_m` and |dheading| < `max_turn_rad`. From there
-    it goes on along what follows: up to `most_ways` different ways, with shares (`models.ways`). What is matched is the
+    it goes on along what follows: up to `most_ways` different ways, with shares (`models.onward_ways`). What is matched is the
     state as it was measured, and the vehicle as it is now is that state moved on along the likeliest way, at the same
     offset and with the lane's heading: in a bend a state that O8 moved straight on for some tenths of a second lies on
     no lane any more.

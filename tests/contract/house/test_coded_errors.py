@@ -68,7 +68,6 @@ MATCHES = {  # tests that look at words, and why
     "tests/sim_vehicles/v2v/test_etsi.py": "a caller's mistake, which no user can make",
     # operators are plain Python, as users write them: an agent names what one raises with the code `raised`
     "tests/sim_vehicles/operators/test_chain.py": "an operator's own error",
-    "tests/sim_vehicles/operators/test_conflict.py": "an operator's own error",
     "tests/sim_vehicles/operators/test_lanes.py": "an operator's own error",
     "tests/sim_vehicles/operators/test_own.py": "an operator's own error",
     "tests/sim_vehicles/operators/test_place.py": "an operator's own error",

@@ -8,7 +8,7 @@ from hypothesis import strategies as st
 
 from protos.vehicle_pb2 import Ego, Encounter, Motion, Path
 from sim_vehicles.operators.conflict import Overlap, Predict
-from sim_vehicles.operators.models.ways import NO_LANE, TURN_SHARE, Onward, Pose, RoadMap, messages
+from sim_vehicles.operators.models.onward_ways import NO_LANE, TURN_SHARE, Onward, Pose, RoadMap, messages
 from sim_vehicles.world.geometry import Point
 from sim_vehicles.world.lane_network import Lane, LaneNetwork
 
