@@ -126,7 +126,10 @@ class _Primitives:
             latitude, longitude = (number(name, node.start.attributes.get(name, "")) for name in ("lat", "lon"))
             return _relative(Geodetic(latitude, longitude), origin)
         except ValueError as bad:
-            text, remedy = f"node {node.name}: {bad}", "give the map's origin, or local_x and local_y to every node"
+            text, remedy = (
+                f"node {node.name}: {bad}",
+                "give 'sim-vehicles map' the --origin of the map, or local_x and local_y to every node",
+            )
             raise bad_input("no_place", text, remedy, subject=node.name, file=self.path, line=node.start.line) from None
 
     def _place(self, way: _Primitive, name: str, place: Callable[[_Primitive], Point]) -> Point:
