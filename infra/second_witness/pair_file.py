@@ -55,14 +55,13 @@ class Statement:
     """What the witness says of a pair; seconds and metres, infinity where a measure gives nothing.
 
     `across`: over the ground where the two lanes cross, None where they do not. `joint`: over all the ground that the
-    two lanes share. `closest_m`: the least distance of the boxes. `wttc_s`: the least. `ttc_of_one_s`,
+    two lanes share. `closest_m`: the least distance of the boxes. `ttc_of_one_s`,
     `ttc_of_other_s`: at each instant that has both. `failed`: what its measures raised.
     """
 
     across: Encroachment | None
     joint: Encroachment
     closest_m: float
-    wttc_s: float
     ttc_of_one_s: list[float]
     ttc_of_other_s: list[float]
     failed: list[str]

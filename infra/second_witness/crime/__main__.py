@@ -42,7 +42,7 @@ def _write_rows(file: Path, out: Path) -> None:
     with out.open("w", newline="") as stream:
         writer = csv.writer(stream)
         writer.writerow(COLUMNS)
-        writer.writerows(sorted(rows, key=lambda row: row[:2]))
+        writer.writerows(sorted(rows))  # by time, then by number
 
 
 if __name__ == "__main__":

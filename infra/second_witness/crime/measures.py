@@ -8,7 +8,7 @@ from math import inf, isfinite
 import numpy as np
 from commonroad.scenario.scenario import Scenario
 from commonroad_crime.data_structure.configuration import CriMeConfiguration
-from commonroad_crime.measure import DCE, PET, WTTC, TTCStar
+from commonroad_crime.measure import DCE, PET, TTCStar
 
 from infra.second_witness.crime.lanes import Lane, crossing_part, lane_of
 from infra.second_witness.crime.pair_scenarios import ONE, OPEN, OTHER, obstacle, on_lanes, on_open_ground
@@ -27,7 +27,6 @@ def statement(pair: NearPair, least_rad: float, most_rad: float) -> Statement:
         across=_encroachment(pair, (of_one, of_other), failed) if of_one and of_other else None,
         joint=_encroachment(pair, (one, other), failed),
         closest_m=float(DCE(_configuration(open_ground, ONE)).compute(OTHER, 0, verbose=False)),
-        wttc_s=_wttc_s(pair, open_ground),
         ttc_of_one_s=_ttc_s(pair, pair.one, open_ground, ONE, OTHER),
         ttc_of_other_s=_ttc_s(pair, pair.other, open_ground, OTHER, ONE),
         failed=failed,
@@ -58,12 +57,6 @@ def _asked(scenario: Scenario, ego: int, against: int) -> Encroachment:
     if max(entered) < inf and max(entered) < first_left:
         return Encroachment(inf, "both within")
     return Encroachment(inf, "unfinished")
-
-
-def _wttc_s(pair: NearPair, scenario: Scenario) -> float:
-    measure = WTTC(_configuration(scenario, ONE))
-    both = range(min(len(pair.one.x_m), len(pair.other.x_m)))
-    return min(float(measure.compute(OTHER, k, verbose=False)) for k in both)
 
 
 def _ttc_s(pair: NearPair, driven: Driven, scenario: Scenario, ego: int, other: int) -> list[float]:

@@ -49,7 +49,7 @@ FOLLOWING = motion(straight("a", 0, CROSSES_S), straight("b", 0, CROSSES_S + 1))
 def said_of(pair: NearPair, pet_s: float = 0.4, ttc_s: float = inf) -> Statement:
     never = [inf] * min(len(pair.one.x_m), len(pair.other.x_m))
     area = Encroachment(pet_s, "time" if pet_s < inf else "no area")
-    return Statement(area, area, 1.0, 0.5, [ttc_s, *never[1:]], never, [])
+    return Statement(area, area, 1.0, [ttc_s, *never[1:]], never, [])
 
 
 def test_a_pair_is_its_motion_around_where_it_came_close() -> None:
