@@ -24,7 +24,7 @@ from coordinator.solve.option_checks import BadOptionError
 from coordinator.spec import input_files
 from coordinator.spec.cluster import Cluster
 from coordinator.spec.costs import Costs
-from coordinator.spec.files import yaml_source
+from coordinator.spec.files import validation, yaml_source
 from coordinator.spec.files.cluster_file import LinkFile, NodeFile
 from coordinator.spec.files.costs_file import DEGRADED
 from coordinator.spec.files.quantities import NAME
@@ -274,7 +274,7 @@ def _fields(kind: str) -> list[str]:
 
 def _below(kind: str, field: str) -> str:
     """The field of a kind below which there is one of that name, as `window` of `hop`; empty: none."""
-    return next((one for one in _fields(kind) if field in yaml_source.fields(KINDS[kind], [one])), "")
+    return next((one for one in _fields(kind) if field in validation.fields(KINDS[kind], [one])), "")
 
 
 def _has(kind: str, field: str) -> bool:

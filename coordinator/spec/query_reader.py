@@ -7,7 +7,7 @@ from dataclasses import replace
 from pathlib import Path
 
 from coordinator.spec import arrivals, overload_given
-from coordinator.spec.files import declared_ranges, yaml_source
+from coordinator.spec.files import declared_ranges, validation, yaml_source
 from coordinator.spec.files.output_demands import FreshnessFile, GuaranteeFile
 from coordinator.spec.files.query_file import (
     CHAIN_NAME,
@@ -30,7 +30,7 @@ def load(path: Path, edit: yaml_source.Edit | None = None) -> Query:
     file = yaml_source.load(path)
     if edit is not None:
         edit(file)
-    shape = yaml_source.validate(file, QueryFile, NOT_YET)
+    shape = validation.validate(file, QueryFile, NOT_YET)
     sources = []
     for name, given in shape.sources.items():
         keys = ("sources", name)
