@@ -26,7 +26,9 @@ from coordinator.spec.query import GUESSED
 from coordinator.spec.sharing import owners
 from coordinator.units import counted, show_ns
 from protos.json_shape import Json
-from protos.plan_document import ADD, Objective, Plan
+from protos.plan.operators import ADD
+from protos.plan.search import Objective
+from protos.plan_document import Plan
 
 IN_JSON = (
     "hash", "queries", "status", "allocator", "model", "units", "solver", "objective", "placement", "sub_deadlines_ns",

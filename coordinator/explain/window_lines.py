@@ -10,7 +10,9 @@ from coordinator.spec.catalog import Catalog
 from coordinator.spec.query import Query
 from coordinator.units import counted, show_bytes, show_ns
 from protos import json_shape
-from protos.plan_document import ADD, Limit, OnLate, Plan, Queue, SideRule, Sync, Window
+from protos.plan.operators import ADD, OnLate, Queue, SideRule, Sync, Window
+from protos.plan.sources import Limit
+from protos.plan_document import Plan
 
 TITLE = "Windows, side inputs, and what is shed"
 

@@ -40,7 +40,8 @@ from coordinator.spec.files.query_file import (
 from coordinator.spec.files.yaml_source import nearest
 from coordinator.spec.query import Query
 from coordinator.spec.sharing.compose import SEPARATOR
-from protos.plan_document import ADD, QueryPart
+from protos.plan.operators import ADD
+from protos.plan.queries import QueryPart
 
 WHAT_IF = "--what-if"
 QUERY_KINDS: Mapping[str, type[BaseModel]] = {"sources": SourceFile, "operators": OperatorFile, "outputs": OutputFile}

@@ -20,7 +20,7 @@ from coordinator.spec.files import declared_ranges, security, validation, yaml_s
 from coordinator.spec.files.cluster_file import CORE_LINK_NS, NOT_YET, ClusterFile, NodeFile
 from coordinator.spec.files.declared_ranges import Range
 from coordinator.spec.files.yaml_source import nearest
-from protos.plan_document import NodeCharges
+from protos.plan.charges import NodeCharges
 from protos.policies import Chosen
 
 MOST_PLACES = 1000

@@ -22,7 +22,7 @@ from coordinator.spec.files.costs_file import DEGRADED, CostsFile, MeasuredFile,
 from coordinator.spec.files.yaml_source import nearest
 from coordinator.spec.query import GUESSED, Operator, Query, Source
 from coordinator.units import LARGEST, show_ns
-from protos.plan_document import CostDistribution, CostOrigin
+from protos.plan.costs import CostDistribution, CostOrigin
 
 Of = Literal["worst", "p99", "mean"]
 MEASURED, UNUSED = "measured", "declared"  # where a cost is from, beside GUESSED; UNUSED: measured, but not this

@@ -21,7 +21,7 @@ from coordinator.spec.quality import Confidence, Freshness, Qos
 from coordinator.spec.query import GIVEN, GUESS_NS, GUESSED, Operator, Output, Query, Source
 from coordinator.spec.runtime_charges import MEASURED
 from coordinator.units import show_ns
-from protos.plan_document import CostOrigin
+from protos.plan.costs import CostOrigin
 
 
 def load(path: Path, edit: yaml_source.Edit | None = None) -> Query:
