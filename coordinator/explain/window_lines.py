@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from coordinator.spec import windows
 from coordinator.spec.catalog import Catalog
@@ -12,7 +12,9 @@ from coordinator.units import counted, show_bytes, show_ns
 from protos import json_shape
 from protos.plan.operators import ADD, OnLate, Queue, SideRule, Sync, Window
 from protos.plan.sources import Limit
-from protos.plan_document import Plan
+
+if TYPE_CHECKING:
+    from protos.plan_document import Plan
 
 TITLE = "Windows, side inputs, and what is shed"
 

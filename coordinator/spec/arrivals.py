@@ -8,7 +8,6 @@ from collections import Counter
 from dataclasses import dataclass, replace
 from fractions import Fraction
 
-from coordinator.calculus.curves import recorded_spans
 from coordinator.spec.files import yaml_source
 from coordinator.spec.files.query_file import ArrivalFile, SourceFile
 from protos.plan.arrivals import Arrival as PlanArrival
@@ -97,6 +96,8 @@ def _recorded(name: str, file: yaml_source.Source, keys: tuple[object, ...]) -> 
             "correct the file",
         )
         return NONE
+    from coordinator.calculus.curves import recorded_spans  # few queries have recordings
+
     burst, span_ns = max(Counter(instants).values()), instants[-1] - instants[0]
     counts, spans_ns = recorded_spans(instants)
     written = TraceArrival(

@@ -67,7 +67,7 @@ class OperatorsFile(BaseModel):
 
 AGGREGATE, SOURCE, ITERATOR = "aggregate", "source", "iterator"
 _LISTED = json.loads(Path(__file__).with_name("builtin_operators.json").read_bytes())  # infra/generate.py writes it
-BUILTIN: Mapping[str, Installed] = {name: Installed.model_validate(one) for name, one in _LISTED.items()}
+BUILTIN: Mapping[str, Installed] = OperatorsFile.model_validate({"shimekiri": 1, "operators": _LISTED}).operators
 
 
 @dataclass(frozen=True)
