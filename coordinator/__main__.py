@@ -11,7 +11,7 @@ EXTRA = {  # what the extra `coordinator` brings, as it is imported
     "typer", "rich", "ruamel", "pydantic", "textual", "ortools", "numpy", "cryptography", "greenlet",
 }  # fmt: skip
 REPORT = {"pyspark", "pandas", "pyarrow"}  # and what `report` brings beside it
-COLLECT = (50_000, 20, 50)  # imports make no garbage: to look for it as often as by default takes a tenth of a start
+COLLECT = (200_000, 20, 50)  # imports make no garbage: looking for it takes 6 % of a short command
 PROVER = "prover"  # the thread of coordinator.solve.heuristics.scale, which is not imported for its name
 INTERRUPTED = 130  # as shells say it: 128 and SIGINT
 
