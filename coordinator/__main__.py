@@ -7,11 +7,14 @@ import os
 import sys
 import threading
 
+from protos.installed.deferred import defer
+
 EXTRA = {  # what the extra `coordinator` brings, as it is imported
     "typer", "rich", "ruamel", "pydantic", "textual", "ortools", "numpy", "cryptography", "greenlet",
 }  # fmt: skip
 REPORT = {"pyspark", "pandas", "pyarrow"}  # and what `report` brings beside it
 COLLECT = (200_000, 20, 50)  # imports make no garbage: looking for it takes 6 % of a short command
+UNUSED = "google.protobuf.internal.python_message"  # protobuf imports its half in Python beside the one in C
 PROVER = "prover"  # the thread of coordinator.solve.heuristics.scale, which is not imported for its name
 INTERRUPTED = 130  # as shells say it: 128 and SIGINT
 
@@ -19,6 +22,7 @@ INTERRUPTED = 130  # as shells say it: 128 and SIGINT
 def program() -> None:
     """The process: `main`, and an end that waits for no solver, since HiGHS cannot be interrupted."""
     gc.set_threshold(*COLLECT)
+    defer(UNUSED)
     try:
         main()
         code = 0
