@@ -14,7 +14,7 @@ EXTRA = {  # what the extra `coordinator` brings, as it is imported
 }  # fmt: skip
 REPORT = {"pyspark", "pandas", "pyarrow"}  # and what `report` brings beside it
 COLLECT = (200_000, 20, 50)  # imports make no garbage: looking for it takes 6 % of a short command
-UNUSED = "google.protobuf.internal.python_message"  # protobuf imports its half in Python beside the one in C
+UNUSED = "google.protobuf.internal.python_message", "grpc.aio"  # that protobuf and gRPC import, and nothing here uses
 PROVER = "prover"  # the thread of coordinator.solve.heuristics.scale, which is not imported for its name
 INTERRUPTED = 130  # as shells say it: 128 and SIGINT
 
@@ -22,7 +22,8 @@ INTERRUPTED = 130  # as shells say it: 128 and SIGINT
 def program() -> None:
     """The process: `main`, and an end that waits for no solver, since HiGHS cannot be interrupted."""
     gc.set_threshold(*COLLECT)
-    defer(UNUSED)
+    for name in UNUSED:
+        defer(name)
     try:
         main()
         code = 0

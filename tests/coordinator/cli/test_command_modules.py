@@ -64,3 +64,13 @@ def test_from_a_query_to_its_deployment_each_command_loads_what_it_needs(tmp_pat
     found = _loaded(tmp_path, "deploy", "plan.json")
     assert "coordinator.fleet.deployment.deploy" in found and "protos.plan_document" in found
     assert sorted(found.intersection([*PYDANTIC, *SOLVER, *SPARK, *DRAWING, *PURE])) == []
+
+
+def test_grpc_is_imported_without_its_half_for_asyncio(tmp_path: Path) -> None:
+    code = (
+        "import sys, coordinator.__main__ as m; m.main = lambda: __import__('coordinator.fleet.grpc_calls')\n"
+        "try: m.program()\n"
+        "finally: print(sorted(each for each in sys.modules if each.startswith('grpc.aio.')))"
+    )
+    done = subprocess.run([sys.executable, "-c", code], cwd=ROOT, capture_output=True, text=True, check=True)
+    assert done.stdout == "[]\n"
