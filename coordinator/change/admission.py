@@ -10,7 +10,8 @@ from coordinator.change.transition import LOADING_NS, During, during
 from coordinator.errors import Mistake
 from coordinator.plan.deadline_breakdown import MISSED, guarantee_status
 from coordinator.units import show_ns
-from protos.plan_document import Claim, Plan, Step
+from protos.plan.guarantee import Claim, Step
+from protos.plan_document import Plan
 
 
 @dataclass(frozen=True)

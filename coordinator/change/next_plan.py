@@ -31,7 +31,8 @@ from coordinator.spec.files.yaml_source import nearest
 from coordinator.spec.query import Query
 from coordinator.spec.sharing import compose
 from coordinator.spec.sharing.compose import Composite
-from protos.plan_document import Plan, SubDeadlines
+from protos.plan.search import SubDeadlines
+from protos.plan_document import Plan
 
 NEAREST_S = 10.0
 

@@ -18,7 +18,8 @@ from coordinator.guarantee.analysis import analyse
 from coordinator.guarantee.system import System, read
 from coordinator.model.incumbent import hops
 from coordinator.spec.runtime_charges import NOTHING, RuntimeOverhead
-from protos.plan_document import Claim, Plan
+from protos.plan.guarantee import Claim
+from protos.plan_document import Plan
 
 LOADING_NS = 10**6  # assumed: the longest stretch for which a runtime loads a plan without looking up
 SOURCE = {

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import sys
 import time
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
@@ -9,10 +10,10 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from coordinator.cli.lines import is_quiet, tell
-from coordinator.model.progress import Watch
 
 if TYPE_CHECKING:
     from coordinator.model.choices import Choices
+    from coordinator.model.progress import Watch
     from coordinator.spec.query import Query
 
 
@@ -35,15 +36,14 @@ class NowAndThen:
 def searching(what: str, quiet: bool = False) -> Iterator[Callable[[str], None]]:
     """Progress on stderr: one line that changes where that is a terminal, else a line every ten seconds. `quiet`: none,
     for machines."""
-    from rich.console import Console
-
-    console = Console(stderr=True)
     if quiet or is_quiet():
         yield lambda _: None
-    elif not console.is_terminal:
+    elif not sys.stderr.isatty():
         yield NowAndThen()
     else:
-        with console.status(what) as line:
+        from rich.console import Console
+
+        with Console(stderr=True).status(what) as line:
             yield line.update
 
 

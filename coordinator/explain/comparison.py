@@ -11,7 +11,8 @@ from rich.table import Table
 from coordinator.errors import Mistake
 from coordinator.plan.deadline_breakdown import guarantee_status, status_values
 from coordinator.units import show_ns
-from protos.plan_document import Claim, Plan
+from protos.plan.guarantee import Claim
+from protos.plan_document import Plan
 
 
 @dataclass(frozen=True)

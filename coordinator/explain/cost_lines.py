@@ -3,12 +3,17 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
+from typing import TYPE_CHECKING
 
 from coordinator.explain import source_lines
 from coordinator.spec.costs import FEW, MEASURED, UNUSED
 from coordinator.spec.query import GUESS_NS, GUESSED, Query
 from coordinator.units import show_ns
-from protos.plan_document import ADD, CostOrigin, Plan
+from protos.plan.costs import CostOrigin
+from protos.plan.operators import ADD
+
+if TYPE_CHECKING:
+    from protos.plan_document import Plan
 
 
 def _halves(names: Sequence[str]) -> list[str]:

@@ -18,7 +18,8 @@ from coordinator.guarantee.analysis import never
 from coordinator.plan import confidence_lines, deadline_breakdown, freshness_lines, policy_choice
 from coordinator.spec.sharing.owners import owners
 from coordinator.units import counted, show_ns
-from protos.plan_document import Alternative, PaperAlternative, Plan
+from protos.plan.search import Alternative, PaperAlternative
+from protos.plan_document import Plan
 
 FAILS = "If a node fails"
 PARTS = "Where each deadline goes"

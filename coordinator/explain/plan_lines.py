@@ -6,8 +6,7 @@ Both begin with the verdict. The table of task units belongs to the long form.
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
-
-from rich.table import Table
+from typing import TYPE_CHECKING
 
 from coordinator.explain import (
     age_lines,
@@ -26,7 +25,12 @@ from coordinator.spec.query import GUESSED
 from coordinator.spec.sharing import owners
 from coordinator.units import counted, show_ns
 from protos.json_shape import Json
-from protos.plan_document import ADD, Objective, Plan
+from protos.plan.operators import ADD
+from protos.plan.search import Objective
+from protos.plan_document import Plan
+
+if TYPE_CHECKING:
+    from rich.table import Table
 
 IN_JSON = (
     "hash", "queries", "status", "allocator", "model", "units", "solver", "objective", "placement", "sub_deadlines_ns",
@@ -87,6 +91,8 @@ def whole(plan: Plan) -> list[str]:
 
 def task_units(plan: Plan) -> Table:
     """A row for each, by node."""
+    from rich.table import Table
+
     table = Table(title=f"{plan.query}: {plan.allocator} placement", title_justify="left")
     for heading in ("node", "policy", "unit", "operators", "sub-deadline"):
         table.add_column(heading, justify="right" if heading in ("unit", "sub-deadline") else "left")

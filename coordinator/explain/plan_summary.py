@@ -19,7 +19,10 @@ from coordinator.plan.deadline_breakdown import SAID, totals
 from coordinator.spec.runtime_charges import RuntimeOverhead
 from coordinator.spec.sharing.owners import whose
 from coordinator.units import show_ns
-from protos.plan_document import ADD, Alternative, Claim, PaperAlternative, Plan
+from protos.plan.guarantee import Claim
+from protos.plan.operators import ADD
+from protos.plan.search import Alternative, PaperAlternative
+from protos.plan_document import Plan
 
 MOST_PERCENT = 1000  # dearer; beyond that nothing is said
 MOST_OPERATORS = 40  # of plans in which each operator is tried alone

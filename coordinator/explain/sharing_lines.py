@@ -13,7 +13,8 @@ from coordinator.spec.query import Operator, Query
 from coordinator.spec.sharing import compose, equivalence
 from coordinator.spec.sharing.owners import owners
 from coordinator.units import counted
-from protos.plan_document import Plan, QueryPart
+from protos.plan.queries import QueryPart
+from protos.plan_document import Plan
 
 MOST_LINES = 12
 

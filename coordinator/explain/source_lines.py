@@ -2,8 +2,12 @@
 
 from __future__ import annotations
 
+from typing import TYPE_CHECKING
+
 from coordinator.units import show_ns
-from protos.plan_document import Plan
+
+if TYPE_CHECKING:
+    from protos.plan_document import Plan
 
 
 def guessed(plan: Plan) -> dict[str, int]:

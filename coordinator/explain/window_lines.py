@@ -3,14 +3,18 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from coordinator.spec import windows
 from coordinator.spec.catalog import Catalog
 from coordinator.spec.query import Query
 from coordinator.units import counted, show_bytes, show_ns
 from protos import json_shape
-from protos.plan_document import ADD, Limit, OnLate, Plan, Queue, SideRule, Sync, Window
+from protos.plan.operators import ADD, OnLate, Queue, SideRule, Sync, Window
+from protos.plan.sources import Limit
+
+if TYPE_CHECKING:
+    from protos.plan_document import Plan
 
 TITLE = "Windows, side inputs, and what is shed"
 

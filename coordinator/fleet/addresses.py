@@ -18,6 +18,7 @@ from typing import TYPE_CHECKING, Any
 from coordinator import durable_files
 from coordinator.error_codes import Code
 from coordinator.errors import BadInputError, bad_file, unwritable
+from coordinator.spec.files.yaml_source import nearest
 
 if TYPE_CHECKING:
     from protos.plan_document import Plan
@@ -59,8 +60,6 @@ class Addresses:
         missing = [name for name in places if name not in self.nodes]
         if missing:
             code: Code = "unknown_node"
-            from coordinator.spec.files.yaml_source import nearest  # loads pydantic
-
             text, mend = f"has no node '{missing[0]}', which the plan needs", nearest(missing[0], self.nodes)
             if (node := host_of(missing[0])) in self.nodes:
                 cores = int(missing[0].rpartition(".")[2]) + 1

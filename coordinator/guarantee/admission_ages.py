@@ -18,7 +18,7 @@ from coordinator.guarantee.analysis import Analysis, analyse, never
 from coordinator.guarantee.bounds import claims
 from coordinator.guarantee.losses import behind
 from coordinator.units import step_of
-from protos.plan_document import ProposedAges
+from protos.plan.analysis import ProposedAges
 
 MOST_LOOKS = 8  # until the waits for a look at the sockets grow no more
 

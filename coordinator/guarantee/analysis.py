@@ -34,7 +34,7 @@ from coordinator.guarantee.streams import Reuse
 from coordinator.guarantee.system import Node, System, Unit
 from coordinator.guarantee.whole_ways.path_limits import path_limits
 from coordinator.spec.runtime_charges import RuntimeOverhead, chunks
-from protos.plan_document import NodeCharges
+from protos.plan.charges import NodeCharges
 
 WORTH_HAVING = 5  # times the longest deadline
 MOST_PASSES = 300

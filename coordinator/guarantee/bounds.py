@@ -18,8 +18,12 @@ from coordinator.guarantee.quality_checks import Check, checked, checks
 from coordinator.guarantee.system import read
 from coordinator.spec.runtime_charges import MEASURED, RuntimeOverhead
 from coordinator.units import counted, show_ns
-from protos import plan_document
-from protos.plan_document import Ahead, Blocker, NodeAnalysis, NodeCharged, Plan, Tightest
+from protos.plan.analysis import Analysis as PlanAnalysis
+from protos.plan.analysis import Blocker, NodeAnalysis, Tightest
+from protos.plan.charges import NodeCharged
+from protos.plan.guarantee import Ahead, DataPath, Step
+from protos.plan.guarantee import Claim as PlanClaim
+from protos.plan_document import Plan
 
 
 @dataclass(frozen=True)
@@ -46,11 +50,11 @@ class Claim:
         """What and how long, of each part."""
         return tuple((part.what, part.ns) for part in self.parts)
 
-    def document(self) -> plan_document.Claim:
+    def document(self) -> PlanClaim:
         """For plan.json."""
         fresh = {each.name: each for each in self.fresh}
         age, reaction = fresh.get("age"), fresh.get("reaction")
-        return plan_document.Claim(
+        return PlanClaim(
             deadline_ns=self.deadline_ns,
             bound_ns=self.bound_ns,
             guaranteed=self.guaranteed,
@@ -66,7 +70,7 @@ class Claim:
             data_paths=tuple(path for each in self.fresh for path in _data_paths(each)),
         )
 
-    def _step(self, part: Part) -> plan_document.Step:
+    def _step(self, part: Part) -> Step:
         step = _step(part)
         if part.kind != "unit" or part.unit not in self.ahead:
             return step
@@ -75,8 +79,8 @@ class Claim:
         return replace(step, unit=part.unit, ahead=first, done_before_ns=done_ns)
 
 
-def _step(part: Part) -> plan_document.Step:
-    return plan_document.Step(
+def _step(part: Part) -> Step:
+    return Step(
         what=part.what,
         ns=part.ns,
         kind=part.kind,
@@ -87,9 +91,9 @@ def _step(part: Part) -> plan_document.Step:
     )
 
 
-def _data_paths(fresh: Fresh) -> tuple[plan_document.DataPath, ...]:
+def _data_paths(fresh: Fresh) -> tuple[DataPath, ...]:
     return tuple(
-        plan_document.DataPath(
+        DataPath(
             of=fresh.name,
             source=source,
             bound_ns=path.ns,
@@ -105,14 +109,12 @@ def bounds(plan: Facts, charges: RuntimeOverhead = MEASURED) -> dict[str, Claim]
     return claims(analyse(read(plan), charges))
 
 
-def documents(
-    plan: Facts, charges: RuntimeOverhead = MEASURED
-) -> tuple[dict[str, plan_document.Claim], plan_document.Analysis]:
+def documents(plan: Facts, charges: RuntimeOverhead = MEASURED) -> tuple[dict[str, PlanClaim], PlanAnalysis]:
     """Of a plan, as `analysed`."""
     return analysed(analyse(read(plan), charges))
 
 
-def analysed(analysis: Analysis) -> tuple[dict[str, plan_document.Claim], plan_document.Analysis]:
+def analysed(analysis: Analysis) -> tuple[dict[str, PlanClaim], PlanAnalysis]:
     """For plan.json: `guarantee`, an entry per output, and `analysis`: charges, per node its utilisation and the test
     of its sub-deadlines, per unit its response bound in ns."""
     nodes = {
@@ -130,7 +132,7 @@ def analysed(analysis: Analysis) -> tuple[dict[str, plan_document.Claim], plan_d
         )
     units = {str(number): int(-(-each.end // 1)) for number, each in sorted(analysis.delays.units.items())}
     guarantee = {name: claim.document() for name, claim in claims(analysis).items()}
-    return guarantee, plan_document.Analysis(
+    return guarantee, PlanAnalysis(
         charges=analysis.charges.document(), nodes=dict(sorted(nodes.items())), units_ns=units
     )
 

@@ -5,7 +5,8 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Protocol
 
-from protos.plan_document import Cluster, Graph
+from protos.plan.cluster import Cluster
+from protos.plan.graph import Graph
 from protos.plan_pb2 import LocalPlan
 
 

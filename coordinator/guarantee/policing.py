@@ -30,16 +30,10 @@ from coordinator.guarantee.facts import Facts
 from coordinator.guarantee.system import Source, System, arrival_curve
 from coordinator.guarantee.window_sources import Windows
 from protos import plan_pb2
-from protos.plan_document import (
-    Arrival,
-    BurstArrival,
-    Graph,
-    JcpArrival,
-    Policed,
-    RateArrival,
-    Selectivity,
-    TraceArrival,
-)
+from protos.plan.analysis import Policed
+from protos.plan.arrivals import Arrival, BurstArrival, JcpArrival, RateArrival, TraceArrival
+from protos.plan.graph import Graph
+from protos.plan.operators import Selectivity
 
 LARGEST = (1 << 63) - 1
 MOST_SPANS, MOST_TUPLES = 512, 1 << 16  # what nodes look back on at most

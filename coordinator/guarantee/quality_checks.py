@@ -24,7 +24,7 @@ from coordinator.guarantee.analysis import Analysis
 from coordinator.guarantee.system import System
 from coordinator.spec.runtime_charges import on_wire
 from coordinator.units import counted, show_bytes, show_ns
-from protos.plan_document import Checks, SizeCheck, TimeCheck
+from protos.plan.guarantee import Checks, SizeCheck, TimeCheck
 
 
 @dataclass(frozen=True)

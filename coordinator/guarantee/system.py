@@ -26,8 +26,13 @@ from coordinator.guarantee.window_sources import (
 )
 from coordinator.spec.quality import NOTHING, Confidence, Freshness, Qos
 from coordinator.units import show_ns
-from protos import plan_document, plan_pb2
-from protos.plan_document import NodeCharges
+from protos import plan_pb2
+from protos.plan.arrivals import Arrival, BurstArrival, JcpArrival, RateArrival, TraceArrival
+from protos.plan.charges import NodeCharges
+from protos.plan.cluster import Cluster
+from protos.plan.operators import Operator, SideRule, Sync
+from protos.plan.sources import Pull
+from protos.plan.sources import Source as PlanSource
 
 UNMATCHED_NS = 10**9  # and twice the longest deadline: after that a tuple that waits to be fused is in no set
 
@@ -78,7 +83,7 @@ class Unit:
     exits: Mapping[str, int]
     unsound: str
     queue_bytes: int = 0
-    sync: plan_document.Sync | None = None
+    sync: Sync | None = None
     whole: tuple[bool, ...] = ()
     droppers: tuple[Mapping[str, int], ...] = ()
     required: tuple[str, ...] = ()
@@ -177,16 +182,16 @@ class System:
     max_bytes: Mapping[str, int] = field(default_factory=dict)
 
 
-def arrival_curve(arrival: plan_document.Arrival) -> Curve:
+def arrival_curve(arrival: Arrival) -> Curve:
     """The curve of declared arrivals. Raises ValueError where they contradict themselves."""
     match arrival:
-        case plan_document.BurstArrival():
+        case BurstArrival():
             return Bursts(arrival.burst, arrival.period_ns)
-        case plan_document.JcpArrival():
+        case JcpArrival():
             return Jcp(arrival.period_ns, arrival.min_gap_ns, arrival.early_ns + arrival.late_ns)
-        case plan_document.RateArrival():  # instants in whole ns may be early by one
+        case RateArrival():  # instants in whole ns may be early by one
             return jittered(RateBurst(arrival.burst, Fraction(str(arrival.rate_per_s)) / 10**9), 1)
-        case plan_document.TraceArrival():
+        case TraceArrival():
             return Recorded(arrival.counts, arrival.spans_ns)
 
 
@@ -240,7 +245,7 @@ def read(plan: Facts) -> System:
     )
 
 
-def _links(cluster: plan_document.Cluster) -> dict[tuple[str, str], Link]:
+def _links(cluster: Cluster) -> dict[tuple[str, str], Link]:
     """By pair of nodes, each way."""
     host = {name: facts.host for name, facts in cluster.nodes.items()}
     every = {pair: link for link in cluster.links for pair in (link.between, (link.between[1], link.between[0]))}
@@ -256,7 +261,7 @@ def _links(cluster: plan_document.Cluster) -> dict[tuple[str, str], Link]:
     }
 
 
-def _source(name: str, source: plan_document.Source, local: plan_pb2.Source, speed: float) -> Source:
+def _source(name: str, source: PlanSource, local: plan_pb2.Source, speed: float) -> Source:
     """local: what its node's part of the plan has of it."""
     curve, why = None, ""
     try:
@@ -265,7 +270,7 @@ def _source(name: str, source: plan_document.Source, local: plan_pb2.Source, spe
         why = f"the arrivals of source {name} are unbounded: {error}"
     limit = Bursts(local.limit.tuples, local.limit.span_ns) if local.HasField("limit") else None
     tolerance_ns = source.arrival.tolerance_ns
-    pull = source.pull or plan_document.Pull()
+    pull = source.pull or Pull()
     call_ns = ceil(pull.cost_ns / Fraction(str(speed)))
     return Source(
         name,
@@ -283,12 +288,12 @@ def _source(name: str, source: plan_document.Source, local: plan_pb2.Source, spe
     )
 
 
-def _gap_ns(arrival: plan_document.Arrival) -> int:
+def _gap_ns(arrival: Arrival) -> int:
     """The longest time without a tuple, of arrivals with a period; 0: nothing bounds it."""
     match arrival:
-        case plan_document.BurstArrival():
+        case BurstArrival():
             return arrival.period_ns + arrival.tolerance_ns
-        case plan_document.JcpArrival():
+        case JcpArrival():
             return arrival.period_ns + arrival.early_ns + arrival.late_ns + arrival.tolerance_ns
         case _:
             return 0
@@ -374,15 +379,15 @@ def _stage(plan: Facts, node: str, name: str) -> Stage:
     return Stage(name, max(cost_ns, least_ns), least_ns, sigma, _sides(operator), drops, sheds)
 
 
-def _sides(operator: plan_document.Operator) -> tuple[Side, ...]:
+def _sides(operator: Operator) -> tuple[Side, ...]:
     found = []
     for port, stream in operator.side.items():
-        rule = operator.side_rules.get(port, plan_document.SideRule())
+        rule = operator.side_rules.get(port, SideRule())
         found.append(Side(port, stream, rule.max_age_ns, rule.shed))
     return tuple(found)
 
 
-def _sheds(name: str, operator: plan_document.Operator) -> str:
+def _sheds(name: str, operator: Operator) -> str:
     if operator.on_late is not None:
         return f"{name} does not run late tuples as the others"
     return f"{name} has a queue, and what is beyond its limit is shed" if operator.queue is not None else ""

@@ -19,7 +19,7 @@ from coordinator.calculus.curves import Curve, Jcp
 from coordinator.calculus.flow import jittered, selected
 from coordinator.calculus.selectivity import Selectivity
 from coordinator.guarantee.facts import Facts
-from protos import plan_document
+from protos.plan.operators import Operator
 
 
 @dataclass(frozen=True)
@@ -132,7 +132,7 @@ def whole(plan: Facts, streams: Iterable[str]) -> bool:
     return True
 
 
-def passes_all(operator: plan_document.Operator) -> bool:
+def passes_all(operator: Operator) -> bool:
     """Whether an operator declares one result of every tuple."""
     said = operator.declared
     return operator.run != "filter" and said.mean == 1 and said.at_most in ((), ((1, 1),))

@@ -10,7 +10,9 @@ from coordinator.errors import Mistake, bad_file
 from coordinator.solve.option_checks import BadOptionError
 from coordinator.spec.files.yaml_source import nearest
 from coordinator.units import duration_ns
-from protos.plan_document import BurstArrival, JcpArrival, Plan, RateArrival, Source, TraceArrival
+from protos.plan.arrivals import BurstArrival, JcpArrival, RateArrival, TraceArrival
+from protos.plan.sources import Source
+from protos.plan_document import Plan
 
 QUERY, CLUSTER, OPERATORS, FEED = "query.yaml", "cluster.yaml", "operators.py", "feed.jsonl"
 FORMATS = (".jsonl", ".csv", ".mcap")

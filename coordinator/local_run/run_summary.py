@@ -22,7 +22,9 @@ from coordinator.report.report_document import Conservation, Offered, Output, Re
 from coordinator.units import counted, show_ns
 from protos import json_shape
 from protos.json_shape import Json
-from protos.plan_document import ADD, Claim, Plan
+from protos.plan.guarantee import Claim
+from protos.plan.operators import ADD
+from protos.plan_document import Plan
 
 ENDS = ("met", "late", "shed", "lost", "undecidable")
 SHOWN_RESULTS, SHOWN_CHARACTERS = 2, 160

@@ -9,7 +9,7 @@ from fractions import Fraction
 from coordinator.model import routes
 from coordinator.model.problem import Problem
 from coordinator.model.routes import Hops
-from protos.plan_document import SubDeadlines
+from protos.plan.search import SubDeadlines
 
 
 @dataclass(frozen=True)

@@ -9,7 +9,7 @@ from fractions import Fraction
 from coordinator.spec import graph
 from coordinator.spec.catalog import Catalog
 from coordinator.spec.query import Operator, Query
-from protos.plan_document import Window
+from protos.plan.operators import Window
 
 
 @dataclass(frozen=True)

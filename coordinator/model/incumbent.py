@@ -9,7 +9,7 @@ from dataclasses import dataclass, field, replace
 from coordinator.errors import Mistake
 from coordinator.model.task_units import LARGEST_EXITS
 from coordinator.spec.query import Query
-from protos import plan_document
+from protos.plan.search import IncumbentPart
 from protos.plan_document import Plan
 
 Pairs = tuple[tuple[str, str], ...]
@@ -33,11 +33,11 @@ class Incumbent:
         `cores`: of each place's host."""
         return {name: f"{at}.0" if cores[at] > 1 and "." not in at else at for name, at in self.place.items()}
 
-    def document(self) -> plan_document.IncumbentPart | None:
+    def document(self) -> IncumbentPart | None:
         """For plan.json; all but the names stands elsewhere in it. None: nothing is kept or spared."""
         if not self.place and not self.spared:
             return None
-        return plan_document.IncumbentPart(of=self.of, operators=tuple(self.place), spared=tuple(sorted(self.spared)))
+        return IncumbentPart(of=self.of, operators=tuple(self.place), spared=tuple(sorted(self.spared)))
 
 
 def read(plan: Plan, operators: Collection[str] | None = None, of: str | None = None) -> Incumbent:
@@ -46,7 +46,7 @@ def read(plan: Plan, operators: Collection[str] | None = None, of: str | None = 
     Of a unit whose last operators are not kept, the last kept one takes their sub-deadlines: its place in the order of
     EDF is that of the unit.
     """
-    told = plan.kept or plan_document.IncumbentPart(of="", operators=())
+    told = plan.kept or IncumbentPart(of="", operators=())
     names = set(told.operators if operators is None else operators)
     due_ns: dict[str, int] = {}
     units = []

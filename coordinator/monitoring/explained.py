@@ -14,10 +14,6 @@ from coordinator.monitoring.text import table
 from coordinator.report import missed_share
 
 SPOOL_SHARE, SPOOL_SOON_NS = 0.5, 3600 * 10**9  # from where on it is said
-EDITED = (
-    "edited since the agent loaded it, and what runs is as it was; to run the new code, start the agent again, write"
-    " operators.json anew, plan and deploy; until then the agent refuses this plan when it starts again"
-)
 
 
 @dataclass(frozen=True)
@@ -143,7 +139,7 @@ def operators(values: PlaceStatus) -> Iterator[str]:
 def edited_operators(values: PlaceStatus) -> Iterator[str]:
     """What has been edited since it was loaded, in a line."""
     if edited := [run for run, one in values.operators.items() if one.edited]:
-        yield f"{', '.join(edited)}: {EDITED}"
+        yield f"{', '.join(edited)}: {wording.EDITED}"
 
 
 def spool(values: PlaceStatus) -> Iterator[str]:

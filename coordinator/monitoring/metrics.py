@@ -15,7 +15,8 @@ from coordinator.monitoring.status_response import OutputStatus, PlaceStatus, Un
 from coordinator.plan.deadline_breakdown import ADMITTED, MISSED, guarantee_status
 from coordinator.report.missed_share import WINDOWS, interval
 from coordinator.report.report_document import Share
-from protos.plan_document import Claim, Plan
+from protos.plan.guarantee import Claim
+from protos.plan_document import Plan
 
 PROMISE = {ADMITTED: "from admission", MISSED: "not guaranteed"}
 SHED, LOST = "shed.", "lost."

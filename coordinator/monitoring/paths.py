@@ -13,7 +13,9 @@ from coordinator.report.facts.most_results import MOST_GIVEN, most_results
 
 if TYPE_CHECKING:
     from coordinator.monitoring.status_response import PlaceStatus
-    from protos.plan_document import Operator, Plan, Windows
+    from protos.plan.graph import Windows
+    from protos.plan.operators import Operator
+    from protos.plan_document import Plan
 
 ON_LINKS = ("tuples_given_up", "link_full")  # are lost as well
 

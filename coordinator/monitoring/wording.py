@@ -1,4 +1,4 @@
-"""Wording of agents' counters and of the reasons why a window gave no result."""
+"""Wording of agents' counters, of the reasons why a window gave no result, and of code that was edited."""
 
 from __future__ import annotations
 
@@ -109,6 +109,10 @@ SHED = {  # by policy
     "unmatched": "without a tuple of every other input",
     "stale": "a side input had no value, or one that may be too old",
 }
+EDITED = (
+    "edited since the agent loaded it, and what runs is as it was; to run the new code, start the agent again, write"
+    " operators.json anew, plan and deploy; until then the agent refuses this plan when it starts again"
+)
 ENDS = {"abandoned": "begun and given up", "skipped": "never begun"}
 
 

@@ -21,22 +21,24 @@ from coordinator.spec.checks import payload_checks
 from coordinator.spec.cluster import Cluster
 from coordinator.spec.query import Operator, Query
 from coordinator.spec.runtime_charges import MEASURED, RuntimeOverhead
-from protos import plan_document
-from protos.plan_document import (
-    VERSION,
-    Claim,
-    Inputs,
-    Objective,
-    PaperChoice,
-    Plan,
-    Selectivity,
-    Solver,
-    Task,
-)
+from protos.plan.analysis import Analysis as PlanAnalysis
+from protos.plan.analysis import ProposedAges
+from protos.plan.cluster import Cluster as PlanCluster
+from protos.plan.cluster import Link, Node
+from protos.plan.costs import CostOrigin
+from protos.plan.graph import Graph, Stream
+from protos.plan.guarantee import Claim
+from protos.plan.operators import Operator as PlanOperator
+from protos.plan.operators import Selectivity
+from protos.plan.outputs import Output
+from protos.plan.queries import Inputs
+from protos.plan.search import Alternative, Objective, PaperChoice, Solver, Task
+from protos.plan.sources import Source
+from protos.plan_document import VERSION, Plan
 from protos.plan_pb2 import LocalPlan
 
 Alternatives = Mapping[
-    str, Mapping[str, plan_document.Alternative | None]
+    str, Mapping[str, Alternative | None]
 ]  # operator, other node: what that would bring; None: infeasible
 
 
@@ -45,8 +47,8 @@ class Laid:
     """What runs where, all that a guarantee is computed from."""
 
     placement: Mapping[str, str]
-    graph: plan_document.Graph
-    cluster: plan_document.Cluster
+    graph: Graph
+    cluster: PlanCluster
     nodes: Mapping[str, LocalPlan]
 
 
@@ -114,9 +116,9 @@ class _Promised:
     laid: Laid
     analysis: Analysis
     guarantee: Mapping[str, Claim]
-    document: plan_document.Analysis
+    document: PlanAnalysis
     policy_why: str = ""
-    ages: plan_document.ProposedAges | None = None
+    ages: ProposedAges | None = None
 
 
 def _promised(layout: Layout, charges: RuntimeOverhead, proposing: bool, stop: Callable[[], bool]) -> _Promised:
@@ -150,7 +152,7 @@ def _any_promise(claim: Claim) -> bool:
     return guarantee_status(claim) != MISSED or (claim.bound_ns is not None and claim.bound_ns <= claim.deadline_ns)
 
 
-def _costs(query: Query) -> dict[str, plan_document.CostOrigin]:
+def _costs(query: Query) -> dict[str, CostOrigin]:
     """Of operators, and of sources that are called, whose cost is not simply as declared; how their calls were
     distributed where an output asks for a confidence."""
     found = {one.name: one.cost_from for one in query.operators if one.cost_from}
@@ -195,11 +197,11 @@ def laid(layout: Layout) -> Laid:
     )
 
 
-def _graph(layout: Layout) -> plan_document.Graph:
+def _graph(layout: Layout) -> Graph:
     query = layout.query
-    return plan_document.Graph(
+    return Graph(
         sources={
-            source.name: plan_document.Source(
+            source.name: Source(
                 id=number,
                 at=source.at,
                 type=layout.types[source.name],
@@ -217,7 +219,7 @@ def _graph(layout: Layout) -> plan_document.Graph:
         },
         operators={operator.name: _operator(layout, operator) for operator in query.operators},
         outputs={
-            output.name: plan_document.Output(
+            output.name: Output(
                 id=number,
                 origin=output.origin,
                 at=output.at,
@@ -233,16 +235,16 @@ def _graph(layout: Layout) -> plan_document.Graph:
             for number, output in enumerate(query.outputs, start=1)
         },
         streams={
-            name: plan_document.Stream(id=number, type=layout.types[name], max_bytes=layout.max_bytes[name])
+            name: Stream(id=number, type=layout.types[name], max_bytes=layout.max_bytes[name])
             for name, number in layout.stream_id.items()
         },
         windows=layout_windows.documents(layout),
     )
 
 
-def _operator(layout: Layout, operator: Operator) -> plan_document.Operator:
+def _operator(layout: Layout, operator: Operator) -> PlanOperator:
     narrowed = operator.nodes or operator.barred
-    return plan_document.Operator(
+    return PlanOperator(
         id=layout.operator_id[operator.name],
         run=operator.run,
         inputs=tuple(layout.ordered_inputs(operator)),
@@ -282,11 +284,11 @@ def _selectivity(operator: Operator) -> Selectivity | None:
     return Selectivity(mean=float(mean_selectivity(operator)), at_most=((of, keep),))
 
 
-def _cluster(layout: Layout) -> plan_document.Cluster:
+def _cluster(layout: Layout) -> PlanCluster:
     cluster: Cluster = layout.cluster
-    return plan_document.Cluster(
+    return PlanCluster(
         nodes={
-            node.name: plan_document.Node(
+            node.name: Node(
                 index=node.index,
                 address=node.address,
                 speed=float(node.speed),
@@ -306,7 +308,7 @@ def _cluster(layout: Layout) -> plan_document.Cluster:
             for node in cluster.nodes.values()
         },
         links=tuple(
-            plan_document.Link(between=link.between, latency_ns=link.latency_ns, bandwidth_bps=link.bandwidth_bps)
+            Link(between=link.between, latency_ns=link.latency_ns, bandwidth_bps=link.bandwidth_bps)
             for link in cluster.links
         ),
         security=cluster.security,

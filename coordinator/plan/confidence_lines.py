@@ -6,7 +6,7 @@ from collections.abc import Mapping
 
 from coordinator.spec.quality import show_share
 from coordinator.units import counted, show_ns
-from protos.plan_document import Claim, ConfidentBound
+from protos.plan.guarantee import Claim, ConfidentBound
 
 SHOWN = 4  # operators, those of which the fewest calls were measured
 

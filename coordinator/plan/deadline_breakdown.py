@@ -14,7 +14,9 @@ from coordinator.plan import confidence_lines, freshness_lines
 from coordinator.spec.sharing.owners import whose
 from coordinator.units import counted, show_bytes, show_ns
 from protos import json_shape
-from protos.plan_document import Claim, Plan, SizeCheck, Step, Tightest
+from protos.plan.analysis import Tightest
+from protos.plan.guarantee import Claim, SizeCheck, Step
+from protos.plan_document import Plan
 
 GUARANTEED = "guaranteed"
 MISSED = "NOT guaranteed"

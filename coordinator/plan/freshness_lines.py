@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from coordinator.units import show_ns
-from protos.plan_document import Claim, DataPath
+from protos.plan.guarantee import Claim, DataPath
 
 
 def judged(claim: Claim) -> list[str]:

@@ -16,7 +16,10 @@ from coordinator.plan.layout import Layout
 from coordinator.spec import windows
 from coordinator.spec.query import Operator
 from protos import plan_pb2
-from protos.plan_document import BurstArrival, Connector, Pull, Window, Windows
+from protos.plan.arrivals import BurstArrival
+from protos.plan.graph import Windows
+from protos.plan.operators import Window
+from protos.plan.sources import Connector, Pull
 
 
 def feeds(layout: Layout, operator: Operator) -> dict[str, int]:

@@ -14,7 +14,7 @@ from coordinator.plan.service_curves import CURVES
 from coordinator.spec.cluster import Node
 from coordinator.spec.query import KEEP, Operator
 from protos import plan_pb2
-from protos.plan_document import SideRule
+from protos.plan.operators import SideRule
 
 
 def of_node(layout: Layout, node: Node) -> plan_pb2.LocalPlan:

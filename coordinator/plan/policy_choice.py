@@ -12,7 +12,8 @@ from dataclasses import replace
 from coordinator.guarantee.analysis import COVERED
 from coordinator.spec.cluster import Cluster
 from coordinator.units import show_ns
-from protos.plan_document import Node, Plan
+from protos.plan.cluster import Node
+from protos.plan_document import Plan
 from protos.policies import Chosen, percent
 
 SOUND, BEST = Chosen("edf"), Chosen("slack")

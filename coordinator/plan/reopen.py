@@ -24,16 +24,14 @@ from coordinator.spec.quality import Confidence, Freshness, Qos
 from coordinator.spec.query import Operator, Output, Query, Source
 from coordinator.spec.runtime_charges import RuntimeOverhead
 from coordinator.spec.sharing.compose import SEPARATOR
-from protos import json_shape, plan_document
-from protos.plan_document import (
-    BurstArrival,
-    CostOrigin,
-    JcpArrival,
-    Plan,
-    RateArrival,
-    Selectivity,
-    TraceArrival,
-)
+from protos import json_shape
+from protos.plan.arrivals import Arrival as PlanArrival
+from protos.plan.arrivals import BurstArrival, JcpArrival, RateArrival, TraceArrival
+from protos.plan.cluster import Node as PlanNode
+from protos.plan.costs import CostOrigin
+from protos.plan.operators import Operator as PlanOperator
+from protos.plan.operators import Selectivity
+from protos.plan_document import Plan
 
 
 def inputs(plan: Plan, path: Path) -> tuple[Query, Cluster, dict[str, str], Choices]:
@@ -88,7 +86,7 @@ def query(plan: Plan, file: yaml_source.Source) -> Query:
     return Query(plan.query, sources, operators, outputs, plan.inputs.query, file, plan.queries)
 
 
-def _arrival(written: plan_document.Arrival) -> Arrival:
+def _arrival(written: PlanArrival) -> Arrival:
     """Mean rates as `query` computes them."""
     match written:
         case BurstArrival():
@@ -102,9 +100,7 @@ def _arrival(written: plan_document.Arrival) -> Arrival:
     return Arrival(written.burst, rate, written)
 
 
-def _operator(
-    name: str, facts: plan_document.Operator, entry: str, known: Catalog, cost_from: CostOrigin | None
-) -> Operator:
+def _operator(name: str, facts: PlanOperator, entry: str, known: Catalog, cost_from: CostOrigin | None) -> Operator:
     inputs, ports = facts.inputs, facts.ports
     fixed = facts.window is None and not known.operators[facts.run].variadic
     if ports is not None and fixed:  # as they were written
@@ -139,7 +135,7 @@ def _operator(
     )
 
 
-def _declared(facts: plan_document.Operator) -> Selectivity | None:
+def _declared(facts: PlanOperator) -> Selectivity | None:
     """None where it follows from the parameters, exactly."""
     said = facts.selectivity
     if facts.run != "filter" or said is None:
@@ -194,7 +190,7 @@ def catalog(plan: Plan) -> Catalog:
     )
 
 
-def _node(name: str, facts: plan_document.Node) -> Node:
+def _node(name: str, facts: PlanNode) -> Node:
     return Node(
         name=name,
         index=facts.index,

@@ -12,7 +12,8 @@ from coordinator.spec.files import yaml_source
 from coordinator.spec.query import Query
 from coordinator.spec.sharing import compose
 from coordinator.spec.sharing.compose import Composite
-from protos.plan_document import Plan, QueryPart
+from protos.plan.queries import QueryPart
+from protos.plan_document import Plan
 
 
 @dataclass(frozen=True)

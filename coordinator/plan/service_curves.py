@@ -37,7 +37,7 @@ from coordinator.spec.graph import order
 from coordinator.spec.query import Operator, Output, Query
 from coordinator.spec.runtime_charges import MEASURED
 from protos import plan_pb2
-from protos.plan_document import Arrival, BurstArrival, JcpArrival, RateArrival, TraceArrival
+from protos.plan.arrivals import Arrival, BurstArrival, JcpArrival, RateArrival, TraceArrival
 
 CURVES = frozenset({"qed", "pqed"})  # policies that go by them
 MOST_TUPLES = 1_000_000  # of a rate, as agents take it

@@ -31,7 +31,8 @@ from coordinator.spec import input_files, policy_names
 from coordinator.spec.checks import confidence_checks
 from coordinator.spec.cluster import Cluster
 from coordinator.spec.query import Query
-from protos.plan_document import PaperAlternative, Plan, Solver
+from protos.plan.search import PaperAlternative, Solver
+from protos.plan_document import Plan
 
 LARGEST_ALTERNATIVES = 12
 ALTERNATIVE_SECONDS = 5.0

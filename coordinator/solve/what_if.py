@@ -24,7 +24,7 @@ from coordinator.solve.option_checks import BadOptionError
 from coordinator.spec import input_files
 from coordinator.spec.cluster import Cluster
 from coordinator.spec.costs import Costs
-from coordinator.spec.files import yaml_source
+from coordinator.spec.files import validation, yaml_source
 from coordinator.spec.files.cluster_file import LinkFile, NodeFile
 from coordinator.spec.files.costs_file import DEGRADED
 from coordinator.spec.files.quantities import NAME
@@ -40,7 +40,8 @@ from coordinator.spec.files.query_file import (
 from coordinator.spec.files.yaml_source import nearest
 from coordinator.spec.query import Query
 from coordinator.spec.sharing.compose import SEPARATOR
-from protos.plan_document import ADD, QueryPart
+from protos.plan.operators import ADD
+from protos.plan.queries import QueryPart
 
 WHAT_IF = "--what-if"
 QUERY_KINDS: Mapping[str, type[BaseModel]] = {"sources": SourceFile, "operators": OperatorFile, "outputs": OutputFile}
@@ -274,7 +275,7 @@ def _fields(kind: str) -> list[str]:
 
 def _below(kind: str, field: str) -> str:
     """The field of a kind below which there is one of that name, as `window` of `hop`; empty: none."""
-    return next((one for one in _fields(kind) if field in yaml_source.fields(KINDS[kind], [one])), "")
+    return next((one for one in _fields(kind) if field in validation.fields(KINDS[kind], [one])), "")
 
 
 def _has(kind: str, field: str) -> bool:

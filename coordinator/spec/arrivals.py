@@ -8,11 +8,10 @@ from collections import Counter
 from dataclasses import dataclass, replace
 from fractions import Fraction
 
-from coordinator.calculus.curves import recorded_spans
 from coordinator.spec.files import yaml_source
 from coordinator.spec.files.query_file import ArrivalFile, SourceFile
-from protos import plan_document
-from protos.plan_document import BurstArrival, JcpArrival, RateArrival, TraceArrival
+from protos.plan.arrivals import Arrival as PlanArrival
+from protos.plan.arrivals import BurstArrival, JcpArrival, RateArrival, TraceArrival
 
 
 @dataclass(frozen=True)
@@ -22,7 +21,7 @@ class Arrival:
 
     burst: int
     rate: Fraction
-    written: plan_document.Arrival
+    written: PlanArrival
 
 
 NONE = Arrival(1, Fraction(0), RateArrival(rate_per_s=0, burst=1))  # of a file that is refused
@@ -97,6 +96,8 @@ def _recorded(name: str, file: yaml_source.Source, keys: tuple[object, ...]) -> 
             "correct the file",
         )
         return NONE
+    from coordinator.calculus.curves import recorded_spans  # few queries have recordings
+
     burst, span_ns = max(Counter(instants).values()), instants[-1] - instants[0]
     counts, spans_ns = recorded_spans(instants)
     written = TraceArrival(

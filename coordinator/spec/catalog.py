@@ -21,7 +21,9 @@ from pydantic import BaseModel, ConfigDict, Field, ValidationError
 from coordinator.error_codes import Code
 from coordinator.errors import BadInputError, Mistake, Problem
 from coordinator.spec.files.yaml_source import LARGEST_FILE, nearest
-from protos import json_shape, plan_document
+from protos import json_shape
+from protos.plan.catalog import Catalog as PlanCatalog
+from protos.plan.catalog import Installed as PlanInstalled
 
 AGAIN = "node-agent operators --operators FILE.py --json > operators.json"
 Kind = Literal["map", "join", "union", "aggregate", "source", "iterator"]
@@ -65,7 +67,7 @@ class OperatorsFile(BaseModel):
 
 AGGREGATE, SOURCE, ITERATOR = "aggregate", "source", "iterator"
 _LISTED = json.loads(Path(__file__).with_name("builtin_operators.json").read_bytes())  # infra/generate.py writes it
-BUILTIN: Mapping[str, Installed] = {name: Installed.model_validate(one) for name, one in _LISTED.items()}
+BUILTIN: Mapping[str, Installed] = OperatorsFile.model_validate({"shimekiri": 1, "operators": _LISTED}).operators
 
 
 @dataclass(frozen=True)
@@ -81,15 +83,15 @@ class Catalog:
     fields: Mapping[str, Mapping[str, Any]] = field(default_factory=dict)
 
     @cached_property
-    def document(self) -> plan_document.Catalog:
+    def document(self) -> PlanCatalog:
         """For plan.json, without the built-in ones."""
         listed = {name: one for name, one in sorted(self.operators.items()) if name not in BUILTIN}
-        return plan_document.Catalog(
+        return PlanCatalog(
             complete=self.complete,
             codecs=tuple(sorted(self.codecs)),
             fields=self.fields,
             operators={
-                name: json_shape.read(plan_document.Installed, one.model_dump(mode="json", by_alias=True))
+                name: json_shape.read(PlanInstalled, one.model_dump(mode="json", by_alias=True))
                 for name, one in listed.items()
             },
         )

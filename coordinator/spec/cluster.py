@@ -16,11 +16,11 @@ from itertools import combinations, product
 from pathlib import Path
 
 from coordinator.spec import catalog
-from coordinator.spec.files import declared_ranges, security, yaml_source
+from coordinator.spec.files import declared_ranges, security, validation, yaml_source
 from coordinator.spec.files.cluster_file import CORE_LINK_NS, NOT_YET, ClusterFile, NodeFile
 from coordinator.spec.files.declared_ranges import Range
 from coordinator.spec.files.yaml_source import nearest
-from protos.plan_document import NodeCharges
+from protos.plan.charges import NodeCharges
 from protos.policies import Chosen
 
 MOST_PLACES = 1000
@@ -117,7 +117,7 @@ def machines(path: Path, edit: yaml_source.Edit | None = None) -> Machines:
     file = yaml_source.load(path)
     if edit is not None:
         edit(file)
-    shape = yaml_source.validate(file, ClusterFile, NOT_YET)
+    shape = validation.validate(file, ClusterFile, NOT_YET)
     hosts = {name: _node(name, given, file) for name, given in shape.nodes.items()}
     count = sum(node.cores for node in hosts.values())
     if count > MOST_PLACES:

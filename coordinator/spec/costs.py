@@ -17,12 +17,12 @@ from typing import Any, Literal
 
 from coordinator.spec import overload_given
 from coordinator.spec.catalog import Catalog
-from coordinator.spec.files import yaml_source
+from coordinator.spec.files import validation, yaml_source
 from coordinator.spec.files.costs_file import DEGRADED, CostsFile, MeasuredFile, OperatorCostsFile
 from coordinator.spec.files.yaml_source import nearest
 from coordinator.spec.query import GUESSED, Operator, Query, Source
 from coordinator.units import LARGEST, show_ns
-from protos.plan_document import CostDistribution, CostOrigin
+from protos.plan.costs import CostDistribution, CostOrigin
 
 Of = Literal["worst", "p99", "mean"]
 MEASURED, UNUSED = "measured", "declared"  # where a cost is from, beside GUESSED; UNUSED: measured, but not this
@@ -55,7 +55,7 @@ class Costs:
 def load(path: Path, use: Use = Use()) -> Costs:
     """Reads costs.yaml. Raises BadInputError with every problem."""
     file = yaml_source.load(path)
-    shape = yaml_source.validate(file, CostsFile, {})
+    shape = validation.validate(file, CostsFile, {})
     return Costs(file, shape.costs, use)
 
 

@@ -13,7 +13,6 @@ from coordinator.spec.cluster import Cluster
 from coordinator.spec.costs import Costs
 from coordinator.spec.files.yaml_source import Edit
 from coordinator.spec.query import Query
-from coordinator.spec.sharing.compose import compose
 
 
 def read_files(
@@ -60,5 +59,7 @@ def read_files(
     resolved = [core_assignment.resolve(query, cluster) for query in found]
     if len(resolved) == 1:
         return resolved[0], cluster, types
+    from coordinator.spec.sharing.compose import compose  # most commands are given one query
+
     composed = compose(resolved, cluster, share).query
     return composed, cluster, dict(graph.types(composed, cluster.catalog))

@@ -13,7 +13,8 @@ from coordinator.spec.files.query_file import MemberFile, OperatorFile, SourceFi
 from coordinator.spec.files.window_file import OnLateFile, WindowFile
 from coordinator.spec.query import GUESS_NS, Operator
 from coordinator.units import LARGEST, counted
-from protos.plan_document import ADD, Limit, OnLate, Pull, Queue, SideRule, Sync, Window
+from protos.plan.operators import ADD, OnLate, Queue, SideRule, Sync, Window
+from protos.plan.sources import Limit, Pull
 
 DEFAULT_HANG_NS = 10**9
 KEEP_WITHIN = 16  # tuples of each input that may wait to be fused

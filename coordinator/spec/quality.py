@@ -7,7 +7,8 @@ from dataclasses import dataclass
 from fractions import Fraction
 from math import floor
 
-from protos import plan_document
+from protos.plan.outputs import AskedConfidence
+from protos.plan.outputs import Qos as PlanQos
 
 SECOND_NS = 10**9
 
@@ -21,11 +22,11 @@ class Qos:
     latency_ns: int | None = None
     queue_bytes: int | None = None
 
-    def document(self) -> plan_document.Qos | None:
+    def document(self) -> PlanQos | None:
         """For plan.json: what is asked; None: nothing."""
         if not self:
             return None
-        return plan_document.Qos(
+        return PlanQos(
             wait_ns=self.wait_ns,
             throughput_per_s=self.throughput,
             latency_ns=self.latency_ns,
@@ -33,7 +34,7 @@ class Qos:
         )
 
     @classmethod
-    def read(cls, written: plan_document.Qos | None) -> Qos:
+    def read(cls, written: PlanQos | None) -> Qos:
         """From plan.json."""
         if written is None:
             return NOTHING
@@ -94,12 +95,12 @@ class Confidence:
         """`99.9 %`."""
         return show_share(self.share)
 
-    def document(self) -> plan_document.AskedConfidence:
+    def document(self) -> AskedConfidence:
         """For plan.json."""
-        return plan_document.AskedConfidence(share=float(self.share), independent=self.independent)
+        return AskedConfidence(share=float(self.share), independent=self.independent)
 
     @classmethod
-    def read(cls, written: plan_document.AskedConfidence | None) -> Confidence | None:
+    def read(cls, written: AskedConfidence | None) -> Confidence | None:
         """From plan.json; None: not asked."""
         return None if written is None else cls(Fraction(str(written.share)), written.independent)
 

@@ -12,19 +12,10 @@ from coordinator.spec.files import yaml_source
 from coordinator.spec.files.declared_ranges import Range
 from coordinator.spec.files.query_file import SelectivityFile
 from coordinator.spec.quality import NOTHING, Confidence, Freshness, Qos
-from protos.plan_document import (
-    ADD,
-    Connector,
-    CostOrigin,
-    Limit,
-    OnLate,
-    Pull,
-    QueryPart,
-    Queue,
-    SideRule,
-    Sync,
-    Window,
-)
+from protos.plan.costs import CostOrigin
+from protos.plan.operators import ADD, OnLate, Queue, SideRule, Sync, Window
+from protos.plan.queries import QueryPart
+from protos.plan.sources import Connector, Limit, Pull
 
 KEEP = "keep"
 GIVEN = ""  # a type that a source leaves to the function or the timer that it runs

@@ -7,7 +7,7 @@ from dataclasses import replace
 from pathlib import Path
 
 from coordinator.spec import arrivals, overload_given
-from coordinator.spec.files import declared_ranges, yaml_source
+from coordinator.spec.files import declared_ranges, validation, yaml_source
 from coordinator.spec.files.output_demands import FreshnessFile, GuaranteeFile
 from coordinator.spec.files.query_file import (
     CHAIN_NAME,
@@ -21,7 +21,7 @@ from coordinator.spec.quality import Confidence, Freshness, Qos
 from coordinator.spec.query import GIVEN, GUESS_NS, GUESSED, Operator, Output, Query, Source
 from coordinator.spec.runtime_charges import MEASURED
 from coordinator.units import show_ns
-from protos.plan_document import CostOrigin
+from protos.plan.costs import CostOrigin
 
 
 def load(path: Path, edit: yaml_source.Edit | None = None) -> Query:
@@ -30,7 +30,7 @@ def load(path: Path, edit: yaml_source.Edit | None = None) -> Query:
     file = yaml_source.load(path)
     if edit is not None:
         edit(file)
-    shape = yaml_source.validate(file, QueryFile, NOT_YET)
+    shape = validation.validate(file, QueryFile, NOT_YET)
     sources = []
     for name, given in shape.sources.items():
         keys = ("sources", name)

@@ -8,8 +8,7 @@ from __future__ import annotations
 from dataclasses import asdict, dataclass
 
 from coordinator.errors import MistakeError
-from protos import plan_document
-from protos.plan_document import NodeCharges
+from protos.plan.charges import ChargedOverhead, NodeCharges
 
 ASSUMED_NS = 20_000
 DRIFT_NS = 1_000_000  # of two clocks against each other from one look at the other to the next, a second later
@@ -68,13 +67,13 @@ class RuntimeOverhead:
             raise MistakeError("negative", "charges cannot be negative")
 
     @classmethod
-    def read(cls, written: plan_document.ChargedOverhead) -> RuntimeOverhead:
+    def read(cls, written: ChargedOverhead) -> RuntimeOverhead:
         """From plan.json."""
         return cls(**asdict(written))
 
-    def document(self) -> plan_document.ChargedOverhead:
+    def document(self) -> ChargedOverhead:
         """For plan.json."""
-        return plan_document.ChargedOverhead(**asdict(self))
+        return ChargedOverhead(**asdict(self))
 
     @property
     def tick_ns(self) -> int:

@@ -27,7 +27,8 @@ from infra.papers.pool import spread
 from node_agent.virtual.cost_model import parse_jitter
 from node_agent.virtual.optimum.regret import regret
 from node_agent.virtual.scenario import Scenario, VirtualPlan, virtual_plan
-from protos.plan_document import BurstArrival, Plan
+from protos.plan.arrivals import BurstArrival
+from protos.plan_document import Plan
 
 SEED, NUMBER = 1001, 16
 JITTER = "lognormal:cv=1"

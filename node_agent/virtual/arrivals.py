@@ -6,7 +6,7 @@ from typing import NamedTuple, Protocol
 from node_agent.virtual import random_draws
 from node_agent.virtual.errors import bad_input
 from node_agent.virtual.scenario import Scenario, Source
-from protos.plan_document import BurstArrival, JcpArrival, RateArrival
+from protos.plan.arrivals import BurstArrival, JcpArrival, RateArrival
 
 SECOND_NS = 1_000_000_000
 _ARRIVAL = 2  # what a draw is for

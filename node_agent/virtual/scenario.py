@@ -11,7 +11,9 @@ from node_agent.virtual.cost_model import NO_JITTER, Jitter
 from node_agent.virtual.durations import duration_ns
 from node_agent.virtual.errors import BadInputError, bad_input
 from node_agent.wire.plan_message import MOST_K, core_plan
-from protos.plan_document import Arrival, Plan, Pull
+from protos.plan.arrivals import Arrival
+from protos.plan.sources import Pull
+from protos.plan_document import Plan
 from protos.policies import Chosen, PolicyError, chosen
 from protos.records import stamp_of
 

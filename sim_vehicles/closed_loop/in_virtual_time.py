@@ -13,7 +13,8 @@ from node_agent.virtual.run import Simulation, check_out, simulate, write_run
 from node_agent.virtual.scenario import MOST_TRIALS
 from node_agent.virtual.scenario import Scenario as Conditions
 from node_agent.virtual.world import Admission, Delivery, Offer
-from protos.plan_document import Plan, Source
+from protos.plan.sources import Source
+from protos.plan_document import Plan
 from protos.records import unpack_records
 from protos.vehicle_pb2 import Warning as Told
 from sim_vehicles.closed_loop.closed_loop import ClosedLoop

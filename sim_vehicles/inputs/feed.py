@@ -5,7 +5,9 @@ from __future__ import annotations
 from dataclasses import dataclass
 from pathlib import Path
 
-from protos.plan_document import BurstArrival, Plan, Source
+from protos.plan.arrivals import BurstArrival
+from protos.plan.sources import Source
+from protos.plan_document import Plan
 from sim_vehicles.errors import bad_input
 
 # In the order in which they are sent at one instant ([P] 6.1): the centre's tuples are at their node before anything

@@ -4,7 +4,10 @@ from __future__ import annotations
 
 from math import inf
 
-from protos.plan_document import Node, Operator, Plan, Source
+from protos.plan.cluster import Node
+from protos.plan.operators import Operator
+from protos.plan.sources import Source
+from protos.plan_document import Plan
 
 
 def utilisation(plan: Plan, sizes: dict[str, tuple[int, int]], rate: float) -> dict[str, float]:

@@ -48,7 +48,7 @@ def register(app: typer.Typer) -> None:
         A plan that lacks a query which runs there is refused: 'coordinator add' adds to what runs.
         """
         from coordinator.change.deploy_file import deploy_file
-        from coordinator.monitoring.explained import EDITED
+        from coordinator.monitoring.wording import EDITED
 
         done = deploy_file(plan, addresses, without, replace, tell, LineProgress())
         if as_json:

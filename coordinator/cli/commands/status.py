@@ -5,7 +5,6 @@ from __future__ import annotations
 import importlib
 import json
 from collections.abc import Iterable, Iterator, Mapping
-from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
 
@@ -58,6 +57,8 @@ def register(app: typer.Typer) -> None:
     ) -> None:
         """Show what every agent runs and how it is, and what each query delivers. Exit code 1 where one does not answer
         or is not well."""
+        from concurrent.futures import ThreadPoolExecutor
+
         from coordinator.fleet import addresses as address_file
         from coordinator.fleet.agents import Agents
         from coordinator.monitoring import status_response

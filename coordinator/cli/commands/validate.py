@@ -48,10 +48,11 @@ def register(app: typer.Typer) -> None:
         told with its file and line."""
         from coordinator.explain import cost_lines, window_lines
         from coordinator.spec.catalog import Catalog
-        from coordinator.spec.files.schema import schema_text
         from coordinator.units import counted
 
         if schema is not None:
+            from coordinator.spec.files.schema import schema_text
+
             typer.echo(schema_text(schema), nl=False)
             return
         if not files:

@@ -17,7 +17,8 @@ from coordinator.spec.costs import FEW, waiting
 from coordinator.spec.files.costs_file import DEGRADED
 from coordinator.units import LARGEST, counted, show_ns
 from protos import agent_pb2
-from protos.plan_document import Node, Plan
+from protos.plan.cluster import Node
+from protos.plan_document import Plan
 
 RAISED = "operator_errors."
 RESOLUTION = "at most 6.25 % above the true one"

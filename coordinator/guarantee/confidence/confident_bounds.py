@@ -27,7 +27,8 @@ from coordinator.guarantee.streams import Delays, Reuse
 from coordinator.guarantee.system import System
 from coordinator.spec.quality import Confidence
 from coordinator.units import counted, show_ns
-from protos.plan_document import Claim, ConfidentBound, CostDistribution, CountedCost
+from protos.plan.costs import CostDistribution
+from protos.plan.guarantee import Claim, ConfidentBound, CountedCost
 
 MOST_PASSES = 8
 PATIENCE = 2  # passes in a row that bring nothing

@@ -11,7 +11,7 @@ from coordinator.guarantee.confidence import quantile_limits
 from coordinator.guarantee.confidence.quantile_limits import Limit, TailLimits
 from coordinator.guarantee.facts import Facts
 from coordinator.guarantee.system import Stage, System, variant_ns
-from protos.plan_document import CostDistribution
+from protos.plan.costs import CostDistribution
 
 MEASURED_WITH = Fraction(99, 100)  # the confidence in all limits of a plan's costs together
 

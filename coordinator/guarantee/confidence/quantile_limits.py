@@ -20,7 +20,7 @@ from fractions import Fraction
 from functools import cached_property, lru_cache
 from math import ceil, exp, lgamma, log, log1p
 
-from protos.plan_document import CostDistribution
+from protos.plan.costs import CostDistribution
 
 ROUNDED_UP = 1 + 1e-9  # beyond the error of the sums below
 ENOUGH = 1e-5  # how much above the least p a limit may be, relatively

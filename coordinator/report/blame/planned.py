@@ -10,7 +10,8 @@ from math import ceil
 
 from coordinator.report.facts.most_results import most_results
 from coordinator.report.facts.plan_view import PlanView
-from protos.plan_document import Arrival, BurstArrival, JcpArrival, Plan, RateArrival, TraceArrival
+from protos.plan.arrivals import Arrival, BurstArrival, JcpArrival, RateArrival, TraceArrival
+from protos.plan_document import Plan
 from protos.plan_pb2 import LocalPlan
 
 SECOND_NS = 1_000_000_000

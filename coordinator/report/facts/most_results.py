@@ -6,7 +6,7 @@ import math
 from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
-    from protos.plan_document import Selectivity
+    from protos.plan.operators import Selectivity
 
 MOST_GIVEN = 1 << 20  # results of one tuple; more count as that
 

@@ -16,7 +16,9 @@ from coordinator.error_codes import Code
 from coordinator.errors import Mistake
 from coordinator.report.facts.most_results import MOST_GIVEN, most_results
 from coordinator.report.facts.windows_view import WindowView, windows
-from protos.plan_document import Claim, Plan, Selectivity
+from protos.plan.guarantee import Claim
+from protos.plan.operators import Selectivity
+from protos.plan_document import Plan
 from protos.plan_pb2 import LocalPlan
 from protos.records import stamp_of
 

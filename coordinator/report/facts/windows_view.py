@@ -7,7 +7,7 @@ lineages the ledgers follow like any other. What belongs together is told here; 
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass, replace
 
-from protos.plan_document import ADD
+from protos.plan.operators import ADD
 from protos.plan_pb2 import LocalPlan, Operator, Unit
 
 BY_TIME = "time"

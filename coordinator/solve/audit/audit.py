@@ -20,19 +20,11 @@ from coordinator.solve.audit.audit_local import local_plans, sends
 from coordinator.solve.audit.audit_overload import apart
 from coordinator.solve.audit.audit_queries import queries
 from coordinator.solve.audit.audit_served import served
-from protos.plan_document import (
-    Arrival,
-    BurstArrival,
-    Claim,
-    JcpArrival,
-    Operator,
-    Output,
-    Plan,
-    RateArrival,
-    Sync,
-    TraceArrival,
-    Window,
-)
+from protos.plan.arrivals import Arrival, BurstArrival, JcpArrival, RateArrival, TraceArrival
+from protos.plan.guarantee import Claim
+from protos.plan.operators import Operator, Sync, Window
+from protos.plan.outputs import Output
+from protos.plan_document import Plan
 
 
 def audit(plan: Plan) -> list[str]:

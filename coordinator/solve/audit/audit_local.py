@@ -13,7 +13,9 @@ from coordinator.plan.service_curves import CURVES
 from coordinator.solve.audit.audit_overload import onward, overload
 from coordinator.spec.catalog import BUILTIN
 from protos import plan_pb2
-from protos.plan_document import Connector, Operator, Plan, Pull, SideRule
+from protos.plan.operators import Operator, SideRule
+from protos.plan.sources import Connector, Pull
+from protos.plan_document import Plan
 
 VERSION = 1  # of local plans
 LARGEST_EXITS = 4

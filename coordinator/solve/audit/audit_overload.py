@@ -5,7 +5,8 @@ from __future__ import annotations
 import json
 
 from protos import plan_pb2
-from protos.plan_document import Plan, Queue
+from protos.plan.operators import Queue
+from protos.plan_document import Plan
 
 
 def onward(plan: Plan, name: str) -> set[str]:

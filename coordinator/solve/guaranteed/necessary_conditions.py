@@ -28,7 +28,7 @@ from coordinator.model.problem import Problem, deadlines, tuple_cost_ns
 from coordinator.spec import graph
 from coordinator.spec.cluster import Cluster
 from coordinator.spec.query import Operator, Query, Source
-from protos.plan_document import Arrival, BurstArrival, JcpArrival, RateArrival, TraceArrival
+from protos.plan.arrivals import Arrival, BurstArrival, JcpArrival, RateArrival, TraceArrival
 
 MOST_TUPLES = 20_000
 MOST_LOOKS = 60

@@ -17,7 +17,7 @@ from coordinator.solve.guaranteed.search import Finder, Sound
 from coordinator.solve.guaranteed.sub_deadlines import Effort, Search
 from coordinator.solve.milp import deadline
 from coordinator.spec.cluster import Cluster
-from protos.plan_document import PaperChoice, SoundAlternative
+from protos.plan.search import PaperChoice, SoundAlternative
 
 LARGEST_ALTERNATIVES = 12
 SECONDS = 5.0

@@ -32,7 +32,8 @@ from coordinator.spec.quality import Freshness
 from coordinator.spec.query import GUESS_NS, Operator, Output, Source
 from coordinator.spec.windows import WAIT_NS
 from coordinator.units import LARGEST, exact, exact_bps, exact_bytes, show_bps, show_bytes, show_ns, step_of
-from protos.plan_document import BurstArrival, SideRule, Sync, Window
+from protos.plan.arrivals import BurstArrival
+from protos.plan.operators import SideRule, Sync, Window
 
 MOST = 1000  # times what is declared, at most
 MICRO = 10**6

@@ -14,7 +14,8 @@ from coordinator.solve.repair.what_if_runs import Case
 from coordinator.spec.cluster import Node
 from coordinator.spec.query import Source
 from coordinator.units import exact, show_ns
-from protos.plan_document import BurstArrival, NodeCharges
+from protos.plan.arrivals import BurstArrival
+from protos.plan.charges import NodeCharges
 
 FASTEST = 100  # times as fast, at most
 HUNDRED = 100

@@ -15,7 +15,7 @@ from coordinator.calculus.curves import Recorded
 from coordinator.solve.repair.repair import Edit
 from coordinator.spec.arrivals import Arrival
 from coordinator.units import exact
-from protos.plan_document import BurstArrival, JcpArrival, RateArrival, TraceArrival
+from protos.plan.arrivals import BurstArrival, JcpArrival, RateArrival, TraceArrival
 
 LEAST = 100  # at least every hundredth tuple, or burst, is kept
 

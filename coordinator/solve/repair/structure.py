@@ -29,7 +29,8 @@ from coordinator.spec.files.query_file import SelectivityFile
 from coordinator.spec.quality import Qos
 from coordinator.spec.query import Operator, Output
 from coordinator.units import exact, show_ns, step_of
-from protos.plan_document import Plan, Sync
+from protos.plan.operators import Sync
+from protos.plan_document import Plan
 
 FEW_LINKS = 10  # up to which links that are not there are tried together with other changes
 LONGEST_TIMEOUT_NS = 10 * 10**9

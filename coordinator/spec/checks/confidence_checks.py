@@ -6,7 +6,7 @@ from collections.abc import Mapping
 
 from coordinator.spec.query import Output, Query
 from coordinator.units import counted
-from protos.plan_document import Claim
+from protos.plan.guarantee import Claim
 
 SHOWN = 4
 

@@ -10,7 +10,7 @@ from coordinator.spec.checks import aggregates
 from coordinator.spec.expressions.kinds import Kind
 from coordinator.spec.query import Operator, Query
 from coordinator.units import show_ns
-from protos.plan_document import ADD, Window
+from protos.plan.operators import ADD, Window
 
 JOIN = "join"
 

@@ -9,7 +9,7 @@ from pydantic import Field, model_validator
 from coordinator.errors import MistakeError
 from coordinator.spec.files.quantities import Strict
 from protos import connectors, ros_types
-from protos.plan_document import Connector
+from protos.plan.sources import Connector
 
 _KINDS = "{mqtt: mqtt://host/topic}, {zenoh: ADDRESS}, {rosbag: PATH} and {mcap: PATH}"
 

@@ -8,7 +8,7 @@ from pydantic import Field, model_validator
 
 from coordinator.errors import MistakeError
 from coordinator.spec.files.quantities import NAME, Duration, Name, Strict
-from protos.plan_document import ADD
+from protos.plan.operators import ADD
 
 DEGRADED = ".degraded"
 OPERATOR = rf"^{NAME}({ADD.replace('.', '[.]')}|[.]degraded)?$"

@@ -22,7 +22,8 @@ from coordinator.spec.sharing import equivalence, match
 from coordinator.spec.sharing.joined_files import joined, rooted
 from coordinator.units import show_ns
 from protos import json_shape
-from protos.plan_document import Connector, Pull, QueryPart
+from protos.plan.queries import QueryPart
+from protos.plan.sources import Connector, Pull
 
 SEPARATOR = "/"
 

@@ -10,7 +10,7 @@ from typing import Any
 import numpy as np
 
 from node_agent.runtime.deployments.cost_meter import bucket, upper_ns
-from protos.plan_document import CostDistribution
+from protos.plan.costs import CostDistribution
 
 Draw = Callable[[Any, int], Any]  # so many factors, of a generator
 

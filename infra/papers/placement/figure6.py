@@ -17,7 +17,8 @@ from node_agent.operators.registry import Registry
 from node_agent.virtual.run import simulate
 from node_agent.virtual.scenario import Scenario
 from protos import records
-from protos.plan_document import BurstArrival, Plan
+from protos.plan.arrivals import BurstArrival
+from protos.plan_document import Plan
 from protos.records import Admitted, Ran
 
 CLUSTER = """

@@ -12,7 +12,7 @@ FEED = "node-agent feed belt feed.jsonl --to"
 OTHER = (change("query.yaml", "query: sorting", "query: other"), does("coordinator plan query.yaml cluster.yaml"))
 RIGHT = at(a="a", b="b")
 NO_RT = "import resource; resource.setrlimit(resource.RLIMIT_RTPRIO, (0, 0))"
-NO_ROOM = "import resource; resource.setrlimit(resource.RLIMIT_FSIZE, (2000, 2000))"
+NO_ROOM = "import resource, sys; sys.dont_write_bytecode = True; resource.setrlimit(resource.RLIMIT_FSIZE, (2000, 2000))"
 PORT = "check that it runs (`coordinator status`), that this is its data port (not the control port)"
 
 DEPLOYING = (

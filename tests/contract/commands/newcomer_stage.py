@@ -110,10 +110,12 @@ class Stage:
 
 @contextlib.contextmanager
 def _no_room() -> Iterator[None]:
+    """Modules that are imported meanwhile are not kept compiled: half of one would stay."""
     before = resource.getrlimit(resource.RLIMIT_FSIZE)
     resource.setrlimit(resource.RLIMIT_FSIZE, (FULL_BYTES, before[1]))
     try:
-        yield
+        with mock.patch.object(sys, "dont_write_bytecode", True):
+            yield
     finally:
         resource.setrlimit(resource.RLIMIT_FSIZE, before)
 

@@ -12,6 +12,7 @@ from typing import Any
 import pytest
 
 from protos import json_shape, plan_document
+from protos.plan.arrivals import Arrival, BurstArrival, JcpArrival, RateArrival, TraceArrival
 from protos.plan_document import PlanFileError
 from tests.seeds import seeds
 
@@ -110,16 +111,16 @@ def test_a_changed_plan_has_another_hash() -> None:
 
 @dataclasses.dataclass(frozen=True)
 class _Arrives:
-    arrival: plan_document.Arrival
+    arrival: Arrival
 
 
 ARRIVALS = [
-    ({"kind": "burst", "burst": 2, "period_ns": 5, "tolerance_ns": 1}, plan_document.BurstArrival),
+    ({"kind": "burst", "burst": 2, "period_ns": 5, "tolerance_ns": 1}, BurstArrival),
     ({"kind": "jcp", "burst": 1, "period_ns": 5, "min_gap_ns": 0, "early_ns": 0, "late_ns": 0},
-     plan_document.JcpArrival),
-    ({"kind": "rate", "rate_per_s": 5, "burst": 2}, plan_document.RateArrival),
+     JcpArrival),
+    ({"kind": "rate", "rate_per_s": 5, "burst": 2}, RateArrival),
     ({"kind": "trace", "file": "f", "sha256": "a", "burst": 1, "tuples": 2, "span_ns": 9, "counts": [1],
-      "spans_ns": [0]}, plan_document.TraceArrival),
+      "spans_ns": [0]}, TraceArrival),
 ]  # fmt: skip
 
 

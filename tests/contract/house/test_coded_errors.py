@@ -18,7 +18,7 @@ WITHOUT = {  # exception classes without a code, and why
     "coordinator.solve.guaranteed.sub_deadlines.ExhaustedError": "ends a search with what was found",
     "coordinator.solve.repair.bisect.OverError": "ends a search with what was found",
     "coordinator.explain.plan_summary._NoTimeError": "becomes a sentence of the summary",
-    "coordinator.spec.files.yaml_text.NotInPlaceError": "becomes a BadInputError with the file",
+    "coordinator.solve.repair.within_ranges.yaml_text.NotInPlaceError": "becomes a BadInputError with the file",
     "node_agent.client.connection.LostError": "the client connects again",
     "node_agent.connectors.connector_ports.ConnectionLostError": "the connector connects again, and the log says why",
     "node_agent.connectors.stamps.StampError": "the message is refused, and the log says why",

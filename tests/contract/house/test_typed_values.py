@@ -68,7 +68,7 @@ EDGES = {  # why a file may have such mappings, and which files
         "coordinator/report/landing/seal.py",
         "coordinator/key_mistakes.py",
         "coordinator/spec/files/declared_ranges.py",
-        "coordinator/spec/files/yaml_source.py",
+        "coordinator/spec/files/validation.py",
         "infra/bench/report/duckdb_recount.py",
         "node_agent/connectors/ros/plain_values.py",
         "node_agent/control/plan_store.py",

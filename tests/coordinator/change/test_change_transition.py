@@ -22,7 +22,8 @@ from coordinator.model import incumbent
 from coordinator.model.choices import Choices
 from coordinator.solve import planner
 from coordinator.spec.runtime_charges import NOTHING
-from protos.plan_document import Plan, QueryPart
+from protos.plan.queries import QueryPart
+from protos.plan_document import Plan
 from tests.sentences import Wording
 from tests.simulation.guarantees.edf_node import Job, instants
 from tests.whole_plans import hashed

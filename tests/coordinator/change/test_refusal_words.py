@@ -1,7 +1,7 @@
 """A refused change says what takes most of the bound, not only where it waits."""
 
 from coordinator.change.admission import _late
-from protos.plan_document import Claim, Step
+from protos.plan.guarantee import Claim, Step
 
 MS = 1_000_000
 

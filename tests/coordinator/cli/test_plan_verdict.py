@@ -10,7 +10,7 @@ from typer.testing import CliRunner
 
 from coordinator.cli.commands import plan
 from coordinator.plan.deadline_breakdown import verdict
-from protos.plan_document import Claim
+from protos.plan.guarantee import Claim
 
 QUERY = """
 shimekiri: 1

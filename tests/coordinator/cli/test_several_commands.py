@@ -20,7 +20,7 @@ from coordinator.solve.audit.audit import audit
 from coordinator.solve.repair import structure
 from coordinator.solve.repair.what_if_runs import Case
 from coordinator.spec import input_files
-from protos.plan_document import QueryPart
+from protos.plan.queries import QueryPart
 from tests.coordinator.wording import facts
 from tests.whole_plans import altered
 

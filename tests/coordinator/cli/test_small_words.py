@@ -14,7 +14,7 @@ from coordinator.fleet.agents import AgentError
 from coordinator.fleet.deployment import deploy
 from coordinator.plan import deadline_breakdown
 from protos import agent_pb2
-from protos.plan_document import Claim
+from protos.plan.guarantee import Claim
 from tests.coordinator.conftest import EXAMPLE
 
 HELD = Claim(deadline_ns=2, bound_ns=1, guaranteed=True, why="", from_admission_ns=1, trail=())

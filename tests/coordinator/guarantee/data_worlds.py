@@ -15,7 +15,7 @@ from random import Random
 
 from coordinator.guarantee.analysis import Analysis, unit_by_unit
 from coordinator.guarantee.system import Side, Source, Unit
-from protos.plan_document import Sync
+from protos.plan.operators import Sync
 from tests.coordinator.guarantee.written_systems import MS, analysed, source, timer, unit
 
 LENGTH_NS = 6_000 * MS

@@ -16,7 +16,8 @@ from coordinator.guarantee.system import read
 from coordinator.solve.audit import audit_guarantee
 from coordinator.spec.runtime_charges import NOTHING, RuntimeOverhead
 from coordinator.units import step_of
-from protos.plan_document import Plan, ProposedAges
+from protos.plan.analysis import ProposedAges
+from protos.plan_document import Plan
 from tests.coordinator.guarantee.written_plans import MS, cluster, written
 from tests.sampling import examples
 from tests.simulation.fusions import fusion_worlds

@@ -10,7 +10,8 @@ from coordinator.errors import BadInputError
 from coordinator.guarantee.bounds import assumed, bounds, documents
 from coordinator.spec.runtime_charges import MEASURED, NOTHING
 from protos import plan_document
-from protos.plan_document import NodeCharged, NodeCharges, Plan
+from protos.plan.charges import NodeCharged, NodeCharges
+from protos.plan_document import Plan
 from tests.coordinator.guarantee.written_plans import MS, cluster, written
 from tests.coordinator.wording import facts
 

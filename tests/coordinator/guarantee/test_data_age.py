@@ -8,7 +8,7 @@ from coordinator.calculus.curves import Jcp
 from coordinator.guarantee.analysis import Analysis
 from coordinator.guarantee.freshness.judgement import Fresh, checks
 from coordinator.guarantee.system import Side, Source
-from protos.plan_document import Sync
+from protos.plan.operators import Sync
 from tests.coordinator.guarantee.written_systems import MS, analysed, source, timer, unit
 
 Bounds = Mapping[str, float | None]

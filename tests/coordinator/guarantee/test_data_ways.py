@@ -13,7 +13,7 @@ from coordinator.guarantee.freshness.judgement import Fresh, checks
 from coordinator.guarantee.system import Side, Source, Unit
 from coordinator.guarantee.window_closing import clocks
 from coordinator.spec.runtime_charges import MEASURED, NOTHING, RuntimeOverhead
-from protos.plan_document import Sync
+from protos.plan.operators import Sync
 from tests.coordinator.guarantee.written_systems import MS, analysed, source, timer, unit, window
 
 

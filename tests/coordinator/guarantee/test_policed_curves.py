@@ -19,7 +19,9 @@ from node_agent.core.plan import Operator, Pace, Source
 from node_agent.core.shedding.policing import ArrivalPolice, SelectivityPolice
 from node_agent.wire.plan_message import core_plan
 from protos import plan_document, plan_pb2
-from protos.plan_document import Arrival, BurstArrival, JcpArrival, Plan, Policed, RateArrival, TraceArrival
+from protos.plan.analysis import Policed
+from protos.plan.arrivals import Arrival, BurstArrival, JcpArrival, RateArrival, TraceArrival
+from protos.plan_document import Plan
 from tests.coordinator.guarantee.written_plans import MS, cluster, written
 from tests.sampling import examples
 

@@ -13,7 +13,8 @@ from coordinator.guarantee.bounds import Claim, bounds, claims
 from coordinator.guarantee.system import read
 from coordinator.solve.audit.audit import audit
 from coordinator.spec.runtime_charges import MEASURED, NOTHING
-from protos.plan_document import Plan, Task
+from protos.plan.search import Task
+from protos.plan_document import Plan
 from tests.coordinator.guarantee.written_plans import MS, cluster, written
 from tests.whole_plans import altered
 

@@ -12,7 +12,7 @@ from coordinator.guarantee.system import Link, Node, Output, Side, Source, Stage
 from coordinator.guarantee.window_sources import Windows
 from coordinator.spec.quality import Freshness
 from coordinator.spec.runtime_charges import NOTHING, RuntimeOverhead
-from protos.plan_document import Sync
+from protos.plan.operators import Sync
 
 MS = 1_000_000
 LONG = Freshness(10**12)

@@ -27,7 +27,8 @@ from node_agent.core.policies.papers.qed import qos
 from node_agent.virtual.run import simulate
 from node_agent.virtual.scenario import Scenario, virtual_plan
 from protos import records
-from protos.plan_document import BurstArrival, Plan, TraceArrival
+from protos.plan.arrivals import BurstArrival, TraceArrival
+from protos.plan_document import Plan
 from tests.coordinator.calculus.service_rules import QueueBound
 from tests.coordinator.guarantee.written_plans import MS, written
 from tests.sampling import examples

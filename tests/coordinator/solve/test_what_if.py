@@ -18,7 +18,8 @@ from coordinator.guarantee.bounds import documents
 from coordinator.plan import deadline_breakdown
 from coordinator.solve import option_checks, what_if
 from coordinator.spec import input_files
-from protos.plan_document import JcpArrival, Plan
+from protos.plan.arrivals import JcpArrival
+from protos.plan_document import Plan
 from tests import command_line
 from tests.coordinator.wording import Wording
 from tests.simulation.random_plans import documents as random_plans

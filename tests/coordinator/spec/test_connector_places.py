@@ -15,7 +15,8 @@ from coordinator.spec import input_files, query_reader
 from node_agent.wire.plan_error import PlanError
 from node_agent.wire.plan_message import core_plan
 from protos import connectors, plan_document
-from protos.plan_document import Connector, Plan
+from protos.plan.sources import Connector
+from protos.plan_document import Plan
 
 CLUSTER = """shimekiri: 1
 nodes:

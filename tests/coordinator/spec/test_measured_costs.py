@@ -26,7 +26,8 @@ from coordinator.spec.files.costs_file import MeasuredFile, OperatorCostsFile
 from coordinator.spec.query import GUESS_NS
 from node_agent.runtime.deployments.cost_meter import Cost
 from protos import agent_pb2, plan_document
-from protos.plan_document import CostOrigin, Plan
+from protos.plan.costs import CostOrigin
+from protos.plan_document import Plan
 from tests.coordinator.wording import Wording, facts, mended, printed
 from tests.whole_plans import whole
 

@@ -20,7 +20,9 @@ from coordinator.spec import input_files, query_reader
 from coordinator.spec.query import GUESS_NS
 from coordinator.spec.sharing import compose
 from protos import plan_document
-from protos.plan_document import BurstArrival, Plan, Pull, RateArrival
+from protos.plan.arrivals import BurstArrival, RateArrival
+from protos.plan.sources import Pull
+from protos.plan_document import Plan
 from tests.coordinator.wording import Wording, facts, mended, printed
 
 MS = 10**6

@@ -9,7 +9,7 @@ import pytest
 from coordinator.errors import BadInputError
 from coordinator.spec import query_reader
 from protos import connectors
-from protos.plan_document import Connector
+from protos.plan.sources import Connector
 
 QUERY = """shimekiri: 1
 query: robot

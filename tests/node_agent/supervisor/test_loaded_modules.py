@@ -6,7 +6,7 @@ from pathlib import Path
 
 import pytest
 
-from node_agent.supervisor.deferred import defer
+from protos.installed.deferred import defer
 from tests.node_agent.live import Agent, chain_plan, store
 
 ROOT = Path(__file__).parents[3]

@@ -25,7 +25,8 @@ from node_agent.virtual.run import simulate, write_run
 from node_agent.virtual.scenario import Scenario, virtual_plan
 from node_agent.virtual.world import Delivery, Offer, Stub
 from protos import records
-from protos.plan_document import Arrival, BurstArrival, JcpArrival, Plan, RateArrival, TraceArrival
+from protos.plan.arrivals import Arrival, BurstArrival, JcpArrival, RateArrival, TraceArrival
+from protos.plan_document import Plan
 from sim_vehicles.__main__ import main
 from sim_vehicles.cli.app import app
 from tests.sentences import Wording

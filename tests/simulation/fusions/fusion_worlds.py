@@ -7,7 +7,8 @@ from random import Random
 from re import sub
 
 from node_agent.virtual.world import Admission, Delivery, Offer
-from protos.plan_document import BurstArrival, JcpArrival, Plan
+from protos.plan.arrivals import BurstArrival, JcpArrival
+from protos.plan_document import Plan
 
 MS = 1_000_000
 LENGTH_NS = 800 * MS

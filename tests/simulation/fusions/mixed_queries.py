@@ -11,7 +11,8 @@ from typing import Any
 from node_agent.operators.registry import Registry
 from node_agent.sdk import Tick, source
 from node_agent.virtual.world import Admission, Delivery, Offer
-from protos.plan_document import BurstArrival, JcpArrival, Plan
+from protos.plan.arrivals import BurstArrival, JcpArrival
+from protos.plan_document import Plan
 
 MS = 1_000_000
 LENGTH_NS = 700 * MS

@@ -25,7 +25,8 @@ from node_agent.virtual.run import simulate
 from node_agent.virtual.scenario import Scenario
 from node_agent.virtual.world import Admission, Delivery, Offer
 from protos import plan_document
-from protos.plan_document import BurstArrival, JcpArrival, Plan
+from protos.plan.arrivals import BurstArrival, JcpArrival
+from protos.plan_document import Plan
 from tests.coordinator.guarantee.written_plans import FREE, written
 from tests.sampling import sample
 from tests.simulation.guarantees.edf_node import instants

@@ -29,7 +29,8 @@ from node_agent.virtual.cost_model import parse_jitter
 from node_agent.virtual.run import Simulation, simulate, write_run
 from node_agent.virtual.scenario import Scenario
 from node_agent.virtual.world import Admission, Delivery, Offer
-from protos.plan_document import BurstArrival, JcpArrival, Source
+from protos.plan.arrivals import BurstArrival, JcpArrival
+from protos.plan.sources import Source
 from tests.sampling import sample
 from tests.simulation.sharing.random_queries_virtual import (
     BURSTS,

@@ -17,7 +17,8 @@ from node_agent.virtual.change_schedule import Change
 from node_agent.virtual.run import simulate
 from node_agent.virtual.scenario import Scenario
 from protos import records
-from protos.plan_document import Claim, Plan
+from protos.plan.guarantee import Claim
+from protos.plan_document import Plan
 from tests.simulation.windows.test_windows_guaranteed import facts
 from tests.simulation.windows.window_queries import registry
 from tests.simulation.windows.window_worlds import MS, Dense

@@ -7,7 +7,7 @@ from dataclasses import dataclass, replace
 
 from coordinator.report.facts.reader import Run
 from coordinator.report.report_document import LatencyBreakdown
-from protos.plan_document import Step
+from protos.plan.guarantee import Step
 
 AGE, REST = "age before admission", "rest"
 QUEUED, RUNNING = "queued for ", "running "

@@ -10,9 +10,9 @@ from pathlib import Path
 from coordinator.errors import bad_file
 from coordinator.solve.repair.repair import Edit
 from coordinator.solve.repair.what_if_runs import Case
-from coordinator.spec.files import yaml_text
+from coordinator.solve.repair.within_ranges import yaml_text
+from coordinator.solve.repair.within_ranges.yaml_text import NewValue, NotInPlaceError
 from coordinator.spec.files.yaml_source import Source
-from coordinator.spec.files.yaml_text import NewValue, NotInPlaceError
 from coordinator.spec.sharing.compose import SEPARATOR
 from coordinator.spec.sharing.joined_files import Files
 

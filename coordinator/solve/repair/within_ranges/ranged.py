@@ -18,7 +18,7 @@ from coordinator.spec.costs import MEASURED
 from coordinator.spec.files import declared_ranges
 from coordinator.spec.files.declared_ranges import Range
 from coordinator.spec.query import Source
-from protos.plan_document import ADD
+from protos.plan.operators import ADD
 
 COSTS = frozenset({"cost", "window.close"})
 

@@ -15,7 +15,7 @@ from coordinator.solve.repair.numbers import COUNT, MICRO, MILLI, PER_S, SHARE, 
 from coordinator.spec.arrivals import Arrival
 from coordinator.spec.cluster import Node
 from coordinator.spec.query import Source
-from protos.plan_document import BurstArrival, JcpArrival, RateArrival
+from protos.plan.arrivals import BurstArrival, JcpArrival, RateArrival
 
 FASTEST = 1000 * MILLI  # what a file may have, in thousandths
 SECOND_NS = 10**9

@@ -11,7 +11,7 @@ from coordinator.fleet.profile import seen_ages
 from coordinator.fleet.profile.seen_ages import SeenAges
 from node_agent.runtime.deployments.cost_meter import FAR_NS, Ages
 from protos import agent_pb2
-from protos.plan_document import ProposedAges
+from protos.plan.analysis import ProposedAges
 from tests.coordinator.guarantee.test_admission_ages import ONE, SOUND
 from tests.coordinator.guarantee.written_plans import MS, cluster, written
 

@@ -11,7 +11,7 @@ import pytest
 
 from coordinator.guarantee.confidence import quantile_limits
 from coordinator.guarantee.confidence.quantile_limits import ENOUGH, of_sample, of_samples, upper_limit
-from protos.plan_document import CostDistribution
+from protos.plan.costs import CostDistribution
 
 
 def _tail(n: int, most: int, p: Fraction) -> Fraction:

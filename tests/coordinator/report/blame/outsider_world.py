@@ -17,7 +17,8 @@ from node_agent.virtual.cost_model import parse_jitter
 from node_agent.virtual.run import simulate, write_run
 from node_agent.virtual.scenario import Scenario
 from node_agent.virtual.world import Admission, Delivery, Offer
-from protos.plan_document import BurstArrival, Plan
+from protos.plan.arrivals import BurstArrival
+from protos.plan_document import Plan
 from tests.coordinator.report.blame.outsider_queries import texts
 
 MS = 1_000_000

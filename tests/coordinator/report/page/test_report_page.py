@@ -17,7 +17,7 @@ from coordinator.report.page.sections.latency_intervals import quantile_interval
 from coordinator.report.page.verdict_sentences import CAUSES, because, overall, sentence, state
 from coordinator.report.report_document import CauseKind, HopTime, LatencyBreakdown, Report
 from coordinator.report.verdict import verdict
-from protos.plan_document import Claim, Step
+from protos.plan.guarantee import Claim, Step
 from tests import traces
 from tests.coordinator.report.page.report_pages import EVIL, judged, misses
 from tests.coordinator.report.synthetic import MS, everything, play, random_document

@@ -12,7 +12,8 @@ from coordinator.model.choices import Choices
 from coordinator.plan import reopen
 from coordinator.solve import planner
 from coordinator.solve.audit.audit import audit
-from protos.plan_document import IncumbentPart, Plan
+from protos.plan.search import IncumbentPart
+from protos.plan_document import Plan
 from tests.coordinator.wording import has
 
 CLUSTER = """

@@ -17,7 +17,8 @@ from coordinator.solve.audit.audit_guarantee import audit
 from coordinator.solve.option_checks import BadOptionError
 from coordinator.spec.runtime_charges import NOTHING
 from protos import plan_document
-from protos.plan_document import PaperChoice, Plan, SoundAlternative
+from protos.plan.search import PaperChoice, SoundAlternative
+from protos.plan_document import Plan
 from tests.coordinator.guarantee.written_plans import FREE, MS, QUERIES, written
 from tests.coordinator.wording import Wording, named
 

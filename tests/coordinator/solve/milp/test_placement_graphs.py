@@ -15,7 +15,8 @@ from coordinator.model.limits import Limits
 from coordinator.model.task_units import Use, extract
 from coordinator.solve import planner
 from protos import json_shape
-from protos.plan_document import Plan, Selectivity
+from protos.plan.operators import Selectivity
+from protos.plan_document import Plan
 from tests.coordinator.wording import named
 
 MS = 10**6

@@ -29,7 +29,7 @@ from coordinator.solve.repair.what_if_runs import Case, outcome
 from coordinator.spec.arrivals import Arrival
 from coordinator.spec.runtime_charges import NOTHING
 from coordinator.units import step_of
-from protos.plan_document import JcpArrival
+from protos.plan.arrivals import JcpArrival
 from tests.coordinator.guarantee.written_plans import FREE, QUERIES, cluster
 from tests.sampling import examples
 

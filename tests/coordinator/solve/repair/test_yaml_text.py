@@ -9,7 +9,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from ruamel.yaml import YAML
 
-from coordinator.spec.files.yaml_text import NewValue, NotInPlaceError, changed
+from coordinator.solve.repair.within_ranges.yaml_text import NewValue, NotInPlaceError, changed
 from tests.sampling import examples
 
 TEXT = """\
