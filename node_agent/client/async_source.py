@@ -23,8 +23,8 @@ from types import TracebackType
 from typing import Any, NamedTuple, Self
 
 from node_agent.client.burst import Burst
+from node_agent.client.burst_outcomes import Outcome, Outcomes
 from node_agent.client.client import Source
-from node_agent.client.outcomes import Outcome, Outcomes
 from node_agent.host.clock import now_ns
 from node_agent.operators.codecs import Codec, Codecs
 from node_agent.problems import UnusableValueError

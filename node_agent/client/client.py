@@ -12,11 +12,13 @@ A peer that is gone without a word is noticed by heartbeats, in six seconds.
 
 from collections import deque
 from collections.abc import Callable, Iterable, Sequence
+from itertools import count, islice, repeat
 from pathlib import Path
 from types import TracebackType
 from typing import Any, NamedTuple, Self
 
 from node_agent.client.burst import Burst, Encoded, encoded
+from node_agent.client.burst_outcomes import Admitted, Outcome, Outcomes, Refused
 from node_agent.client.connection import (
     SECOND,
     AgentError,
@@ -33,7 +35,6 @@ from node_agent.client.connection import (
     parse_address,
 )
 from node_agent.client.origins import Origin, origin, origins
-from node_agent.client.outcomes import Admitted, Outcome, Outcomes, Refused
 from node_agent.client.payloads import payloads
 from node_agent.host.clock import clock_domain, new_boot, now_ns
 from node_agent.link.arrived import Arrived
@@ -293,11 +294,12 @@ class Source(_Client):
         """Payloads with their origins. The first ones leave while the last ones are still on their way to the link."""
         worth_ns = self._until_ns + int(self._outage_s * SECOND)
         burst = _Unanswered(len(payloads))
-        for place, (payload, (lo_ns, hi_ns)) in enumerate(zip(payloads, origins, strict=True), 1):
-            data = frames.encode_large((0, 0, 0, 0, lo_ns, hi_ns), 0, 0, (payload,))
-            while not self._sender.offer(now_ns(), data, worth_ns, (burst, place - 1)):
+        every = zip(frames.encode_offered(payloads, origins), zip(repeat(burst), count()))  # noqa: B905 - endless
+        while part := list(islice(every, WRITTEN_EVERY)):
+            while (taken := self._sender.offer_many(now_ns(), part, worth_ns)) < len(part):
+                part = part[taken:]
                 self._pump(worth_ns, burst)
-            if not place % WRITTEN_EVERY and self._connection is not None:
+            if len(part) == WRITTEN_EVERY and self._connection is not None:
                 self._exchange(self._connection, None)
         while burst.unanswered:
             self._pump(worth_ns, burst)

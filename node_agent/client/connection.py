@@ -11,7 +11,7 @@ import time
 from collections.abc import Callable, Iterator, Sequence
 from typing import Protocol, Self
 
-from node_agent.client.outcomes import Outcome
+from node_agent.client.burst_outcomes import Outcome
 from node_agent.host.clock import now_ns
 from node_agent.link.backoff import Backoff
 from node_agent.link.limits import LinkError

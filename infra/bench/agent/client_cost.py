@@ -15,6 +15,7 @@ from typing import Any, NamedTuple
 
 import numpy
 import pyarrow
+from numpy.typing import NDArray
 
 from infra.bench.agent.process import agent, deploy
 from infra.bench.figures import Figure
@@ -30,7 +31,7 @@ outputs: {out: {from: O1, at: a, deadline: 10 s}}
 TUPLES, ROUNDS = 2000, 7
 FEW = 400  # of what takes twenty times as long
 
-Columns = dict[str, Any]
+Columns = dict[str, NDArray[Any]]
 
 
 class Taken(NamedTuple):
@@ -77,13 +78,13 @@ def _figures(taken: dict[str, list[Taken]], how: str) -> list[Figure]:
     return found
 
 
-def _rows(columns: Columns, count: int) -> list[dict[str, Any]]:
+def _rows(columns: Columns, count: int) -> list[dict[str, object]]:
     """As a program makes them by itself."""
     ids, weights, wet = (columns[name] for name in ("id", "kg", "wet"))
     return [{"id": int(ids[i]), "kg": float(weights[i]), "wet": bool(wet[i])} for i in range(count)]
 
 
-async def _in_tasks(address: str, rows: list[dict[str, Any]]) -> None:
+async def _in_tasks(address: str, rows: list[dict[str, object]]) -> None:
     """A task per tuple, all at once."""
     async with AsyncSource(address, "in", timeout=60) as source:
         await asyncio.gather(*(source.send(row) for row in rows))

@@ -79,16 +79,16 @@ def test_outcomes_are_columns(agent: Agent) -> None:
 def test_the_first_of_a_long_burst_leave_before_the_last_are_given_to_the_link(agent: Agent) -> None:
     with Source(agent.data, "in", timeout=60) as source:
         sender, sent = source._sender, list[int]()
-        offer = sender.offer
+        offer_many = sender.offer_many
 
-        def noted(*given: Any) -> bool:
+        def noted(*given: Any) -> int:
             sent.append(sender.next_seq)
-            return offer(*given)
+            return offer_many(*given)
 
-        source._sender.offer = noted  # type: ignore[method-assign]
+        source._sender.offer_many = noted  # type: ignore[method-assign]
         outcomes = source.send_many(numpy.arange(3000))
     assert all(outcomes.admitted) and len(outcomes) == 3000
-    assert sent[0] == 1 and sent[1000] > 1
+    assert len(sent) >= 5 and sent[2] > sent[0] == 1
 
 
 async def numbered(count: int, size: int) -> AsyncIterator[Any]:
