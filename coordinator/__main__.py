@@ -8,6 +8,7 @@ import threading
 
 EXTRA = {  # what the extra `coordinator` brings, as it is imported
     "typer", "rich", "ruamel", "pydantic", "textual", "ortools", "numpy", "cryptography", "greenlet",
+    "zstandard",
 }  # fmt: skip
 REPORT = {"pyspark", "pandas", "pyarrow"}  # and what `report` brings beside it
 PROVER = "prover"  # the thread of coordinator.solve.heuristics.scale, which is not imported for its name

@@ -20,8 +20,9 @@ def main(settings: Settings, supervisor: ChannelEnd) -> int:
         import asyncio
     from node_agent.control.grpc_server import GrpcServer
     from node_agent.control.server import Control
+    from protos.block_compression import cheapest
 
-    return asyncio.run(Control(settings, supervisor, GrpcServer(settings)).run())
+    return asyncio.run(Control(settings, supervisor, GrpcServer(settings), compression=cheapest()).run())
 
 
 @contextmanager
