@@ -11,6 +11,7 @@ from protos.installed.deferred import defer
 
 EXTRA = {  # what the extra `coordinator` brings, as it is imported
     "typer", "rich", "ruamel", "pydantic", "textual", "ortools", "numpy", "cryptography", "greenlet",
+    "zstandard",
 }  # fmt: skip
 REPORT = {"pyspark", "pandas", "pyarrow"}  # and what `report` brings beside it
 COLLECT = (200_000, 20, 50)  # imports make no garbage: looking for it takes 6 % of a short command

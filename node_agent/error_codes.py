@@ -38,8 +38,9 @@ Code = Literal[
     # supervisor and control
     "ended", "no_machine", "no_route", "several_queries", "wrong_hash",
     # client
-    "bad_age", "closed", "no_addresses", "no_answer", "no_nodes", "no_result", "not_an_address",
-    "unknown_node", "unreachable",
+    "bad_age", "bad_origin", "closed", "no_addresses", "no_answer", "no_nodes", "no_result", "not_an_address", "null",
+    "other_length",
+    "unknown_node", "unreachable", "unsupported",
     # connectors
     "not_connectable", "outside", "unknown_connector", "unknown_type",
     # tools

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import sys
 
-EXTRA = {"typer", "rich", "numpy", "mcap", "greenlet"}  # what the extra brings, as it is imported
+EXTRA = {"typer", "rich", "numpy", "mcap", "greenlet", "zstandard"}  # what the extra brings, as it is imported
 INTERRUPTED = 130  # as shells say it: 128 and SIGINT
 
 

@@ -9,6 +9,7 @@ from rich.console import Console
 from rich.table import Table
 
 from infra.bench import change, collision_warning, figures, recordings, shed_cost
+from infra.bench.agent.client_cost import client_cost
 from infra.bench.agent.commands import commands
 from infra.bench.agent.cores import core_hop
 from infra.bench.agent.hop import hop
@@ -49,6 +50,7 @@ def main() -> int:
         ("per task instance", per_instance), ("policies, a minute", policies.policies),
         ("cost with more of everything", flatness), ("hop", hop), ("hop between cores", core_hop),
         ("the same, compiled, six minutes", compiled_path.compiled), ("tuples over TCP", tuple_cost),
+        ("batches of a client", client_cost),
         ("footprint", footprint),
         ("commands, a minute", commands),
         ("change of plans", change.change),

@@ -10,13 +10,15 @@ recognises what it has already seen, so nothing is admitted twice; a Sink goes o
 A peer that is gone without a word is noticed by heartbeats, in six seconds.
 """
 
-import math
 from collections import deque
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Sequence
+from itertools import count, islice, repeat
 from pathlib import Path
 from types import TracebackType
 from typing import Any, NamedTuple, Self
 
+from node_agent.client.burst import Burst, Encoded, encoded
+from node_agent.client.burst_outcomes import Admitted, Outcome, Outcomes, Refused
 from node_agent.client.connection import (
     SECOND,
     AgentError,
@@ -32,6 +34,8 @@ from node_agent.client.connection import (
     greet_plainly,
     parse_address,
 )
+from node_agent.client.origins import Origin, origin, origins
+from node_agent.client.payloads import payloads
 from node_agent.host.clock import clock_domain, new_boot, now_ns
 from node_agent.link.arrived import Arrived
 from node_agent.link.backoff import Backoff
@@ -45,25 +49,12 @@ from node_agent.tls.names import TlsError
 from node_agent.wire import frames
 
 __all__ = [
-    "Admitted", "AgentError", "NoAnswerError", "NoResultError", "NotAcceptedError", "NotTrustedError", "Refused",
-    "Result", "Sink", "Source", "TlsError", "UnreachableError",
+    "Admitted", "AgentError", "NoAnswerError", "NoResultError", "NotAcceptedError", "NotTrustedError", "Outcomes",
+    "Refused", "Result", "Sink", "Source", "TlsError", "UnreachableError",
 ]  # fmt: skip
 
-MILLISECOND = 1_000_000
 SINK_CREDIT = 1 << 20
-
-
-class Admitted(NamedTuple):
-    """The tuple was admitted; (source, epoch, seq) identifies it in every trace."""
-
-    seq: int
-    epoch: int
-
-
-class Refused(NamedTuple):
-    """The tuple was not admitted, and why: too old, too large, not of the source's type, no plan, not sent in time."""
-
-    why: str
+WRITTEN_EVERY = 512  # tuples of a burst, so that a long one does not wait for its own end
 
 
 class Result(NamedTuple):
@@ -83,7 +74,26 @@ class Result(NamedTuple):
         return self.at_ns - self.origin[1], self.at_ns - self.origin[0]
 
 
-Waiting = tuple[list[Admitted | Refused | None], int]  # the outcomes of a burst, and the place of a tuple among them
+class _Unanswered:
+    """What is known of the tuples of one `send`."""
+
+    __slots__ = ("results", "unanswered")
+
+    def __init__(self, size: int) -> None:
+        self.results: list[Outcome | None] = [None] * size
+        self.unanswered = size
+
+    def settle(self, place: int, outcome: Outcome) -> None:
+        """That is what became of the tuple at that place."""
+        self.unanswered -= self.results[place] is None
+        self.results[place] = outcome
+
+    def outcomes(self) -> Outcomes:
+        """Of all, where each is known."""
+        return Outcomes([result for result in self.results if result is not None])
+
+
+Waiting = tuple[_Unanswered, int]  # and the place of a tuple in it
 
 
 class _Client:
@@ -221,39 +231,79 @@ class Source(_Client):
         """
         return self.send_many([value], age_ms=age_ms)[0]
 
-    def send_many(
-        self, values: Iterable[Any], *, age_ms: float | tuple[float, float] = 0.0
-    ) -> list[Admitted | Refused]:
-        """Put a burst in, all of the same age, without waiting in between; what became of each, in order."""
-        origin = _origin(now_ns(), age_ms)
-        return self._send([(value, origin) for value in values])
+    def send_many(self, values: Any, *, age_ms: Any = 0.0, origin_ns: Any = None) -> Outcomes:
+        """Put a burst in without waiting in between; what became of each, in order.
 
-    def send_aged(self, aged: Iterable[tuple[Any, float | tuple[float, float]]]) -> list[Admitted | Refused]:
+        values: an iterable with a value per tuple; or an array of NumPy, Arrow or pandas with one per item of its first
+        axis; or a table of Arrow, a frame of pandas or Polars, an array of records or a mapping of columns: a tuple per
+        row, with a field per column. Columns are refused, and nothing is sent, where their lengths differ, or where
+        they have nulls, NaN, or a type that JSON has not (UnusableValueError), as is a value of another type than the
+        source's (CodecError). age_ms: of all, as of `send`, or a column with an age per tuple. origin_ns: instead of
+        it, an int64 column of instants of CLOCK_MONOTONIC_RAW, or (lo, hi), two of them.
+        """
+        at_ns = now_ns()
+        encoded = payloads(values, self._ready_codec())
+        return self._send(encoded, origins(at_ns, len(encoded), age_ms, origin_ns))
+
+    def send_bursts(self, bursts: Sequence[Burst]) -> list[Outcomes | Exception]:
+        """Several as one, of which each has what `send_many` would have given or raised. One that cannot be encoded
+        costs no other. Raises UnreachableError and NotAcceptedError."""
+        codec = self._ready_codec()
+        found = [encoded(each, codec) for each in bursts]
+        whole = [each for each in found if isinstance(each, Encoded)]
+        every = [payload for each in whole for payload in each.payloads]
+        results: Sequence[Outcome | None]
+        try:
+            results, unanswered = self._send(every, (each for one in whole for each in one.origins)), None
+        except NoAnswerError as error:
+            results, unanswered = error.results, error
+        begin, answers = 0, list[Outcomes | Exception]()
+        for each in found:
+            if isinstance(each, Exception):
+                answers.append(each)
+                continue
+            own = results[begin : begin + len(each.payloads)]
+            begin += len(each.payloads)
+            known = [result for result in own if result is not None]
+            if unanswered is None or len(known) == len(own):
+                answers.append(Outcomes(known))
+            else:
+                answers.append(unanswered.of(own))
+        return answers
+
+    def send_aged(self, aged: Iterable[tuple[Any, float | tuple[float, float]]]) -> Outcomes:
         """As `send_many`, each value with an age of its own: (value, age_ms)."""
         at_ns = now_ns()
-        return self._send([(value, _origin(at_ns, age_ms)) for value, age_ms in aged])
+        encode = self._ready_codec().encode
+        found = [(encode(value), origin(at_ns, age_ms)) for value, age_ms in aged]
+        return self._send([payload for payload, _ in found], [each for _, each in found])
 
     def send_at(self, value: Any, origin: tuple[int, int]) -> Admitted | Refused:
         """As `send`; origin: the interval (lo, hi) of instants of this machine's clock, in ns, that holds the one at
         which the value originated."""
-        return self._send([(value, origin)])[0]
+        return self._send([self._ready_codec().encode(value)], [origin])[0]
 
-    def _send(self, burst: list[tuple[Any, tuple[int, int]]]) -> list[Admitted | Refused]:
-        """Values with their origins."""
+    def _ready_codec(self) -> Codec:
+        """Of the stream, once there is a connection for the `send` that begins."""
         self._until_ns = now_ns() + int(self._timeout_s * SECOND)
         if self._connection is None:
             self._again()
-        assert self._codec is not None
+        return self.codec
+
+    def _send(self, payloads: Sequence[bytes], origins: Iterable[Origin]) -> Outcomes:
+        """Payloads with their origins. The first ones leave while the last ones are still on their way to the link."""
         worth_ns = self._until_ns + int(self._outage_s * SECOND)
-        payloads = [(self._codec.encode(value), origin) for value, origin in burst]
-        results: list[Admitted | Refused | None] = [None] * len(payloads)
-        for i, (payload, (lo_ns, hi_ns)) in enumerate(payloads):
-            data = frames.encode_large((0, 0, 0, 0, lo_ns, hi_ns), 0, 0, (payload,))
-            while not self._sender.offer(now_ns(), data, worth_ns, (results, i)):
-                self._pump(worth_ns, results)
-        while None in results:
-            self._pump(worth_ns, results)
-        return [result for result in results if result is not None]
+        burst = _Unanswered(len(payloads))
+        every = zip(frames.encode_offered(payloads, origins), zip(repeat(burst), count()))  # noqa: B905 - endless
+        while part := list(islice(every, WRITTEN_EVERY)):
+            while (taken := self._sender.offer_many(now_ns(), part, worth_ns)) < len(part):
+                part = part[taken:]
+                self._pump(worth_ns, burst)
+            if len(part) == WRITTEN_EVERY and self._connection is not None:
+                self._exchange(self._connection, None)
+        while burst.unanswered:
+            self._pump(worth_ns, burst)
+        return burst.outcomes()
 
     # What the link tells (link.sender.SenderFacts).
 
@@ -268,8 +318,9 @@ class Source(_Client):
     def gave_up(self, at_ns: int, link_seq: int, tag: Waiting) -> None:
         """The time of a `send` is over while its tuple waits."""
         if not link_seq:
-            results, i = tag
-            results[i] = Refused(f"not sent within {self._timeout_s:g} s: the agent at {self._address} takes nothing")
+            burst, place = tag
+            why = f"not sent within {self._timeout_s:g} s: the agent at {self._address} takes nothing"
+            burst.settle(place, Refused(why))
 
     def _again(self) -> Connection:
         """Connected once more; the time of an outage counts for no `send`."""
@@ -283,25 +334,29 @@ class Source(_Client):
             self._until_ns = max(self._until_ns, now_ns() + int(self._timeout_s * SECOND))
         return connection
 
-    def _pump(self, worth_ns: int, results: list[Admitted | Refused | None]) -> None:
+    def _pump(self, worth_ns: int, burst: _Unanswered) -> None:
         """Write what may be written, wait for one answer. worth_ns: until when tuples of this `send` are sent."""
         if now_ns() >= self._until_ns and not (self._connection is None and self._outage_s):
             self._sender.sweep(max(now_ns(), worth_ns + 1))
-            missing = sum(result is None for result in results)
+            missing = burst.unanswered
             if not missing:
                 return
             raise NoAnswerError(
                 f"{self._peer}: within {self._timeout_s:g} s the agent at {self._address} did not answer {missing} of"
-                f" {len(results)} tuples; it is not known whether they were admitted",
-                list(results),
+                f" {len(burst.results)} tuples; it is not known whether they were admitted",
+                list(burst.results),
                 self._peer,
             )
+        self._exchange(self._connection, burst)
+
+    def _exchange(self, connection: Connection | None, burst: _Unanswered | None) -> None:
+        """Write what may be written; burst: wait for an answer while one of it is missing."""
         try:
-            connection = self._connection or self._again()
+            connection = connection or self._again()
             until_ns = self._until_ns
             while (out := self._sender.poll(now_ns())) is not None:
                 connection.write(frames.encode_outgoing(out, now_ns), until_ns)
-            if None in results:
+            if burst is not None and burst.unanswered:
                 for frame in connection.read(until_ns):
                     self._on_frame(frame)
             if self._sender.stalled(now_ns()):
@@ -323,9 +378,11 @@ class Source(_Client):
                 raise NotAcceptedError("refused", text, subject=self._peer)
             self._settle(frame.link_seq, Refused(frame.why))
 
-    def _settle(self, link_seq: int, outcome: Admitted | Refused) -> None:
-        results, i = self._open.pop(link_seq, ([None], 0))
-        results[i] = outcome
+    def _settle(self, link_seq: int, outcome: Outcome) -> None:
+        waiting = self._open.pop(link_seq, None)
+        if waiting is not None:
+            burst, place = waiting
+            burst.settle(place, outcome)
 
     def _connect(self, timeout_s: float) -> Connection:
         known = next(iter(self._open)) - 1 if self._open else self._last_seq
@@ -438,12 +495,3 @@ class Sink(_Client):
         self._receiver.on_hello(SINK_CREDIT)
         self._agent_boot = hello.boot
         return connection
-
-
-def _origin(at_ns: int, age_ms: float | tuple[float, float]) -> tuple[int, int]:
-    """The origin's interval for an age in ms, rounded outwards. Raises UnusableValueError for an age that cannot be."""
-    least, most = age_ms if isinstance(age_ms, tuple) else (age_ms, age_ms)
-    if not 0 <= least <= most or not math.isfinite(most):
-        text = f"age_ms={age_ms!r}: give an age of 0 or more, or (least, most)"
-        raise UnusableValueError("bad_age", text, subject="age_ms")
-    return at_ns - math.ceil(most * MILLISECOND), at_ns - math.floor(least * MILLISECOND)

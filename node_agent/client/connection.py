@@ -8,9 +8,10 @@ import contextlib
 import select
 import socket
 import time
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from typing import Protocol, Self
 
+from node_agent.client.burst_outcomes import Outcome
 from node_agent.host.clock import now_ns
 from node_agent.link.backoff import Backoff
 from node_agent.link.limits import LinkError
@@ -50,9 +51,13 @@ class NotTrustedError(NotAcceptedError):
 class NoAnswerError(AgentError, TimeoutError):
     """The agent is connected and did not answer in time. `results`: what is known per value, None where nothing is."""
 
-    def __init__(self, text: str, results: list[object], subject: str = "") -> None:
+    def __init__(self, text: str, results: Sequence[Outcome | None], subject: str = "") -> None:
         super().__init__("no_answer", text, subject=subject)
         self.results = results
+
+    def of(self, results: Sequence[Outcome | None]) -> Self:
+        """The same of a part of the tuples."""
+        return type(self)(self.mistake.text, results, self.mistake.subject)
 
 
 class NoResultError(ProblemError, TimeoutError):

@@ -19,9 +19,11 @@ def main(settings: Settings, supervisor: ChannelEnd) -> int:
     with without_openssl() if settings.tls is None else nullcontext():
         import asyncio
     from node_agent.control.grpc_server import GrpcServer
-    from node_agent.control.server import Control
+    from node_agent.control.server import LOOKS, Control
+    from protos.block_compression import cheapest
 
-    return asyncio.run(Control(settings, supervisor, GrpcServer(settings)).run())
+    control = Control(settings, supervisor, GrpcServer(settings), compression=cheapest(), looks=LOOKS)
+    return asyncio.run(control.run())
 
 
 @contextmanager

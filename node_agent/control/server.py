@@ -17,8 +17,10 @@ from node_agent.host.channel_end import ChannelEnd, OpenEnd
 from node_agent.host.log import ERROR, WARNING, Log
 from node_agent.host.settings import Settings
 from node_agent.problems import ProblemError
+from protos.block_compression import ZLIB, Compression
 
 DRAIN_S = 0.03  # at 10 000 records/s a ring of 32 768 is full after 3 s
+LOOKS = 8  # at the rings, after which what is less than a whole block is taken as well
 
 
 class NotServedError(ProblemError):
@@ -47,15 +49,18 @@ def _settle() -> None:
 
 
 class Control:
-    """One control process. monotonic: a clock for patience [s]; settle: called when everything is loaded."""
+    """One control process. monotonic: a clock for patience [s]; settle: called when everything is loaded; compression:
+    of the records in the spool; looks: at the rings, of which one takes all and the others whole blocks."""
 
     def __init__(
         self, settings: Settings, supervisor: ChannelEnd, server: Server, open_end: OpenEnd = ipc.Channel.of,
         log: Log | None = None, monotonic: Callable[[], float] = time.monotonic, settle: Callable[[], None] = _settle,
+        compression: Compression = ZLIB, looks: int = 1,
     ) -> None:  # fmt: skip
         self.settings, self.supervisor = settings, supervisor
         self.log = log or Log(settings.name, "control", settings.log_json)
         self._server, self._open_end, self._monotonic, self._settle = server, open_end, monotonic, settle
+        self._compression, self._looks = compression, looks
         self._dropped = 0  # records, at the last look at the spool
 
     async def run(self) -> int:
@@ -64,8 +69,9 @@ class Control:
         state = self.settings.state
         try:
             self.spool = SpoolFiles(
-                state.spool, state.rings, log=self.log, headers=state.starts.headers, disk=state.disk
-            )
+                state.spool, state.rings, log=self.log, headers=state.starts.headers, disk=state.disk,
+                compression=self._compression,
+            )  # fmt: skip
         except OSError as error:  # as on a disk that is read-only now; what it has is left as it is
             self.log.say("spool_unusable", f"the spool in {state.spool} cannot be mended ({error.strerror})", ERROR)
             return 1  # control is started again later, and nothing else waits for it
@@ -108,6 +114,7 @@ class Control:
             match message:
                 case ipc.RuntimeStarted(boot, _, _, core) if descriptor is not None:
                     self.deployments.runtime_started(core, boot, self._open_end(descriptor))
+                    self._take_rest()  # its ring is known from now on
                 case ipc.RuntimeEnded(boot):
                     self.deployments.runtime_ended(boot)
                     self.spool.drain()
@@ -127,8 +134,14 @@ class Control:
 
     async def _drain(self) -> None:
         while True:
+            for look in range(self._looks):
+                self.spool.drain(whole_blocks=look > 0)
+                await asyncio.sleep(DRAIN_S)
+
+    def _take_rest(self) -> None:
+        """What waits for a whole block, where anything does."""
+        if self._looks > 1:
             self.spool.drain()
-            await asyncio.sleep(DRAIN_S)
 
     async def _beat(self) -> None:
         while True:
@@ -139,6 +152,7 @@ class Control:
     async def _sync(self, agent: Agent) -> None:
         while True:
             await asyncio.sleep(self.settings.sync_s)
+            self._take_rest()
             await agent.spool_sync()
             dropped, self._dropped = self.spool.dropped > self._dropped, self.spool.dropped
             self.gauge.look(int(self._monotonic() * 1e9), dropped)

@@ -164,6 +164,40 @@ class Sender(Generic[Tag]):
             self._soonest_ns = give_up_ns
         return True
 
+    def offer_many(self, at_ns: int, offered: Sequence[tuple[Encoded, Tag]], give_up_ns: int) -> int:
+        """As `offer` of each of these, with its tag, in order. How many are queued: those before the first that the
+        link has no room for."""
+        count = bytes_ = 0
+        waiting = self._waiting
+        room = tuples = -1  # looked up once for as many as fit
+        for data, tag in offered:
+            size = len(data)
+            if room < 0 and not self._large:
+                waiting = self._waiting  # a sweep makes it anew
+                room = self._max_bytes - self.held_bytes + self.large_bytes
+                tuples = self._max_tuples - len(self)
+            plain = data.__class__ is bytes and size <= MAX_FRAME_BYTES - BATCH_OVERHEAD_BYTES - TUPLE_OVERHEAD_BYTES
+            if plain and size <= room and tuples > 0 and (bytes_ or self.held_bytes):
+                waiting.append((data, give_up_ns, tag))  # type: ignore[arg-type]  # plain: bytes
+                room -= size
+                tuples -= 1
+                bytes_ += size
+            else:
+                self._queued(bytes_, give_up_ns)
+                bytes_, room = 0, -1
+                if not self.offer(at_ns, data, give_up_ns, tag):
+                    return count
+            count += 1
+        self._queued(bytes_, give_up_ns)
+        return count
+
+    def _queued(self, bytes_: int, give_up_ns: int) -> None:
+        """So many more bytes wait."""
+        if bytes_:
+            self.held_bytes += bytes_
+            if self._soonest_ns is None or give_up_ns < self._soonest_ns:
+                self._soonest_ns = give_up_ns
+
     def _full(self, data: Encoded) -> bool:
         if len(self) >= self._max_tuples:
             return True
@@ -228,8 +262,10 @@ class Sender(Generic[Tag]):
         while flight and flight[0][0] <= upto:
             data = flight.popleft()[1]
             freed += len(data)
-            self._let_go(data)
+            if data.__class__ is not bytes:
+                self.large_bytes -= len(data)
         if freed:
+            self.held_bytes -= freed
             self._flight_bytes -= freed
             self._progress_ns = at_ns
             self._backoff.succeeded()

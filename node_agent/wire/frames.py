@@ -6,7 +6,7 @@ change their order or width); the tests hold it against protobuf. Decoding is pr
 writes them: `wire/plain_batch.py`.
 """
 
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from struct import Struct
 from typing import NamedTuple
 from zlib import crc32
@@ -39,6 +39,7 @@ _AT = Struct("<cq")
 _MARK = Struct("<cBcQ")
 _SENT = Struct("<cq")
 _SEQ = Struct("<cQ")
+_NO_LINEAGE = b"\x08\x00\x10\x00\x28\x00\x4a"  # source, epoch and stream 0, then the payload's tag
 
 
 class FrameError(LinkError):
@@ -202,6 +203,22 @@ def encode_large(
     if size <= CHUNK_BYTES:
         return encode_tuple(lineage, stream, plan, b"".join(parts), at_ns=at_ns)
     return LargeTuple(encode_tuple(lineage, stream, plan, b"", at_ns=at_ns), b"\x4a" + _varint(size), parts)
+
+
+def encode_offered(payloads: Iterable[bytes], origins: Iterable[tuple[int, int]]) -> list[bytes | LargeTuple]:
+    """Of each payload with its origin (lo_ns, hi_ns) what a source offers: `encode_large` without a lineage. What
+    comes before the payload is encoded once for all of one origin."""
+    found: list[bytes | LargeTuple] = []
+    known, head = None, b""
+    for payload, origin in zip(payloads, origins, strict=True):
+        size = len(payload)
+        if origin is not known:
+            known, head = origin, _FIXED.pack(0x19, 0, 0x21, 0, 0x39, origin[0], 0x41, origin[1]) + _NO_LINEAGE
+        if size <= CHUNK_BYTES:
+            found.append(head + (_SMALL[size] if size < 4096 else _varint(size)) + payload)
+        else:
+            found.append(encode_large((0, 0, 0, 0, *origin), 0, 0, (payload,)))
+    return found
 
 
 def encode_outgoing(out: Outgoing | OutgoingChunk, sent_ns: int | Callable[[], int]) -> bytes:

@@ -32,13 +32,13 @@ def tuple_cost(rounds: int = ROUNDS) -> list[Figure]:
     with agent() as first:
         deploy(first, QUERY.replace("LAST", "a"))
         before_ns = first.control_cpu_ns(), first.runtime_cpu_ns()
-        alone = [_round(first) for _ in range(rounds)]
+        alone = [send_round(first) for _ in range(rounds)]
         sleep(TAKEN_S)
         control_ns, runtime_ns = first.control_cpu_ns() - before_ns[0], first.runtime_cpu_ns() - before_ns[1]
         trace_bytes = sum(each.stat().st_size for each in collected(first)) / (rounds * TUPLES)
     with agent() as first, agent(name="b") as last:
         deploy(first, QUERY.replace("LAST", "b"), last)
-        both = [_round(first, last) for _ in range(rounds)]
+        both = [send_round(first, last) for _ in range(rounds)]
     how = f"three operators, TCP in and out, median of {rounds} rounds of {TUPLES} tuples, {AT_ONCE} a call"
     return [
         *_figures("", alone, 12, f"the runtime's process; {how}"),
@@ -64,7 +64,8 @@ def _figures(name: str, measured: list[tuple[float, float]], goal: float, how: s
     ]
 
 
-def _round(first: Agent, *others: Agent) -> tuple[float, float]:
+def send_round(first: Agent, *others: Agent) -> tuple[float, float]:
+    """us of CPU per tuple and tuples per second of one round, in which all tuples come out again."""
     agents = (first, *others)
     with Sink(agents[-1].data, "out") as sink:
         got = Thread(target=_take, args=(sink,), daemon=True)

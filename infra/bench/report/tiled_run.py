@@ -21,6 +21,7 @@ from coordinator.report.facts.reader import Incarnation, Run, read_run
 from coordinator.report.landing.record_array import Raw
 from protos import records as rec
 from protos import run_document
+from protos.block_compression import ZLIB
 from protos.record_layout import Field
 from protos.segments import Chain
 
@@ -126,7 +127,7 @@ class _Node:
                     number += 1
                     out = (directory / f"{number:04d}.trace").open("wb")
                     out.write(header)
-                out.write(chain.add(batch.tobytes(), deflate=True))
+                out.write(chain.add(batch.tobytes(), compression=ZLIB))
             out.write(chain.seal(rec.STATE_ENDED))
         finally:
             out.close()

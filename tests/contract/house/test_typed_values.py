@@ -117,6 +117,7 @@ EDGES = {  # why a file may have such mappings, and which files
         "sim_vehicles/operators/chain.py",
     ),
     "payloads of tuples": (
+        "node_agent/client/columns.py",
         "coordinator/examples/patrol_robot/operators.py",
         "coordinator/examples/robot/operators.py",
         "coordinator/examples/sorting_line/feed.py",

@@ -203,6 +203,17 @@ def test_the_manuals_client_runs(agent: Agent, capsys: pytest.CaptureFixture[str
     assert len(lines) == 3 and lines[0].startswith("{'id': 1, 'kg': 3.5} (1, 7, 1, 0) 1")
 
 
+def test_the_manuals_batches_run(agent: Agent, capsys: pytest.CaptureFixture[str]) -> None:
+    for kind in ("columns", "async"):
+        (code,) = re.findall(rf"```python {kind}\n(.*?)```", MANUAL.read_text(), re.S)
+        exec(code, {"address": agent.address})
+    assert agent.admitted == [
+        {"id": 4, "kg": 0.5}, {"id": 5, "kg": 20}, {"id": 6, "kg": 3}, {"id": 7}, {"id": 8}, {"id": 9},
+    ]  # fmt: skip
+    assert [lo_ns for lo_ns, _ in agent.origins][:3] == sorted(lo_ns for lo_ns, _ in agent.origins[:3])
+    assert capsys.readouterr().out == "2 2\n1 1\n"
+
+
 def test_a_tuple_is_admitted_with_its_origin(agent: Agent) -> None:
     with Source(agent.address, "s") as source:
         before = now_ns()

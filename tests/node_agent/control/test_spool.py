@@ -12,6 +12,7 @@ from hypothesis import strategies as st
 from node_agent.control.spool.spool_files import SpoolFiles
 from node_agent.control.spool.spool_protocol import SEGMENT_RECORDS, Incarnation, Spool
 from node_agent.host.trace_ring import DROPPED, STATE, TAKEN, Ring, RingFacts
+from protos.block_compression import ZLIB, Compression, cheapest
 from protos.records import (
     HEADER_BYTES,
     LOAD,
@@ -23,7 +24,7 @@ from protos.records import (
     Header,
     unpack_records,
 )
-from protos.segments import HEAD_BYTES, MISSING, Block, Chain, Trail, bodies, scan
+from protos.segments import HEAD_BYTES, MISSING, MOST_RECORDS, ZSTD, Block, Chain, Trail, bodies, scan
 from tests.node_agent.folder_rings import FolderRings
 
 
@@ -112,6 +113,30 @@ class Collector:
             assert chunk.ended == bool(trail.sealed)
             self.crashed[chunk.boot] = chunk.crashed
             assert chunk.written >= self.count[chunk.boot]
+
+
+@pytest.mark.parametrize("way", [ZLIB, cheapest()], ids=["zlib", "zstd"])
+def test_whole_blocks_are_taken_and_the_rest_waits(tmp_path: Path, way: Compression) -> None:
+    node, collector = Node(tmp_path), Collector()
+    node.files = SpoolFiles(tmp_path / "spool", FolderRings(tmp_path / "rings"), compression=way)
+    node.start_runtime(7)
+    node.write(3000)
+    assert node.files.drain(whole_blocks=True) == 0, "it looks for no rings"
+    assert node.files.drain() == 3000
+    taken = []
+    for count in (1000, 22, 1, 2045, 2, 3500):
+        node.write(count)
+        taken.append(node.files.drain(whole_blocks=True))
+    assert taken == [0, 0, MOST_RECORDS, MOST_RECORDS, MOST_RECORDS, 3 * MOST_RECORDS]
+    node.write(5)
+    node.end_runtime(STATE_ENDED)
+    assert node.files.drain(whole_blocks=True) > 0, "a ring that is closed is emptied"
+    assert node.rings() == []
+    collector.pull(node)
+    assert collector.over[7] and collector.records[7] == list(range(node.written[7]))
+    flags = {block.flags & ZSTD for path in (tmp_path / "spool").glob("*/*.rec")
+             for _, block in scan(path.read_bytes()) if isinstance(block, Block) and block.count}  # fmt: skip
+    assert flags <= {ZSTD if way.zstd else 0}
 
 
 def test_records_come_out_as_they_went_in(tmp_path: Path) -> None:

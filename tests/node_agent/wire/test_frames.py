@@ -6,7 +6,8 @@ from hypothesis import strategies as st
 
 from node_agent.link.arrived import Arrived
 from node_agent.link.clock_offset import FAR_NS
-from node_agent.link.limits import MAX_BATCH_TUPLES, MAX_FRAME_BYTES, MAX_PAYLOAD_BYTES
+from node_agent.link.large_tuple import LargeTuple
+from node_agent.link.limits import CHUNK_BYTES, MAX_BATCH_TUPLES, MAX_FRAME_BYTES, MAX_PAYLOAD_BYTES
 from node_agent.wire import frames
 from node_agent.wire.frames import FrameError, FrameReader, Hello
 from node_agent.wire.plain_batch import MOST_TUPLES, plain_batch
@@ -139,6 +140,21 @@ def test_after_a_plain_batch_its_numbers_do_not_come_again(count: int) -> None:
     into = reader()
     assert len(list(into.feed(data))) == 1
     assert counter_of(data, into) == "batch_order"
+
+
+@given(st.lists(st.tuples(st.binary(max_size=200), st.integers(0, 3))))
+def test_what_a_source_offers_is_encoded_alike(rows: list[tuple[bytes, int]]) -> None:
+    intervals = [(0, 0), (-5, 7), (1 << 61, 1 << 61), (-(1 << 61), 0)]
+    offered = [(payload, intervals[which]) for payload, which in rows]
+    offered += [(bytes(5000), (1, 2)), (bytes(CHUNK_BYTES + 1), (1, 2)), (b"", (1, 2))]
+    found = frames.encode_offered([payload for payload, _ in offered], [origin for _, origin in offered])
+    for data, (payload, origin) in zip(found, offered, strict=True):
+        expected = frames.encode_large((0, 0, 0, 0, *origin), 0, 0, (payload,))
+        assert whole(data) == whole(expected)
+
+
+def whole(data: bytes | LargeTuple) -> bytes:
+    return data if isinstance(data, bytes) else data.whole()
 
 
 def test_a_batch_is_stamped_when_all_else_is_encoded() -> None:
