@@ -79,10 +79,14 @@ def road_map(
 
 def _check_name(out: Path) -> None:
     from sim_vehicles.errors import bad_input
+    from sim_vehicles.operators.models.lanes import known_maps
 
     if out.suffix != ".json" or not out.stem.isidentifier():
         text = f"--out {out}: the name must be letters, digits and _ before .json"
         raise bad_input("wrong_form", text, "a query names the map by it, as in `map: town`", subject="--out")
+    if out.stem in known_maps():
+        text = f"--out {out}: a query that names {out.stem} gets the installed scene of that name"
+        raise bad_input("wrong_form", text, "give the map another name", subject="--out")
 
 
 def _check_lanes(file: Path, network: LaneNetwork) -> None:

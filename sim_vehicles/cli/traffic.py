@@ -71,7 +71,7 @@ def traffic(
     from sim_vehicles.errors import bad_input
     from sim_vehicles.maps.map_formats import lanelets_of, read_map
     from sim_vehicles.traffic import measures
-    from sim_vehicles.traffic.ego_runs import Options, run_file
+    from sim_vehicles.traffic.ego_runs import Options, recorded
 
     told = Console(stderr=True, highlight=False)
     with ended_by(told):
@@ -85,9 +85,10 @@ def traffic(
         measured, lanes = [], {}
         for path in files:
             network = None if no_map else given or lanelets_of(path)
-            lanes[path.name] = 0 if network is None else len(network.lanes)
             with _progress(told, path.name) as each:
-                run = run_file(path, options, ego or (), jobs, each, skip_bad_rows, network)
+                read = recorded(path, options.limits, ego or (), skip_bad_rows, network)
+                run = read.run(options, jobs, each)
+            lanes[str(path)] = 0 if read.network is None else len(read.network.lanes)
             measured.append(measures.measured(run, options.limits))
             for line in _reading_lines(run.motion):
                 told.print(line, soft_wrap=True, markup=False)

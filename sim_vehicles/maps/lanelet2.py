@@ -32,7 +32,7 @@ LOCAL = ("local_x", "local_y")
 INTERACTION = Geodetic(0.0, 0.0)
 
 
-def pieces(path: Path, found: Iterator[Start | End], origin: Geodetic = INTERACTION) -> list[Piece]:
+def pieces(path: Path, found: Iterator[Start | End], origin: Geodetic = INTERACTION) -> Iterator[Piece]:
     """The lanelets, in the order of the file; found: what comes after the root's start. BadInputError with the line."""
     primitives = _Primitives(path, found)
     lanelets = [
@@ -41,7 +41,8 @@ def pieces(path: Path, found: Iterator[Start | End], origin: Geodetic = INTERACT
     beginning: dict[tuple[str, str], list[str]] = {}
     for each in lanelets:
         beginning.setdefault((each.left.nodes[0], each.right.nodes[0]), []).append(each.name)
-    return [each.piece(beginning.get((each.left.nodes[-1], each.right.nodes[-1]), ())) for each in lanelets]
+    for each in lanelets:
+        yield each.piece(beginning.get((each.left.nodes[-1], each.right.nodes[-1]), ()))
 
 
 @dataclass(frozen=True)

@@ -8,6 +8,7 @@ from sim_vehicles.errors import bad_input
 
 MAX_LANES = 100_000  # a large city's
 MAX_POINTS = 2_000_000
+MAX_FOLLOWING = 64  # of one lane
 
 
 class MapSize:

@@ -8,11 +8,13 @@ from pathlib import Path
 from typing import NamedTuple
 
 from sim_vehicles.errors import bad_input
+from sim_vehicles.maps.map_size import MAX_FOLLOWING
 from sim_vehicles.world.geometry import Point
 from sim_vehicles.world.lane_network import Lane, LaneNetwork
 from sim_vehicles.world.limits import MAX_PLACE_M
 
 LEAST_STEP_M = 0.05  # points nearer than this to the one before say nothing about a heading
+MOST_PASSED = 4 * MAX_FOLLOWING  # pieces between two lanes
 
 
 class Piece(NamedTuple):
@@ -38,6 +40,11 @@ def network(path: Path, pieces: Iterable[Piece]) -> LaneNetwork:
             raise bad_input(
                 "given_twice", f"lane {piece.name} stands twice in the file", "give each lane a name of its own",
                 subject=piece.name, file=path, line=piece.line,
+            )  # fmt: skip
+        if len(piece.following) > MAX_FOLLOWING:
+            raise bad_input(
+                "too_large", f"lane {piece.name} leads into {len(piece.following)} lanes, more than {MAX_FOLLOWING}",
+                "cut the map to the roads that matter", subject=piece.name, file=path, line=piece.line,
             )  # fmt: skip
         read[piece.name] = piece._replace(points=_sparse(path, piece))
     lanes = [
@@ -79,10 +86,10 @@ def _distance(one: Point, other: Point) -> float:
 
 
 def _following(piece: Piece, read: Mapping[str, Piece]) -> Iterator[str]:
-    """Names in the order given, each once; past pieces of no length."""
+    """Names in the order given, each once; past pieces of no length, of which a short chain at most."""
     seen = set[str]()
     left = list(reversed(piece.following))
-    while left:
+    while left and len(seen) < MOST_PASSED:
         name = left.pop()
         after = read.get(name)
         if after is None or name in seen:

@@ -221,7 +221,7 @@ class Warn:
             station=encounter.station,
             measured_ms=encounter.measured_ms,
             level=level,
-            slack_ms=MOST_MS if slack_s * 1000.0 >= MOST_MS else round(slack_s * 1000.0),
+            slack_ms=round(min(max(slack_s * 1000.0, -MOST_MS), MOST_MS)),
             risk_permille=round(1000.0 * encounter.risk),
             distance_cm=-1 if way_m is None else round(100.0 * max(way_m, 0.0)),
             cause=COLLISION_RISK,

@@ -21,6 +21,7 @@ from sim_vehicles.world.motion import wrap
 
 MOST_STEPS = 200
 JUNCTION_SHARE = 0.9  # of the ways that a turn on a tight radius takes, those on which it goes on
+SINCE_S, SINCE_M = 1.2, 2.0  # a vehicle has gone that far on its way since it was measured, at most
 FAR_M = 1000.0  # a lane goes straight on that far past both its ends
 ENCOUNTER = "vehicle.Encounter"
 
@@ -107,7 +108,10 @@ def _along(way: Way, motion: Motion, gone: Array) -> tuple[Array, Array, Array]:
     ux, uy = np.cos(heading), np.sin(heading)
     s = _summed(long)
     on = np.clip((motion.x_m - x[:-1]) * ux + (motion.y_m - y[:-1]) * uy, 0.0, long)
-    k = int(np.argmin(np.hypot(x[:-1] + on * ux - motion.x_m, y[:-1] + on * uy - motion.y_m)))
+    # Beside its begin or a little on, never where a loop comes past again.
+    near = np.searchsorted(s, FAR_M + SINCE_S * motion.speed_mps + SINCE_M)
+    away = np.hypot(x[:-1] + on * ux - motion.x_m, y[:-1] + on * uy - motion.y_m)
+    k = int(np.argmin(away[:near]))
     at = s[k] + on[k] + gone
     piece = np.minimum(np.searchsorted(s, at, side="right") - 1, len(ux) - 1)
     px, py, heading = np.interp(at, s, x), np.interp(at, s, y), heading[piece]

@@ -34,7 +34,8 @@ class Decode:
 
     Fills heading_rad mathematically (the message counts from north, clockwise); an "unavailable" heading becomes the
     direction of the velocity. A length or width that is not given becomes `length_m`, `width_m` (a passenger car).
-    Acceleration and yaw rate are absent where the message does not have them, or has them as "unavailable".
+    Acceleration and yaw rate are absent where the message does not have them, or has them as "unavailable", and so is
+    a path with a place that is not known or cannot be.
     """
 
     def __init__(
@@ -178,8 +179,6 @@ def _station_can_be(message: Cpm) -> bool:
         0 <= message.generation_ms < MODULUS
         and abs(message.latitude_e7) <= LATITUDE_E7
         and abs(message.longitude_e7) <= LONGITUDE_E7
-        and len(message.path) <= PATH_POINTS
-        and all(_point_can_be(point) for point in message.path)
     )
 
 
@@ -202,18 +201,20 @@ def _object_can_be(seen: PerceivedObject) -> bool:
     )
 
 
-def _point_can_be(point: PathPoint) -> bool:
+def _says_path(message: Cpm) -> bool:
+    """Whether the station speaks of itself and its path can be, with every place known."""
     return (
-        abs(point.latitude_e7) <= NO_DELTA_E7
-        and abs(point.longitude_e7) <= NO_DELTA_E7
-        and 0 < point.time_cs <= PATH_TIME_CS
+        message.object.object_id == message.station
+        and len(message.path) <= PATH_POINTS
+        and all(_is_known(point) for point in message.path)
     )
 
 
-def _says_path(message: Cpm) -> bool:
-    """Whether the station speaks of itself and every place of its path is known."""
-    return message.object.object_id == message.station and all(
-        abs(point.latitude_e7) < NO_DELTA_E7 and abs(point.longitude_e7) < NO_DELTA_E7 for point in message.path
+def _is_known(point: PathPoint) -> bool:
+    return (
+        abs(point.latitude_e7) < NO_DELTA_E7
+        and abs(point.longitude_e7) < NO_DELTA_E7
+        and point.time_cs <= PATH_TIME_CS  # 0: not said
     )
 
 

@@ -126,6 +126,13 @@ def recorded(
             )
     chosen = tuple(dict.fromkeys(egos)) or tuple(sorted(motion.tracks))
     near = None if network is None else within(network, _extent(motion).grown(BEYOND_M))
+    if near is not None and not near.lanes:
+        raise bad_input(
+            "no_lanes",
+            f"no lane of the map is within {BEYOND_M:g} m of the recording",
+            "give the map of this recording, in its metres (sim-vehicles map --origin), or --no-map",
+            file=path,
+        )
     return Recorded(path.name, motion, chosen, truth.conflicts(motion, limits, chosen), near)
 
 

@@ -23,6 +23,8 @@ class Lane:
     width_m: float | None = None
 
     def __post_init__(self) -> None:
+        if not self.name.isprintable():
+            raise ValueError(f"a lane is named {self.name!r}; use letters that can be printed")
         if len(self.line) < 2:
             raise ValueError(f"lane {self.name!r} needs two points, not {len(self.line)}")
         if any(one == other for one, other in pairwise(self.line)):

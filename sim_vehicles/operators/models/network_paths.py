@@ -21,7 +21,7 @@ def paths_from(network: LaneNetwork, name: str) -> list[LanePath]:
     """From a lane each way of following lanes, `AHEAD_M` far and at most `MOST_WAYS` of them.
 
     A path is called after its lanes, "a>b>c". Where there are more ways the longest end sooner, so that no branch near
-    by is left out. No way has a lane twice.
+    by is left out, up to that number. No way has a lane twice.
     """
     return [_path(way.lanes) for way in _ways_from(network.lanes[name], network)]
 
@@ -41,10 +41,11 @@ def _ways_from(lane: Lane, network: LaneNetwork) -> list[_Way]:
         open_.remove(way)
         further = [network.lanes[name] for name in way.lanes[-1].following]
         further = [each for each in further if each not in way.lanes]
-        if way.ahead_m >= AHEAD_M or not further or len(open_) + len(ended) + len(further) > MOST_WAYS:
+        room = MOST_WAYS - len(open_) - len(ended)
+        if way.ahead_m >= AHEAD_M or not further or (room < len(further) and way.ahead_m):
             ended.append(way)
         else:
-            open_ += (_Way((*way.lanes, each), way.ahead_m + _length(each.line)) for each in further)
+            open_ += (_Way((*way.lanes, each), way.ahead_m + _length(each.line)) for each in further[:room])
     return ended
 
 

@@ -30,6 +30,7 @@ EASE_MPS2 = 1.0  # a driver who only lifts the foot slows down by that
 LATERAL_MPS2 = 4.0  # what a car in a curve has across
 TURN_M, TURN_SHARE = 25.0, 0.1  # a turn at a junction has a radius below that, and is rarer than straight on
 ALIKE_M = 1.0  # ways that stay as near to one another are one
+LANES_AT_HAND = 64  # whose ways are remembered: 16 each, of 100 points and more
 LEAST_SHARE = 0.05
 NO_LANE = 0.14  # weight of driving as no lane leads: that of a lane at two standard deviations
 
@@ -97,8 +98,8 @@ class RoadMap:
         """Lanes within reach, the best first (see LaneMap)."""
         return self._pieces.near(x_m, y_m, heading_rad)
 
-    def onward(self, pose: Pose, matches: Iterable[Match], most: int) -> list[Onward]:
-        """At most so many different ways on from these lanes, the likeliest first."""
+    def onward(self, pose: Pose, matches: Iterable[Match]) -> list[Onward]:
+        """The different ways on from these lanes, the likeliest first."""
         reach_m = _reach_m(pose.speed_mps)
         fits = [(match, course) for match in matches for course in self._from(match.lane.name)]
         turns = [_turns(course, match.placed.s_m, reach_m) for match, course in fits]
@@ -116,25 +117,28 @@ class RoadMap:
         found.sort(key=lambda one: (-one.weight, one.tightest, one.lane))
         different: list[Onward] = []
         for one in found:
-            if one.weight < LEAST_SHARE * found[0].weight or len(different) == most:
+            if one.weight < LEAST_SHARE * found[0].weight:
                 break
             if not any(_alike(one, other, reach_m) for other in different):
                 different.append(one)
         return different
 
     def _from(self, name: str) -> tuple[_Course, ...]:
-        courses = self._courses.get(name)
+        courses = self._courses.pop(name, None)
         if courses is None:
-            courses = self._courses[name] = tuple(_Course(path) for path in paths_from(self._network, name))
+            courses = tuple(_Course(path) for path in paths_from(self._network, name))
+            if len(self._courses) >= LANES_AT_HAND:
+                del self._courses[next(iter(self._courses))]
+        self._courses[name] = courses  # the last one used stands last
         return courses
 
 
-def messages(onward: Sequence[Onward], speed_mps: float) -> list[Way]:
-    """As they are handed on: each from beside the vehicle as far as it gets; the shares add up to what is left for
-    driving as no lane leads."""
+def messages(onward: Sequence[Onward], speed_mps: float, most: int) -> list[Way]:
+    """The likeliest, at most so many, as they are handed on: each from beside the vehicle as far as it gets. What is
+    missing to 1 is for the other ways, and for driving as no lane leads."""
     whole = NO_LANE + sum(one.weight for one in onward)
     reach_m = _reach_m(speed_mps)
-    return [_message(one, reach_m, one.weight / whole) for one in onward]
+    return [_message(one, reach_m, one.weight / whole) for one in onward[:most]]
 
 
 def _message(one: Onward, reach_m: float, share: float) -> Way:

@@ -90,7 +90,7 @@ def test_traffic_is_run_on_a_map(recording: Path) -> None:
         json.loads(call("traffic", recording, "--json", *words).stdout)
         for words in ((), ("--map", COMMONROAD), ("--no-map",))
     ]
-    assert [each["lanes"] for each in found] == [{recording.name: count} for count in (0, 5, 0)]
+    assert [each["lanes"] for each in found] == [{str(recording): count} for count in (0, 5, 0)]
     for each in found:
         assert each["all"]["true"] == 2, "both are warned"
 

@@ -303,3 +303,10 @@ def test_where_one_is_slow_time_decides() -> None:
     assert slow(share=0.95) == pytest.approx(0.95, abs=0.01)
     for otherwise in (slow(ttc_s=2.7), slow(pet_s=-0.9), slow(share=0.94), slow(speed_mps=5.1), slow(ego_mps=8)):
         assert otherwise < 0.5
+
+
+def test_who_has_all_but_stopped_in_the_zone_has_a_slack_that_fits() -> None:
+    given_ = Encounter(on=True)
+    given_.zone.CopyFrom(Zone(ego_in_m=-2, ego_out_m=4, object_in_m=1, object_out_m=9, share=1))
+    given_.ego_now.speed_mps = 1e-17
+    assert Warn()(given_).slack_ms == -(2**31 - 1)

@@ -94,7 +94,8 @@ def test_on_a_lane_the_path_follows_the_lane_at_the_same_distance_from_its_middl
     left = 0.3
     here = motion(x - left * sin(heading), y + left * cos(heading), heading, 12)
     told = encounter(motion(0, -50, NORTH, 10), here)
-    told.ways.add(x_m=lane.x_m, y_m=lane.y_m, share=1.0)
+    on = [(x, y), *((px, py) for px, py, s in zip(lane.x_m, lane.y_m, lane.s_m, strict=True) if s > s0 + 0.1)]
+    told.ways.add(x_m=[px for px, _ in on], y_m=[py for _, py in on], share=1.0)
     path = Predict()(told).object_paths[0]
     for k in range(0, 41, 5):
         placed = lane.project(path.x_m[k], path.y_m[k], heading)

@@ -15,7 +15,7 @@ from sim_vehicles.operators.own import Localise
 from sim_vehicles.operators.place import Plane
 from sim_vehicles.operators.reception import Decode
 from sim_vehicles.readers.scenarios import load_scenario
-from sim_vehicles.v2v.path_history import BESIDE_M, LONGEST_M, MOST_POINTS, PathHistory
+from sim_vehicles.v2v.path_history import APART_M, BESIDE_M, LONGEST_M, MOST_POINTS, PathHistory
 from sim_vehicles.v2v.radio import of_itself
 from sim_vehicles.world.sense import NO_NOISE, Place, Senses
 from tests.sim_vehicles.operators.test_place import at
@@ -60,7 +60,7 @@ def test_few_points_describe_the_path(turns: list[tuple[float, float]]) -> None:
             (_, ax, ay), (_, bx, by) = chord
             long = dist((ax, ay), (bx, by))
             beside = abs((ax - bx) * (one.y_m - by) - (ay - by) * (one.x_m - bx)) / long if long else 0.0
-            assert beside <= BESIDE_M + 1e-6
+            assert beside <= BESIDE_M + APART_M + 1e-6
 
 
 def test_a_path_goes_over_the_air_and_comes_back() -> None:
@@ -92,25 +92,35 @@ def test_a_path_is_known_until_the_next_one() -> None:
     "points",
     [
         [PathPoint(latitude_e7=131_073, time_cs=10)],
-        [PathPoint(longitude_e7=-131_073, time_cs=10)],
-        [PathPoint(time_cs=0)],
+        [PathPoint(longitude_e7=131_072, time_cs=10)],
         [PathPoint(time_cs=65_536)],
         [PathPoint(time_cs=1)] * 41,
     ],
 )
-def test_a_path_that_cannot_be_is_dropped_with_its_message(points: list[PathPoint]) -> None:
+def test_a_path_that_cannot_be_or_is_not_known_is_left_out(points: list[PathPoint]) -> None:
     value = Cpm(station=7, object=PerceivedObject(object_id=7, heading_ddeg=0), path=points)
-    assert Decode()(value, at=at(0)) is None
-
-
-def test_a_place_that_is_not_known_leaves_the_path_out() -> None:
-    value = Cpm(station=7, object=PerceivedObject(object_id=7), path=[PathPoint(latitude_e7=131_072, time_cs=9)])
     heard = Decode()(value, at=at(0))
     assert heard is not None and not heard.path
-    value.path[0].latitude_e7 = 0
+
+
+def test_a_path_is_of_the_station_and_needs_no_time() -> None:
+    value = Cpm(station=7, object=PerceivedObject(object_id=7), path=[PathPoint(latitude_e7=9)])
+    heard = Decode()(value, at=at(0))
+    assert heard is not None and len(heard.path) == 1
     value.object.object_id = 8
     of_another = Decode()(value, at=at(0))
     assert of_another is not None and not of_another.path
+
+
+def test_who_stands_or_goes_straight_on_says_a_short_path(seed: int) -> None:
+    draw = Random(seed)
+    standing, straight = PathHistory(), PathHistory()
+    for k in range(5000):
+        standing.add(Place(k * 100 * MS, draw.gauss(0, 0.1), draw.gauss(0, 0.1)))
+        straight.add(Place(k * 100 * MS, 1.4 * k, 0.0))
+    assert len(standing.points()) <= 2
+    assert 3 <= len(straight.points()) <= 6
+    assert straight.points()[-1].x_m >= 1.4 * 4999 - LONGEST_M
 
 
 def test_the_ego_knows_how_its_own_path_bends(seed: int) -> None:

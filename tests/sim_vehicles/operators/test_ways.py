@@ -8,7 +8,15 @@ from hypothesis import strategies as st
 
 from protos.vehicle_pb2 import Ego, Encounter, Motion, Path
 from sim_vehicles.operators.conflict import Overlap, Predict
-from sim_vehicles.operators.models.onward_ways import NO_LANE, TURN_SHARE, Onward, Pose, RoadMap, messages
+from sim_vehicles.operators.models.onward_ways import (
+    LANES_AT_HAND,
+    NO_LANE,
+    TURN_SHARE,
+    Onward,
+    Pose,
+    RoadMap,
+    messages,
+)
 from sim_vehicles.world.geometry import Point
 from sim_vehicles.world.lane_network import Lane, LaneNetwork
 
@@ -38,7 +46,7 @@ JUNCTION = LaneNetwork(
 def onward(x: float, y: float, heading: float, speed: float, yaw_rate: float | None = 0.0) -> dict[str, float]:
     """Weights of the ways by where they end: straight or left."""
     map_ = RoadMap(JUNCTION, 1.5)
-    found = map_.onward(Pose(x, y, heading, speed, yaw_rate, 0.0), map_.near(x, y, heading), 3)
+    found = map_.onward(Pose(x, y, heading, speed, yaw_rate, 0.0), map_.near(x, y, heading))
     return {("left" if one.path.y_m[-1] > 50 else "straight"): one.weight for one in found}
 
 
@@ -68,15 +76,15 @@ def test_ways_that_stay_together_are_one() -> None:
 
 def test_where_the_lane_ends_the_way_goes_straight_on() -> None:
     map_ = RoadMap(JUNCTION, 1.5)
-    (way,) = messages(map_.onward(Pose(100.0, 0.0, 0.0, 5.0, 0.0, 0.0), map_.near(100.0, 0.0, 0.0), 3), 5.0)
+    (way,) = messages(map_.onward(Pose(100.0, 0.0, 0.0, 5.0, 0.0, 0.0), map_.near(100.0, 0.0, 0.0)), 5.0, 3)
     assert list(way.x_m) == [100.0, 135.0] and list(way.y_m) == [0.0, 0.0]
 
 
 @given(st.floats(-90, 100), st.floats(-1.4, 1.4), st.floats(-0.3, 0.3), st.floats(0, 30), st.floats(-1, 1))
 def test_shares_leave_room_for_no_lane(x: float, y: float, heading: float, speed: float, yaw_rate: float) -> None:
     map_ = RoadMap(JUNCTION, 1.5)
-    found = map_.onward(Pose(x, y, heading, speed, yaw_rate, 0.0), map_.near(x, y, heading), 3)
-    ways = messages(found, speed)
+    found = map_.onward(Pose(x, y, heading, speed, yaw_rate, 0.0), map_.near(x, y, heading))
+    ways = messages(found, speed, 3)
     shares = [way.share for way in ways]
     assert all(len(way.x_m) == len(way.y_m) > 1 for way in ways)
     assert sum(shares) <= (1.0 + TURN_SHARE) / (1.0 + TURN_SHARE + NO_LANE) + 1e-9
@@ -96,7 +104,7 @@ def told(ego: Motion, other: Motion) -> Encounter:
 def test_a_path_for_each_way_and_one_for_no_lane() -> None:
     given_ = told(motion(0, -40, pi / 2, 10), motion(-20.0, 0.5, 0.0, 6.0))
     map_ = RoadMap(JUNCTION, 1.5)
-    ways = messages(map_.onward(Pose(-20.0, 0.5, 0.0, 6.0, 0.0, 0.0), map_.near(-20.0, 0.5, 0.0), 3), 6.0)
+    ways = messages(map_.onward(Pose(-20.0, 0.5, 0.0, 6.0, 0.0, 0.0), map_.near(-20.0, 0.5, 0.0)), 6.0, 3)
     given_.ways.extend(ways)
     out = Predict()(given_)
     assert [path.free for path in out.object_paths] == [False, False, True]
@@ -123,3 +131,38 @@ def test_the_share_is_that_of_all_pairs_of_ways_that_cross() -> None:
     zone = Overlap()(given_).zone
     assert zone.share == pytest.approx(0.7)
     assert zone.ego_in_m == pytest.approx(20 - 0.9 - 2.25), "of the likeliest pair"
+
+
+def test_ways_that_are_not_handed_on_keep_their_share() -> None:
+    """Five branches alike of which three are handed on: theirs is a fifth each, less what no lane has."""
+    turns = [-0.8, -0.4, 0.0, 0.4, 0.8]
+    fan = [Lane(str(turn), ((0.0, 0.0), (80 * cos(turn), 80 * sin(turn)))) for turn in turns]
+    map_ = RoadMap(LaneNetwork([Lane("to", ((-50.0, 0.0), (0.0, 0.0)), tuple(each.name for each in fan)), *fan]), 1.5)
+    ways = messages(map_.onward(Pose(-20.0, 0.0, 0.0, 3.0, 0.0, 0.0), map_.near(-20.0, 0.0, 0.0)), 20.0, 3)
+    assert len(ways) <= 3
+    assert sum(way.share for way in ways) < 0.95
+
+
+def test_of_many_branches_some_are_followed() -> None:
+    fan = [Lane(str(k), ((0.0, 0.0), (80 * cos(k / 20), 80 * sin(k / 20)))) for k in range(20)]
+    map_ = RoadMap(LaneNetwork([Lane("to", ((-50.0, 0.0), (0.0, 0.0)), tuple(each.name for each in fan)), *fan]), 1.5)
+    found = map_.onward(Pose(-5.0, 0.0, 0.0, 10.0, 0.0, 0.0), map_.near(-5.0, 0.0, 0.0))
+    assert len(found) > 4
+
+
+def test_ways_of_few_lanes_are_remembered() -> None:
+    lanes = [Lane(f"l{k}", ((0.0, 10.0 * k), (50.0, 10.0 * k))) for k in range(3 * LANES_AT_HAND)]
+    map_ = RoadMap(LaneNetwork(lanes), 1.5)
+    for k in range(len(lanes)):
+        assert len(map_.onward(Pose(5.0, 10.0 * k, 0.0, 5.0, 0.0, 0.0), map_.near(5.0, 10.0 * k, 0.0))) == 1
+    assert len(map_._courses) == LANES_AT_HAND
+
+
+def test_a_ring_is_followed_round() -> None:
+    """In a roundabout of 5 m the way comes past the vehicle again: it goes on from where it is."""
+    ring = tuple((5 * cos(k / 10), 5 * sin(k / 10)) for k in range(63))
+    given_ = told(motion(40, 40, 0.0, 5), motion(5.8, 0.5, pi / 2, 4.0))
+    given_.ways.add(x_m=[x for x, _ in ring], y_m=[y for _, y in ring], share=0.8)
+    path = Predict()(given_).object_paths[0]
+    for x, y in list(zip(path.x_m, path.y_m, strict=True))[:20]:
+        assert 5.0 < (x * x + y * y) ** 0.5 < 6.6
