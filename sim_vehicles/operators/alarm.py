@@ -15,7 +15,7 @@ from sim_vehicles.operators.place import SLOW_MPS
 SERIOUS_MPS2 = 3.35  # DRAC from which a conflict counts as serious (Archer 2005)
 HARD_MPS2 = 6.0  # DRAC that leaves no time: a moment later no brake holds it
 TURNS_RPS = 0.1  # 10 m/s on a radius of 100 m
-SLOWER_MPS, FASTER_MPS, NEARLY_ALL, TOGETHER_S = 5.0, 8.0, 0.95, 1.0  # where time to collision decides
+SLOWER_MPS, FASTER_MPS, NEARLY_ALL, TOGETHER_S = 2.5, 8.0, 0.95, 1.0  # where time to collision decides
 TURNED_SHARE = 0.5  # of the present yaw rate that the path came with, for a turn that is no jump of the heading
 COLLISION_RISK, CROSSING = 97, 2  # DENM cause and sub-cause (EN 302 637-3)
 MOST_MS = 2**31 - 1  # sint32
@@ -36,7 +36,7 @@ class Risk:
       vehicle before the zone, after `t_act_s` (infinite once it is in): as long as a braking at its ease would do
       (2 m/s2), nothing tells a vehicle that will wait from one that will not.
     - Who is slow stops within so little way that DRAC is small until the last moment. There time decides: where both
-      are slower than 8 m/s and one than 5 m/s, nearly all their ways cross (share >= 0.95), they would be in the zone
+      are slower than 8 m/s and one than 2.5 m/s, nearly all their ways cross (share >= 0.95), they would be in the zone
       together for a second and TTC is at most `soon_s`, urgency is 1. 2.6 s: the least TTC that drivers who were
       warned let come (Hogema and Janssen 1996).
     """

@@ -301,7 +301,7 @@ def slow(
 def test_where_one_is_slow_time_decides() -> None:
     assert slow() > 0.99
     assert slow(share=0.95) == pytest.approx(0.95, abs=0.01)
-    for otherwise in (slow(ttc_s=2.7), slow(pet_s=-0.9), slow(share=0.94), slow(speed_mps=5.1), slow(ego_mps=8)):
+    for otherwise in (slow(ttc_s=2.7), slow(pet_s=-0.9), slow(share=0.94), slow(speed_mps=2.6), slow(ego_mps=8)):
         assert otherwise < 0.5
 
 
