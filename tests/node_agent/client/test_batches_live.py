@@ -78,7 +78,7 @@ def test_outcomes_are_columns(agent: Agent) -> None:
 
 
 def test_the_first_of_a_long_burst_leave_before_the_last_are_given_to_the_link(agent: Agent) -> None:
-    with Source(agent.data, "in", timeout=60) as source:
+    with Sink(agent.data, "out", timeout=30) as sink, Source(agent.data, "in", timeout=60) as source:
         sender, sent = source._sender, list[int]()
         offer_many = sender.offer_many
 
@@ -88,6 +88,8 @@ def test_the_first_of_a_long_burst_leave_before_the_last_are_given_to_the_link(a
 
         source._sender.offer_many = noted  # type: ignore[method-assign]
         outcomes = source.send_many(numpy.arange(3000))
+        last = outcomes.seq[-1]
+        assert any(result.lineage[2] == last for result in sink)  # so that no later test has its results
     assert all(outcomes.admitted) and len(outcomes) == 3000
     assert len(sent) >= 5 and sent[2] > sent[0] == 1
 
@@ -146,6 +148,77 @@ def test_a_call_that_cannot_be_encoded_costs_no_other(agent: Agent) -> None:
     assert isinstance(first, Admitted) and fates(pair) == [None, None] and pair[0].seq == first.seq + 1
     assert isinstance(nan, CodecError) and isinstance(lengths, UnusableValueError)
     assert isinstance(age, UnusableValueError)
+
+
+def test_what_a_cancelled_task_has_handed_over_is_sent_once(agent: Agent) -> None:
+    async def feed() -> Totals:
+        async with AsyncSource(agent.data, "in", timeout=30) as source:
+            await source.send("first")
+            tasks = [asyncio.create_task(source.send(n)) for n in range(100)]
+            await asyncio.sleep(0)
+            for task in tasks[::2]:
+                task.cancel()
+            found = await asyncio.gather(*tasks, return_exceptions=True)
+            assert [isinstance(each, Admitted) for each in found] == [False, True] * 50
+        return source.totals
+
+    with Sink(agent.data, "out", timeout=10) as sink:
+        assert asyncio.run(feed()) == Totals(101, 0)
+        assert [sink.get(10).value for _ in range(101)] == ["first", *range(100)]
+
+
+def test_an_iteration_that_ends_early_sends_what_it_was_given(agent: Agent) -> None:
+    given = list[int]()
+
+    def batches() -> Iterator[list[int]]:
+        for n in range(1000):
+            given.append(n)
+            yield [n]
+
+    async def feed() -> Totals:
+        async with AsyncSource(agent.data, "in", timeout=30) as source:
+            iteration = source.send_batches(batches())
+            async for outcomes in iteration:
+                assert all(outcomes.admitted)
+                if len(given) > 5:
+                    break
+            await iteration.aclose()
+        return source.totals
+
+    with Sink(agent.data, "out", timeout=10) as sink:
+        assert asyncio.run(feed()) == Totals(len(given), 0)
+        assert [sink.get(10).value for _ in given] == given
+    assert len(given) < 20
+
+
+def test_an_iterable_that_fails_says_so_after_what_came_before(agent: Agent) -> None:
+    async def failing() -> AsyncIterator[list[int]]:
+        yield [1, 2]
+        raise ZeroDivisionError
+
+    async def feed() -> list[Outcomes]:
+        found = list[Outcomes]()
+        async with AsyncSource(agent.data, "in", timeout=30) as source:
+            with pytest.raises(ZeroDivisionError):
+                async for outcomes in source.send_batches(failing()):
+                    found.append(outcomes)
+        return found
+
+    assert [fates(each) for each in asyncio.run(feed())] == [[None, None]]
+
+
+def test_it_is_used_within_its_block(agent: Agent) -> None:
+    async def feed() -> None:
+        source = AsyncSource(agent.data, "in")
+        with pytest.raises(UnusableValueError):
+            await source.send(1)
+        async with source:
+            pass
+        for use in (source.send(1), source.__aenter__()):
+            with pytest.raises(UnusableValueError):
+                await use
+
+    asyncio.run(feed())
 
 
 class Odd:
@@ -229,77 +302,6 @@ def test_another_event_loop_is_refused(agent: Agent) -> None:
                 await asyncio.wait_for(use, 60)
 
     asyncio.run(go_on())
-
-
-def test_what_a_cancelled_task_has_handed_over_is_sent_once(agent: Agent) -> None:
-    async def feed() -> Totals:
-        async with AsyncSource(agent.data, "in", timeout=30) as source:
-            await source.send("first")
-            tasks = [asyncio.create_task(source.send(n)) for n in range(100)]
-            await asyncio.sleep(0)
-            for task in tasks[::2]:
-                task.cancel()
-            found = await asyncio.gather(*tasks, return_exceptions=True)
-            assert [isinstance(each, Admitted) for each in found] == [False, True] * 50
-        return source.totals
-
-    with Sink(agent.data, "out", timeout=10) as sink:
-        assert asyncio.run(feed()) == Totals(101, 0)
-        assert [sink.get(10).value for _ in range(101)] == ["first", *range(100)]
-
-
-def test_an_iteration_that_ends_early_sends_what_it_was_given(agent: Agent) -> None:
-    given = list[int]()
-
-    def batches() -> Iterator[list[int]]:
-        for n in range(1000):
-            given.append(n)
-            yield [n]
-
-    async def feed() -> Totals:
-        async with AsyncSource(agent.data, "in", timeout=30) as source:
-            iteration = source.send_batches(batches())
-            async for outcomes in iteration:
-                assert all(outcomes.admitted)
-                if len(given) > 5:
-                    break
-            await iteration.aclose()
-        return source.totals
-
-    with Sink(agent.data, "out", timeout=10) as sink:
-        assert asyncio.run(feed()) == Totals(len(given), 0)
-        assert [sink.get(10).value for _ in given] == given
-    assert len(given) < 20
-
-
-def test_an_iterable_that_fails_says_so_after_what_came_before(agent: Agent) -> None:
-    async def failing() -> AsyncIterator[list[int]]:
-        yield [1, 2]
-        raise ZeroDivisionError
-
-    async def feed() -> list[Outcomes]:
-        found = list[Outcomes]()
-        async with AsyncSource(agent.data, "in", timeout=30) as source:
-            with pytest.raises(ZeroDivisionError):
-                async for outcomes in source.send_batches(failing()):
-                    found.append(outcomes)
-        return found
-
-    assert [fates(each) for each in asyncio.run(feed())] == [[None, None]]
-
-
-def test_it_is_used_within_its_block(agent: Agent) -> None:
-    async def feed() -> None:
-        source = AsyncSource(agent.data, "in")
-        with pytest.raises(UnusableValueError):
-            await source.send(1)
-        async with source:
-            pass
-        for use in (source.send(1), source.__aenter__()):
-            with pytest.raises(UnusableValueError):
-                await use
-
-    asyncio.run(feed())
 
 
 FEEDER = """
