@@ -78,6 +78,7 @@ def column(values: Any, name: str = "") -> Column:
     why = _NOT_LISTED.get(getattr(getattr(values, "dtype", None), "kind", ""))
     if why is not None:
         raise UnusableValueError("unsupported", f"{_called(name)} is of {values.dtype}: {why}", KINDS, subject=name)
+    _check_mask(values, name)
     found = lister()
     if not isinstance(found, list):
         raise _single(name)
@@ -93,9 +94,7 @@ def check_items(values: Any, name: str = "") -> None:
     """Raises UnusableValueError where an array of NumPy has no first axis, and where items of it are masked."""
     if values.shape == ():
         raise _single(name)
-    mask = getattr(values, "mask", None)
-    if mask is not None and not callable(mask) and mask.any():  # pandas has a method of that name
-        raise _null(name, next(row for row, each in enumerate(mask) if each.any()), "no value")
+    _check_mask(values, name)
 
 
 def same_length(name: str, length: int, expected: int) -> None:
@@ -127,6 +126,12 @@ def _named(values: Any) -> list[tuple[Any, Any]] | None:
 def _lister(values: Any) -> Any:
     """The method that gives all values as Python has them; None: it has none."""
     return next((found for name in _LISTS if callable(found := getattr(values, name, None))), None)
+
+
+def _check_mask(values: Any, name: str) -> None:
+    mask = getattr(values, "mask", None)  # pandas has a method of that name, without a shape
+    if getattr(mask, "shape", ()) and mask.dtype.names is None and mask.any():
+        raise _null(name, next(row for row, each in enumerate(mask) if each.any()), "no value")
 
 
 def _check_values(values: list[Any], kinds: frozenset[type], name: str) -> None:

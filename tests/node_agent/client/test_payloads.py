@@ -139,6 +139,8 @@ MASK = [[False, False], [False, True]]
     (numpy.ma.masked_array([[1, 2], [3, 4]], MASK), NUMPY, "null"),
     (numpy.ma.masked_array([[1, 2], [3, 4]], MASK, "u1"), BYTES, "null"),
     (numpy.ma.masked_array([1, 2], [False, True], "u1"), BYTES, "null"),
+    (numpy.ma.masked_array([[1, 2], [3, 4]], MASK), JSON, "null"),
+    ({"a": numpy.ma.masked_array([[1, 2], [3, 4]], MASK)}, JSON, "null a"),
     ([numpy.ma.masked_array([1, 2], [False, True])], NUMPY, "not_encoded numpy"),
     (memoryview(b"abcd").cast("B", (2, 2)), BYTES, "other_type bytes"),
     (numpy.array(5, "u1"), NUMPY, "unsupported"), (numpy.array(5, "u1"), BYTES, "unsupported"),
