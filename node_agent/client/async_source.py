@@ -49,7 +49,8 @@ class _Call(NamedTuple):
 class AsyncSource:
     """Puts tuples into a source from tasks of one event loop; use it as `async with`, which connects and ends it.
 
-    All arguments and errors are those of `Source`. A call hands its tuples over at once. Where its task is cancelled,
+    All arguments and errors are those of `Source`; what would end a program or a task, raised by the caller's iterable,
+    comes as a RuntimeError. A call hands its tuples over at once. Where its task is cancelled,
     they are sent all the same, once, and `totals` counts them. The end of the block waits until all that was handed
     over is answered, also when Ctrl-C ends it, for as long as `timeout` and `outage` allow.
     """

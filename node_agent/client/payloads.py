@@ -27,7 +27,7 @@ def payloads(values: Any, codec: Codec) -> list[bytes]:
     if is_array(values):
         return _items(values, codec)
     if not isinstance(values, Iterable) and not hasattr(values, "__getitem__"):
-        text = f"a {type(values).__name__} is no values"
+        text = f"a single {type(values).__name__} has no items"
         raise UnusableValueError("unsupported", text, "give an iterable with a value per tuple, or use send")
     return [codec.encode(value) for value in values]
 
