@@ -129,7 +129,7 @@ def _lister(values: Any) -> Any:
 
 
 def _check_mask(values: Any, name: str) -> None:
-    mask = getattr(values, "mask", None)  # pandas has a method of that name, without a shape
+    mask: Any = getattr(values, "mask", None)  # pandas has a method of that name, without a shape
     if getattr(mask, "shape", ()) and mask.dtype.names is None and mask.any():
         raise _null(name, next(row for row, each in enumerate(mask) if each.any()), "no value")
 

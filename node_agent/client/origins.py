@@ -17,6 +17,9 @@ Origin = tuple[int, int]  # the interval (lo, hi) that holds it, in ns of this m
 
 def origin(at_ns: int, age_ms: Any) -> Origin:
     """The origin's interval for an age in ms, rounded outwards. Raises UnusableValueError for an age that cannot be."""
+    if age_ms.__class__ is float and 0 <= age_ms <= MOST_AGE_MS:  # as columns of ages have them
+        age_ns = age_ms * MILLISECOND
+        return at_ns - math.ceil(age_ns), at_ns - math.floor(age_ns)
     ages = age_ms if isinstance(age_ms, tuple) else (age_ms, age_ms)
     try:
         least, most = map(_number, ages)
@@ -48,8 +51,6 @@ def interval(given: Any) -> Origin:
 
 def _number(given: Any) -> float:
     """An age as Python has it: numbers of NumPy would overflow. Raises TypeError for what is no number."""
-    if given.__class__ is float or given.__class__ is int:
-        return given  # the most frequent ones
     if not hasattr(given, "__float__"):
         raise TypeError
     try:
