@@ -214,7 +214,12 @@ class _Texts:
             yield from filter(None, [OF_CALLS.get(ast.unparse(node.func).rpartition(".")[2])])
 
     def _value(self, name: ast.Name) -> ast.expr | None:
-        return next(filter(None, (_assigned(scope, name) for scope in self._scopes)), None)
+        """What the name is assigned; a parameter is what callers give, also where the file has its name elsewhere."""
+        for scope in self._scopes:
+            found = _assigned(scope, name)
+            if found is not None or _is_parameter(scope, name):
+                return found
+        return None
 
     def _filled(self, text: ast.JoinedStr) -> str:
         """Names of texts that stand beside it are these texts; of others, what they are called."""
@@ -238,6 +243,13 @@ def _assigned(scope: ast.AST, name: ast.Name) -> ast.expr | None:
             value = _of_target(each, name.id)
             last = (each.lineno, value) if value is not None else last
     return last[1] if last is not None else None
+
+
+def _is_parameter(scope: ast.AST, name: ast.Name) -> bool:
+    if not isinstance(scope, ast.FunctionDef | ast.AsyncFunctionDef):
+        return False
+    given = scope.args
+    return any(each.arg == name.id for each in (*given.posonlyargs, *given.args, *given.kwonlyargs))
 
 
 def _of_target(assign: ast.Assign, name: str) -> ast.expr | None:

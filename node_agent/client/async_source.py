@@ -22,9 +22,10 @@ from threading import Thread
 from types import TracebackType
 from typing import Any, NamedTuple, Self
 
-from node_agent.client.burst import Burst
+from node_agent.client.burst import Burst, answerable
 from node_agent.client.burst_outcomes import Outcome, Outcomes
 from node_agent.client.client import Source
+from node_agent.client.connection import NoAnswerError
 from node_agent.host.clock import now_ns
 from node_agent.operators.codecs import Codec, Codecs
 from node_agent.problems import UnusableValueError
@@ -48,7 +49,8 @@ class _Call(NamedTuple):
 class AsyncSource:
     """Puts tuples into a source from tasks of one event loop; use it as `async with`, which connects and ends it.
 
-    All arguments and errors are those of `Source`. A call hands its tuples over at once. Where its task is cancelled,
+    All arguments and errors are those of `Source`; what would end a program or a task, raised by the caller's iterable,
+    comes as a RuntimeError. A call hands its tuples over at once. Where its task is cancelled,
     they are sent all the same, once, and `totals` counts them. The end of the block waits until all that was handed
     over is answered, also when Ctrl-C ends it, for as long as `timeout` and `outage` allow.
     """
@@ -72,7 +74,10 @@ class AsyncSource:
         )  # fmt: skip
         self._source: Source | None = None
         self._calls: SimpleQueue[_Call | None] = SimpleQueue()
-        self._ended: asyncio.Future[None] | None = None  # once there is a thread
+        self._unanswered = set[asyncio.Future[Outcomes]]()
+        self._loop: asyncio.AbstractEventLoop | None = None  # as the next one: once there is a thread
+        self._ended: asyncio.Future[None] | None = None
+        self._died: Exception | None = None
         self._closed = False
         self.totals = Totals()
 
@@ -138,7 +143,7 @@ class AsyncSource:
     async def __aenter__(self) -> Self:
         if self._ended is not None:
             raise self._not_open()
-        loop = asyncio.get_running_loop()
+        self._loop = loop = asyncio.get_running_loop()
         opened: asyncio.Future[Source] = loop.create_future()
         self._ended = loop.create_future()
         Thread(target=self._run, args=(loop, opened, self._ended), name=self._peer, daemon=True).start()
@@ -155,6 +160,7 @@ class AsyncSource:
         self._closed = True
         self._calls.put(None)
         if self._ended is not None:
+            self._check_loop()
             await asyncio.shield(self._ended)
 
     def _connected(self) -> Source:
@@ -165,10 +171,21 @@ class AsyncSource:
     def _not_open(self) -> UnusableValueError:
         return UnusableValueError("closed", f"{self._peer} is used outside of its `async with`", subject=self._peer)
 
+    def _check_loop(self) -> None:
+        if asyncio.get_running_loop() is not self._loop:
+            text = f"{self._peer} is used from another event loop than the one of its `async with`"
+            mend = "open an AsyncSource in each event loop"
+            raise UnusableValueError("closed", text, mend, subject=self._peer)
+
     def _hand_over(self, burst: Burst) -> "asyncio.Future[Outcomes]":
         """From here on it is sent."""
         self._connected()
+        self._check_loop()
+        if self._died is not None:
+            text = f"{self._peer} has ended: {self._died}"
+            raise UnusableValueError("closed", text, "open another AsyncSource", subject=self._peer) from self._died
         answered: asyncio.Future[Outcomes] = asyncio.get_running_loop().create_future()
+        self._unanswered.add(answered)
         self._calls.put(_Call(burst, answered))
         return answered
 
@@ -178,12 +195,24 @@ class AsyncSource:
             if isinstance(answer, Outcomes):
                 admitted = sum(answer.admitted)
                 self.totals = Totals(self.totals.admitted + admitted, self.totals.refused + len(answer) - admitted)
+            self._unanswered.discard(call.answered)
             if call.answered.done():
                 continue  # its task was cancelled
             if isinstance(answer, Outcomes):
                 call.answered.set_result(answer)
             else:
                 call.answered.set_exception(answer)
+
+    def _end(self, opened: "asyncio.Future[Source]", ended: "asyncio.Future[None]", died: Exception | None) -> None:
+        """In the event loop: the thread is over, so nothing that is still unanswered is ever answered."""
+        self._died = died
+        if died is not None:
+            _fail(opened, died)
+        for each in self._unanswered:
+            text = f"{self._peer} has ended ({died}); it is not known whether the tuples were admitted"
+            _fail(each, NoAnswerError(text, [], self._peer))
+        self._unanswered.clear()
+        _give(ended, None)
 
     # On the thread.
 
@@ -194,22 +223,23 @@ class AsyncSource:
             with suppress(RuntimeError):  # the loop has been closed: nobody awaits it
                 loop.call_soon_threadsafe(what, *given)
 
+        died: Exception | None = None
         try:
             with self._open() as source:
                 tell(_give, opened, source)
                 while calls := self._together():
                     tell(self._settle, calls, _answers(source, calls))
-        except Exception as error:
-            tell(_fail, opened, error)
+        except BaseException as error:
+            died = answerable(error)
         finally:
-            tell(_give, ended, None)
+            tell(self._end, opened, ended, died)
 
     def _together(self) -> list[_Call]:
         """The next call, once there is one, and all that wait behind it; empty: there will be none."""
         first = self._calls.get()
         if first is None:
             return []
-        calls, tuples = [first], length_hint(first.burst.values, 1)
+        calls, tuples = [first], _size(first)
         with suppress(Empty):
             while len(calls) < MOST_CALLS and tuples < MOST_TUPLES:
                 call = self._calls.get_nowait()
@@ -217,16 +247,24 @@ class AsyncSource:
                     self._calls.put(None)  # the end comes behind these
                     break
                 calls.append(call)
-                tuples += length_hint(call.burst.values, 1)
+                tuples += _size(call)
         return calls
+
+
+def _size(call: _Call) -> int:
+    """About how many tuples a call has. A length that cannot be had says nothing about the values."""
+    try:
+        return min(length_hint(call.burst.values, 1), MOST_TUPLES)
+    except BaseException:  # of the caller's own class, which may raise anything
+        return 1
 
 
 def _answers(source: Source, calls: Sequence[_Call]) -> Sequence[Outcomes | Exception]:
     """Of each call; an agent that cannot be reached costs them all."""
     try:
         return source.send_bursts([call.burst for call in calls])
-    except Exception as error:
-        return [error] * len(calls)
+    except BaseException as error:  # `on_outage` may raise anything
+        return [answerable(error)] * len(calls)
 
 
 async def _in_turn(batches: Iterable[Any]) -> AsyncIterator[Any]:

@@ -25,9 +25,19 @@ class Encoded(NamedTuple):
 
 
 def encoded(burst: Burst, codec: Codec) -> Encoded | Exception:
-    """The burst, or why none of it can be sent: its values may come from a generator, which may raise anything."""
+    """The burst, or why none of it can be sent: its values may come from a generator, which may raise anything, also
+    what would end the program or its task."""
     try:
         found = payloads(burst.values, codec)
         return Encoded(found, origins(burst.at_ns, len(found), burst.age_ms, burst.origin_ns))
-    except Exception as error:
+    except BaseException as error:
+        return answerable(error)
+
+
+def answerable(error: BaseException) -> Exception:
+    """The error as a future can have it: what ends programs, tasks or iterations stands behind a RuntimeError."""
+    if isinstance(error, Exception) and not isinstance(error, StopIteration | StopAsyncIteration):
         return error
+    found = RuntimeError(f"{type(error).__name__} was raised while a burst was sent: {error}")
+    found.__cause__ = error
+    return found

@@ -34,7 +34,7 @@ from node_agent.client.connection import (
     greet_plainly,
     parse_address,
 )
-from node_agent.client.origins import Origin, origin, origins
+from node_agent.client.origins import Origin, interval, origin, origins
 from node_agent.client.payloads import payloads
 from node_agent.host.clock import clock_domain, new_boot, now_ns
 from node_agent.link.arrived import Arrived
@@ -238,7 +238,8 @@ class Source(_Client):
         axis; or a table of Arrow, a frame of pandas or Polars, an array of records or a mapping of columns: a tuple per
         row, with a field per column. Columns are refused, and nothing is sent, where their lengths differ, or where
         they have nulls, NaN, or a type that JSON has not (UnusableValueError), as is a value of another type than the
-        source's (CodecError). age_ms: of all, as of `send`, or a column with an age per tuple. origin_ns: instead of
+        source's (CodecError). What stands in lists is JSON: its None is sent as null, also in lists that are columns or
+        items of them. age_ms: of all, as of `send`, or a column with an age per tuple. origin_ns: instead of
         it, an int64 column of instants of CLOCK_MONOTONIC_RAW, or (lo, hi), two of them.
         """
         at_ns = now_ns()
@@ -280,8 +281,8 @@ class Source(_Client):
 
     def send_at(self, value: Any, origin: tuple[int, int]) -> Admitted | Refused:
         """As `send`; origin: the interval (lo, hi) of instants of this machine's clock, in ns, that holds the one at
-        which the value originated."""
-        return self._send([self._ready_codec().encode(value)], [origin])[0]
+        which the value originated. Raises UnusableValueError where it is none."""
+        return self._send([self._ready_codec().encode(value)], [interval(origin)])[0]
 
     def _ready_codec(self) -> Codec:
         """Of the stream, once there is a connection for the `send` that begins."""

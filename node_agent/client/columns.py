@@ -13,6 +13,7 @@ from node_agent.problems import UnusableValueError
 PLAIN = frozenset({bool, float, int, str})
 NESTED = frozenset({dict, list})
 NO_VALUE = frozenset({"NAType", "NaTType", "NoneType"})  # how NumPy's masks, Arrow, pandas and Polars say null
+KINDS = "columns are of integers, floats of at most 8 bytes, conditions, text, or lists of these"
 _LISTS = ("to_pylist", "to_list", "tolist")  # Arrow; Polars and pandas; NumPy, array.array and memoryview
 _NOT_LISTED = {  # kinds of NumPy's types of which `tolist` gives something else
     "M": "instants of the calendar",
@@ -50,7 +51,8 @@ def table(values: Any) -> Table | None:
     names = [name for name, _ in found]
     for name in names:
         if not isinstance(name, str):
-            raise _unsupported(f"column {name!r:.80}: its name is no text", repr(name))
+            text = f"column {name!r:.80}: its name is no text"
+            raise UnusableValueError("unsupported", text, "give it a name of text", subject=repr(name))
         if names.count(name) > 1:
             raise UnusableValueError("given_twice", f"two columns are called {name!r}", subject=name)
     columns = [column(each, name) for name, each in found]
@@ -69,18 +71,30 @@ def column(values: Any, name: str = "") -> Column:
     lister = _lister(values)
     if lister is None:
         if isinstance(values, str | bytes | Mapping) or not isinstance(values, Iterable):
-            raise _unsupported(f"{_called(name)} is a {type(values).__name__}, not an array or a list", name)
+            text = f"{_called(name)} is a {type(values).__name__}, not an array or a list"
+            raise UnusableValueError("unsupported", text, KINDS, subject=name)
         plain = list(values)  # what cannot be sent of them is found value by value
         return Column(plain, frozenset(map(type, plain)))
     why = _NOT_LISTED.get(getattr(getattr(values, "dtype", None), "kind", ""))
     if why is not None:
-        raise _unsupported(f"{_called(name)} is of {values.dtype}: {why}", name)
+        raise UnusableValueError("unsupported", f"{_called(name)} is of {values.dtype}: {why}", KINDS, subject=name)
+    _check_mask(values, name)
     found = lister()
     if not isinstance(found, list):
-        raise _unsupported(f"{_called(name)} has no first axis: it is a single value", name)
+        raise _single(name)
     kinds = frozenset(map(type, found))
+    if any(kind.__module__ == "numpy" for kind in kinds):  # of sparse columns and of arrays of objects
+        found = [each.item() if type(each).__module__ == "numpy" else each for each in found]
+        kinds = frozenset(map(type, found))
     _check_values(found, kinds, name)
     return Column(found, kinds)
+
+
+def check_items(values: Any, name: str = "") -> None:
+    """Raises UnusableValueError where an array of NumPy has no first axis, and where items of it are masked."""
+    if values.shape == ():
+        raise _single(name)
+    _check_mask(values, name)
 
 
 def same_length(name: str, length: int, expected: int) -> None:
@@ -114,6 +128,12 @@ def _lister(values: Any) -> Any:
     return next((found for name in _LISTS if callable(found := getattr(values, name, None))), None)
 
 
+def _check_mask(values: Any, name: str) -> None:
+    mask: Any = getattr(values, "mask", None)  # pandas has a method of that name, without a shape
+    if getattr(mask, "shape", ()) and mask.dtype.names is None and mask.any():
+        raise _null(name, next(row for row, each in enumerate(mask) if each.any()), "no value")
+
+
 def _check_values(values: list[Any], kinds: frozenset[type], name: str) -> None:
     missing = {kind for kind in kinds if kind.__name__ in NO_VALUE}
     if missing:
@@ -125,7 +145,7 @@ def _check_values(values: list[Any], kinds: frozenset[type], name: str) -> None:
     others = sorted(kind.__name__ for kind in kinds - PLAIN - NESTED - {bytes})
     if others:
         text = f"{_called(name)} has values of {', '.join(others)}"
-        raise _unsupported(text, name)
+        raise UnusableValueError("unsupported", text, KINDS, subject=name)
 
 
 def _null(name: str, row: int, what: str) -> UnusableValueError:
@@ -133,9 +153,9 @@ def _null(name: str, row: int, what: str) -> UnusableValueError:
     return UnusableValueError("null", text, "leave such rows out, or fill them in", subject=name)
 
 
-def _unsupported(text: str, name: str) -> UnusableValueError:
-    mend = "columns are of integers, floats of at most 8 bytes, conditions, text, or lists of these"
-    return UnusableValueError("unsupported", text, mend, subject=name)
+def _single(name: str) -> UnusableValueError:
+    text = f"{_called(name)} has no first axis: it is a single value"
+    return UnusableValueError("unsupported", text, "give an array with an item per tuple, or use send", subject=name)
 
 
 def _called(name: str) -> str:

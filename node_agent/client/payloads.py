@@ -7,7 +7,7 @@ from collections.abc import Callable, Iterable
 from json.encoder import encode_basestring
 from typing import Any
 
-from node_agent.client.columns import PLAIN, Column, Table, column, is_array, table
+from node_agent.client.columns import PLAIN, Column, Table, check_items, column, is_array, table
 from node_agent.operators.codecs import Codec
 from node_agent.problems import UnusableValueError
 
@@ -26,6 +26,9 @@ def payloads(values: Any, codec: Codec) -> list[bytes]:
         return _rows(found, codec)
     if is_array(values):
         return _items(values, codec)
+    if not isinstance(values, Iterable) and not hasattr(values, "__getitem__"):
+        text = f"a single {type(values).__name__} has no items"
+        raise UnusableValueError("unsupported", text, "give an iterable with a value per tuple, or use send")
     return [codec.encode(value) for value in values]
 
 
@@ -49,11 +52,15 @@ def _rows(found: Table, codec: Codec) -> list[bytes]:
 def _items(values: Any, codec: Codec) -> list[bytes]:
     """A tuple per item of the first axis."""
     if codec.name == "numpy" and hasattr(values, "shape"):
+        check_items(values)
         return [codec.encode(each) for each in values]
     if codec.name == "bytes" and len(getattr(values, "shape", ())) > 1:
-        if values.dtype.kind != "u" or values.dtype.itemsize != 1:
-            text = f"an array of {values.dtype} on a stream of bytes"
-            raise UnusableValueError("other_type", text, "give one of uint8, a row per tuple", subject=codec.name)
+        dtype = getattr(values, "dtype", None)
+        if dtype is None or dtype.kind != "u" or dtype.itemsize != 1:
+            text = f"an array of {dtype or type(values).__name__} on a stream of bytes"
+            mend = "give one of NumPy, of uint8, a row per tuple"
+            raise UnusableValueError("other_type", text, mend, subject=codec.name)
+        check_items(values)
         return [codec.encode(each.tobytes()) for each in values]
     found = column(values)
     texts = _texts(found) if codec.name == "json" else None

@@ -31,12 +31,13 @@ def of(folder: Path, address: str) -> Credentials:
         raise NotConnectableError("unreadable", f"cannot be read ({error})", file=path) from None
     given = values.get(address, {}) if isinstance(values, dict) else None
     if not isinstance(given, dict) or not all(isinstance(each, str) for each in given.values()):
-        raise _wrong(path, f"{address!r} has no mapping of texts")
+        raise _wrong(path, address, "no mapping of texts")
     if unknown := given.keys() - {*_TEXTS, *_PATHS}:
-        raise _wrong(path, f"{address!r} has {', '.join(sorted(unknown))}")
+        raise _wrong(path, address, ", ".join(sorted(unknown)))
     paths = {key: folder / given[key] for key in _PATHS if key in given}
     return Credentials(given.get("username", ""), given.get("password", ""), **paths)
 
 
-def _wrong(path: Path, text: str) -> NotConnectableError:
+def _wrong(path: Path, address: str, what: str) -> NotConnectableError:
+    text = f"{address!r} has {what}"
     return NotConnectableError("wrong_shape", text, f"there may be {', '.join((*_TEXTS, *_PATHS))}", file=path)

@@ -31,6 +31,8 @@ def codec() -> Codec:
             raise CodecError("other_type", f"a {type(value).__name__} on a stream of numpy", subject=NAME)
         if value.dtype.hasobject:
             raise CodecError("not_encoded", f"an array of Python objects ({value.dtype})", subject=NAME)
+        if value.__class__ is not numpy.ndarray and _hides(numpy, value):
+            raise CodecError("not_encoded", "an array with masked values", "fill them in", subject=NAME)
         if value.nbytes > MAX_MESSAGE_BYTES:
             raise too_large(NAME, value.nbytes, MAX_MESSAGE_BYTES)
         return value
@@ -82,6 +84,11 @@ def codec() -> Codec:
         NAME, encode, decode, from_text(decode, NAME), as_text(encode), None, fit, within,
         parts, MESSAGE_HEAD_BYTES, MAX_MESSAGE_BYTES,
     )  # fmt: skip
+
+
+def _hides(numpy: Any, value: Any) -> bool:
+    """Whether it is a masked array some of whose values are masked; the format has no masks."""
+    return isinstance(value, numpy.ma.MaskedArray) and bool(numpy.ma.flatten_mask(numpy.ma.getmask(value)).any())
 
 
 def _head(data: bytes) -> tuple[tuple[int, ...], bool, Any, int]:

@@ -16,8 +16,9 @@ import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
+from node_agent.client import async_source
 from node_agent.client.async_source import AsyncSource, Totals
-from node_agent.client.client import Admitted, Outcomes, Refused, Sink, Source
+from node_agent.client.client import Admitted, NoAnswerError, Outcomes, Refused, Sink, Source
 from node_agent.host.clock import now_ns
 from node_agent.operators.codecs import CodecError
 from node_agent.problems import UnusableValueError
@@ -77,7 +78,7 @@ def test_outcomes_are_columns(agent: Agent) -> None:
 
 
 def test_the_first_of_a_long_burst_leave_before_the_last_are_given_to_the_link(agent: Agent) -> None:
-    with Source(agent.data, "in", timeout=60) as source:
+    with Sink(agent.data, "out", timeout=30) as sink, Source(agent.data, "in", timeout=60) as source:
         sender, sent = source._sender, list[int]()
         offer_many = sender.offer_many
 
@@ -87,6 +88,8 @@ def test_the_first_of_a_long_burst_leave_before_the_last_are_given_to_the_link(a
 
         source._sender.offer_many = noted  # type: ignore[method-assign]
         outcomes = source.send_many(numpy.arange(3000))
+        last = outcomes.seq[-1]
+        assert any(result.lineage[2] == last for result in sink)  # so that no later test has its results
     assert all(outcomes.admitted) and len(outcomes) == 3000
     assert len(sent) >= 5 and sent[2] > sent[0] == 1
 
@@ -216,6 +219,91 @@ def test_it_is_used_within_its_block(agent: Agent) -> None:
                 await use
 
     asyncio.run(feed())
+
+
+class Odd:
+    """An iterable of one value that raises something of its own."""
+
+    def __init__(self, of: str, error: BaseException | None = None) -> None:
+        self._of, self._error = of, error
+
+    def __len__(self) -> int:
+        if self._of == "len" and self._error is not None:
+            raise self._error
+        return 10**30
+
+    def __iter__(self) -> Iterator[int]:
+        if self._of == "iter" and self._error is not None:
+            raise self._error
+        return iter([7])
+
+
+def cancelled() -> Iterator[int]:
+    yield 1
+    raise asyncio.CancelledError
+
+
+def test_an_iterable_that_raises_anything_costs_no_other(agent: Agent) -> None:
+    sent = [Odd("len"), Odd("len", ValueError()), Odd("len", ZeroDivisionError()), Odd("len", SystemExit())]
+    refused = [cancelled(), Odd("iter", SystemExit(3)), Odd("iter", StopIteration()), Odd("iter", KeyboardInterrupt())]
+
+    async def feed() -> list[Any]:
+        async with AsyncSource(agent.data, "in", timeout=30) as source:
+            calls = [call for each in (*sent, *refused) for call in (source.send_many(each), source.send(1))]
+            answers = await asyncio.wait_for(asyncio.gather(*calls, return_exceptions=True), 60)
+            assert isinstance(await source.send(2), Admitted)
+            return answers
+
+    answers = asyncio.run(feed())
+    assert all(isinstance(each, Admitted) for each in answers[1::2])
+    assert [fates(each) for each in answers[: 2 * len(sent) : 2]] == [[None]] * len(sent)
+    assert [type(each) for each in answers[2 * len(sent) :: 2]] == [RuntimeError] * len(refused)
+
+
+def test_an_age_that_cannot_be_costs_no_other(agent: Agent) -> None:
+    async def feed() -> list[Any]:
+        async with AsyncSource(agent.data, "in", timeout=30) as source:
+            calls = (source.send_many([{"k": i}], age_ms=1e30 if i == 50 else 0) for i in range(100))
+            return await asyncio.gather(*calls, return_exceptions=True)
+
+    answers = asyncio.run(feed())
+    wrong = answers.pop(50)
+    assert isinstance(wrong, UnusableValueError) and wrong.code == "bad_origin"
+    assert [fates(each) for each in answers] == [[None]] * 99
+    with Source(agent.data, "in") as source, pytest.raises(UnusableValueError):
+        source.send_at(1, (0, 1 << 63))
+
+
+def test_what_waits_when_the_thread_dies_fails_and_so_do_later_calls(
+    agent: Agent, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    async def feed() -> None:
+        async with AsyncSource(agent.data, "in") as source:
+            await source.send(1)
+            monkeypatch.setattr(async_source, "_answers", dies)
+            calls = asyncio.gather(*(source.send(i) for i in range(600)), return_exceptions=True)
+            assert {type(each) for each in await asyncio.wait_for(calls, 60)} == {NoAnswerError}
+            with pytest.raises(UnusableValueError) as later:
+                await source.send(2)
+            assert later.value.code == "closed" and isinstance(later.value.__cause__, RuntimeError)
+
+    def dies(*_: object) -> None:
+        raise SystemExit("died of it")
+
+    asyncio.run(feed())
+
+
+def test_another_event_loop_is_refused(agent: Agent) -> None:
+    source = AsyncSource(agent.data, "in")
+    asyncio.run(source.__aenter__())
+
+    async def go_on() -> None:
+        for use in (source.send(1), source.__aexit__(None, None, None)):
+            with pytest.raises(UnusableValueError) as refused:
+                await asyncio.wait_for(use, 60)
+            assert refused.value.code == "closed"
+
+    asyncio.run(go_on())
 
 
 FEEDER = """

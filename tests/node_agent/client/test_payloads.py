@@ -10,9 +10,12 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from node_agent.client.origins import origins
+from node_agent.client.origins import MOST_AGE_MS, interval, origin, origins
 from node_agent.client.payloads import payloads
+from node_agent.link.clock_offset import FAR_NS
 from node_agent.operators.codecs import JSON, CodecError, Codecs
+from node_agent.problems import ProblemError
+from node_agent.wire import frames
 from protos.vehicle_pb2 import Ego
 from tests.sentences import Wording
 
@@ -60,7 +63,9 @@ def test_an_array_of_records_is_a_table(rows: list[tuple[int, float]]) -> None:
     numpy.arange(4) * 0.5, numpy.arange(6, dtype="u1").reshape(3, 2), numpy.array(["a", '"%s"', "ü"]),
     numpy.array([True, False]), numpy.zeros((0, 3)), array("d", [1, 2.5]), memoryview(b"ab"), pandas.Series([1.5, 2]),
     pyarrow.array(["a", "b"]), pyarrow.chunked_array([[1], [2, 3]]), pandas.Series(["a", "b"], dtype="category"),
-    numpy.array([1, "a", 2.5, [1]], dtype=object),
+    numpy.array([1, "a", 2.5, [1]], dtype=object), numpy.array([1.5, -2], "f2"),
+    pandas.Series([0, 0, 7], dtype="Sparse[int]"),
+    numpy.array([numpy.int64(1), numpy.float32(0.5)], dtype=object), numpy.ma.masked_array([1, 2], [False, False]),
 ])  # fmt: skip
 def test_an_array_has_a_tuple_per_item_of_its_first_axis(values: Any) -> None:
     plain = values.tolist() if hasattr(values, "tolist") else values.to_pylist()
@@ -71,6 +76,11 @@ def test_what_is_no_array_is_values_one_by_one() -> None:
     values = [1, {"a": None}, "x", [numpy.float32(0.5)]]
     assert payloads(values, JSON) == payloads(iter(values), JSON) == [JSON.encode(each) for each in values]
     assert payloads("ab", JSON) == [b'"a"', b'"b"']
+
+
+def test_a_list_or_range_may_be_a_column_as_it_is() -> None:
+    columns = {"a": range(2), "b": [numpy.int64(5), numpy.float32(0.5)], "c": [1, None]}
+    assert payloads(columns, JSON) == [b'{"a":0,"b":5,"c":1}', b'{"a":1,"b":0.5,"c":null}']
 
 
 def test_the_type_of_the_source_says_what_an_item_is() -> None:
@@ -122,6 +132,32 @@ def test_a_table_is_of_json_or_messages(values: Any, codec: Any, fault: str) -> 
         payloads(values, codec)
 
 
+MASK = [[False, False], [False, True]]
+
+
+@pytest.mark.parametrize(("values", "codec", "fault"), [
+    (numpy.ma.masked_array([[1, 2], [3, 4]], MASK), NUMPY, "null"),
+    (numpy.ma.masked_array([[1, 2], [3, 4]], MASK, "u1"), BYTES, "null"),
+    (numpy.ma.masked_array([1, 2], [False, True], "u1"), BYTES, "null"),
+    (numpy.ma.masked_array([[1, 2], [3, 4]], MASK), JSON, "null"),
+    ({"a": numpy.ma.masked_array([[1, 2], [3, 4]], MASK)}, JSON, "null a"),
+    ([numpy.ma.masked_array([1, 2], [False, True])], NUMPY, "not_encoded numpy"),
+    (memoryview(b"abcd").cast("B", (2, 2)), BYTES, "other_type bytes"),
+    (numpy.array(5, "u1"), NUMPY, "unsupported"), (numpy.array(5, "u1"), BYTES, "unsupported"),
+    (numpy.array(5), JSON, "unsupported"), (None, JSON, "unsupported"), (5, NUMPY, "unsupported"),
+])  # fmt: skip
+def test_what_hides_values_or_has_none_is_refused(values: Any, codec: Any, fault: str) -> None:
+    with SAID.refuses(fault, worded=False, kind=ProblemError):
+        payloads(values, codec)
+
+
+def test_masks_that_hide_nothing_are_sent() -> None:
+    plain = numpy.arange(4, dtype="u1").reshape(2, 2)
+    for open_ in (numpy.ma.masked_array(plain), numpy.ma.masked_array(plain, numpy.zeros((2, 2), bool))):
+        assert payloads(open_, NUMPY) == payloads(plain, NUMPY)
+        assert payloads(open_, BYTES) == payloads(plain, BYTES)
+
+
 def test_a_stream_without_columns_has_to_be_made_a_table() -> None:
     class Stream:
         def __arrow_c_stream__(self, schema: object = None) -> object: ...
@@ -151,7 +187,12 @@ def test_origins_by_column() -> None:
     assert list(origins(100, 2, 0.0, (ns, ns + 3))) == [(5, 8), (7, 10)]
     assert list(origins(10**7, 2, numpy.array([1.0, 2.5]), None)) == [(9_000_000,) * 2, (7_500_000,) * 2]
     assert list(origins(10**7, 2, [1, (1, 2)], None)) == [(9_000_000,) * 2, (8_000_000, 9_000_000)]
-    assert list(origins(10**7, 2, numpy.int64(1), None)) == [(9_000_000,) * 2] * 2
+    for age in (numpy.int64(1), numpy.int8(1), numpy.float16(1), numpy.array(1), numpy.array(1.0), True):
+        assert list(origins(10**7, 2, age, None)) == [(9_000_000,) * 2] * 2
+    assert list(origins(10**7, 2, range(2), None)) == [(10**7,) * 2, (9_000_000,) * 2]
+    assert list(origins(100, 2, 0.0, range(5, 7))) == list(origins(100, 2, 0.0, list(numpy.arange(5, 7)))) == [
+        (5, 5), (6, 6),
+    ]  # fmt: skip
 
 
 @pytest.mark.parametrize(("age_ms", "origin_ns", "fault"), [
@@ -163,7 +204,28 @@ def test_origins_by_column() -> None:
     (0.0, ([3, 4], [3, 3]), "bad_origin origin_ns 2"),
     (5.0, numpy.array([1, 2]), "given_twice origin_ns"),
     ([1, -1], None, "bad_age age_ms"),
-], ids=str)  # fmt: skip
+    *((age, None, "bad_age age_ms") for age in (None, "5", (1,), (1, 2, 3), (2, 1), float("nan"), float("inf"), 1j)),
+    ([None, 1], None, "bad_age age_ms"),
+    (iter("ab"), None, "bad_age age_ms"),
+    (numpy.ones((2, 2)), None, "bad_age age_ms"),
+    (1e30, None, "bad_origin age_ms"), ((0, 10**400), None, "bad_origin age_ms"),
+    ([1, 1e30], None, "bad_origin age_ms"),
+    *((0.0, given, "bad_origin origin_ns") for given in (([1, 2],), ([1, 2],) * 3, [True, 1], [[1], [2]], [1, None])),
+    (0.0, 5, "unsupported origin_ns"),
+])  # fmt: skip
 def test_origins_that_cannot_be_are_refused(age_ms: Any, origin_ns: Any, fault: str) -> None:
     with SAID.refuses(fault.removesuffix(" 2"), worded=False, kind=ValueError):
         list(origins(100, 2, age_ms, origin_ns))
+
+
+@pytest.mark.parametrize(
+    "given", [(1,), (1, 2, 3), (2, 1), (1.0, 2.0), None, 5, (0, FAR_NS + 1), (-FAR_NS - 1, 0)], ids=str
+)
+def test_an_interval_that_cannot_be_is_refused(given: Any) -> None:
+    with SAID.refuses("bad_origin origin", worded=False, kind=ValueError):
+        interval(given)
+
+
+def test_the_longest_age_and_the_farthest_instants_fit_the_wire() -> None:
+    ends = [origin(0, MOST_AGE_MS), origin(FAR_NS, 0), interval((-FAR_NS, FAR_NS))]
+    assert len(list(frames.encode_offered([b"1"] * 3, ends))) == 3
