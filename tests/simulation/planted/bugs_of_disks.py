@@ -85,6 +85,7 @@ BUGS = (
     Bug(
         "seal_before_records", "A dead incarnation is sealed before its last records are taken.",
         "node_agent/control/spool/spool_files.py",
-        "        while data := _peek(ring):\n", "        while not closed and (data := _peek(ring)):\n",
+        "        while data := _peek(ring, BLOCK_BYTES if whole_blocks and not closed else RECORD_BYTES):\n",
+        "        while not closed and (data := _peek(ring, RECORD_BYTES)):\n",
     ),
 )  # fmt: skip
