@@ -22,6 +22,7 @@ from sim_vehicles.world.motion import wrap
 MOST_STEPS = 200
 JUNCTION_SHARE = 0.9  # of the ways that a turn on a tight radius takes, those on which it goes on
 SINCE_S, SINCE_M = 1.2, 2.0  # a vehicle has gone that far on its way since it was measured, at most
+LEAST_SHARE = 1e-6
 FAR_M = 1000.0  # a lane goes straight on that far past both its ends
 ENCOUNTER = "vehicle.Encounter"
 
@@ -71,7 +72,10 @@ class Predict:
     def _paths(self, motion: Motion, ways: Sequence[Way]) -> list[Path]:
         speed = max(motion.speed_mps, 0.0)
         gone = self._t_s * (speed + max(motion.acceleration_mps2, 0.0) / 2 * self._t_s)
-        free = self._path(self._free(motion, speed, gone), 1.0 - sum(way.share for way in ways), free=True)
+        left = 1.0 - sum(way.share for way in ways)
+        if left < LEAST_SHARE:
+            return [self._path(_along(way, motion, gone), way.share) for way in ways]
+        free = self._path(self._free(motion, speed, gone), left, free=True)
         return [*(self._path(_along(way, motion, gone), way.share) for way in ways), free]
 
     def _path(self, places: tuple[Array, Array, Array], share: float, free: bool = False) -> Path:

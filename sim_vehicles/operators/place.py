@@ -129,7 +129,7 @@ class Lane:
     """
 
     def __init__(
-        self, map: str = "", max_offset_m: float = 1.2, max_turn_rad: float = 0.15, most_ways: int = 3
+        self, map: str = "", max_offset_m: float = 1.2, max_turn_rad: float = 0.15, most_ways: int = 1
     ) -> None:
         if not 1 <= most_ways <= MOST_WAYS:
             raise ValueError(f"most_ways is {most_ways}; it must be 1 to {MOST_WAYS}")

@@ -31,7 +31,7 @@ from sim_vehicles.world.sense import MS, Senses
 CYCLE_NS = 100 * MS  # of the ego's own sensor
 BEYOND_M = 150.0  # lanes this far from all places of a recording are of no use
 # The query names the map of a scene that is not this one. Recorded drivers cut bends and wander.
-LANES = {"O9": {"map": "", "max_offset_m": 1.8, "max_turn_rad": 0.3}}
+LANES = {"O9": {"map": "", "max_offset_m": 1.8, "max_turn_rad": 0.3, "most_ways": 3}}
 
 
 @dataclass(frozen=True)

@@ -135,7 +135,9 @@ class RoadMap:
 
 def messages(onward: Sequence[Onward], speed_mps: float, most: int) -> list[Way]:
     """The likeliest, at most so many, as they are handed on: each from beside the vehicle as far as it gets. What is
-    missing to 1 is for the other ways, and for driving as no lane leads."""
+    missing to 1 is for the other ways, and for driving as no lane leads. A single one is taken for certain."""
+    if most == 1:
+        return [_message(one, _reach_m(speed_mps), 1.0) for one in onward[:1]]
     whole = NO_LANE + sum(one.weight for one in onward)
     reach_m = _reach_m(speed_mps)
     return [_message(one, reach_m, one.weight / whole) for one in onward[:most]]
