@@ -22,8 +22,7 @@ from sim_vehicles.world.motion import wrap
 MOST_STEPS = 200
 JUNCTION_SHARE = 0.9  # of the ways that a turn on a tight radius takes, those on which it goes on
 SINCE_S, SINCE_M = 1.2, 2.0  # a vehicle has gone that far on its way since it was measured, at most
-LEAST_SHARE = 1e-6
-FAR_M = 1000.0  # a lane goes straight on that far past both its ends
+LEAST_SHARE = 1e-6  # less is what adding up leaves of 1
 ENCOUNTER = "vehicle.Encounter"
 
 
@@ -100,28 +99,24 @@ class Predict:
 
 def _along(way: Way, motion: Motion, gone: Array) -> tuple[Array, Array, Array]:
     """Points along a way, straight on past both its ends, as far to the side of it as the vehicle is now."""
-    x, y = np.array(way.x_m), np.array(way.y_m)
-    dx, dy = np.diff(x), np.diff(y)
+    n = len(way.x_m)
+    x, y = _array(way.x_m, n), _array(way.y_m, n)
+    dx, dy = x[1:] - x[:-1], y[1:] - y[:-1]
     long = np.hypot(dx, dy)
-    heading = np.arctan2(dy, dx)
-    before, after = (FAR_M * np.array([np.cos(h), np.sin(h)]) for h in (heading[0], heading[-1]))
-    x = np.concatenate(([x[0] - before[0]], x, [x[-1] + after[0]]))
-    y = np.concatenate(([y[0] - before[1]], y, [y[-1] + after[1]]))
-    long = np.concatenate(([FAR_M], long, [FAR_M]))
-    heading = np.concatenate((heading[:1], heading, heading[-1:]))
-    ux, uy = np.cos(heading), np.sin(heading)
-    s = _summed(long)
-    on = np.clip((motion.x_m - x[:-1]) * ux + (motion.y_m - y[:-1]) * uy, 0.0, long)
+    ux, uy = dx / long, dy / long
+    s = _summed(long)[:-1]  # where each piece begins
     # Beside its begin or a little on, never where a loop comes past again.
-    near = np.searchsorted(s, FAR_M + SINCE_S * motion.speed_mps + SINCE_M)
-    away = np.hypot(x[:-1] + on * ux - motion.x_m, y[:-1] + on * uy - motion.y_m)
-    k = int(np.argmin(away[:near]))
+    near = int(np.searchsorted(s, SINCE_S * motion.speed_mps + SINCE_M))
+    on = (motion.x_m - x[:near]) * ux[:near] + (motion.y_m - y[:near]) * uy[:near]
+    on[1:] = np.maximum(on[1:], 0.0)
+    on[: n - 2] = np.minimum(on[: n - 2], long[: min(near, n - 2)])
+    k = int(np.argmin(np.hypot(x[:near] + on * ux[:near] - motion.x_m, y[:near] + on * uy[:near] - motion.y_m)))
     at = s[k] + on[k] + gone
-    piece = np.minimum(np.searchsorted(s, at, side="right") - 1, len(ux) - 1)
-    px, py, heading = np.interp(at, s, x), np.interp(at, s, y), heading[piece]
-    side_x, side_y = -np.sin(heading), np.cos(heading)
-    offset = (motion.x_m - px[0]) * side_x[0] + (motion.y_m - py[0]) * side_y[0]
-    return px + offset * side_x, py + offset * side_y, heading
+    piece = np.maximum(np.searchsorted(s, at, side="right") - 1, 0)
+    ux, uy, rest = ux[piece], uy[piece], at - s[piece]
+    px, py = x[piece] + rest * ux, y[piece] + rest * uy
+    left = (motion.y_m - py[0]) * ux[0] - (motion.x_m - px[0]) * uy[0]
+    return px - left * uy, py + left * ux, np.arctan2(uy, ux)
 
 
 @operator("vehicle.zone", version="1", inputs={"encounter": ENCOUNTER}, output=ENCOUNTER)

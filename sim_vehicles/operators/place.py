@@ -151,8 +151,8 @@ class Lane:
         onward = self._settle(self._map, result.measured, result.object, result.age_s, knows_turn)
         ego_onward = self._settle(self._map, result.ego.motion, result.ego_now, result.ego_age_s)
         result.lane, result.ego_lane = (some[0].lane if some else "" for some in (onward, ego_onward))
-        result.ways.extend(messages(onward, result.object.speed_mps, self.most_ways))
-        result.ego_ways.extend(messages(ego_onward, result.ego_now.speed_mps, self.most_ways))
+        result.ways.extend(messages(onward, result.object.speed_mps))
+        result.ego_ways.extend(messages(ego_onward, result.ego_now.speed_mps))
         return result
 
     def _settle(self, map_: RoadMap, then: Motion, now: Motion, age_s: float, knows_turn: bool = True) -> list[Onward]:
@@ -163,7 +163,7 @@ class Lane:
         x_m, y_m, heading_rad, speed_mps, yaw_rate_rps, acceleration_mps2 = state_of(then)
         turn_rps = yaw_rate_rps if knows_turn else None
         pose = Pose(x_m, y_m, heading_rad, speed_mps, turn_rps, acceleration_mps2)
-        onward = map_.onward(pose, fitting)
+        onward = map_.onward(pose, fitting, self.most_ways)
         if onward:
             path, s_m = onward[0].path, onward[0].s_m
             left_m = path.offset(then.x_m, then.y_m, s_m)

@@ -47,14 +47,12 @@ class Pose(NamedTuple):
 
 
 class Onward(NamedTuple):
-    """A way on, from the begin of its first lane, the way along it to the vehicle, its weight up to a factor, and
-    the largest curvature of all of it [1/m]."""
+    """A way on, from the begin of its first lane, the way along it to the vehicle, and how likely it is, 0 to 1."""
 
     lane: str
     path: LanePath
     s_m: float
-    weight: float
-    tightest: float
+    share: float
 
 
 class _Curve(NamedTuple):
@@ -85,6 +83,14 @@ class _Course:
         return min(max(bisect_right(self.path.s_m, s_m) - 1, 0), len(self._heading) - 1)
 
 
+class _Weighed(NamedTuple):
+    """A way that a lane offers, with its weight up to a factor that all have in common."""
+
+    weight: float
+    match: Match
+    course: _Course
+
+
 class RoadMap:
     """The lanes of a network, found by place, and the ways on from there."""
 
@@ -98,30 +104,32 @@ class RoadMap:
         """Lanes within reach, the best first (see LaneMap)."""
         return self._pieces.near(x_m, y_m, heading_rad)
 
-    def onward(self, pose: Pose, matches: Iterable[Match]) -> list[Onward]:
-        """The different ways on from these lanes, the likeliest first."""
+    def onward(self, pose: Pose, matches: Iterable[Match], most: int) -> list[Onward]:
+        """The likeliest of the different ways on from these lanes, at most so many. What their shares lack to 1 is for
+        the other ways, and for driving as no lane leads. A single one is taken for certain."""
         reach_m = _reach_m(pose.speed_mps)
-        fits = [(match, course) for match in matches for course in self._from(match.lane.name)]
-        turns = [_turns(course, match.placed.s_m, reach_m) for match, course in fits]
-        rarer = 1.0 if all(turns) else TURN_SHARE
-        found = [
-            Onward(
-                match.lane.name,
-                course.path,
-                match.placed.s_m,
-                _weight(pose, match, course) * (rarer if turn else 1.0),
-                course.tightest,
-            )
-            for (match, course), turn in zip(fits, turns, strict=True)
-        ]
-        found.sort(key=lambda one: (-one.weight, one.tightest, one.lane))
-        different: list[Onward] = []
-        for one in found:
-            if one.weight < LEAST_SHARE * found[0].weight:
+        weighed = self._weighed(pose, matches, reach_m)
+        if most == 1:
+            return [_onward(one, 1.0) for one in weighed[:1]]
+        different: list[_Weighed] = []
+        for one in weighed:
+            if one.weight < LEAST_SHARE * weighed[0].weight:
                 break
             if not any(_alike(one, other, reach_m) for other in different):
                 different.append(one)
-        return different
+        whole = NO_LANE + sum(one.weight for one in different)
+        return [_onward(one, one.weight / whole) for one in different[:most]]
+
+    def _weighed(self, pose: Pose, matches: Iterable[Match], reach_m: float) -> list[_Weighed]:
+        """All ways on from these lanes, the likeliest first."""
+        fits = [(match, course) for match in matches for course in self._from(match.lane.name)]
+        turns = [_turns(course, match.placed.s_m, reach_m) for match, course in fits]
+        rarer = 1.0 if all(turns) else TURN_SHARE
+        weighed = [
+            _Weighed(_weight(pose, match, course) * (rarer if turn else 1.0), match, course)
+            for (match, course), turn in zip(fits, turns, strict=True)
+        ]
+        return sorted(weighed, key=lambda one: (-one.weight, one.course.tightest, one.match.lane.name))
 
     def _from(self, name: str) -> tuple[_Course, ...]:
         courses = self._courses.pop(name, None)
@@ -133,24 +141,24 @@ class RoadMap:
         return courses
 
 
-def messages(onward: Sequence[Onward], speed_mps: float, most: int) -> list[Way]:
-    """The likeliest, at most so many, as they are handed on: each from beside the vehicle as far as it gets. What is
-    missing to 1 is for the other ways, and for driving as no lane leads. A single one is taken for certain."""
-    if most == 1:
-        return [_message(one, _reach_m(speed_mps), 1.0) for one in onward[:1]]
-    whole = NO_LANE + sum(one.weight for one in onward)
+def messages(onward: Sequence[Onward], speed_mps: float) -> list[Way]:
+    """As they are handed on: each from beside the vehicle as far as it gets."""
     reach_m = _reach_m(speed_mps)
-    return [_message(one, reach_m, one.weight / whole) for one in onward[:most]]
+    return [_message(one, reach_m) for one in onward]
 
 
-def _message(one: Onward, reach_m: float, share: float) -> Way:
+def _onward(one: _Weighed, share: float) -> Onward:
+    return Onward(one.match.lane.name, one.course.path, one.match.placed.s_m, share)
+
+
+def _message(one: Onward, reach_m: float) -> Way:
     path, (x, y, _) = one.path, one.path.at(one.s_m)
     first, last = bisect_right(path.s_m, one.s_m + NEAR_M), bisect_right(path.s_m, one.s_m + reach_m) + 1
     xs, ys = [x, *path.x_m[first:last]], [y, *path.y_m[first:last]]
     if len(xs) == 1:  # its lane ends here: straight on
         x, y, _ = path.at(one.s_m + reach_m)
         xs, ys = [*xs, x], [*ys, y]
-    return Way(x_m=xs, y_m=ys, share=share)
+    return Way(x_m=xs, y_m=ys, share=one.share)
 
 
 def _reach_m(speed_mps: float) -> float:
@@ -190,11 +198,12 @@ def _braking_mps2(speed: float, s_m: float, course: _Course) -> float:
     )
 
 
-def _alike(one: Onward, other: Onward, reach_m: float) -> bool:
+def _alike(one: _Weighed, other: _Weighed, reach_m: float) -> bool:
     """Whether the two ways stay within ALIKE_M of one another."""
+    here_m, there_m = one.match.placed.s_m, other.match.placed.s_m
     for k in range(1, LOOKS + 1):
         way_m = reach_m * k / LOOKS
-        (x, y, _), (other_x, other_y, _) = one.path.at(one.s_m + way_m), other.path.at(other.s_m + way_m)
+        (x, y, _), (other_x, other_y, _) = one.course.path.at(here_m + way_m), other.course.path.at(there_m + way_m)
         if hypot(x - other_x, y - other_y) > ALIKE_M:
             return False
     return True

@@ -8,6 +8,7 @@ from hypothesis import strategies as st
 
 from protos.vehicle_pb2 import Ego, Encounter, Motion, Path
 from sim_vehicles.operators.conflict import Overlap, Predict
+from sim_vehicles.operators.models.network_paths import MOST_WAYS
 from sim_vehicles.operators.models.onward_ways import (
     LANES_AT_HAND,
     NO_LANE,
@@ -44,10 +45,10 @@ JUNCTION = LaneNetwork(
 
 
 def onward(x: float, y: float, heading: float, speed: float, yaw_rate: float | None = 0.0) -> dict[str, float]:
-    """Weights of the ways by where they end: straight or left."""
+    """Shares of the ways by where they end: straight or left."""
     map_ = RoadMap(JUNCTION, 1.5)
-    found = map_.onward(Pose(x, y, heading, speed, yaw_rate, 0.0), map_.near(x, y, heading))
-    return {("left" if one.path.y_m[-1] > 50 else "straight"): one.weight for one in found}
+    found = map_.onward(Pose(x, y, heading, speed, yaw_rate, 0.0), map_.near(x, y, heading), MOST_WAYS)
+    return {("left" if one.path.y_m[-1] > 50 else "straight"): one.share for one in found}
 
 
 def test_straight_on_is_ten_times_likelier_than_a_turn_from_where_both_can_be_driven() -> None:
@@ -76,21 +77,21 @@ def test_ways_that_stay_together_are_one() -> None:
 
 def test_where_the_lane_ends_the_way_goes_straight_on() -> None:
     map_ = RoadMap(JUNCTION, 1.5)
-    (way,) = messages(map_.onward(Pose(100.0, 0.0, 0.0, 5.0, 0.0, 0.0), map_.near(100.0, 0.0, 0.0)), 5.0, 3)
+    (way,) = messages(map_.onward(Pose(100.0, 0.0, 0.0, 5.0, 0.0, 0.0), map_.near(100.0, 0.0, 0.0), 3), 5.0)
     assert list(way.x_m) == [100.0, 135.0] and list(way.y_m) == [0.0, 0.0]
 
 
 @given(st.floats(-90, 100), st.floats(-1.4, 1.4), st.floats(-0.3, 0.3), st.floats(0, 30), st.floats(-1, 1))
 def test_shares_leave_room_for_no_lane(x: float, y: float, heading: float, speed: float, yaw_rate: float) -> None:
     map_ = RoadMap(JUNCTION, 1.5)
-    found = map_.onward(Pose(x, y, heading, speed, yaw_rate, 0.0), map_.near(x, y, heading))
-    ways = messages(found, speed, 3)
+    found = map_.onward(Pose(x, y, heading, speed, yaw_rate, 0.0), map_.near(x, y, heading), 3)
+    ways = messages(found, speed)
     shares = [way.share for way in ways]
     assert all(len(way.x_m) == len(way.y_m) > 1 for way in ways)
     assert sum(shares) <= (1.0 + TURN_SHARE) / (1.0 + TURN_SHARE + NO_LANE) + 1e-9
     assert shares == sorted(shares, reverse=True)
     for one in found:
-        assert isinstance(one, Onward) and 0.0 < one.weight <= 1.0
+        assert isinstance(one, Onward) and 0.0 < one.share <= 1.0
 
 
 def motion(x: float, y: float, heading: float, speed: float) -> Motion:
@@ -104,7 +105,7 @@ def told(ego: Motion, other: Motion) -> Encounter:
 def test_a_path_for_each_way_and_one_for_no_lane() -> None:
     given_ = told(motion(0, -40, pi / 2, 10), motion(-20.0, 0.5, 0.0, 6.0))
     map_ = RoadMap(JUNCTION, 1.5)
-    ways = messages(map_.onward(Pose(-20.0, 0.5, 0.0, 6.0, 0.0, 0.0), map_.near(-20.0, 0.5, 0.0)), 6.0, 3)
+    ways = messages(map_.onward(Pose(-20.0, 0.5, 0.0, 6.0, 0.0, 0.0), map_.near(-20.0, 0.5, 0.0), 3), 6.0)
     given_.ways.extend(ways)
     out = Predict()(given_)
     assert [path.free for path in out.object_paths] == [False, False, True]
@@ -138,7 +139,7 @@ def test_ways_that_are_not_handed_on_keep_their_share() -> None:
     turns = [-0.8, -0.4, 0.0, 0.4, 0.8]
     fan = [Lane(str(turn), ((0.0, 0.0), (80 * cos(turn), 80 * sin(turn)))) for turn in turns]
     map_ = RoadMap(LaneNetwork([Lane("to", ((-50.0, 0.0), (0.0, 0.0)), tuple(each.name for each in fan)), *fan]), 1.5)
-    ways = messages(map_.onward(Pose(-20.0, 0.0, 0.0, 3.0, 0.0, 0.0), map_.near(-20.0, 0.0, 0.0)), 20.0, 3)
+    ways = messages(map_.onward(Pose(-20.0, 0.0, 0.0, 3.0, 0.0, 0.0), map_.near(-20.0, 0.0, 0.0), 3), 20.0)
     assert len(ways) <= 3
     assert sum(way.share for way in ways) < 0.95
 
@@ -146,7 +147,7 @@ def test_ways_that_are_not_handed_on_keep_their_share() -> None:
 def test_of_many_branches_some_are_followed() -> None:
     fan = [Lane(str(k), ((0.0, 0.0), (80 * cos(k / 20), 80 * sin(k / 20)))) for k in range(20)]
     map_ = RoadMap(LaneNetwork([Lane("to", ((-50.0, 0.0), (0.0, 0.0)), tuple(each.name for each in fan)), *fan]), 1.5)
-    found = map_.onward(Pose(-5.0, 0.0, 0.0, 10.0, 0.0, 0.0), map_.near(-5.0, 0.0, 0.0))
+    found = map_.onward(Pose(-5.0, 0.0, 0.0, 10.0, 0.0, 0.0), map_.near(-5.0, 0.0, 0.0), MOST_WAYS)
     assert len(found) > 4
 
 
@@ -154,7 +155,7 @@ def test_ways_of_few_lanes_are_remembered() -> None:
     lanes = [Lane(f"l{k}", ((0.0, 10.0 * k), (50.0, 10.0 * k))) for k in range(3 * LANES_AT_HAND)]
     map_ = RoadMap(LaneNetwork(lanes), 1.5)
     for k in range(len(lanes)):
-        assert len(map_.onward(Pose(5.0, 10.0 * k, 0.0, 5.0, 0.0, 0.0), map_.near(5.0, 10.0 * k, 0.0))) == 1
+        assert len(map_.onward(Pose(5.0, 10.0 * k, 0.0, 5.0, 0.0, 0.0), map_.near(5.0, 10.0 * k, 0.0), 3)) == 1
     assert len(map_._courses) == LANES_AT_HAND
 
 
@@ -166,3 +167,20 @@ def test_a_ring_is_followed_round() -> None:
     path = Predict()(given_).object_paths[0]
     for x, y in list(zip(path.x_m, path.y_m, strict=True))[:20]:
         assert 5.0 < (x * x + y * y) ** 0.5 < 6.6
+
+
+def test_a_single_way_is_taken_for_certain() -> None:
+    map_ = RoadMap(JUNCTION, 1.5)
+    (one,) = map_.onward(Pose(-20.0, 0.0, 0.0, 6.0, 0.0, 0.0), map_.near(-20.0, 0.0, 0.0), 1)
+    assert one.share == 1.0 and one.path.y_m[-1] == 0.0, "straight on"
+    given_ = told(motion(0, -40, pi / 2, 10), motion(-20.0, 0.0, 0.0, 6.0))
+    given_.ways.extend(messages([one], 6.0))
+    assert [path.free for path in Predict()(given_).object_paths] == [False], "and no other path is looked at"
+
+
+def test_a_way_is_followed_from_before_its_begin_and_past_its_end() -> None:
+    given_ = told(motion(40, 40, 0.0, 5), motion(-1.0, 0.3, 0.0, 10.0))
+    given_.ways.add(x_m=[0.0, 5.0, 10.0], y_m=[0.0, 0.0, 0.0], share=1.0)
+    path = Predict()(given_).object_paths[0]
+    assert list(path.x_m) == pytest.approx([-1.0 + k for k in range(41)])
+    assert list(path.y_m) == pytest.approx([0.3] * 41)
