@@ -102,7 +102,7 @@ bench-crossing-live: setup ## 20 of its encounters in real time, beside their vi
 
 .PHONY: bench-recordings
 bench-recordings: setup ## the part of bench that reads a million recorded rows, and runs one ego of them (ROWS=100000: less)
-	@$(if $(ROWS),ROWS='$(ROWS)') $(BIN)/python -m infra.bench.recordings
+	@$(if $(ROWS),ROWS='$(ROWS)') $(BIN)/python -m infra.bench.vehicles.recordings
 
 .PHONY: endurance
 endurance: setup ## ten minutes at ten times the load on two agents; writes runs/endurance.json (MINUTES=1: shorter)

@@ -8,7 +8,7 @@ from statistics import median
 from rich.console import Console
 from rich.table import Table
 
-from infra.bench import change, collision_warning, figures, recordings, shed_cost
+from infra.bench import change, figures, shed_cost
 from infra.bench.agent.client_cost import client_cost
 from infra.bench.agent.commands import commands
 from infra.bench.agent.cores import core_hop
@@ -20,6 +20,7 @@ from infra.bench.engine import policies
 from infra.bench.engine.flatness import flatness
 from infra.bench.engine.per_instance import per_instance
 from infra.bench.figures import Figure
+from infra.bench.vehicles import collision_warning, false_warnings, recordings
 
 STARTS = 5
 OUT = Path(__file__).resolve().parents[2] / "runs" / "bench.json"
@@ -56,7 +57,7 @@ def main() -> int:
         ("change of plans", change.change),
         ("operators", collision_warning.costs), ("shedding", shed_cost.shed_cost),
         ("crashes by speed and latency", collision_warning.crashes),
-        ("false warnings", collision_warning.false_warnings), ("recordings", recordings.recordings),
+        ("false warnings", false_warnings.false_warnings), ("recordings", recordings.recordings),
     )  # fmt: skip
     for title, measure in measures:
         with console.status(f"measuring: {title}"):
@@ -72,10 +73,8 @@ def main() -> int:
     console.print(policies.table(made))
     console.print(policies.table(made, compiled_path.NAMED))
     figures.write(made, OUT)
-    if not os.environ.get(collision_warning.TRAFFIC):
-        console.print(
-            f"false warnings: left out; name a directory with recorded traffic, {collision_warning.TRAFFIC}=DIR"
-        )
+    if not os.environ.get(false_warnings.TRAFFIC):
+        console.print(f"false warnings: left out; name a directory with recorded traffic, {false_warnings.TRAFFIC}=DIR")
     console.print(f"written to {OUT.relative_to(OUT.parents[1])}")
     return 0
 

@@ -119,10 +119,11 @@ class Lane:
     ego_lane (of the likeliest, "" for none), and betters their headings.
 
     Map matching: the vehicle is on each lane with d_perp < `max_offset_m` and |dheading| < `max_turn_rad`. From there
-    it goes on along what follows: up to `most_ways` different ways, with shares (`models.onward_ways`). What is
-    matched is the state as it was measured, and the vehicle as it is now is that state moved on along the
-    likeliest way, at the same offset and with the lane's heading: in a bend a state that O8 moved straight on for
-    some tenths of a second lies on no lane any more.
+    it goes on along what follows: the likeliest way, taken for certain, or up to `most_ways` different ways with
+    shares (`models.onward_ways`), each of which costs O14 a path and O15 a crossing more. What is matched is the
+    state as it was measured, and the vehicle as it is now is that state moved on along the likeliest way, at the
+    same offset and with the lane's heading: in a bend a state that O8 moved straight on for some tenths of a
+    second lies on no lane any more.
 
     map: name of an installed scene with roads, or of NAME.json in the folder SHIMEKIRI_MAPS of the agent; "" (default):
     no map, nothing is matched.
