@@ -8,7 +8,7 @@ from statistics import median
 from rich.console import Console
 from rich.table import Table
 
-from infra.bench import change, figures, shed_cost
+from infra.bench import change, figures
 from infra.bench.agent.client_cost import client_cost
 from infra.bench.agent.commands import commands
 from infra.bench.agent.cores import core_hop
@@ -20,6 +20,7 @@ from infra.bench.engine import policies
 from infra.bench.engine.flatness import flatness
 from infra.bench.engine.per_instance import per_instance
 from infra.bench.figures import Figure
+from infra.bench.shedding import shed_cost
 from infra.bench.vehicles import collision_warning, false_warnings, recordings
 
 STARTS = 5

@@ -14,10 +14,10 @@ from rich.console import Console
 from rich.table import Table
 
 from infra.bench import figures
-from infra.bench.best_effort import best_effort
 from infra.bench.figures import Figure
-from infra.bench.placement import placement
-from infra.bench.planner_sound import planner_sound
+from infra.bench.planner.placement import placement
+from infra.bench.planner.planner_sound import planner_sound
+from infra.bench.shedding.best_effort import best_effort
 from infra.planning.bound_tightness import bound_tightness
 from infra.planning.reference_plans import reference_plans
 

@@ -1,1 +1,1 @@
-"""A real agent to measure, and a bare socket to compare it with."""
+"""A real agent to measure, plain and by TLS, and a bare socket to compare it with."""

@@ -18,7 +18,7 @@ from coordinator.spec.cluster import Cluster
 from coordinator.spec.files.query_file import SelectivityFile
 from coordinator.spec.query import Operator, Query
 from coordinator.spec.sharing import compose
-from infra.bench.instances import Recipe, write
+from infra.bench.planner.instances import Recipe, write
 from protos import plan_document
 from protos.plan_document import Plan
 from tests.coordinator.spec.sharing.random_queries import several

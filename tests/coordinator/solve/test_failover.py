@@ -29,7 +29,7 @@ from coordinator.spec import core_assignment, input_files
 from coordinator.spec.cluster import Cluster
 from coordinator.spec.query import Query
 from coordinator.spec.runtime_charges import NOTHING
-from infra.bench.instances import Recipe, write
+from infra.bench.planner.instances import Recipe, write
 from protos.plan_document import Plan
 from tests.sampling import sample
 from tests.whole_plans import altered

@@ -2,8 +2,8 @@
 
 import pytest
 
-from infra.bench.instances import SHAPES
-from infra.bench.regret import POLICIES, TWO, figure7, generated, table
+from infra.bench.planner.instances import SHAPES
+from infra.bench.shedding.regret import POLICIES, TWO, figure7, generated, table
 
 
 @pytest.mark.parametrize("outputs", [None, TWO])

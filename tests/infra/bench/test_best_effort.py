@@ -6,8 +6,8 @@ from dataclasses import replace
 
 import pytest
 
-from infra.bench import best_effort
-from infra.bench.best_effort import Overload
+from infra.bench.shedding import best_effort
+from infra.bench.shedding.best_effort import Overload
 
 SHORT = 1.5  # seconds: backlogs reach the deadline of bulk after one
 ONE, TWO = Overload(1, 15, 200, seconds=SHORT), Overload(2, 30, 200, seconds=SHORT)

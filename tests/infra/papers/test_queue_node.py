@@ -2,7 +2,7 @@
 
 import pytest
 
-from infra.bench.window_shedding import POLICIES, Case, cases, rows
+from infra.bench.shedding.window_shedding import POLICIES, Case, cases, rows
 from infra.papers.shedding import queue_node, window_node
 from infra.papers.shedding.window_node import Setting, workload
 from tests.sampling import sample

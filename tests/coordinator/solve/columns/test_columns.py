@@ -18,7 +18,7 @@ from coordinator.solve.columns.lagrangian import Lagrangian, Multipliers
 from coordinator.solve.columns.laxity_shares import latest_ns, longest_path, shares
 from coordinator.solve.columns.pricing import NodePricing, Piece, Price, Schedule
 from coordinator.spec import input_files
-from infra.bench.instances import SHAPES, Recipe, write
+from infra.bench.planner.instances import SHAPES, Recipe, write
 from tests.coordinator.solve.milp.laxity_oracle import Laxity
 
 SLACKS = (0.5, 0.6, 0.7, 0.8, 1.0)

@@ -24,7 +24,7 @@ from coordinator.solve.guaranteed.relief import Relief, Step, cut, longest
 from coordinator.solve.guaranteed.search import Finder
 from coordinator.spec import input_files
 from coordinator.spec.runtime_charges import MEASURED, NOTHING
-from infra.bench.instances import Recipe, write
+from infra.bench.planner.instances import Recipe, write
 from infra.reference_system import reference_files
 from tests.coordinator.guarantee.written_plans import cluster, written
 from tests.coordinator.solve.guaranteed.sound_graphs import finder, placements

@@ -18,7 +18,7 @@ from coordinator.solve.heuristics.annealing import Annealing
 from coordinator.solve.heuristics.search_state import SearchState
 from coordinator.solve.milp import milp
 from coordinator.spec import input_files
-from infra.bench.instances import Recipe, write
+from infra.bench.planner.instances import Recipe, write
 
 TURNS = 20  # of some hundred moves each
 

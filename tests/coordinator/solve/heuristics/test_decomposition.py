@@ -19,8 +19,8 @@ from coordinator.solve.heuristics.bound import TrafficModel
 from coordinator.solve.heuristics.decomposition import Decomposition
 from coordinator.solve.milp import milp
 from coordinator.spec import input_files
-from infra.bench import instances
-from infra.bench.instances import Recipe, write
+from infra.bench.planner import instances
+from infra.bench.planner.instances import Recipe, write
 
 SECONDS = 60.0
 

@@ -30,7 +30,7 @@ from coordinator.solve.heuristics import bound, greedy, neighbourhood, scale
 from coordinator.solve.heuristics.search_state import Score, SearchState
 from coordinator.solve.milp import deadline, milp
 from coordinator.spec import input_files
-from infra.bench.instances import SHAPES, Recipe, generate, write
+from infra.bench.planner.instances import SHAPES, Recipe, generate, write
 
 pytestmark = pytest.mark.long
 

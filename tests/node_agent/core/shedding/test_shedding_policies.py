@@ -60,7 +60,7 @@ def test_window_aware_gives_nearly_what_any_policy_can(load: float) -> None:
 @pytest.mark.parametrize(("load", "most", "least"), [(2.0, 3000, 0.13), (1.3, 300, 0.45)])
 def test_window_aware_holds_beyond_its_design(load: float, most: int, least: float) -> None:
     """A load of which a window takes all there is, and a queue that holds less than one. The optimum of the runs (see
-    `infra.bench.window_shedding`) is 0.21 and 0.52."""
+    `infra.bench.shedding.window_shedding`) is 0.21 and 0.52."""
     part, _, _ = share(load, "window-aware", 100, 1, most=most)
     assert part >= least
 

@@ -1,6 +1,6 @@
 """Windows that each shedder gives exactly and in time, beside the most that could be given of the run's own arrivals.
 
-    .venv/bin/python -m infra.bench.window_shedding [SEED...]
+    .venv/bin/python -m infra.bench.shedding.window_shedding [SEED...]
 
 Five minutes of a quiet core. Windows of 5 s every 4 s, of use for 5 s after their end, 8 ms of work a tuple on average.
 Arrivals are Poisson: steady, or 10 s at twice the load and 20 s at half of it, over and over. Costs are equal, or

@@ -17,11 +17,11 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from infra.bench.figures import Figure
-from infra.bench.instances import Recipe, write
+from infra.bench.planner.instances import Recipe, write
 from protos import plan_document
 from protos.plan_document import Plan
 
-ROOT = Path(__file__).resolve().parents[2]
+ROOT = Path(__file__).resolve().parents[3]
 SEEDS = "SHIMEKIRI_SOUND_SEEDS"  # how many instances of each kind, 1 without it
 LATE = 5.0  # percent of the outputs that may be neither guaranteed nor disproven
 OVER = 5.0  # percent of its time limit that a plan may take longer

@@ -17,9 +17,9 @@ from coordinator.solve.heuristics import scale
 from coordinator.solve.milp import deadline
 from coordinator.spec import input_files
 from infra.bench.figures import Figure
-from infra.bench.instances import Recipe, write
+from infra.bench.planner.instances import Recipe, write
 
-PAPER = Path(__file__).resolve().parents[2] / "sim_vehicles" / "queries"
+PAPER = Path(__file__).resolve().parents[3] / "sim_vehicles" / "queries"
 LIMIT = "SHIMEKIRI_PLACEMENT_SECONDS"  # time limit of each problem, 60 without it
 SEEDS = "SHIMEKIRI_PLACEMENT_SEEDS"  # of the generated problems, as "0 1 2"; 0 without it, which the goals are of
 NEVER = 1e9  # where no plan was found

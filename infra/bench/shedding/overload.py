@@ -1,6 +1,6 @@
 """`slack` against `edf` by workload, on the same trials: what each misses, and a confidence interval of the difference.
 
-    .venv/bin/python -m infra.bench.overload [SEED] [NUMBER]
+    .venv/bin/python -m infra.bench.shedding.overload [SEED] [NUMBER]
 
 Some minutes. A sample is one seed: one trial of figure 7's query, or one generated query (two nodes, costs with
 coefficient of variation 1). The load is that of the busiest node, by costs and periods, without scheduling. Seeds up to
@@ -21,7 +21,7 @@ from rich.table import Table
 
 from coordinator.model.choices import Choices
 from coordinator.solve import planner
-from infra.bench.instances import SHAPES, Recipe, write
+from infra.bench.planner.instances import SHAPES, Recipe, write
 from infra.papers.placement.collision_plans import MS, plan
 from infra.papers.pool import spread
 from node_agent.virtual.cost_model import parse_jitter

@@ -1,7 +1,7 @@
 """More load than there is time for: what `coordinator plan --best-effort` misses of the urgent class, beside a bare EDF
 loop.
 
-    .venv/bin/python -m infra.bench.best_effort [SEED] [NUMBER]
+    .venv/bin/python -m infra.bench.shedding.best_effort [SEED] [NUMBER]
 
 Two minutes with one seed. Two queries are urgent (a tuple every 20 ms, 0.8 ms of work, a short deadline), four are bulk
 (Poisson arrivals, five operators of 1 ms, a long deadline); all together ask for 1.2 times what the nodes have, as they

@@ -1,6 +1,6 @@
 """Value of a stream that a load shedder keeps: the product's, its two halves alone, and drop-tail, against a bound.
 
-    .venv/bin/python -m infra.bench.load_shedder [SEED]
+    .venv/bin/python -m infra.bench.shedding.load_shedder [SEED]
 
 Half a minute. The bound is the most valuable N tuples of each aligned span: no policy that holds the limit keeps more
 than that there. `load`: the share of its time that a node needs for N tuples per span; below 1 few tuples wait, and

@@ -1,6 +1,6 @@
 """Cost of shedding one tuple at the entry of windows, by shedder.
 
-    .venv/bin/python -m infra.bench.shed_cost
+    .venv/bin/python -m infra.bench.shedding.shed_cost
 
 A second. Nothing runs, so every tuple that comes is shed, or with `front` as many as come; heartbeats come every 50 ms.
 CPU time from the admission of a tuple to the punctuation that its number travels in; beside it that of one that waits.

@@ -6,7 +6,7 @@ from random import Random
 import pytest
 
 from coordinator.guarantee.freshness.judgement import checks
-from tests.coordinator.guarantee.data_worlds import END_NS, World, ages, random_system, reactions
+from tests.coordinator.guarantee.data_age.data_worlds import END_NS, World, ages, random_system, reactions
 from tests.coordinator.guarantee.written_systems import MS
 from tests.seeds import seeds
 

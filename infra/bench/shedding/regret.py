@@ -1,6 +1,6 @@
 """Regret of `edf` and `slack` against what no schedule can beat: figure 7's sweep, and random queries in overload.
 
-    .venv/bin/python -m infra.bench.regret [SEED] [TRIALS]
+    .venv/bin/python -m infra.bench.shedding.regret [SEED] [TRIALS]
 
 Some minutes. The sweep is [P] figure 7's: planned once for 15 V2V tuples, 1 to 30 come; costs of 1.2 ms with
 coefficient of variation 1; the sensor's burst 5 ms after V2V's. Seed 1 was used to find `slack`; the default was not.
@@ -20,7 +20,7 @@ from rich.table import Table
 
 from coordinator.model.choices import Choices
 from coordinator.solve import planner
-from infra.bench.instances import SHAPES, Recipe, write
+from infra.bench.planner.instances import SHAPES, Recipe, write
 from infra.papers.placement.collision_plans import MS, plan
 from infra.papers.pool import spread
 from node_agent.virtual.cost_model import parse_jitter

@@ -1,0 +1,1 @@
+"""Overload: what is shed, what is missed, and what that costs."""
