@@ -16,6 +16,7 @@ from coordinator.error_codes import Code
 from coordinator.errors import BadInputError, Mistake, Problem
 
 LARGEST_FILE = 1 << 20
+MOST_OPEN = 64  # brackets, each within the one before
 
 
 @dataclass
@@ -111,8 +112,10 @@ def parse(path: Path, raw: bytes) -> Source:
 
     if len(raw) > LARGEST_FILE:
         raise refuse("too_large", 0, f"has {len(raw)} bytes", f"at most {LARGEST_FILE} are read")
+    yaml = YAML(typ="rt")
+    yaml.Scanner = _bracket_scanner()
     try:
-        data = YAML(typ="rt").load(raw.decode("utf-8"))
+        data = yaml.load(raw.decode("utf-8"))
     except DuplicateKeyError as error:
         key = str(error.problem).split('"')[1] if '"' in str(error.problem) else "?"
         line = error.problem_mark.line + 1 if error.problem_mark else 0
@@ -128,13 +131,30 @@ def parse(path: Path, raw: bytes) -> Source:
         line = raw.count(b"\n", 0, error.start) + 1
         text = f"is not text: byte 0x{raw[error.start]:02x} is not UTF-8"
         raise refuse("not_text", line, text, "write it as UTF-8 text") from error
-    except (YAMLError, ValueError, RecursionError) as error:
+    except RecursionError as error:
+        raise refuse("not_yaml", 1, "is nested too deep to be read", "write it with fewer levels") from error
+    except (YAMLError, ValueError) as error:
         raise refuse("not_yaml", 1, f"is not YAML: {str(error).splitlines()[0]}", "write it as UTF-8 text") from error
     if data is None:
         raise refuse("empty_file", 1, "is empty", "begin it with 'shimekiri: 1'")
     if not isinstance(data, Mapping):
         raise refuse("no_keys", 1, "is not YAML with keys at its top", "begin it with 'shimekiri: 1'")
     return Source(path, raw, data)
+
+
+def _bracket_scanner() -> type:
+    """The library's takes time with the square of the depth of brackets: minutes for a thousand, before Python's own
+    limit ends it. This one raises ScannerError where more than MOST_OPEN are open."""
+    from ruamel.yaml.scanner import RoundTripScanner, ScannerError
+
+    class BracketScanner(RoundTripScanner):
+        def fetch_flow_collection_start(self, TokenClass: Any, to_push: str) -> None:  # noqa: N803 - the library's name
+            if len(self.flow_context) == MOST_OPEN:
+                text = f"more than {MOST_OPEN} brackets are open"
+                raise ScannerError(problem=text, problem_mark=self.reader.get_mark())
+            super().fetch_flow_collection_start(TokenClass, to_push)
+
+    return BracketScanner
 
 
 def _syntax(error: Any, line: int) -> tuple[int, str, str]:

@@ -195,6 +195,22 @@ def test_not_a_query(files: Files, text: str, line: int, code: str) -> None:
     NO_QUERY_WORDING.check(text, lines)
 
 
+@pytest.mark.parametrize(
+    ("text", "line", "refused"),
+    [
+        ("a: " + 64 * "[" + 64 * "]", 1, False),
+        ("a:\n  " + 65 * "[" + 65 * "]", 2, True),
+        ("{a: " * 100_000, 1, True),
+        ("- " * 3000, 1, True),
+        ("\n".join(" " * depth + "a:" for depth in range(1000)), 1, True),
+    ],
+    ids=["64 brackets", "65 brackets", "braces", "dashes", "indentation"],
+)
+def test_what_is_nested_too_deep_is_refused_at_once(files: Files, text: str, line: int, refused: bool) -> None:
+    found, lines = _refused(files, query=text)
+    assert (("query.yaml", line, "not_yaml", "") in found) is refused, lines
+
+
 @pytest.mark.parametrize("section", ["sources", "operators", "outputs"])
 def test_an_empty_section(files: Files, section: str) -> None:
     lines = QUERY.splitlines()
