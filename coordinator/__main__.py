@@ -7,7 +7,7 @@ import os
 import sys
 import threading
 
-from protos.installed.deferred import defer
+from protos.starting.deferred import defer
 
 EXTRA = {  # what the extra `coordinator` brings, as it is imported
     "typer", "rich", "ruamel", "pydantic", "textual", "ortools", "numpy", "cryptography", "greenlet",
@@ -15,7 +15,11 @@ EXTRA = {  # what the extra `coordinator` brings, as it is imported
 }  # fmt: skip
 REPORT = {"pyspark", "pandas", "pyarrow"}  # and what `report` brings beside it
 COLLECT = (200_000, 20, 50)  # imports make no garbage: looking for it takes 6 % of a short command
-UNUSED = "google.protobuf.internal.python_message", "grpc.aio"  # that protobuf and gRPC import, and nothing here uses
+UNUSED = (  # that Python's library, typer, protobuf and gRPC import, and hardly any command uses
+    "bz2", "ipaddress", "linecache", "lzma", "secrets", "shellingham", "subprocess", "tokenize",
+    "google.protobuf.internal.python_message", "grpc.aio",
+)  # fmt: skip
+PLUGINS = "pydantic.plugin._loader"  # which reads what each installed package says of itself, to find none
 PROVER = "prover"  # the thread of coordinator.solve.heuristics.scale, which is not imported for its name
 INTERRUPTED = 130  # as shells say it: 128 and SIGINT
 
@@ -25,6 +29,7 @@ def program() -> None:
     gc.set_threshold(*COLLECT)
     for name in UNUSED:
         defer(name)
+    defer(PLUGINS, get_plugins=lambda: ())
     try:
         main()
         code = 0
@@ -36,6 +41,7 @@ def program() -> None:
         sys.stdout.flush()
         sys.stderr.flush()
         os._exit(code)
+    gc.freeze()  # else Python looks for garbage in all that is loaded as it ends: a fifth of a short command
     sys.exit(code)
 
 

@@ -1,2 +1,1 @@
-"""What is installed here: metadata of packages, which of them do not fit, which release of the product this is, and
-modules that are loaded late."""
+"""What is installed here: metadata of packages, which of them do not fit, and which release of the product this is."""

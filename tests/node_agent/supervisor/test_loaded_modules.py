@@ -6,7 +6,7 @@ from pathlib import Path
 
 import pytest
 
-from protos.installed.deferred import defer
+from protos.starting.deferred import defer, is_deferred
 from tests.node_agent.live import Agent, chain_plan, store
 
 ROOT = Path(__file__).parents[3]
@@ -68,3 +68,17 @@ def test_a_deferred_module_is_there_when_it_is_used(tmp_path: Path, monkeypatch:
     assert not hasattr(rarely_used, "question")
     defer("rarely_used")
     assert sys.modules.pop("rarely_used").answer == 42, "what is loaded stays"
+
+
+def test_what_is_known_of_a_deferred_module_does_not_load_it(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    (tmp_path / "package").mkdir()
+    (tmp_path / "package/__init__.py").write_text("")
+    (tmp_path / "package/rarely.py").write_text("answer, question = 42, 6\n")
+    monkeypatch.syspath_prepend(str(tmp_path))
+    import package  # type: ignore[import-not-found]
+
+    defer("package.rarely", answer=41)
+    from package.rarely import answer  # type: ignore[import-not-found]
+
+    assert answer == 41 and is_deferred(package.rarely), "as an import does, the package has it"
+    assert package.rarely.question == 6 and package.rarely.answer == 42 and not is_deferred(package.rarely)
