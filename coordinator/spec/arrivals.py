@@ -3,13 +3,13 @@
 from __future__ import annotations
 
 import gzip
-import hashlib
 from collections import Counter
 from dataclasses import dataclass, replace
 from fractions import Fraction
 
 from coordinator.spec.files import yaml_source
 from coordinator.spec.files.query_file import ArrivalFile, SourceFile
+from protos import digests
 from protos.plan.arrivals import Arrival as PlanArrival
 from protos.plan.arrivals import BurstArrival, JcpArrival, RateArrival, TraceArrival
 
@@ -102,7 +102,7 @@ def _recorded(name: str, file: yaml_source.Source, keys: tuple[object, ...]) -> 
     counts, spans_ns = recorded_spans(instants)
     written = TraceArrival(
         file=name,
-        sha256=hashlib.sha256(raw).hexdigest(),
+        sha256=digests.sha256(raw).hexdigest(),
         burst=burst,
         tuples=len(instants),
         span_ns=span_ns,

@@ -7,7 +7,6 @@ its version and the hash of its code, and an agent that has another one refuses 
 
 from __future__ import annotations
 
-import hashlib
 import json
 import math
 from collections.abc import Mapping
@@ -21,7 +20,7 @@ from pydantic import BaseModel, ConfigDict, Field, ValidationError
 from coordinator.error_codes import Code
 from coordinator.errors import BadInputError, Mistake, Problem
 from coordinator.spec.files.yaml_source import LARGEST_FILE, nearest
-from protos import json_shape
+from protos import digests, json_shape
 from protos.plan.catalog import Catalog as PlanCatalog
 from protos.plan.catalog import Installed as PlanInstalled
 
@@ -180,4 +179,4 @@ def load(path: Path, file: Path, line: int) -> Catalog:
         raise refuse("no_code_hash", f"does not say which code {unknown[0]} has, as an earlier release wrote it")
     operators = {**parsed.operators, **BUILTIN}
     codecs = frozenset({"json", *parsed.codecs})
-    return Catalog(operators, codecs, complete=True, sha256=hashlib.sha256(raw).hexdigest(), fields=parsed.fields)
+    return Catalog(operators, codecs, complete=True, sha256=digests.sha256(raw).hexdigest(), fields=parsed.fields)

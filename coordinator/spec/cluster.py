@@ -7,7 +7,6 @@ that is m times as fast would not be safe.
 
 from __future__ import annotations
 
-import hashlib
 from collections.abc import Mapping, MutableMapping
 from dataclasses import dataclass, field, replace
 from fractions import Fraction
@@ -20,6 +19,7 @@ from coordinator.spec.files import declared_ranges, security, validation, yaml_s
 from coordinator.spec.files.cluster_file import CORE_LINK_NS, NOT_YET, ClusterFile, NodeFile
 from coordinator.spec.files.declared_ranges import Range
 from coordinator.spec.files.yaml_source import nearest
+from protos import digests
 from protos.plan.charges import NodeCharges
 from protos.policies import Chosen
 
@@ -162,7 +162,7 @@ def load(path: Path, edit: yaml_source.Edit | None = None) -> Cluster:
     nodes = _expanded(found.nodes)
     within = {name: CORE_LINK_NS if given.core_link is None else given.core_link for name, given in shape.nodes.items()}
     links = _between_places(nodes, between, within)
-    sha256 = hashlib.sha256(file.raw).hexdigest()
+    sha256 = digests.sha256(file.raw).hexdigest()
     return Cluster(nodes, links, installed, found.security, sha256, file, found.certificates, ranges)
 
 

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import hashlib
 from dataclasses import replace
 from pathlib import Path
 
@@ -21,6 +20,7 @@ from coordinator.spec.quality import Confidence, Freshness, Qos
 from coordinator.spec.query import GIVEN, GUESS_NS, GUESSED, Operator, Output, Query, Source
 from coordinator.spec.runtime_charges import MEASURED
 from coordinator.units import show_ns
+from protos import digests
 from protos.plan.costs import CostOrigin
 
 
@@ -47,7 +47,7 @@ def load(path: Path, edit: yaml_source.Edit | None = None) -> Query:
     _unique(file, [*sources, *operators])
     ranges = declared_ranges.read(shape.may_change, file, shape.query)
     file.check()
-    sha256 = hashlib.sha256(file.raw).hexdigest()
+    sha256 = digests.sha256(file.raw).hexdigest()
     return Query(shape.query, tuple(sources), tuple(operators), tuple(outputs), sha256, file, ranges=ranges)
 
 

@@ -4,9 +4,9 @@ The lower ends are those of the generated code beside this file, which refuses o
 """
 
 import re
+from dataclasses import dataclass
 
 from protos.installed import metadata
-from protos.starting.dataclass import dataclass
 
 PRODUCT = "shimekiri"
 PACKAGES = ("grpcio", "h2", "hpack", "hyperframe", "protobuf", "psutil")

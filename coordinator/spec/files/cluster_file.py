@@ -1,7 +1,5 @@
 """The shape of cluster.yaml, as pydantic models."""
 
-from __future__ import annotations
-
 from typing import Annotated, Any, Literal
 
 from pydantic import BeforeValidator, Field, InstanceOf, WithJsonSchema

@@ -1,8 +1,6 @@
 """The shape of `from:` of a source and `to:` of an output in query.yaml: a place outside, as pydantic models."""
 
-from __future__ import annotations
-
-from typing import Annotated, Literal
+from typing import Annotated, Literal, Self
 
 from pydantic import Field, model_validator
 
@@ -40,7 +38,7 @@ class _ConnectorFile(Strict):
     qos: Annotated[int, Field(ge=0, le=connectors.MOST_QOS, strict=True)] | None = None
 
     @model_validator(mode="after")
-    def _one_place(self) -> _ConnectorFile:
+    def _one_place(self) -> Self:
         given = [kind for kind in connectors.KINDS if getattr(self, kind) is not None]
         if len(given) != 1:
             said = f"has {' and '.join(given)}" if given else "names no place"

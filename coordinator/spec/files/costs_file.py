@@ -1,8 +1,6 @@
 """The shape of costs.yaml: what operators, and sources that nodes call, were measured to cost, by query and node."""
 
-from __future__ import annotations
-
-from typing import Annotated, Any, Literal
+from typing import Annotated, Any, Literal, Self
 
 from pydantic import Field, model_validator
 
@@ -43,7 +41,7 @@ class MeasuredFile(Strict):
     calls: list[tuple[Duration, Annotated[int, Field(ge=1, le=2**62, strict=True)]]] = Field(default=[])
 
     @model_validator(mode="after")
-    def _all_counted(self) -> MeasuredFile:
+    def _all_counted(self) -> Self:
         ends = [end for end, _ in self.calls]
         if self.calls and (sum(n for _, n in self.calls) != self.samples or ends != sorted(set(ends))):
             raise MistakeError(
@@ -54,7 +52,7 @@ class MeasuredFile(Strict):
         return self
 
     @model_validator(mode="after")
-    def _ordered(self) -> MeasuredFile:
+    def _ordered(self) -> Self:
         if self.worst < max(self.mean, self.p99):
             raise MistakeError(
                 "worst_below_mean",

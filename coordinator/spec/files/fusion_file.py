@@ -1,8 +1,6 @@
 """The shape of what query.yaml says about fusing inputs, and about how old side inputs may be, as pydantic models."""
 
-from __future__ import annotations
-
-from typing import Annotated, Literal
+from typing import Annotated, Literal, Self
 
 from pydantic import (
     BeforeValidator,
@@ -37,7 +35,7 @@ class SyncFile(Strict):
     keep: Annotated[int, Field(ge=1, le=1024, strict=True)] | None = None
 
     @model_validator(mode="after")
-    def _one_kind(self) -> SyncFile:
+    def _one_kind(self) -> Self:
         if sum(given is not None for given in (self.on, self.within, self.each)) != 1:
             raise MistakeError(
                 "sync_kind",

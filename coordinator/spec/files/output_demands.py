@@ -1,7 +1,5 @@
 """The shapes of what an output in query.yaml asks beside a deadline, as pydantic models: freshness, a confidence."""
 
-from __future__ import annotations
-
 import re
 from decimal import Decimal
 from fractions import Fraction

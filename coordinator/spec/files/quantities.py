@@ -1,7 +1,5 @@
 """Single values in the two files: durations, sizes, names; pydantic types that check and convert."""
 
-from __future__ import annotations
-
 from typing import Annotated
 
 from pydantic import BaseModel, BeforeValidator, ConfigDict, Field, WithJsonSchema

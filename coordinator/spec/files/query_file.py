@@ -1,9 +1,7 @@
 """The shape of query.yaml, as pydantic models: what may be written, and nothing that the product does not honour."""
 
-from __future__ import annotations
-
 import re
-from typing import Annotated, Any, Literal
+from typing import Annotated, Any, Literal, Self
 
 from pydantic import (
     BeforeValidator,
@@ -60,7 +58,7 @@ class JcpFile(Strict):
     late: DurationOrZero = 0
 
     @model_validator(mode="after")
-    def _gap(self) -> JcpFile:
+    def _gap(self) -> Self:
         if self.min_gap >= self.period:
             raise MistakeError("gap_above_period", "has a 'min_gap' that is not below its 'period'", "make it shorter")
         return self
@@ -83,7 +81,7 @@ class ArrivalFile(Strict):
     trace: str | None = None
 
     @model_validator(mode="after")
-    def _one_kind(self) -> ArrivalFile:
+    def _one_kind(self) -> Self:
         given = frozenset(name for name in type(self).model_fields if getattr(self, name) is not None)
         allowed = ({"burst", "period"}, {"period"}, {"jcp"}, {"rate"}, {"rate", "burst"}, {"trace"})
         if given not in [frozenset(keys) for keys in allowed]:
@@ -178,7 +176,7 @@ class SourceFile(OverloadOfSource):
         return value
 
     @model_validator(mode="after")
-    def _own(self) -> SourceFile:
+    def _own(self) -> Self:
         """What a source says that its node makes itself."""
         if self.every is not None and self.arrival is not None:
             raise MistakeError(
@@ -334,7 +332,7 @@ class OperatorFile(OverloadOfOperator):
         return value
 
     @model_validator(mode="after")
-    def _run_or_chain(self) -> OperatorFile:
+    def _run_or_chain(self) -> Self:
         if (self.run is None) == (self.chain is None):
             raise MistakeError(
                 "run_or_chain",
@@ -359,7 +357,7 @@ class OperatorFile(OverloadOfOperator):
         return self
 
     @model_validator(mode="after")
-    def _window_checked(self) -> OperatorFile:
+    def _window_checked(self) -> Self:
         if self.window is None:
             if self.on is not None:
                 raise MistakeError(
@@ -418,7 +416,7 @@ class OutputFile(Strict):
     to: ToFile | None = None
 
     @model_validator(mode="after")
-    def _rate_and_latency(self) -> OutputFile:
+    def _rate_and_latency(self) -> Self:
         if self.latency is not None and self.throughput is None:
             raise MistakeError(
                 "latency_without_throughput",

@@ -1,7 +1,5 @@
 """The shape of `may_change:` in both files: ranges within which `coordinator adapt` may change declared values."""
 
-from __future__ import annotations
-
 from typing import Annotated
 
 from pydantic import BeforeValidator, WithJsonSchema

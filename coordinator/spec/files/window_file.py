@@ -1,10 +1,8 @@
 """The shape of what query.yaml says about windows, limits and overload, as pydantic models."""
 
-from __future__ import annotations
-
 import re
 from collections.abc import Mapping
-from typing import Annotated, Any, Literal
+from typing import Annotated, Any, Literal, Self
 
 from pydantic import (
     BeforeValidator,
@@ -107,7 +105,7 @@ class WindowFile(Strict):
     wait: Duration | None = None
 
     @model_validator(mode="after")
-    def _length(self) -> WindowFile:
+    def _length(self) -> Self:
         given = [name for name in ("time", "count", "size") if getattr(self, name) is not None]
         if len(given) != 1:
             raise MistakeError(
@@ -281,7 +279,7 @@ class OverloadOfSource(Strict):
         return value
 
     @model_validator(mode="after")
-    def _limited(self) -> OverloadOfSource:
+    def _limited(self) -> Self:
         if self.value is not None and self.max_rate is None:
             raise MistakeError(
                 "value_without_max_rate",

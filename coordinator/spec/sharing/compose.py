@@ -7,7 +7,6 @@ taken get their query's before it: `fleet/O3`, which no file can hold.
 
 from __future__ import annotations
 
-import hashlib
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import Any
@@ -21,7 +20,7 @@ from coordinator.spec.query import Operator, Query, Source
 from coordinator.spec.sharing import equivalence, match
 from coordinator.spec.sharing.joined_files import joined, rooted
 from coordinator.units import show_ns
-from protos import json_shape
+from protos import digests, json_shape
 from protos.plan.queries import QueryPart
 from protos.plan.sources import Connector, Pull
 
@@ -131,7 +130,7 @@ def _digest(members: Mapping[str, QueryPart]) -> str:
     """Of all files; of one alone, its own."""
     if len(members) == 1:
         return next(iter(members.values())).sha256
-    return hashlib.sha256("\n".join(one.sha256 for one in members.values()).encode()).hexdigest()
+    return digests.sha256("\n".join(one.sha256 for one in members.values()).encode()).hexdigest()
 
 
 def _check(composite: Composite, there: Query, name: str, joining: Query) -> None:
