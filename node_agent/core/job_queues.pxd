@@ -1,6 +1,6 @@
 cimport cython
 
-from node_agent.core.model cimport Job, before
+from node_agent.core.model cimport Job
 
 cdef bint COMPILED
 cdef Py_ssize_t SPARE, ENTRY_BYTES, LEAST_ROOM
@@ -36,6 +36,12 @@ cdef class JobHeap:
     @cython.locals(word=Py_ssize_t)
     cdef void _set(self, Py_ssize_t at, long long rank, long long tie, long long number, long long place) noexcept
 
+cdef class KeyQueue:
+    cdef readonly JobHeap heap
+    cpdef Job head(self)
+    cpdef int append(self, Job job) except -1
+    cpdef Job popleft(self)
+
 cdef class QueuedJobs:
     cdef list _jobs
     cdef Py_ssize_t _at
@@ -52,13 +58,3 @@ cdef class ArrivalQueue:
     cpdef Job popleft(self)
     @cython.locals(jobs=list, first=Py_ssize_t)
     cpdef bint leaves(self, Job job)
-
-cdef class KeyQueue:
-    cdef readonly JobHeap heap
-    cdef ArrivalQueue _line
-    cdef Job _last
-    @cython.locals(first=Job)
-    cpdef Job head(self)
-    cpdef int append(self, Job job) except -1
-    @cython.locals(job=Job)
-    cpdef Job popleft(self)

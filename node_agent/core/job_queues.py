@@ -13,7 +13,7 @@ from collections.abc import Callable, Iterator
 from heapq import heapify, heappop, heappush, heapreplace
 from typing import cast
 
-from node_agent.core.model import Job, before
+from node_agent.core.model import Job
 
 COMPILED = not __file__.endswith(".py")
 ENTRY_BYTES = 32  # of a heap: four words
@@ -240,6 +240,45 @@ class JobHeap:
         self._words[word + 2], self._words[word + 3] = number, place
 
 
+class KeyQueue:
+    """The queue of a unit whose deadlines may decrease: jobs by rank. `[0]` is the head, which has the least."""
+
+    __slots__ = ("heap",)
+
+    def __init__(self) -> None:
+        self.heap = JobHeap()
+
+    def __len__(self) -> int:
+        return len(self.heap)
+
+    def __iter__(self) -> Iterator[Job]:
+        """In no order."""
+        return iter(self.heap.jobs())
+
+    def __getitem__(self, index: int) -> Job:
+        return self.heap.jobs()[index] if index else self.heap.first()
+
+    def head(self) -> Job:
+        """The one with the least rank. There is one."""
+        return self.heap.first() if COMPILED else self.heap.entries[0][3]  # `first` without the call
+
+    def append(self, job: Job) -> None:
+        """A job comes in."""
+        self.heap.push(job)
+
+    def popleft(self) -> Job:
+        """Take the head off."""
+        return self.heap.pop()
+
+    def clear(self) -> None:
+        """Forget all jobs."""
+        self.heap.clear()
+
+    def keep(self, wanted: Callable[[Job], bool]) -> None:
+        """Forget all that are not wanted."""
+        self.heap.keep(wanted)
+
+
 class QueuedJobs:
     """Goes through an arrival queue, which stays as it is."""
 
@@ -326,69 +365,6 @@ class ArrivalQueue:
         """Forget all of them."""
         self._jobs.clear()
         self._first = 0
-
-
-class KeyQueue:
-    """The queue of a unit whose deadlines may decrease: jobs by rank. `[0]` is the head, which has the least. Compiled,
-    jobs whose ranks do not decrease stand in a line, which costs less; only others are in the heap."""
-
-    __slots__ = ("_last", "_line", "heap")
-
-    def __init__(self) -> None:
-        self.heap, self._line = JobHeap(), ArrivalQueue()
-        self._last = LEFT  # of the line
-
-    def __len__(self) -> int:
-        return len(self.heap) + len(self._line) if COMPILED else len(self.heap.entries)
-
-    def __iter__(self) -> Iterator[Job]:
-        """In no order."""
-        return iter([*self._line, *self.heap.jobs()])
-
-    def __getitem__(self, index: int) -> Job:
-        return list(self)[index] if index else self.head()
-
-    def head(self) -> Job:
-        """The one with the least rank. There is one."""
-        if not COMPILED:
-            return self.heap.entries[0][3]  # `first` without the call
-        if not self._line:
-            return self.heap.first()
-        first = self._line.head()
-        return self.heap.first() if self.heap and before(self.heap.first(), first) else first
-
-    def append(self, job: Job) -> None:
-        """A job comes in."""
-        if not COMPILED or (self._line and before(job, self._last)):
-            self.heap.push(job)
-        else:
-            self._line.append(job)
-            self._last = job
-
-    def popleft(self) -> Job:
-        """Take the head off."""
-        if not COMPILED:
-            return self.heap.pop()
-        job = self.head()
-        if not self._line.leaves(job):
-            self.heap.pop()
-        elif job is self._last:
-            self._last = LEFT
-        return job
-
-    def clear(self) -> None:
-        """Forget all jobs."""
-        self.heap.clear()
-        self._line.clear()
-        self._last = LEFT
-
-    def keep(self, wanted: Callable[[Job], bool]) -> None:
-        """Forget all that are not wanted."""
-        jobs = [job for job in self._line if wanted(job)]
-        self._line.clear()
-        self.heap.keep(wanted)
-        for job in jobs:
-            self.append(job)
 
 
 def in_order() -> ArrivalQueue:

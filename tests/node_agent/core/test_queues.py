@@ -190,7 +190,7 @@ def test_a_place_that_is_taken_is_free_for_what_comes_next(steps: list[tuple[int
 @settings(suppress_health_check=[HealthCheck.function_scoped_fixture])
 @given(st.lists(st.tuples(st.integers(0, 4), st.integers(0, 5), st.integers(0, 3)), max_size=60))
 def test_a_compiled_queue_by_key_gives_the_least_first(steps: list[tuple[int, int, int]]) -> None:
-    """In a line or in its heap."""
+    """As a queue of Python."""
     queue, twin = KeyQueue(), list[Job]()
     for number, (what, rank, tie) in enumerate(steps):
         if what < 2 and twin:
