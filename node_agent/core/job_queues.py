@@ -1,9 +1,9 @@
-# cython: boundscheck=False, wraparound=False
+# cython: boundscheck=False, wraparound=False, initializedcheck=False
 """Queues of jobs: one in the order of arrival, and a heap by rank.
 
-Uncompiled, both queues rest on what the standard library has in C: `deque`, and `heapq` with tuples. Compiled, jobs are
-compared by their fields without a tuple for each, so a heap is a list of jobs, and a queue is a list with a first
-place. The order is total, since no two jobs have the same number: both ways give the same one.
+Uncompiled, both queues rest on what the standard library has in C: `deque`, and `heapq` with tuples. Compiled, a heap
+is an array of what jobs are compared by, without a tuple for each, and a queue is a list with a first place. The order
+is total, since no two jobs have the same number: both ways give the same one.
 """
 
 from __future__ import annotations
@@ -13,9 +13,11 @@ from collections.abc import Callable, Iterator
 from heapq import heapify, heappop, heappush, heapreplace
 from typing import cast
 
-from node_agent.core.model import Job, before
+from node_agent.core.model import Job
 
 COMPILED = not __file__.endswith(".py")
+ENTRY_BYTES = 32  # of a heap: four words
+LEAST_ROOM = 4  # of a heap with a job
 SPARE = 64  # empty places of a queue, from which on they are given up; fewer stay, since each change of a list costs
 
 
@@ -25,61 +27,92 @@ LEFT = Job()  # at a place whose job has left
 HeapEntry = tuple[int, int, int, Job]  # rank, tie, number: tuples compare in C
 
 
+def _words(room: int) -> memoryview[int]:
+    """Of a heap with so much room."""
+    return memoryview(bytearray(ENTRY_BYTES * (room + 1))).cast("q")
+
+
 class JobHeap:
     """Jobs by rank, then tie, then arrival. entries: all of them where this is not compiled, always the same list;
-    there the hot path of the engine pushes and pops them itself, without a call in between."""
+    there the hot path of the engine pushes and pops them itself, without a call in between.
 
-    __slots__ = ("_jobs", "_size", "entries")
+    Compiled, what jobs are compared by stands in one array, four words for each: rank, tie, number, and the job's place
+    in a list. Children stand side by side, so putting one in its place reads a line of the processor's cache on each
+    level, and no job. The first entry has number 1. Words behind the last entry name the free places.
+    """
+
+    __slots__ = ("_jobs", "_size", "_vacant", "_words", "entries")
 
     def __init__(self) -> None:
         self.entries: list[HeapEntry] = []
-        self._jobs: list[Job] = []  # and empty places behind them
+        self._jobs: list[Job] = []  # by place
         self._size = 0
+        self._vacant = False  # the first entry's job was taken off, and none has its place yet
+        self._words: memoryview[int] = None  # type: ignore[assignment]  # before the first job
 
     def __len__(self) -> int:
-        return self._size if COMPILED else len(self.entries)
+        return self._size - self._vacant if COMPILED else len(self.entries)
 
     def jobs(self) -> list[Job]:
         """All of them, in no order."""
-        return self._jobs[: self._size] if COMPILED else [entry[3] for entry in self.entries]
+        if not COMPILED:
+            return [entry[3] for entry in self.entries]
+        return [self._jobs[self._words[4 * at + 3]] for at in range(1 + self._vacant, self._size + 1)]
 
     def first(self) -> Job:
         """The one that comes before all others. There is one."""
         if not COMPILED:
             return self.entries[0][3]
-        if not self._size:
+        at = 1
+        if self._vacant:
+            at = 3 if self._size > 2 and self._precedes(3, 2) else 2
+        if at > self._size:
             raise IndexError("no job")
-        return self._jobs[0]
+        return self._jobs[self._words[4 * at + 3]]
 
     def push(self, job: Job) -> None:
         """One comes in."""
-        if COMPILED:
-            self._up(job)
-        else:
+        if not COMPILED:
             heappush(self.entries, (job.rank, job.tie, job.number, job))
+        elif self._vacant:
+            self._vacant = False
+            self._jobs[self._words[7]] = job
+            self._down(1, job.rank, job.tie, job.number, self._words[7])
+        else:
+            self._up(job)
 
     def pop(self) -> Job:
         """Take the first off. There is one."""
         if not COMPILED:
             return heappop(self.entries)[3]
-        jobs, last = self._jobs, self._size - 1
-        if last < 0:
+        first = self.take()
+        self._fill()
+        return first
+
+    def take(self) -> Job:
+        """`pop`, where another one comes in soon: compiled, that one gets its place, which is less work than to fill it
+        with the last one and to find a place for the new one."""
+        if not COMPILED:
+            return heappop(self.entries)[3]
+        if self._vacant:
+            self._fill()
+        if not self._size:
             raise IndexError("no job")
-        self._size = last
-        first, job = jobs[0], jobs[last]
-        jobs[last] = LEFT
-        if last:
-            self._down(job, 0)
-            if last >= SPARE and 4 * last <= len(jobs):
-                del jobs[2 * last :]
+        place = self._words[7]
+        first = self._jobs[place]
+        self._jobs[place] = LEFT
+        self._vacant = True
         return first
 
     def replace(self, job: Job) -> None:
         """Take the first off, as one comes in."""
         if COMPILED:
+            if self._vacant:
+                self._fill()
             if not self._size:
                 raise IndexError("no job")
-            self._down(job, 0)
+            self._jobs[self._words[7]] = job
+            self._down(1, job.rank, job.tie, job.number, self._words[7])
         else:
             heapreplace(self.entries, (job.rank, job.tie, job.number, job))
 
@@ -87,7 +120,7 @@ class JobHeap:
         """Forget all of them."""
         self.entries.clear()
         self._jobs.clear()
-        self._size = 0
+        self._size, self._vacant = 0, False
 
     def keep(self, wanted: Callable[[Job], bool]) -> None:
         """Forget all that are not wanted."""
@@ -95,42 +128,116 @@ class JobHeap:
             self.entries[:] = [entry for entry in self.entries if wanted(entry[3])]
             heapify(self.entries)
             return
-        jobs = self._jobs = [job for job in self.jobs() if wanted(job)]
-        self._size = len(jobs)
-        for at in range(len(jobs) // 2 - 1, -1, -1):  # as `heapify`, which leaves them in the same places
-            self._down(jobs[at], at)
+        if self._vacant:
+            self._fill()
+        found = 0
+        for at in range(1, self._size + 1):
+            place = self._words[4 * at + 3]
+            if wanted(self._jobs[place]):
+                found += 1
+                self._swap(at, found)
+            else:
+                self._jobs[place] = LEFT
+        self._size = found
+        for at in range(found // 2, 0, -1):
+            word = 4 * at
+            self._down(at, self._words[word], self._words[word + 1], self._words[word + 2], self._words[word + 3])
+
+    def _fill(self) -> None:
+        """The first entry is vacant: the last one comes there, and goes down."""
+        last, free = self._size, self._words[7]
+        self._vacant, self._size = False, last - 1
+        if last > 1:
+            word = 4 * last
+            place = self._words[word + 3]
+            self._words[word + 3] = free
+            self._down(1, self._words[word], self._words[word + 1], self._words[word + 2], place)
+        if last >= SPARE and 4 * last <= len(self._jobs):
+            self._move(2 * last)
+
+    def _move(self, room: int) -> None:
+        """Into an array with so much room, which is enough."""
+        old, jobs, words = self._words, self._jobs, _words(room)
+        self._jobs = [jobs[old[4 * at + 3]] for at in range(1, self._size + 1)]
+        self._jobs += [LEFT] * (room - self._size)
+        if self._size:
+            last = 4 * (self._size + 1)
+            words[:last] = old[:last]
+        for at in range(1, room + 1):
+            words[4 * at + 3] = at - 1
+        self._words = words
+
+    def _swap(self, at: int, other: int) -> None:
+        """Two entries."""
+        for word in range(4):
+            one, two = 4 * at + word, 4 * other + word
+            self._words[one], self._words[two] = self._words[two], self._words[one]
+
+    def _precedes(self, at: int, other: int) -> bool:
+        """Whether one entry comes before another one."""
+        one, two = 4 * at, 4 * other
+        if self._words[one] != self._words[two]:
+            return self._words[one] < self._words[two]
+        if self._words[one + 1] != self._words[two + 1]:
+            return self._words[one + 1] < self._words[two + 1]
+        return self._words[one + 2] < self._words[two + 2]
 
     def _up(self, job: Job) -> None:
         """Put it at the end, and those above that it comes before below."""
-        jobs, at = self._jobs, self._size
-        if at == len(jobs):
-            jobs.append(job)
-        self._size = at + 1
-        while at > 0:
-            above = (at - 1) >> 1
-            parent = jobs[above]
-            if not before(job, parent):
+        at = self._size + 1
+        if at > len(self._jobs):
+            self._move(max(LEAST_ROOM, 2 * self._size))
+        self._size = at
+        rank, tie, number, place = job.rank, job.tie, job.number, self._words[4 * at + 3]
+        self._jobs[place] = job
+        while at > 1:
+            above = at >> 1
+            word, to = 4 * above, 4 * at
+            if self._words[word] < rank:
                 break
-            jobs[at] = parent
+            if self._words[word] == rank:
+                if self._words[word + 1] < tie:
+                    break
+                if self._words[word + 1] == tie and self._words[word + 2] < number:
+                    break
+            self._words[to], self._words[to + 1] = self._words[word], self._words[word + 1]
+            self._words[to + 2], self._words[to + 3] = self._words[word + 2], self._words[word + 3]
             at = above
-        jobs[at] = job
+        self._set(at, rank, tie, number, place)
 
-    def _down(self, job: Job, at: int) -> None:
-        """Put it at that place, which is free, and those below that come before it above."""
-        jobs, size = self._jobs, self._size
+    def _down(self, at: int, rank: int, tie: int, number: int, place: int) -> None:
+        """Put an entry there, which is free, and those below that come before it above."""
+        size = self._size
         while True:
-            below = 2 * at + 1
-            if below >= size:
+            below = 2 * at
+            if below > size:
                 break
-            child = jobs[below]
-            if below + 1 < size and before(jobs[below + 1], child):
-                below += 1
-                child = jobs[below]
-            if not before(child, job):
+            word, to = 4 * below, 4 * at
+            if below < size:
+                # An addition, not a branch: which child is less cannot be predicted. Whether they are equal can.
+                less = self._words[word + 4] < self._words[word]
+                if self._words[word + 4] == self._words[word]:
+                    less = self._words[word + 5] < self._words[word + 1]
+                    if self._words[word + 5] == self._words[word + 1]:
+                        less = self._words[word + 6] < self._words[word + 2]
+                below += less
+                word += 4 * less
+            if rank < self._words[word]:
                 break
-            jobs[at] = child
+            if rank == self._words[word]:
+                if tie < self._words[word + 1]:
+                    break
+                if tie == self._words[word + 1] and number < self._words[word + 2]:
+                    break
+            self._words[to], self._words[to + 1] = self._words[word], self._words[word + 1]
+            self._words[to + 2], self._words[to + 3] = self._words[word + 2], self._words[word + 3]
             at = below
-        jobs[at] = job
+        self._set(at, rank, tie, number, place)
+
+    def _set(self, at: int, rank: int, tie: int, number: int, place: int) -> None:
+        word = 4 * at
+        self._words[word], self._words[word + 1] = rank, tie
+        self._words[word + 2], self._words[word + 3] = number, place
 
 
 class KeyQueue:

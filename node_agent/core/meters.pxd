@@ -17,16 +17,19 @@ cdef class ExitMeter(Mean):
 cdef class UnitMeter:
     # What each tuple asks for stands first: with many units each line of the processor's cache is a wait.
     cdef public NodeMeter node
-    cdef public Mean cost
+    cdef public long long place_ns, steps, slack_ns, costs
+    cdef long long _costs_ns
+    cdef public long long work_ns
     cdef public tuple exits
-    cdef long long _last_ns, _gaps, _gaps_ns
-    cdef public long long place_ns, steps, slack_ns, work_ns
     cdef public bint on_trial, yields, ends, urgent
     cdef bint _came
-    cdef public object doubted_ns, service, arrivals
-    cdef public long long due_ns, declared_slack_ns, declared_ns, number, sub_deadline_ns, pause_ns, excess
-    @cython.locals(cost=Mean)
+    cdef public object doubted_ns
+    cdef public long long number, declared_ns, due_ns, excess
+    cdef long long _last_ns, _gaps, _gaps_ns
+    cdef public object service, arrivals
+    cdef public long long declared_slack_ns, sub_deadline_ns, pause_ns
     cpdef long long expected_ns(self)
+    cpdef ran(self, long long tuples, long long ran_ns)
     cpdef arrived(self, long long at_ns)
     @cython.locals(done_ns=cython.longlong, count=cython.longlong, exit_=ExitMeter)
     cpdef made(self, unsigned long long counts)

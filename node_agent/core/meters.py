@@ -94,9 +94,9 @@ class UnitMeter:
     """One task unit: CPU time per tuple, and gaps between arrivals."""
 
     __slots__ = (
-        "_came", "_gaps", "_gaps_ns", "_last_ns", "arrivals", "cost", "declared_ns", "declared_slack_ns", "doubted_ns",
-        "due_ns", "ends", "excess", "exits", "node", "number", "on_trial", "pause_ns", "place_ns", "service",
-        "slack_ns", "steps", "sub_deadline_ns", "urgent", "work_ns", "yields",
+        "_came", "_costs_ns", "_gaps", "_gaps_ns", "_last_ns", "arrivals", "costs", "declared_ns", "declared_slack_ns",
+        "doubted_ns", "due_ns", "ends", "excess", "exits", "node", "number", "on_trial", "pause_ns", "place_ns",
+        "service", "slack_ns", "steps", "sub_deadline_ns", "urgent", "work_ns", "yields",
     )  # fmt: skip
 
     def __init__(self, node: "NodeMeter", number: int, unit: MeteredUnit) -> None:
@@ -105,10 +105,10 @@ class UnitMeter:
         self.sub_deadline_ns: int = unit.sub_deadline_ns
         self.service: tuple[Service, ...] = unit.spec.service
         self.arrivals: tuple[Arrivals, ...] = unit.spec.arrivals
-        self.cost = Mean(JOBS)
+        self.costs = self._costs_ns = 0  # a mean, as `Mean` has it: a unit's numbers are near each other in memory
         self.exits = tuple(ExitMeter() for _ in unit.spec.exits)
         self._came, self._last_ns = False, 0  # whether a tuple has come, and when the last one did
-        self._gaps = self._gaps_ns = 0  # a mean, as `Mean` has it: a unit's numbers are near each other in memory
+        self._gaps = self._gaps_ns = 0  # likewise
         # What an order knows of it; see `policies/slack.py` and `policies/excess.py`.
         self.ends = False  # it leads to an output; where it does not, a tuple may start at any time
         self.slack_ns = ALWAYS_NS  # how long after its origin a tuple may start and still meet an output
@@ -131,8 +131,7 @@ class UnitMeter:
 
     def expected_ns(self) -> int:
         """`cost_ns`, which the hot path asks by this call."""
-        cost = self.cost
-        return max(1, cost.total // cost.count if cost.count else self.declared_ns)
+        return max(1, self._costs_ns // self.costs if self.costs else self.declared_ns)
 
     @property
     def gap_ns(self) -> int:
@@ -143,6 +142,13 @@ class UnitMeter:
     def use_ppm(self) -> int:
         """Share of the CPU that the unit takes at its measured rate; 0: not known yet."""
         return self.cost_ns * PPM // max(1, self.gap_ns) if self._gaps else 0
+
+    def ran(self, tuples: int, ran_ns: int) -> None:
+        """So many took that long together."""
+        self.costs += tuples
+        self._costs_ns += ran_ns
+        if self.costs >= JOBS:
+            self.costs, self._costs_ns = self.costs >> 1, self._costs_ns >> 1
 
     def arrived(self, at_ns: int) -> None:
         """A tuple, at its release."""
@@ -170,14 +176,14 @@ class UnitMeter:
         """An instance on trial took so long. Where it is quick, what was measured before is of another time."""
         self.on_trial, self.node.ranks = False, 0
         if 2 * ran_ns <= self.cost_ns:
-            self.cost.total, self.cost.count = ran_ns, 1
+            self._costs_ns, self.costs = ran_ns, 1
             self.pause_ns = 0
         else:
             self.pause_ns = min(2 * self.pause_ns, MOST_PAUSE_NS)
 
     def inherit(self, other: "UnitMeter") -> None:
         """A new plan has a unit of the same operators: go on with what is known of it."""
-        self.cost.inherit(other.cost)
+        self.costs, self._costs_ns = other.costs, other._costs_ns
         for own, known in zip(self.exits, other.exits, strict=False):
             own.inherit(known)
         self._gaps, self._gaps_ns = other._gaps, other._gaps_ns
@@ -238,7 +244,7 @@ class NodeMeter:
         if jobs:
             if unit.on_trial:
                 unit.tried(ran_ns)
-            unit.cost.add(ran_ns, jobs)
+            unit.ran(jobs, ran_ns)
             self.cost.add(ran_ns, jobs)
 
     def decided(self, decision_ns: int) -> None:

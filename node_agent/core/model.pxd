@@ -11,7 +11,7 @@ cdef class Exit:
     cdef public object index, operator_id
     cdef public Route route
     cdef public long long one, outdated_ns
-    cdef public Unit only
+    cdef public Unit only, alone
 
 cdef class Step:
     cdef public bint bare, plain, policed
@@ -51,7 +51,7 @@ cdef class CompiledPlan:
     cdef public dict routes, source_routes
 
 cdef class Job:
-    cdef public long long key_ns, rank, tie, release_ns, number
+    cdef public long long key_ns, rank, tie, release_ns, number, origin_ns
     cdef public Unit unit
     cdef public object payload
     cdef public tuple lineage

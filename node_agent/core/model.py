@@ -246,14 +246,17 @@ class Job:
     """One tuple at one task unit, from its release until it has run or was shed. key_ns: the deadline that the policy
     gives it. rank, tie: by which it competes as the head of its queue, its deadline and its release where the policy
     has no order of its own. number: of its arrival, unique on its engine. payload: its first operator's input.
+    origin_ns: the early end of its origin, beside what an order reads of a head; not set where a deadline is only the
+    release plus a constant.
 
     The fields are set where jobs are made, by `new_job` and by the ready queue at each release: on the hot path an
     `__init__` costs more than all of them.
     """
 
-    __slots__ = ("key_ns", "lineage", "number", "payload", "rank", "release_ns", "tie", "unit")
+    __slots__ = ("key_ns", "lineage", "number", "origin_ns", "payload", "rank", "release_ns", "tie", "unit")
 
     key_ns: int
+    origin_ns: int
     rank: int
     tie: int
     release_ns: int
@@ -279,7 +282,7 @@ def new_job(key_ns: int, release_ns: int, number: int, unit: Unit, lineage: Line
     job = Job.__new__(Job) if COMPILED else Job()  # compiled the first is quicker, as Python the second
     job.key_ns = job.rank = key_ns
     job.release_ns = job.tie = release_ns
-    job.number = number
+    job.number, job.origin_ns = number, lineage[4]
     job.unit, job.lineage, job.payload = unit, lineage, payload
     return job
 
@@ -350,14 +353,15 @@ class SideSlot:
 
 class Exit:
     """A stream that leaves a unit. `one` is added to the instance's outputs word per output. outdated_ns: a result that
-    is older for sure is shed as one of that `operator_id`; 0: none is. only: the unit that alone gets what leaves here,
-    where its engine asks nothing before."""
+    is older for sure is shed as one of that `operator_id`; 0: none is. alone: the unit that alone gets what leaves
+    here, where nothing is asked before. only: that one, where its deadline is its release plus a constant."""
 
-    __slots__ = ("index", "one", "only", "operator_id", "outdated_ns", "route")
+    __slots__ = ("alone", "index", "one", "only", "operator_id", "outdated_ns", "route")
 
     def __init__(self, index: int, route: Route, operator_id: int) -> None:
         self.index, self.route, self.operator_id, self.one = index, route, operator_id, 1 << (8 * index)
         self.outdated_ns = 0
+        self.alone: Unit | None = None
         self.only: Unit | None = None
 
 

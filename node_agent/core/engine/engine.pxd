@@ -22,11 +22,11 @@ cdef class Engine:
     cdef unsigned long long _made
     cdef list _batch_made
     cdef dict _surplus
-    cdef bint _resumed, _batching, _ends_slowly, _metered, _slow, _selects, _plain, _ruled
-    @cython.locals(ready=ReadyQueue, job=Job, unit=Unit, queue=ArrivalQueue, number=cython.longlong, key_ns=cython.longlong, route=Route)
+    cdef bint _resumed, _batching, _metered, _slow, _selects, _plain, _ruled
+    @cython.locals(ready=ReadyQueue, job=Job, unit=Unit, each=Unit, queue=ArrivalQueue, number=cython.longlong, key_ns=cython.longlong)
     cpdef emit(self, long long at_ns, Exit exit_, tuple lineage, object payload, Py_ssize_t slot=*)
     @cython.locals(ready=ReadyQueue, job=Job, unit=Unit, facts=Facts, release_ns=cython.longlong, made=cython.ulonglong,
-        position=cython.longlong, due_ns=cython.longlong, source=cython.ulonglong, epoch=cython.ulonglong,
+        position=cython.longlong, due_ns=cython.longlong, decided_ns=cython.longlong, source=cython.ulonglong, epoch=cython.ulonglong,
         seq=cython.ulonglong, ordinal=cython.ulonglong)
     cpdef Job step(self, long long start_ns, long long end_ns)
     cdef Job _next(self, long long at_ns)

@@ -117,8 +117,8 @@ class Engine:
     """
 
     __slots__ = (
-        "_batch_made", "_batching", "_commands", "_ends_slowly", "_limit_jobs", "_made", "_memory_full", "_metered",
-        "_plain", "_resumed", "_ruled", "_selects", "_slow", "_surplus", "ended_ns", "facts", "ledger", "loaded",
+        "_batch_made", "_batching", "_commands", "_limit_jobs", "_made", "_memory_full", "_metered", "_plain",
+        "_resumed", "_ruled", "_selects", "_slow", "_surplus", "ended_ns", "facts", "ledger", "loaded",
         "policy", "ready", "simple", "windows",
     )  # fmt: skip
 
@@ -139,10 +139,9 @@ class Engine:
         self._surplus: dict[int, int] = {}  # results of it that were shed, by slot
         self._resumed = False  # it goes on later
         self._batching = self.ready.batching
-        self._metered = policy.measured
+        self._metered = self.ready.costs or self.ready.results or policy.stays is not None  # each end is of interest
         self._ruled = policy.rule is not None
-        self._ends_slowly = self._batching or policy.stays is not None
-        self._slow = self._ends_slowly
+        self._slow = self._batching
         self._select_dispatch()
 
     # -- plans
@@ -156,10 +155,11 @@ class Engine:
         self.loaded.append(loaded)
         self.windows.load(loaded, self, self._in_flight)
         self.ready.load(loaded, self.loaded)
-        if self.ready.direct and self.simple:
-            for unit in loaded.units:
-                for exit_ in unit.exits:
-                    exit_.only = _only(exit_)
+        for unit in loaded.units:
+            for exit_ in unit.exits:
+                exit_.alone = alone = _alone(exit_)
+                if self.ready.direct and self.simple:
+                    exit_.only = alone
         self._select_dispatch()
         return loaded
 
@@ -189,7 +189,7 @@ class Engine:
         """How the next instance is chosen under what is loaded now."""
         ready = self.ready
         self._selects = ready.selects
-        self._plain = ready.direct and self.simple and not ready.selects  # `step` does what `pop` would do
+        self._plain = ready.plain and self.simple and not ready.selects  # `step` does what `pop` would do
 
     # -- what a driver may ask
 
@@ -338,20 +338,21 @@ class Engine:
                     heappush(ready.heads.entries, (key_ns, at_ns, number, job))
             queue.append(job)
             return
-        if exit_.outdated_ns and is_late(at_ns, lineage, exit_.outdated_ns):
+        unit = exit_.alone
+        if unit is None and exit_.outdated_ns and is_late(at_ns, lineage, exit_.outdated_ns):
             self._shed_outdated(at_ns, exit_, lineage, slot)
             return
-        route = exit_.route
         if self._batching:
             self._batch_made[slot] += exit_.one
         else:
             self._made += exit_.one
-        if route.simple:
-            ready = self.ready
-            for unit in route.units:
-                ready.release(at_ns, unit, lineage, payload)
+        if unit is not None:
+            self.ready.release(at_ns, unit, lineage, payload)
+        elif exit_.route.simple:
+            for each in exit_.route.units:
+                self.ready.release(at_ns, each, lineage, payload)
         else:
-            self._spread(at_ns, route, lineage, payload)
+            self._spread(at_ns, exit_.route, lineage, payload)
 
     def step(self, start_ns: int, end_ns: int) -> Job | None:
         """End the running instance and start the next one; None: nothing is ready.
@@ -368,27 +369,31 @@ class Engine:
             unit, release_ns, made = job.unit, job.release_ns, self._made
             due_ns = job.key_ns if self._ruled else release_ns + unit.sub_deadline_ns
             source, epoch, seq, ordinal, _, _ = job.lineage
-            facts = self.facts
+            decided_ns, facts = start_ns - self.ended_ns, self.facts
             position = facts.position
             if position == facts.limit:
                 position, facts.limit = facts.refill()
             if COMPILED:
                 facts.put(
                     position, unit.ran, source, epoch, seq, release_ns, start_ns, end_ns, due_ns,
-                    start_ns - self.ended_ns, ordinal << 32 | made,
+                    decided_ns, ordinal << 32 | made,
                 )  # fmt: skip
             else:
                 pack(
                     facts.buffer, position, unit.ran, source, epoch, seq, release_ns, start_ns, end_ns, due_ns,
-                    start_ns - self.ended_ns, ordinal << 32 | made,
+                    decided_ns, ordinal << 32 | made,
                 )  # fmt: skip
             facts.position = position + RECORD_BYTES
             unit.runs += 1
             if unit.has_end_hooks:
                 self._run_end_hooks(end_ns, job, made, end_ns - self.ended_ns, ABSENCE)
-            if self._metered:
-                ready.ended_alone(unit, made, end_ns > due_ns, end_ns - start_ns, start_ns - self.ended_ns)
             self._made = 0
+            if (
+                self._metered
+                and (job := ready.ended_alone(unit, made, end_ns > due_ns, start_ns, end_ns, decided_ns)) is not None
+            ):
+                self.ended_ns = end_ns
+                return job
         self.ended_ns = end_ns
         heads = ready.heads
         if COMPILED:
@@ -491,7 +496,7 @@ class Engine:
 
         Returns what goes on without a decision.
         """
-        unit, ready = job.unit, self.ready
+        unit, ready, following = job.unit, self.ready, None
         flags = unit.flags | FLAG if self._resumed else unit.flags
         took_ns, decided_ns = end_ns - self.ended_ns, start_ns - self.ended_ns
         if self._batching:
@@ -502,13 +507,13 @@ class Engine:
                 slot += 1
             ready.ended(unit, made, missed, end_ns - start_ns, decided_ns)
             unit.runs += slot
+            following = ready.goes_on(end_ns)
         else:
             late = self._end_one(job, 0, self._made, flags, start_ns, end_ns, took_ns)
             if self._metered:
-                ready.ended_alone(unit, self._made, late, end_ns - start_ns, decided_ns)
+                following = ready.ended_alone(unit, self._made, late, start_ns, end_ns, decided_ns)
             unit.runs += 1
-        self._made, self._resumed, self._slow = 0, False, self._ends_slowly
-        following = ready.goes_on(end_ns)
+        self._made, self._resumed, self._slow = 0, False, self._batching
         if following is not None:
             self.ended_ns = end_ns
         return following
@@ -845,7 +850,7 @@ class Engine:
                 self.admit(at_ns, routes[lineage[0]], lineage, complete, 0)
 
 
-def _only(exit_: Exit) -> Unit | None:
+def _alone(exit_: Exit) -> Unit | None:
     """The unit that alone gets what leaves there, where nothing is asked before; None: there is none, or several."""
     route = exit_.route
     return route.units[0] if route.simple and len(route.units) == 1 and not exit_.outdated_ns else None

@@ -23,7 +23,7 @@ cdef class ReadyQueue:
     cdef BatchFormer _form
     cdef public Unit held
     cdef long long _at_ns
-    cdef public bint batching, decided, expires, selects, direct, ordered, measured
+    cdef public bint batching, decided, expires, selects, direct, plain, ordered, costs, gaps, results
     cdef public Job running
     cdef public list batch, shed
     cdef list _runs
@@ -36,13 +36,13 @@ cdef class ReadyQueue:
     cdef _release_by_key(self, long long at_ns, Unit unit, tuple lineage, object payload)
     @cython.locals(meter=UnitMeter, queue=ArrivalQueue, number=cython.longlong, key_ns=cython.longlong, running=Job,
         rule=DeadlineRule, is_head=cython.bint)
-    cdef _release_measured(self, long long at_ns, Unit unit, tuple lineage, object payload)
+    cdef _release_in_order(self, long long at_ns, Unit unit, tuple lineage, object payload)
     @cython.locals(heads=JobHeap, job=Job, head=Job, unit=Unit, queue=ArrivalQueue)
     cpdef Job pop(self, long long at_ns)
     @cython.locals(heads=JobHeap, job=Job, queue=KeyQueue)
     cdef Job _pop_by_key(self)
     @cython.locals(job=Job)
-    cdef Job _pop_measured(self, long long at_ns)
+    cdef Job _pop_by_rank(self, long long at_ns)
     @cython.locals(arrivals=ArrivalQueue)
     cdef bint _leaves(self, Unit unit, Job job)
     @cython.locals(job=Job, heads=JobHeap, arrivals=ArrivalQueue, eligible_ns=cython.longlong, order=Order, tuner=Fixed)
@@ -72,4 +72,6 @@ cdef class ReadyQueue:
     @cython.locals(meter=UnitMeter, jobs=cython.longlong)
     cpdef ended(self, Unit unit, list made, long long missed, long long ran_ns, long long decided_ns)
     @cython.locals(meter=UnitMeter, node=NodeMeter)
-    cpdef ended_alone(self, Unit unit, unsigned long long made, bint missed, long long ran_ns, long long decided_ns)
+    cpdef Job ended_alone(
+        self, Unit unit, unsigned long long made, bint missed, long long start_ns, long long end_ns, long long decided_ns,
+    )

@@ -18,7 +18,7 @@ from node_agent.core.job_queues import JobHeap, KeyQueue
 from node_agent.core.lineage import Lineage
 from node_agent.core.meters import NodeMeter
 from node_agent.core.model import CompiledPlan, Job, Unit, new_job
-from node_agent.core.policies.policy_parts import Policy
+from node_agent.core.policies.policy_parts import Asked, Policy
 from protos.records import POLICY_LATE
 
 COMPILED = not __file__.endswith(".py")
@@ -40,7 +40,8 @@ class ReadyQueue:
     expires: some heads are shed where they are late, so `expired` has to be asked.
     running, batch: the instance that runs, and its jobs where the policy forms batches. shed: of the last batch that
     was chosen. decided: choosing it took a decision; not, where its unit went on. released, dispatched: jobs so far.
-    meter: is kept up to date where the policy measures.
+    meter: is kept up to date as far as the policy asks: costs, gaps, results. direct: a deadline is the release plus
+    the unit's offset, and nothing is measured. plain: `pop` takes the least deadline.
     """
 
     __slots__ = (
@@ -57,17 +58,20 @@ class ReadyQueue:
         "_stay",
         "batch",
         "batching",
+        "costs",
         "decided",
         "direct",
         "dispatched",
         "expires",
+        "gaps",
         "heads",
         "held",
-        "measured",
         "meter",
         "ordered",
+        "plain",
         "policy",
         "released",
+        "results",
         "running",
         "selects",
         "shed",
@@ -96,15 +100,18 @@ class ReadyQueue:
         self._runs = NONE
         self.decided = True
         self.released = self.dispatched = 0
-        self.ordered, self.measured = policy.key is not None, policy.measured
-        self.direct = not (self.ordered or self.measured)
+        self.ordered = policy.key is not None
+        self.plain = not (self.ordered or self._order or self.tuner or self._stay)
+        self.direct = self.plain and policy.rule is None and policy.batch is None and not policy.metered
+        asks = policy.asks if policy.metered else Asked(0)
+        self.costs, self.gaps, self.results = Asked.COSTS in asks, Asked.GAPS in asks, Asked.RESULTS in asks
         self._look_at_lateness(())
 
     # -- plans
 
     def load(self, loaded: CompiledPlan, plans: Iterable[CompiledPlan]) -> None:
         """The units of a plan; plans: all that are loaded then."""
-        if self.policy.measured:
+        if self.policy.metered:
             for unit in loaded.units:
                 unit.meter = self.meter.add(unit)
         if self.tuner is not None:
@@ -150,10 +157,10 @@ class ReadyQueue:
         queue.append(job)
 
     def _release_otherwise(self, at_ns: int, unit: Unit, lineage: Lineage, payload: object) -> None:
-        if self.measured:
-            self._release_measured(at_ns, unit, lineage, payload)
-        else:
+        if self.ordered:
             self._release_by_key(at_ns, unit, lineage, payload)
+        else:
+            self._release_in_order(at_ns, unit, lineage, payload)
 
     def _release_by_key(self, at_ns: int, unit: Unit, lineage: Lineage, payload: object) -> None:
         key = self._key
@@ -165,10 +172,12 @@ class ReadyQueue:
         if queue.head() is job:
             self.heads.push(job)  # the former head stays in there and is skipped when it is not the head
 
-    def _release_measured(self, at_ns: int, unit: Unit, lineage: Lineage, payload: object) -> None:
-        meter, queue = unit.meter, unit.arrivals
-        assert meter is not None
-        meter.arrived(at_ns)
+    def _release_in_order(self, at_ns: int, unit: Unit, lineage: Lineage, payload: object) -> None:
+        queue = unit.arrivals
+        if self.gaps:
+            meter = unit.meter
+            assert meter is not None  # the policy measures
+            meter.arrived(at_ns)
         self.released = number = self.released + 1
         rule, is_head = unit.rule, not queue
         if rule is None:
@@ -215,10 +224,8 @@ class ReadyQueue:
 
     def pop(self, at_ns: int) -> Job | None:
         """The job that runs next; None: nothing is ready. Only where `selects` is False."""
-        if self.measured:
-            return self._pop_measured(at_ns)
-        if self.ordered:
-            return self._pop_by_key()
+        if not self.plain:
+            return self._pop_by_key() if self.ordered else self._pop_by_rank(at_ns)
         heads = self.heads
         if not heads:
             self.running = None
@@ -256,7 +263,7 @@ class ReadyQueue:
         self.running = None
         return None
 
-    def _pop_measured(self, at_ns: int) -> Job | None:
+    def _pop_by_rank(self, at_ns: int) -> Job | None:
         """Ranks, and units that are held."""
         self._let_go(at_ns)
         job = self._take()
@@ -388,7 +395,7 @@ class ReadyQueue:
         if self._not_eligible:
             self._make_eligible()
         while heads:
-            job = heads.pop()
+            job = heads.take()
             unit = job.unit
             if not self._leaves(unit, job):
                 continue  # no longer its queue's head
@@ -514,21 +521,29 @@ class ReadyQueue:
         decided_ns: what choosing it took."""
         jobs, meter = len(made), unit.meter
         if meter is not None:  # the policy measures
-            self.meter.ran(meter, jobs, missed, ran_ns)
-            self.meter.decided(decided_ns)
-            for counts in made:
-                meter.made(counts)
+            if self.costs:
+                self.meter.ran(meter, jobs, missed, ran_ns)
+                self.meter.decided(decided_ns)
+            if self.results:
+                for counts in made:
+                    meter.made(counts)
         if self.tuner is not None:
             self.tuner.ended(unit, jobs, ran_ns, decided_ns)
 
-    def ended_alone(self, unit: Unit, made: int, missed: bool, ran_ns: int, decided_ns: int) -> None:
-        """`ended`, of an instance of one tuple, where the policy measures."""
+    def ended_alone(
+        self, unit: Unit, made: int, missed: bool, start_ns: int, end_ns: int, decided_ns: int
+    ) -> Job | None:  # fmt: skip
+        """`ended`, of an instance of one tuple, where the policy asks for costs or results, or may stay: returns what
+        the unit goes on with."""
         meter, node = unit.meter, self.meter
         assert meter is not None
-        node.ran(meter, 1, missed, ran_ns)
-        if self.decided:
-            node.decided(decided_ns)
-        meter.made(made)
+        if self.costs:
+            node.ran(meter, 1, missed, end_ns - start_ns)
+            if self.decided:
+                node.decided(decided_ns)
+        if self.results:
+            meter.made(made)
+        return None if self._stay is None else self.goes_on(end_ns)
 
 
 def _is_of(job: Job, source: int, epoch: int) -> bool:

@@ -1,8 +1,10 @@
 """Batch formers."""
 
+from node_agent.core.job_queues import ArrivalQueue
 from node_agent.core.model import Job, Queue
 from node_agent.core.policies.policy_parts import BatchFormer
 
+COMPILED = not __file__.endswith(".py")
 MOST = 1 << 32  # jobs of a batch without a limit
 
 
@@ -17,11 +19,14 @@ class Burst(BatchFormer):
 
     def behind(self, head: Job, queue: Queue) -> int:
         """By what the jobs say of themselves."""
-        of, count = head.lineage, 0
-        source, origin_ns = of[0], of[4]
+        origin_ns, count = head.origin_ns, 0
+        if COMPILED:
+            arrivals: ArrivalQueue = queue  # type: ignore[assignment]  # where batches are formed
+            if not arrivals or arrivals.head().origin_ns != origin_ns:
+                return 0  # mostly; nothing is made that goes through the queue
+        source = head.lineage[0]
         for job in queue:
-            lineage = job.lineage
-            if count >= self._most or lineage[4] != origin_ns or lineage[0] != source:
+            if count >= self._most or job.origin_ns != origin_ns or job.lineage[0] != source:
                 break
             count += 1
         return count

@@ -14,6 +14,7 @@ the third it is a heap.
 
 from collections.abc import Callable
 from dataclasses import dataclass
+from enum import Flag, auto
 from typing import Protocol
 
 from node_agent.core.lineage import Lineage
@@ -104,6 +105,20 @@ class Stay:
         raise NotImplementedError
 
 
+class Asked(Flag):
+    """What the parts of a policy ask the meters, which record nothing else.
+
+    COSTS: of tuples and decisions, and how many tuples ended and missed. GAPS: between a unit's arrivals. RESULTS: how
+    many leave by each exit, and the work that is over."""
+
+    COSTS = auto()
+    GAPS = auto()
+    RESULTS = auto()
+
+
+EVERYTHING = Asked.COSTS | Asked.GAPS | Asked.RESULTS
+
+
 @dataclass(frozen=True, slots=True)
 class Policy:
     """A policy by its parts. Exactly one of `offset`, `rule` and `key` gives the deadline."""
@@ -120,7 +135,8 @@ class Policy:
     tuner: Callable[[NodeMeter, Parameters], Tuner] | None = None  # makes one per engine, which then forms the batches
     parameters: Parameters = DEFAULTS
     yields: bool = False  # may switch at an operator's boundary
-    measures: bool = False  # a part asks the meters
+    measures: bool = False  # units have meters; also where an order, a tuner or a stay gets those
+    asks: Asked = EVERYTHING  # of what the meters may record
     guaranteed: bool = False  # covered by the schedulability test, tuple by tuple
 
     def __post_init__(self) -> None:
@@ -129,12 +145,17 @@ class Policy:
         if sum(each is not None for each in (self.batch, self.tuner, self.stays)) > 1:
             raise UnusableValueError("given_twice", f"batches are formed by one part; {self.name} forms its own")
         formed = self.batch or self.tuner or self.stays
-        if (formed or self.measured) and (self.yields or self.key is not None):
+        if (formed or self.metered or self.rule) and (self.yields or self.key is not None):
             raise UnusableValueError(
                 "not_in_batches", "batches need an order by release, and instances that do not yield; so does measuring"
             )
 
     @property
     def measured(self) -> bool:
-        """Whether the engine keeps meters."""
-        return bool(self.measures or self.rule or self.order or self.tuner or self.stays)
+        """Whether meters record anything."""
+        return self.metered and bool(self.asks)
+
+    @property
+    def metered(self) -> bool:
+        """Whether units have meters."""
+        return bool(self.measures or self.order or self.tuner or self.stays)

@@ -15,8 +15,8 @@ cdef class EndToEnd(Order):
     cdef NodeMeter _meter
     cdef dict _plans
     cdef object _newest
-    @cython.locals(unit=Unit, lineage=tuple, meter=UnitMeter, node=NodeMeter, number=cython.longlong, seq=cython.ulonglong,
-        origin_ns=cython.longlong, known=cython.bint)
+    @cython.locals(unit=Unit, meter=UnitMeter, node=NodeMeter, number=cython.longlong, seq=cython.ulonglong,
+        known=cython.bint)
     cpdef place(self, Job head)
     @cython.locals(each=Ahead)
     cdef _add_up(self)

@@ -20,7 +20,7 @@ from node_agent.core.model import ALWAYS_NS, CompiledPlan, FusionHead, Job, Join
 from node_agent.core.policies.edf import sub_deadline
 from node_agent.core.policies.excess import gives_up
 from node_agent.core.policies.hopeless import hopeless
-from node_agent.core.policies.policy_parts import Dropper, Order, Policy
+from node_agent.core.policies.policy_parts import Asked, Dropper, Order, Policy
 from node_agent.core.policies.split_joins import SplitJoin, after, splits
 from protos.records import POLICY_EXCESS, POLICY_LATE
 
@@ -55,7 +55,7 @@ class EndToEnd(Order):
 
     def place(self, head: Job) -> None:
         """By deadline; ties by number and steps."""
-        unit, lineage = head.unit, head.lineage
+        unit = head.unit
         meter = unit.meter
         assert meter is not None  # the policy measures
         node = self._meter
@@ -64,11 +64,11 @@ class EndToEnd(Order):
         if self._changes != node.changes or not node.ranks or not known:
             self._look_at(loaded)
         node.ranks -= 1
-        origin_ns, number = lineage[4], 0
+        number = 0
         if unit.punctuated_exits:
-            seq = lineage[2]
+            seq = head.lineage[2]
             number = 1 + seq % NUMBERS
-        head.rank, head.tie = origin_ns + meter.place_ns, number << STEP_BITS | meter.steps
+        head.rank, head.tie = head.origin_ns + meter.place_ns, number << STEP_BITS | meter.steps
 
     def _look_at(self, loaded: CompiledPlan) -> None:
         if self._changes != self._meter.changes:
@@ -332,4 +332,6 @@ def _tries(job: Job, meter: UnitMeter, at_ns: int) -> bool:
     return True
 
 
-SLACK = Policy(name="slack", offset=sub_deadline, order=EndToEnd, dropper=HopelessOrExcess())
+SLACK = Policy(
+    name="slack", offset=sub_deadline, order=EndToEnd, dropper=HopelessOrExcess(), asks=Asked.COSTS | Asked.RESULTS
+)

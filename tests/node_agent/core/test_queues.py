@@ -160,3 +160,46 @@ def test_a_compiled_heap_is_as_heapq(steps: list[tuple[int, int, int]]) -> None:
             heapq.heappush(twin, entry)
         assert [(each.rank, each.tie, each.number) for each in heap.jobs()] == twin  # in the same places
         assert len(heap) == len(twin) and (not twin or heap.first().number == twin[0][2])
+
+
+@pytest.mark.usefixtures("as_compiled", "few_spare")
+@settings(suppress_health_check=[HealthCheck.function_scoped_fixture])
+@given(st.lists(st.tuples(st.integers(0, 4), st.integers(-5, 5), st.integers(0, 3)), max_size=80))
+def test_a_place_that_is_taken_is_free_for_what_comes_next(steps: list[tuple[int, int, int]]) -> None:
+    """`take` leaves the first place of a compiled heap empty; nothing else shows it."""
+    heap, twin = JobHeap(), list[tuple[int, int, int]]()
+    for number, (what, rank, tie) in enumerate(steps):
+        came, entry = job(number, tie, rank), (rank, tie, number)
+        if what < 2 and twin:
+            first = heap.take() if what else heap.pop()
+            assert (first.rank, first.tie, first.number) == twin.pop(0)
+        elif what == 2 and twin:
+            heap.replace(came)
+            twin = sorted([*twin[1:], entry])
+        elif what == 3 and not tie:
+            heap.keep(lambda each: each.tie != 0)
+            twin = [each for each in twin if each[1] != 0]
+        else:
+            heap.push(came)
+            twin = sorted([*twin, entry])
+        assert sorted((each.rank, each.tie, each.number) for each in heap.jobs()) == twin
+        assert len(heap) == len(twin) and (not twin or heap.first().number == twin[0][2])
+
+
+@pytest.mark.usefixtures("as_compiled", "few_spare")
+@settings(suppress_health_check=[HealthCheck.function_scoped_fixture])
+@given(st.lists(st.tuples(st.integers(0, 4), st.integers(0, 5), st.integers(0, 3)), max_size=60))
+def test_a_compiled_queue_by_key_gives_the_least_first(steps: list[tuple[int, int, int]]) -> None:
+    """As a queue of Python."""
+    queue, twin = KeyQueue(), list[Job]()
+    for number, (what, rank, tie) in enumerate(steps):
+        if what < 2 and twin:
+            assert queue.popleft() is twin.pop(0)
+        elif what == 2 and not tie:
+            queue.keep(lambda each: each.release_ns != 0)
+            twin = [each for each in twin if each.release_ns != 0]
+        else:
+            queue.append(came := job(number, tie, rank + number // 2))
+            twin = sorted([*twin, came])
+        assert sorted(queue) == twin and len(queue) == len(twin)
+        assert not twin or (queue.head() is twin[0] and queue[0] is twin[0])

@@ -15,7 +15,7 @@ from node_agent.core.plan import Parameters
 from node_agent.core.policies.edf import sub_deadline
 from node_agent.core.policies.fixed_batches import Fixed
 from node_agent.core.policies.papers.bts import statistics
-from node_agent.core.policies.policy_parts import Policy
+from node_agent.core.policies.policy_parts import Asked, Policy
 
 PROPORTIONAL, INTEGRAL = 1, 10
 
@@ -48,5 +48,5 @@ def _below(part: int, whole: int, other: int, others: int) -> bool:
     return part * others < other * whole
 
 
-ATS = Policy(name="ats", offset=sub_deadline, tuner=Control)
-ATS1 = Policy(name="ats1", offset=sub_deadline, tuner=Control, sifter=statistics)
+ATS = Policy(name="ats", offset=sub_deadline, tuner=Control, asks=Asked.COSTS)
+ATS1 = Policy(name="ats1", offset=sub_deadline, tuner=Control, sifter=statistics, asks=Asked.COSTS)

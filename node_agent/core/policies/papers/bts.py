@@ -3,7 +3,7 @@
 from node_agent.core.model import Job
 from node_agent.core.policies.edf import sub_deadline
 from node_agent.core.policies.fixed_batches import Fixed
-from node_agent.core.policies.policy_parts import Policy
+from node_agent.core.policies.policy_parts import Asked, Policy
 
 
 def statistics(batch: list[Job], at_ns: int) -> int:
@@ -24,5 +24,5 @@ def statistics(batch: list[Job], at_ns: int) -> int:
     return len(batch) - max(0, min(ends, len(batch)))
 
 
-BTS = Policy(name="bts", offset=sub_deadline, tuner=Fixed)
-BTS1 = Policy(name="bts1", offset=sub_deadline, tuner=Fixed, sifter=statistics)
+BTS = Policy(name="bts", offset=sub_deadline, tuner=Fixed, asks=Asked.COSTS)
+BTS1 = Policy(name="bts1", offset=sub_deadline, tuner=Fixed, sifter=statistics, asks=Asked.COSTS)

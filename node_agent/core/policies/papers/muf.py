@@ -8,7 +8,7 @@ now is the same for all, so it does not enter. [A] has no user priorities, Stewa
 from node_agent.core.meters import PPM, NodeMeter
 from node_agent.core.model import Job
 from node_agent.core.policies.edf import sub_deadline
-from node_agent.core.policies.policy_parts import Order, Policy
+from node_agent.core.policies.policy_parts import Asked, Order, Policy
 
 OTHERS = 1 << 62  # added to the rank of what is not critical; instants in ns are less
 EVERY = 256  # ranks after which the critical set is found again, at least
@@ -45,4 +45,4 @@ class Urgency(Order):
         self._critical = frozenset(critical)
 
 
-MUF = Policy(name="muf", offset=sub_deadline, order=Urgency)
+MUF = Policy(name="muf", offset=sub_deadline, order=Urgency, asks=Asked.COSTS | Asked.GAPS)

@@ -8,7 +8,7 @@ from node_agent.core.meters import NodeMeter
 from node_agent.core.model import Job, before
 from node_agent.core.plan import Parameters
 from node_agent.core.policies.papers.qed import qos
-from node_agent.core.policies.policy_parts import Policy, Stay
+from node_agent.core.policies.policy_parts import Asked, Policy, Stay
 
 
 class MostUrgent(Stay):
@@ -24,4 +24,4 @@ class MostUrgent(Stay):
         return other is None or before(head, other)
 
 
-PQED = Policy(name="pqed", rule=qos, stays=MostUrgent)
+PQED = Policy(name="pqed", rule=qos, stays=MostUrgent, asks=Asked(0))

@@ -3,7 +3,7 @@
 from node_agent.core.meters import NodeMeter
 from node_agent.core.model import Job
 from node_agent.core.policies.edf import sub_deadline
-from node_agent.core.policies.policy_parts import Order, Policy
+from node_agent.core.policies.policy_parts import Asked, Order, Policy
 
 MOST_UNITS = 1 << 24
 
@@ -32,4 +32,4 @@ class Turns(Order):
         self._round, self._turn = rank // MOST_UNITS, rank % MOST_UNITS
 
 
-RR = Policy(name="rr", offset=sub_deadline, order=Turns)
+RR = Policy(name="rr", offset=sub_deadline, order=Turns, asks=Asked(0))

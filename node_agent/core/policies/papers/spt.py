@@ -3,7 +3,7 @@
 from node_agent.core.meters import NodeMeter
 from node_agent.core.model import Job
 from node_agent.core.policies.edf import sub_deadline
-from node_agent.core.policies.policy_parts import Order, Policy
+from node_agent.core.policies.policy_parts import Asked, Order, Policy
 
 
 class LeastCost(Order):
@@ -21,4 +21,4 @@ class LeastCost(Order):
         head.rank = meter.expected_ns()
 
 
-SPT = Policy(name="spt", offset=sub_deadline, order=LeastCost)
+SPT = Policy(name="spt", offset=sub_deadline, order=LeastCost, asks=Asked.COSTS)

@@ -250,23 +250,23 @@ def test_a_shorter_sub_deadline_overtakes_by_at_most_the_difference() -> None:
 
 
 def test_measurements_go_on_where_the_unit_is_the_same() -> None:
-    node = Node("spt")
-    old = node.load(chain(policy="spt"))
+    node = Node("muf")
+    old = node.load(chain(policy="muf"))
     for number in range(8):
         node.now_ns += 5 * MS
         node.admit(1, number)
         node.run()
-    new = node.load(chain(2, policy="spt"))
+    new = node.load(chain(2, policy="muf"))
     inherit_state(new, old)
     meters = [(mine.meter, its.meter) for mine, its in zip(new.units, old.units, strict=True)]
     for mine, its in meters:
         assert mine is not None and its is not None
-        assert mine.gap_ns == its.gap_ns > 0 and mine.cost.count == its.cost.count == 8
+        assert mine.gap_ns == its.gap_ns > 0 and mine.costs == its.costs == 8
         assert mine.cost_ns == its.cost_ns == MS
     node.admit(2, 9)
     node.run()
-    assert [mine.cost.count for mine, _ in meters if mine] == [9, 9]
-    assert [its.cost.count for _, its in meters if its] == [8, 8]
+    assert [mine.costs for mine, _ in meters if mine] == [9, 9]
+    assert [its.costs for _, its in meters if its] == [8, 8]
 
 
 def test_deadlines_of_a_service_curve_go_on() -> None:

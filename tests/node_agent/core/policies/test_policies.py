@@ -2,6 +2,7 @@
 
 import subprocess
 import sys
+from dataclasses import replace
 from fractions import Fraction
 from math import floor
 
@@ -14,6 +15,7 @@ from node_agent.core.plan import Arrivals, Parameters, Service
 from node_agent.core.policies import POLICIES as INSTALLED
 from node_agent.core.policies.papers.ats import Control
 from node_agent.core.policies.papers.qed import QosDeadlines
+from node_agent.core.policies.policy_parts import EVERYTHING
 from protos import records
 from protos.policies import NAMES
 from tests.node_agent.core.simulated.policy_node import Arrival, Node, Shape
@@ -220,7 +222,7 @@ def test_pqed_goes_on_without_a_decision_until_another_unit_is_more_urgent() -> 
     """Unit 1's tuples are due at 100, unit 2's at 56: it takes over when it comes, between two tuples."""
     shapes = [Shape(100, 200, 10), Shape(31, 200, 10)]
     arrivals = [*(Arrival(1, 0, 10) for _ in range(5)), Arrival(2, 25, 10)]
-    node = Node(shapes, policy("pqed"), decision_ns=1).run(arrivals)
+    node = Node(shapes, replace(policy("pqed"), asks=EVERYTHING), decision_ns=1).run(arrivals)
     assert node.order == [(1, [1]), (1, [2]), (1, [3]), (2, [6]), (1, [4]), (1, [5])]
     assert [each.decided for each in node.started] == [True, False, False, True, True, False]
     assert node.engine.ready.meter.decision_ns == 1
