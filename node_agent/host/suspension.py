@@ -6,6 +6,7 @@ from functools import partial
 
 from node_agent.ports import Suspended
 
+COMPILED = not __file__.endswith(".py")
 Clock = Callable[[], int]
 LEAST_NS = 10_000_000  # no machine sleeps for less
 READINGS = 3  # at first, of which the quickest counts
@@ -20,10 +21,11 @@ class Suspension:
     What lies between them is the time that the machine was suspended so far, up to the time that the readings take.
     """
 
-    __slots__ = ("_awake", "_most_ns", "_now", "_since_ns", "_through", "steady_since_ns")
+    __slots__ = ("_awake", "_most_ns", "_now", "_real", "_since_ns", "_through", "steady_since_ns")
 
     def __init__(self, now: Clock, awake: Clock = awake_ns, through: Clock = through_ns) -> None:
         self._now, self._awake, self._through = now, awake, through
+        self._real = awake is awake_ns and through is through_ns
         self._since_ns = now()
         self._most_ns = min(self._between() for _ in range(READINGS))
         self.steady_since_ns = self._since_ns if self._most_ns >= LEAST_NS else None
@@ -35,7 +37,12 @@ class Suspension:
 
     def look(self) -> Suspended | None:
         """What happened since the last look."""
-        before_ns, at_ns, after_ns = self._awake(), self._through(), self._awake()
+        if COMPILED and self._real:  # the machine's clocks without Python
+            before_ns = clock_ns(CLOCK_MONOTONIC)  # type: ignore[name-defined]  # noqa: F821 - of suspension.pxd
+            at_ns = clock_ns(CLOCK_BOOTTIME)  # type: ignore[name-defined]  # noqa: F821
+            after_ns = clock_ns(CLOCK_MONOTONIC)  # type: ignore[name-defined]  # noqa: F821
+        else:
+            before_ns, at_ns, after_ns = self._awake(), self._through(), self._awake()
         since_ns, self._since_ns = self._since_ns, self._now()
         slept_ns = at_ns - after_ns - self._most_ns
         if slept_ns >= LEAST_NS:

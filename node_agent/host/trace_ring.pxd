@@ -11,6 +11,13 @@ cdef extern from *:
     """
     void release_stores() noexcept nogil  # records are seen before the count that publishes them
 
+cdef long long ROWS
+
+@cython.locals(
+    peer=cython.ulonglong, boot=cython.ulonglong, link_seq=cython.ulonglong, seq=cython.ulonglong,
+)
+cdef _enter(unsigned long long[::1] cells, Py_ssize_t at, object taken)
+
 cdef class RingFacts(Facts):
     cdef public object ring, cells
     cdef public long long dropping, end, origin

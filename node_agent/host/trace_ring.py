@@ -199,10 +199,7 @@ class Ring:
         if taken:
             before = self._promises
             self.cells[PROMISES] = before << 16
-            cells, at = self._taken_over, before % ROWS * 4
-            for peer, boot, link_seq, seq in taken:
-                cells[at], cells[at + 1], cells[at + 2], cells[at + 3] = peer, boot, link_seq, seq
-                at = (at + 4) % (4 * ROWS)
+            _enter(self._taken_over, before % ROWS * 4, taken)
             self.cells[DEPEND] = published
             self.cells[PROMISES] = before << 16 | len(taken)
             self._promises = before + len(taken)
@@ -263,6 +260,13 @@ class Ring:
         self.note_dropped()
         self.cells[STATE] = STATE_CRASHED
         return True
+
+
+def _enter(cells: memoryview, at: int, taken: Sequence[Row]) -> None:
+    """These rows, from that cell on, and around."""
+    for peer, boot, link_seq, seq in taken:
+        cells[at], cells[at + 1], cells[at + 2], cells[at + 3] = peer, boot, link_seq, seq
+        at = (at + 4) % (4 * ROWS)
 
 
 def inherited(before: Iterable[Inherited], epoch: int, ring: Ring) -> list[Inherited]:

@@ -110,8 +110,12 @@ class Receiver:
         memory = self._memory
         if memory is None:
             return tuples
-        # Punctuation of a range and a heartbeat have the lineage of another tuple's number; twice told is no harm.
-        fresh = [each for each in tuples if each.mark or memory.is_fresh((*each.lineage[:4], each.stream, each.plan))]
+        fresh = []
+        for each in tuples:
+            source, epoch, seq, ordinal, _, _ = each.lineage
+            # Punctuation of a range and a heartbeat have the lineage of another tuple's number; twice told is no harm.
+            if each.mark or memory.is_fresh((source, epoch, seq, ordinal, each.stream, each.plan)):
+                fresh.append(each)
         self.duplicates += len(tuples) - len(fresh)
         return fresh
 

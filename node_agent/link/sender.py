@@ -14,7 +14,7 @@ not left. What else waits goes first, but what belongs to the same flow as a lar
 
 from collections import Counter, deque
 from collections.abc import Callable, Hashable, Sequence
-from typing import Generic, NamedTuple, Protocol, TypeVar
+from typing import Any, NamedTuple, Protocol
 
 from node_agent.link.backoff import Backoff
 from node_agent.link.large_tuple import LargeTuple
@@ -27,25 +27,26 @@ from node_agent.link.limits import (
     LinkError,
 )
 
-Tag_contra = TypeVar("Tag_contra", contravariant=True)
-Tag = TypeVar("Tag")  # what a driver gives with a tuple, and gets with what is told of it
-
+Tag = Any  # what a driver gives with a tuple, and gets with what is told of it
 Encoded = bytes | LargeTuple
 
+MOST_TUPLE_BYTES = MAX_FRAME_BYTES - BATCH_OVERHEAD_BYTES - TUPLE_OVERHEAD_BYTES  # of one that goes in a batch
 MOST_LARGE_BYTES = 32 << 20  # of large tuples, waiting and in flight
+NEVER_NS = (1 << 63) - 1
+MOST_CREDIT = 1 << 62  # bytes: what a peer grants beyond them is as good
 SWEEP_NS_PER_TUPLE = 1_000  # a sweep over n waiting tuples at most every n microseconds: it costs a few per cent
 
 
-class SenderFacts(Protocol[Tag_contra]):
+class SenderFacts(Protocol):
     """What the link tells its driver, at the instant it happens. `tag` is what the driver gave with the offer."""
 
-    def sent(self, at_ns: int, link_seq: int, tag: Tag_contra) -> None:
+    def sent(self, at_ns: int, link_seq: int, tag: Tag) -> None:
         """The tuple goes into a batch for the first time (once per tuple): SENT."""
 
     def acked(self, at_ns: int, upto: int) -> None:
         """The peer has taken over every tuple up to this link_seq: ACKED."""
 
-    def gave_up(self, at_ns: int, link_seq: int, tag: Tag_contra) -> None:
+    def gave_up(self, at_ns: int, link_seq: int, tag: Tag) -> None:
         """No longer in time. link_seq 0: it never left (LOST with FLAG); else the peer may have it (GAVE_UP)."""
 
 
@@ -70,7 +71,7 @@ def _one_flow(tag: object) -> Hashable:
     return None
 
 
-class Sender(Generic[Tag]):
+class Sender:
     """All that is sent to one peer. See the module's head for the rules.
 
     max_bytes, max_tuples: what the link holds at most (waiting and in flight); beyond it `offer` returns False.
@@ -80,7 +81,7 @@ class Sender(Generic[Tag]):
 
     def __init__(
         self,
-        facts: SenderFacts[Tag],
+        facts: SenderFacts,
         *,
         max_bytes: int = 4 << 20,
         max_tuples: int = 16_384,
@@ -94,7 +95,7 @@ class Sender(Generic[Tag]):
         self._max_tuples = max_tuples
         self._stall_ns = stall_ns
         self._backoff = backoff or Backoff()
-        self._waiting: deque[tuple[bytes, int, Tag]] = deque()  # never sent: data, give_up_ns, tag
+        self._waiting: deque[tuple[Any, int, Tag]] = deque()  # never sent: data, give_up_ns, tag
         self._large: deque[tuple[Encoded, int, Tag]] = deque()  # the same, large ones and what stays behind them
         self._large_flows: dict[Hashable, int] = {}  # how many of each flow are there
         self._offset = 0  # how much has left of the large tuple that is under way
@@ -106,7 +107,7 @@ class Sender(Generic[Tag]):
         self._flight: deque[tuple[int, Encoded, int, Tag]] = deque()  # sent over this connection
         self._flight_bytes = 0
         self._next_seq = 1
-        self._soonest_ns: int | None = None  # no tuple outside the flight is to be given up before this instant
+        self._soonest_ns = NEVER_NS  # no tuple outside the flight is to be given up before this instant
         self._swept_ns = 0
         self._progress_ns = 0
         self._heard_ns: int | None = None  # None: over this connection the peer asks nothing
@@ -141,26 +142,28 @@ class Sender(Generic[Tag]):
 
         give_up_ns: the last instant at which sending it is worth anything (its latest origin plus the last deadline).
         """
-        size = len(data)
-        if size > MAX_FRAME_BYTES - BATCH_OVERHEAD_BYTES - TUPLE_OVERHEAD_BYTES and data.__class__ is bytes:
+        size, plain = len(data), type(data) is bytes
+        if plain and size > MOST_TUPLE_BYTES:
             return False
-        if self._full(data):
-            if self._soonest_ns is None or at_ns <= self._soonest_ns:
+        if self._full(size, plain):
+            if at_ns <= self._soonest_ns:
                 return False
             self.sweep(at_ns)
-            if self._full(data):
+            if self._full(size, plain):
                 return False
         if not self.held_bytes:
             self._progress_ns = at_ns  # before, there was nothing to wait for
-        if isinstance(data, LargeTuple) or (self._large and self._flow_of(tag) in self._large_flows):
+        if plain and not self._large:
+            self._waiting.append((data, give_up_ns, tag))
+        elif not plain or self._flow_of(tag) in self._large_flows:
             flow = self._flow_of(tag)
             self._large_flows[flow] = self._large_flows.get(flow, 0) + 1
             self._large.append((data, give_up_ns, tag))
-            self.large_bytes += size if isinstance(data, LargeTuple) else 0
+            self.large_bytes += 0 if plain else size
         else:
             self._waiting.append((data, give_up_ns, tag))
         self.held_bytes += size
-        if self._soonest_ns is None or give_up_ns < self._soonest_ns:
+        if give_up_ns < self._soonest_ns:  # noqa: PLR1730 - a call costs more
             self._soonest_ns = give_up_ns
         return True
 
@@ -176,9 +179,9 @@ class Sender(Generic[Tag]):
                 waiting = self._waiting  # a sweep makes it anew
                 room = self._max_bytes - self.held_bytes + self.large_bytes
                 tuples = self._max_tuples - len(self)
-            plain = data.__class__ is bytes and size <= MAX_FRAME_BYTES - BATCH_OVERHEAD_BYTES - TUPLE_OVERHEAD_BYTES
+            plain = type(data) is bytes and size <= MOST_TUPLE_BYTES
             if plain and size <= room and tuples > 0 and (bytes_ or self.held_bytes):
-                waiting.append((data, give_up_ns, tag))  # type: ignore[arg-type]  # plain: bytes
+                waiting.append((data, give_up_ns, tag))
                 room -= size
                 tuples -= 1
                 bytes_ += size
@@ -195,15 +198,15 @@ class Sender(Generic[Tag]):
         """So many more bytes wait."""
         if bytes_:
             self.held_bytes += bytes_
-            if self._soonest_ns is None or give_up_ns < self._soonest_ns:
+            if give_up_ns < self._soonest_ns:  # noqa: PLR1730 - a call costs more
                 self._soonest_ns = give_up_ns
 
-    def _full(self, data: Encoded) -> bool:
-        if len(self) >= self._max_tuples:
+    def _full(self, size: int, plain: bool) -> bool:
+        if len(self._waiting) + len(self._large) + len(self._again) + len(self._flight) >= self._max_tuples:
             return True
-        if isinstance(data, LargeTuple):
-            return self.large_bytes + len(data) > MOST_LARGE_BYTES
-        return self.held_bytes - self.large_bytes + len(data) > self._max_bytes
+        if plain:
+            return self.held_bytes - self.large_bytes + size > self._max_bytes
+        return self.large_bytes + size > MOST_LARGE_BYTES
 
     def on_connected(
         self, at_ns: int, boot: int, resume_after: int, credit: int, asks: bool = False, takes_chunks: bool = False,
@@ -222,7 +225,7 @@ class Sender(Generic[Tag]):
         self.connected = True
         self._takes_chunks, self._most_bytes = takes_chunks, most_bytes
         self.peer_boot = boot
-        self._credit = credit
+        self._credit = min(credit, MOST_CREDIT)
         self._progress_ns = at_ns
         self._heard_ns = at_ns if asks else None
         taken = 0
@@ -256,13 +259,13 @@ class Sender(Generic[Tag]):
             return
         if upto >= self._next_seq:
             raise LinkError("ack_ahead", f"the peer acknowledges {upto}, only {self._next_seq - 1} were sent")
-        self._credit = credit
+        self._credit = min(credit, MOST_CREDIT)
         flight = self._flight
         freed = 0
         while flight and flight[0][0] <= upto:
             data = flight.popleft()[1]
             freed += len(data)
-            if data.__class__ is not bytes:
+            if type(data) is not bytes:
                 self.large_bytes -= len(data)
         if freed:
             self.held_bytes -= freed
@@ -276,8 +279,7 @@ class Sender(Generic[Tag]):
         self.connected = False
         self._credit = 0
         for entry in self._flight:
-            if self._soonest_ns is None or entry[2] < self._soonest_ns:
-                self._soonest_ns = entry[2]
+            self._soonest_ns = min(self._soonest_ns, entry[2])
         self._again.extendleft(reversed(self._flight))
         self._flight.clear()
         self._flight_bytes = self._offset = 0  # of what was under way nothing has left
@@ -294,7 +296,7 @@ class Sender(Generic[Tag]):
 
     def due_ns(self) -> int | None:
         """The instant at which `poll` has something to do although nothing happens; None: never."""
-        if self._soonest_ns is None or not (self._waiting or self._large or self._again):
+        if self._soonest_ns == NEVER_NS or not (self._waiting or self._large or self._again):
             return None
         return max(self._soonest_ns + 1, self._swept_ns + SWEEP_NS_PER_TUPLE * len(self))
 
@@ -323,36 +325,37 @@ class Sender(Generic[Tag]):
         if not flight:
             self._progress_ns = at_ns
         out: list[bytes] = []
+        facts, again, waiting = self._facts, self._again, self._waiting
         frame_room = MAX_FRAME_BYTES - BATCH_OVERHEAD_BYTES
         first, used = 0, 0
         while len(out) < MAX_BATCH_TUPLES:
-            fresh = not self._again
+            fresh = not again
             if not fresh:
-                seq, encoded, give_up_ns, tag = self._again[0]
+                seq, encoded, give_up_ns, tag = again[0]
                 if isinstance(encoded, LargeTuple):
                     break  # in chunks, before all that has a later number
                 data = encoded
-            elif self._waiting:
+            elif waiting:
                 seq = self._next_seq
-                data, give_up_ns, tag = self._waiting[0]
+                data, give_up_ns, tag = waiting[0]
             else:
                 break
             if out and seq != first + len(out):
                 break  # a batch has no gaps
             size = len(data)
             if give_up_ns < at_ns:
-                (self._waiting if fresh else self._again).popleft()
+                (waiting if fresh else again).popleft()
                 self.held_bytes -= size
-                self._facts.gave_up(at_ns, 0 if fresh else seq, tag)
+                facts.gave_up(at_ns, 0 if fresh else seq, tag)
                 continue
             if (used + size > room and (flight or out)) or size + TUPLE_OVERHEAD_BYTES > frame_room:
                 break
             if fresh:
-                self._waiting.popleft()
+                waiting.popleft()
                 self._next_seq = seq + 1
-                self._facts.sent(at_ns, seq, tag)
+                facts.sent(at_ns, seq, tag)
             else:
-                self._again.popleft()
+                again.popleft()
                 self.resent += 1
             if not out:
                 first = seq
@@ -442,11 +445,11 @@ class Sender(Generic[Tag]):
         for line in (self._again, self._flight, self._waiting, self._large, self._large_flows):
             line.clear()
         self._flight_bytes = self.held_bytes = self.large_bytes = self._offset = 0
-        self._soonest_ns = None
+        self._soonest_ns = NEVER_NS
 
     def sweep(self, at_ns: int) -> None:
         """Give up everything outside the flight whose time is over. `poll` does it when `due_ns` has come."""
-        soonest: int | None = None
+        soonest = NEVER_NS
         again: deque[tuple[int, Encoded, int, Tag]] = deque()
         waiting: deque[tuple[bytes, int, Tag]] = deque()
         large: deque[tuple[Encoded, int, Tag]] = deque()
@@ -458,14 +461,14 @@ class Sender(Generic[Tag]):
                 gone.append((entry[0], entry[3]))
             else:
                 again.append(entry)
-                soonest = entry[2] if soonest is None else min(soonest, entry[2])
+                soonest = min(soonest, entry[2])
         for new in self._waiting:
             if new[1] < at_ns:
                 self.held_bytes -= len(new[0])
                 gone.append((0, new[2]))
             else:
                 waiting.append(new)
-                soonest = new[1] if soonest is None else min(soonest, new[1])
+                soonest = min(soonest, new[1])
         begun = self._large[0] if self._offset and under_way is None else None
         for each in self._large:
             if each[1] < at_ns and each is not begun:
@@ -473,9 +476,9 @@ class Sender(Generic[Tag]):
                 gone.append((0, each[2]))
             else:
                 large.append(each)
-                soonest = each[1] if soonest is None else min(soonest, each[1])
+                soonest = min(soonest, each[1])
         if len(large) < len(self._large):
-            self._large, self._large_flows = large, dict(Counter(self._flow_of(tag) for _, _, tag in large))
+            self._large, self._large_flows = large, dict(Counter([self._flow_of(tag) for _, _, tag in large]))
         self._again, self._waiting, self._soonest_ns, self._swept_ns = again, waiting, soonest, at_ns
         for seq, tag in gone:
             self._facts.gave_up(at_ns, seq, tag)

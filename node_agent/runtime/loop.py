@@ -170,7 +170,8 @@ class Runtime:
             if chosen is None:
                 left = self.acceptor is not None and bool(self.acceptor.waiting)
                 return take or overdue or left or self._unflushed
-        self._busy(*chosen)
+        engine_slot, job = chosen
+        self._busy(engine_slot, job)
         return True
 
     @property
@@ -288,9 +289,7 @@ class Runtime:
         """Nothing is ready: write what is left, sleep until something arrives or is due."""
         self.facts.publish()
         self._flush()
-        if any(
-            engine_slot.engine.most_urgent is not None for engine_slot in self.plans.engine_slots
-        ):  # of a window that has closed
+        if self._is_ready():  # of a window that has closed
             return
         wait = wait and not (self.requests or self._unflushed)
         seconds = self._idle_ns() / 1e9 if wait else 0.0
@@ -310,6 +309,12 @@ class Runtime:
             self._flush()
         else:
             self._flush_due = True
+
+    def _is_ready(self) -> bool:
+        for engine_slot in self.plans.engine_slots:  # noqa: SIM110 - a generator costs more
+            if engine_slot.engine.most_urgent is not None:
+                return True
+        return False
 
     def _take_in(self, at_ns: int) -> None:
         """What the sockets have brought by then, and what the node makes itself, enters."""

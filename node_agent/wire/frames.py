@@ -1,12 +1,12 @@
 """Frames of the data wire (`protos/tuple.proto`): bytes <-> plain values, every field checked for range.
 
 Tuples are encoded once, when they are offered to a link, and packed into batches as bytes: a resend costs no second
-encoding. `encode_tuple` writes the protobuf format by hand, 2.5 times as fast as building the message (its fields never
-change their order or width); the tests hold it against protobuf. Decoding is protobuf's, but for batches as this module
-writes them: `wire/plain_batch.py`.
+encoding. What comes with each tuple is written by hand (`wire/plain_frames.py`). Decoding is protobuf's, but for frames
+as they are written there: `wire/plain_batch.py`.
 """
 
 from collections.abc import Callable, Iterable, Iterator, Sequence
+from itertools import chain
 from struct import Struct
 from typing import NamedTuple
 from zlib import crc32
@@ -19,8 +19,9 @@ from node_agent.link.large_tuple import Assembly, LargeTuple
 from node_agent.link.limits import CHUNK_BYTES, MAX_BATCH_TUPLES, MAX_FRAME_BYTES, LinkError
 from node_agent.link.outcomes import Outcome
 from node_agent.link.sender import Outgoing, OutgoingChunk
-from node_agent.problems import UnusableValueError
-from node_agent.wire.plain_batch import MOST_TUPLES, plain_batch
+from node_agent.wire import plain_frames
+from node_agent.wire.plain_batch import MOST_TUPLES, plain_ack, plain_batch
+from node_agent.wire.plain_frames import AT, FIXED, HEAD, SMALL, encode_plain, varint, with_head
 from node_agent.wire.tuple_count import WalkError, has_more
 from protos import tuple_pb2 as pb
 
@@ -29,17 +30,15 @@ MAX_HELLO_BYTES = 4096
 MAX_WHY_CHARS, MAX_CODE_CHARS = 1000, 40
 MOST_FIELDS = 16  # of a Batch or an Ack beside its tuples or answers
 LENGTH = Struct(">I")  # of the frame
-HEAD = Struct(">II")  # that, and the CRC-32 of the frame
 FILTERED, REMOVED, EXACT, QUIET = range(4)  # what an absent tuple tells; see the proto
 _TLS_HELLO = 0x1603  # how TLS begins, read as half a length
+_MERGED_BYTES = 1 << 16  # of a frame that is not whole: at most so many are copied once more as others come
 _LINK_SEQ_LIMIT = 1 << 63  # a trace record holds it as a signed word
 
-_FIXED = Struct("<BQBQBqBq")
-_AT = Struct("<cq")
 _MARK = Struct("<cBcQ")
-_SENT = Struct("<cq")
-_SEQ = Struct("<cQ")
 _NO_LINEAGE = b"\x08\x00\x10\x00\x28\x00\x4a"  # source, epoch and stream 0, then the payload's tag
+
+encode_batch, encode_ack = plain_frames.encode_batch, plain_frames.encode_ack
 
 
 class FrameError(LinkError):
@@ -108,23 +107,6 @@ class Refused(NamedTuple):
 Frame = Hello | Batch | Ack | Probe | Refused
 
 
-def _put(out: bytearray, value: int) -> None:
-    """Append a number as protobuf writes it."""
-    while value > 0x7F:
-        out.append(value & 0x7F | 0x80)
-        value >>= 7
-    out.append(value)
-
-
-def _varint(value: int) -> bytes:
-    out = bytearray()
-    _put(out, value)
-    return bytes(out)
-
-
-_SMALL = tuple(_varint(value) for value in range(4096))
-
-
 def encode_tuple(
     lineage: tuple[int, int, int, int, int, int],
     stream: int,
@@ -144,50 +126,10 @@ def encode_tuple(
     if absent:
         data += b"\x50\x01"
         if at_ns:
-            data += _AT.pack(b"\x59", at_ns)
+            data += AT.pack(b"\x59", at_ns)
     if mark:
         data += _MARK.pack(b"\x60", mark, b"\x69", first)
     return data
-
-
-def encode_plain(
-    lineage: tuple[int, int, int, int, int, int], stream: int, plan: int, payload: bytes, at_ns: int = 0
-) -> bytes:
-    """`encode_tuple` of what is no mark."""
-    source, epoch, seq, ordinal, lo_ns, hi_ns = lineage
-    size = len(payload)
-    parts = (
-        _FIXED.pack(0x19, seq, 0x21, plan, 0x39, lo_ns, 0x41, hi_ns),
-        b"\x08", _SMALL[source] if source < 4096 else _varint(source),
-        b"\x10", _SMALL[epoch] if epoch < 4096 else _varint(epoch),
-        b"\x28", _SMALL[stream] if stream < 4096 else _varint(stream),
-        b"\x4a", _SMALL[size] if size < 4096 else _varint(size), payload,
-    )  # fmt: skip
-    data = b"".join(parts)
-    if ordinal:
-        data += b"\x30" + _varint(ordinal)
-    if at_ns:
-        data += _AT.pack(b"\x59", at_ns)
-    return data
-
-
-def encode_batch(first: int, sent_ns: int | Callable[[], int], tuples: Sequence[bytes]) -> bytes:
-    """A whole Batch frame with its length. tuples: as `encode_tuple` returned them.
-
-    sent_ns: an instant, or the clock, which is read when all else has been encoded.
-    """
-    parts = [b"\x08" + _varint(first)]
-    for data in tuples:
-        size = len(data)
-        parts += (b"\x1a", _SMALL[size] if size < 4096 else _varint(size), data)
-    rest = b"".join(parts)
-    size = _SENT.size + len(rest)
-    head = b"\x12" + (_SMALL[size] if size < 4096 else _varint(size))
-    length = len(head) + size
-    if length > MAX_FRAME_BYTES:
-        raise UnusableValueError("too_large", f"a batch of {length} bytes; at most {MAX_FRAME_BYTES}")
-    body = head + _SENT.pack(b"\x11", sent_ns if isinstance(sent_ns, int) else sent_ns()) + rest
-    return _whole(body)
 
 
 def encode_large(
@@ -202,7 +144,7 @@ def encode_large(
     size = sum(map(len, parts))
     if size <= CHUNK_BYTES:
         return encode_tuple(lineage, stream, plan, b"".join(parts), at_ns=at_ns)
-    return LargeTuple(encode_tuple(lineage, stream, plan, b"", at_ns=at_ns), b"\x4a" + _varint(size), parts)
+    return LargeTuple(encode_tuple(lineage, stream, plan, b"", at_ns=at_ns), b"\x4a" + varint(size), parts)
 
 
 def encode_offered(payloads: Iterable[bytes], origins: Iterable[tuple[int, int]]) -> list[bytes | LargeTuple]:
@@ -213,9 +155,9 @@ def encode_offered(payloads: Iterable[bytes], origins: Iterable[tuple[int, int]]
     for payload, origin in zip(payloads, origins, strict=True):
         size = len(payload)
         if origin is not known:
-            known, head = origin, _FIXED.pack(0x19, 0, 0x21, 0, 0x39, origin[0], 0x41, origin[1]) + _NO_LINEAGE
+            known, head = origin, FIXED.pack(0x19, 0, 0x21, 0, 0x39, origin[0], 0x41, origin[1]) + _NO_LINEAGE
         if size <= CHUNK_BYTES:
-            found.append(head + (_SMALL[size] if size < 4096 else _varint(size)) + payload)
+            found.append(head + (SMALL[size] if size < 4096 else varint(size)) + payload)
         else:
             found.append(encode_large((0, 0, 0, 0, *origin), 0, 0, (payload,)))
     return found
@@ -242,24 +184,6 @@ def encode_hello(hello: Hello) -> bytes:
     return _framed(pb.Frame(hello=pb.Hello(version=VERSION, **hello._asdict())))
 
 
-def encode_ack(upto: int, credit_bytes: int, admitted: Sequence[Outcome | Answer] = ()) -> bytes:
-    """A whole Ack frame with its length, by hand as a tuple is. admitted: none that was refused."""
-    ack = bytearray(b"\x08")
-    _put(ack, upto)
-    ack.append(0x10)
-    _put(ack, credit_bytes)
-    for answer in admitted:
-        ack.append(0x1A)
-        size_at = len(ack)
-        ack += b"\x00\x08"
-        _put(ack, answer[0])
-        ack.append(0x10)
-        _put(ack, answer[1])
-        ack += _SEQ.pack(b"\x19", answer[2])
-        ack[size_at] = len(ack) - size_at - 1
-    return _whole(b"\x1a" + _varint(len(ack)) + ack)
-
-
 def encode_probe(probe: Probe) -> bytes:
     """A whole Probe frame with its length."""
     return _framed(pb.Frame(probe=pb.Probe(**probe._asdict())))
@@ -278,11 +202,7 @@ def encode_outcomes(outcomes: Sequence[Outcome], upto: int, credit_bytes: int) -
 
 
 def _framed(frame: pb.Frame) -> bytes:
-    return _whole(frame.SerializeToString())
-
-
-def _whole(body: bytes) -> bytes:
-    return HEAD.pack(len(body), crc32(body)) + body
+    return with_head(frame.SerializeToString())
 
 
 class FrameReader:
@@ -305,22 +225,50 @@ class FrameReader:
 
         Exhaust the iterator before feeding more.
         """
-        if self._greeted and not (self._buffer or self._broken) and len(data) > HEAD.size:
-            length, check = HEAD.unpack_from(data)
-            if length + HEAD.size == len(data) <= MAX_FRAME_BYTES and crc32(memoryview(data)[HEAD.size :]) == check:
-                batch = self._plain(data, HEAD.size)
-                if batch is not None:
-                    return iter((batch,))
-        return self._feed(data)
+        if not self._greeted or self._broken:
+            return self._feed(data)
+        buffer = self._buffer
+        if buffer and len(buffer) <= _MERGED_BYTES:
+            data = bytes(buffer) + data
+            buffer.clear()
+        if buffer:
+            return self._feed(data)
+        found, at = self._plain_frames(data)
+        if at == len(data):
+            return iter(found)
+        return chain(found, self._feed(data[at:])) if found else self._feed(data)
 
-    def _plain(self, data: bytes, at: int) -> Batch | None:
-        """A frame that is a batch as `encode_batch` writes it; None: it is read as any other."""
-        plain = plain_batch(data, at, self._next_first)
-        if plain is None:
+    def _plain_frames(self, data: bytes) -> tuple[list[Frame], int]:
+        """The frames that this begins with, and where the first one stands that is none of `plain_frames`, or not
+        whole, or for a later time: no more tuples are read at a time than a reader takes in."""
+        found: list[Frame] = []
+        at, end, left = 0, len(data), MOST_TUPLES
+        while end - at > HEAD.size and left > 0:
+            length, check = HEAD.unpack_from(data, at)
+            begin = at + HEAD.size
+            if length > end - begin or length > MAX_FRAME_BYTES:
+                break
+            body = data[begin : begin + length]
+            frame = self._plain(body) if crc32(body) == check else None
+            if frame is None:
+                break
+            left -= len(frame.tuples) if frame.__class__ is Batch else 1
+            found.append(frame)
+            at = begin + length
+        return found, at
+
+    def _plain(self, data: bytes) -> Frame | None:
+        """A frame as `plain_frames` writes it; None: it is read as any other."""
+        plain = plain_batch(data, 0, self._next_first)
+        if plain is not None:
+            first, sent_ns, tuples = plain
+            self._next_first = first + len(tuples)
+            return Batch(first, sent_ns, tuples)
+        ack = plain_ack(data)
+        if ack is None or ack[0] < self._upto:
             return None
-        first, sent_ns, tuples = plain
-        self._next_first = first + len(tuples)
-        return Batch(first, sent_ns, tuples)
+        self._upto = ack[0]
+        return Ack(*ack, [])
 
     def _feed(self, data: bytes) -> Iterator[Frame]:
         if self._broken:
@@ -355,9 +303,9 @@ class FrameReader:
 
     def _decode(self, data: bytes) -> Iterator[Frame]:
         """One frame; of a long batch the parts, each when it is asked for."""
-        batch = self._plain(data, 0) if self._greeted else None
-        if batch is not None:
-            yield batch
+        plain = self._plain(data) if self._greeted else None
+        if plain is not None:
+            yield plain
             return
         try:
             if has_more(data, MAX_BATCH_TUPLES + MOST_FIELDS):

@@ -20,6 +20,10 @@ cdef int _ORDINAL, _DELIVERED
 cdef bytes _CLIENT
 
 cpdef plain_batch(bytes data, Py_ssize_t at, long long next_first)
+cpdef tuple plain_ack(bytes data)
+
+@cython.locals(end=Py_ssize_t, upto=cython.longlong, credit_bytes=cython.longlong)
+cdef tuple _ack(bytes data)
 
 @cython.locals(
     end=Py_ssize_t, size=Py_ssize_t, begin=Py_ssize_t, sent_tag=int, sent_ns=cython.longlong, first_tag=int,

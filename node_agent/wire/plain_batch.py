@@ -1,4 +1,4 @@
-"""Reads batches in the layout that `frames.encode_batch` and `frames.encode_tuple` write, every field in range.
+"""Reads batches and a node's acknowledgements in the layout of `plain_frames`, every field in range.
 
 For all else `plain_batch` says None, and protobuf reads it, or refuses it. What this program sends itself is nearly all
 that comes. Here a batch of 50 takes three quarters of the time that protobuf takes, and one tuple two fifths. Compiled
@@ -34,6 +34,28 @@ def plain_batch(data: bytes, at: int, next_first: int) -> Plain | None:
         return _batch(data, at, next_first)
     except (IndexError, ValueError, OverflowError, error):
         return None
+
+
+def plain_ack(data: bytes) -> tuple[int, int] | None:
+    """upto and credit_bytes of the Ack without answers that is those bytes, or None where protobuf has to read it."""
+    try:
+        return _ack(data)
+    except (IndexError, ValueError, OverflowError):
+        return None
+
+
+def _ack(data: bytes) -> tuple[int, int]:
+    """Raises ValueError and IndexError where it is another layout."""
+    end = len(data)
+    if data[0] != 0x1A or data[1] != end - 2 or data[2] != 0x08:
+        raise ValueError
+    upto, at = _number(data, 3)
+    if data[at] != 0x10:
+        raise ValueError
+    credit_bytes, at = _number(data, at + 1)
+    if at != end or credit_bytes > 0xFFFFFFFF:
+        raise ValueError
+    return upto, credit_bytes
 
 
 def _batch(data: bytes, at: int, next_first: int) -> Plain:
@@ -144,4 +166,4 @@ def _number(data: bytes, at: int) -> tuple[int, int]:
     raise ValueError
 
 
-__all__ = ["MOST_TUPLES", "plain_batch"]
+__all__ = ["MOST_TUPLES", "plain_ack", "plain_batch"]

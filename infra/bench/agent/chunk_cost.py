@@ -39,13 +39,13 @@ def _reader() -> frames.FrameReader:
     return found
 
 
-def _offered() -> Sender[None]:
+def _offered() -> Sender:
     """A sender with one array of 8 MiB."""
     import numpy
 
     codec = Codecs().get("numpy", MAX_MESSAGE_BYTES)
     assert codec.parts is not None
-    sender: Sender[None] = Sender(_NoFacts())
+    sender: Sender = Sender(_NoFacts())
     sender.on_connected(0, 1, 0, 2 * MAX_MESSAGE_BYTES, takes_chunks=True)
     array = numpy.random.default_rng(1).integers(0, 255, MAX_MESSAGE_BYTES, numpy.uint8)
     sender.offer(0, frames.encode_large(LINEAGE, 1, 1, codec.parts(array)), FOREVER, None)

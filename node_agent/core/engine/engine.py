@@ -233,9 +233,12 @@ class Engine:
     @property
     def due_ns(self) -> int | None:
         """When `expire` has something to do for windows and fusions, if nothing comes before; None: never."""
-        dues = [self.windows.due_ns]
-        dues += [each.waiting.due_ns for loaded in self.loaded for each in loaded.joins if isinstance(each, FusionHead)]
-        return min((due_ns for due_ns in dues if due_ns is not None), default=None)
+        due_ns = self.windows.due_ns if self.windows.operators else None
+        for loaded in self.loaded:
+            if loaded.joins:
+                dues = [each.waiting.due_ns for each in loaded.joins if isinstance(each, FusionHead)]
+                due_ns = min((each for each in (due_ns, *dues) if each is not None), default=None)
+        return due_ns
 
     def has_room(self, more: int) -> bool:
         """Whether the queues take that many jobs."""

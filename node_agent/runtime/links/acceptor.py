@@ -16,6 +16,7 @@ from node_agent.runtime.links.sink_role import SinkRole
 from node_agent.runtime.links.socket_connection import Connection, Security
 from node_agent.runtime.links.source_role import SourceRole
 from node_agent.wire import frames
+from node_agent.wire.frames import Batch
 from protos.records import RECORD_BYTES
 
 MOST_CONNECTIONS = 256
@@ -286,7 +287,7 @@ class Accepted:
 
     def _on_frame(self, at_ns: int, frame: frames.Frame) -> None:
         role = self.role
-        if role is not None and isinstance(frame, frames.Batch):
+        if role is not None and isinstance(frame, Batch):
             self.acceptor.touched[self] = None
             self.acceptor.room -= len(frame.tuples)
             role.on_batch(at_ns, frame)

@@ -21,7 +21,7 @@ from node_agent.runtime.links.delivery_counts import DeliveryCounts
 from node_agent.runtime.links.peer_link import LEAST_NS, PeerLink
 from node_agent.runtime.links.socket_connection import Security
 from node_agent.wire import frames
-from node_agent.wire.frames import encode_plain
+from node_agent.wire.plain_frames import encode_plain
 from node_agent.wire.punctuation_frames import Punctuation, encode_punctuation
 from protos.records import CAUSE_ENCODE
 
@@ -32,11 +32,22 @@ _PUNCTUATION: frozenset[type] = frozenset(PUNCTUATION)
 class Delivery:
     """What is looked up for each result of one output of one plan."""
 
-    __slots__ = ("codec", "counts", "deadline_ns", "name", "stamp", "stream")
+    __slots__ = ("codec_name", "counts", "deadline_ns", "encode", "name", "parts", "stamp", "stream")
 
     def __init__(self, output: core.Output, codec: Codec, stamp: int, counts: DeliveryCounts) -> None:
         self.name, self.stream, self.deadline_ns = output.name, output.stream, output.deadline_ns
-        self.codec, self.stamp, self.counts = codec, stamp, counts
+        self.codec_name, self.encode, self.parts = codec.name, codec.encode, codec.parts
+        self.stamp, self.counts = stamp, counts
+
+
+class Way:
+    """What is looked up for each tuple of one stream of one plan to one peer."""
+
+    __slots__ = ("deployed", "encode", "last_ns", "link", "parts", "stamp")
+
+    def __init__(self, deployed: Deployed, link: PeerLink, codec: Codec, last_ns: int) -> None:
+        self.deployed, self.link, self.last_ns, self.stamp = deployed, link, last_ns, deployed.plan.hash
+        self.encode, self.parts = codec.encode, codec.parts
 
 
 class Outbox:
@@ -46,9 +57,7 @@ class Outbox:
         self.shared, self._security = shared, security
         self.links: dict[str, PeerLink] = {}  # by node name
         self.dirty: dict[PeerLink, None] = {}
-        self._routes: dict[tuple[CompiledPlan, int], PeerLink] = {}
-        self._deadlines: dict[tuple[CompiledPlan, int], int] = {}
-        self._codecs: dict[tuple[CompiledPlan, int], Codec] = {}
+        self._ways: dict[tuple[CompiledPlan, int, int], Way] = {}  # by plan, peer and stream
         self.by_loaded: dict[CompiledPlan, Deployed] = {}
         self.acceptor: Acceptor | None = None
         self.delivery_counts: dict[str, DeliveryCounts] = {}  # by output, as long as a plan with it is loaded
@@ -78,10 +87,9 @@ class Outbox:
                 )
             link.move(addresses[peer.name], routed)
             link.index, link.flags = peer.index, loaded.flags
-            self._routes[loaded, peer.index] = link
-        for stream in deployed.plan.streams:
-            self._deadlines[loaded, stream.id] = stream.last_ns
-            self._codecs[loaded, stream.id] = deployed.codecs[stream.id]
+            for stream in deployed.plan.streams:
+                way = Way(deployed, link, deployed.codecs[stream.id], stream.last_ns)
+                self._ways[loaded, peer.index, stream.id] = way
         for output in deployed.plan.outputs:
             counts = self.delivery_counts.setdefault(output.name, DeliveryCounts())
             codec = deployed.codecs[output.stream]
@@ -91,9 +99,10 @@ class Outbox:
 
     def remove(self, loaded: CompiledPlan) -> None:
         """A plan was unloaded. Links stay: they hold nothing of it any more, or are about to give it up."""
-        for table in (self._routes, self._deadlines, self._codecs, self._deliveries):
-            for key in [key for key in table if key[0] is loaded]:
-                del table[key]
+        for key in [key for key in self._ways if key[0] is loaded]:
+            del self._ways[key]
+        for result in [key for key in self._deliveries if key[0] is loaded]:
+            del self._deliveries[result]
         deployed = self.by_loaded.pop(loaded, None)
         if deployed is not None:
             for link in self.links.values():
@@ -104,22 +113,23 @@ class Outbox:
 
     def send(self, at_ns: int, loaded: CompiledPlan, peer: int, stream: int, lineage: Lineage, payload: object) -> None:
         """Offer it to the peer's link; it leaves after this instance."""
-        link = self._routes[loaded, peer]
-        kind: type = payload.__class__
+        way = self._ways[loaded, peer, stream]
+        link = way.link
+        kind = type(payload)
         punctuation = cast(Punctuation, payload) if kind in _PUNCTUATION else None
-        tag = (self.by_loaded[loaded], lineage, stream, peer, punctuation)
+        tag = (way.deployed, lineage, stream, peer, punctuation)
         try:
-            data = self._encoded(loaded, stream, lineage, payload, punctuation)
+            data = self._encoded(way, loaded, stream, lineage, payload, punctuation)
         except CodecError as error:
             self.shared.note("payloads_unencodable", f"stream {stream}: {error}")
             self.shared.counters["lost.encode"] += 1
             link.lost(at_ns, tag, CAUSE_ENCODE)
             return
-        due_ns = lineage[5] + self._deadlines[loaded, stream]
+        due_ns = max(lineage[5] + way.last_ns, at_ns + LEAST_NS)
         if kind is Progress and isinstance(data, bytes):
-            link.heartbeat(at_ns, data, max(due_ns, at_ns + LEAST_NS), tag)
+            link.heartbeat(at_ns, data, due_ns, tag)
         else:
-            link.offer(at_ns, data, max(due_ns, at_ns + LEAST_NS), tag)
+            link.offer(at_ns, data, due_ns, tag)
         self.dirty[link] = None
 
     def deliver(self, at_ns: int, loaded: CompiledPlan, output: core.Output, lineage: Lineage, payload: object) -> None:
@@ -131,18 +141,17 @@ class Outbox:
         sinks = self.acceptor.sinks.get(delivery.name)
         if not sinks:
             return
-        codec = delivery.codec
         try:
-            if codec.parts is None:
-                data = self._tuple(lineage, delivery.stream, delivery.stamp, codec.encode(payload), at_ns)
+            if delivery.parts is None:
+                data = self._tuple(lineage, delivery.stream, delivery.stamp, delivery.encode(payload), at_ns)
             else:
-                parts = codec.parts(payload)
+                parts = delivery.parts(payload)
                 data = self._counted(frames.encode_large(lineage, delivery.stream, delivery.stamp, parts, at_ns=at_ns))
         except CodecError as error:
             self.shared.note("payloads_unencodable", f"output {output.name}: {error}")
             return
         for sink in sinks:
-            if sink.codec.name == codec.name and sink.takes(data):
+            if sink.codec_name == delivery.codec_name and sink.takes(data):
                 sink.deliver(data)
             else:
                 self.shared.counters["sink_tuples_dropped"] += 1
@@ -154,20 +163,18 @@ class Outbox:
         return self._counted(frames.encode_large(lineage, stream, stamp, (body,), at_ns=at_ns))
 
     def _encoded(
-        self, loaded: CompiledPlan, stream: int, lineage: Lineage, payload: object, punctuation: Punctuation | None
-    ) -> bytes | LargeTuple:
+        self, way: Way, loaded: CompiledPlan, stream: int, lineage: Lineage, payload: object,
+        punctuation: Punctuation | None,
+    ) -> bytes | LargeTuple:  # fmt: skip
         last = self._last
         if last is not None and last[2] is lineage and last[3] is payload and last[1] == stream and last[0] is loaded:
             return self._data
         if punctuation is not None:
-            self._data = encode_punctuation(lineage, stream, loaded.plan.hash, punctuation)
+            self._data = encode_punctuation(lineage, stream, way.stamp, punctuation)
+        elif way.parts is None:
+            self._data = self._tuple(lineage, stream, way.stamp, way.encode(payload))
         else:
-            codec = self._codecs[loaded, stream]
-            if codec.parts is None:
-                self._data = self._tuple(lineage, stream, loaded.plan.hash, codec.encode(payload))
-            else:
-                parts = codec.parts(payload)
-                self._data = self._counted(frames.encode_large(lineage, stream, loaded.plan.hash, parts))
+            self._data = self._counted(frames.encode_large(lineage, stream, way.stamp, way.parts(payload)))
         self._last = (loaded, stream, lineage, payload)
         return self._data
 

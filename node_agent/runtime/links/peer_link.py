@@ -15,6 +15,7 @@ from node_agent.runtime.links.pending_punctuation import Heartbeat, Key, Pending
 from node_agent.runtime.links.roles import answer
 from node_agent.runtime.links.socket_connection import Connection, Security
 from node_agent.wire import frames
+from node_agent.wire.frames import Ack, encode_outgoing
 from node_agent.wire.punctuation_frames import encode_punctuation
 from protos.records import ACKED, CAUSE_LINK_FULL, CAUSE_NO_ROUTE, FLAG, GAVE_UP, LOST, SENT
 
@@ -60,16 +61,20 @@ class PeerLink:
         self._flight[link_seq] = tag
         deployed, (source, epoch, seq, ordinal, _, _), stream, index, punctuation = tag
         if punctuation is None:
-            self.shared.facts.write(
-                SENT, deployed.loaded.flags, index, source, epoch, seq, at_ns, link_seq, stream, ordinal
-            )
+            loaded = deployed.loaded
+            self.shared.facts.write(SENT, loaded.flags, index, source, epoch, seq, at_ns, link_seq, stream, ordinal)
         elif punctuation.__class__ is Progress:
             self.pending.queued.discard((deployed, stream, index, source, epoch))
 
     def acked(self, at_ns: int, upto: int) -> None:
         """ACKED."""
         flight = self._flight
-        while flight and (link_seq := next(iter(flight))) <= upto:
+        taken: list[int] = []
+        for link_seq in flight:
+            if link_seq > upto:
+                break
+            taken.append(link_seq)
+        for link_seq in taken:
             flight.pop(link_seq)[0].held -= 1
         self.shared.facts.write(ACKED, self.flags, self.index, 0, 0, 0, at_ns, upto)
 
@@ -124,7 +129,8 @@ class PeerLink:
 
     def _offer_heartbeat(self, at_ns: int, key: Key, heartbeat: Heartbeat) -> bool:
         pending = self.pending
-        if key not in pending.queued and self.sender.offer(at_ns, *heartbeat):
+        data, give_up_ns, tag = heartbeat
+        if key not in pending.queued and self.sender.offer(at_ns, data, give_up_ns, tag):
             pending.queued.add(key)
             pending.heartbeats.pop(key, None)
             key[0].held += 1
@@ -168,10 +174,10 @@ class PeerLink:
         while (out := self.sender.poll(at_ns)) is not None:
             assert connection is not None
             self.shared.facts.publish()  # SENT is in the ring before the tuple is on the wire
-            connection.write(frames.encode_outgoing(out, self.shared.now_ns))
+            connection.write(encode_outgoing(out, self.shared.now_ns))
             if connection.unwritten or connection.closed:
                 break
-            if isinstance(out, OutgoingChunk):
+            if out.__class__ is OutgoingChunk:
                 return True
         return False
 
@@ -274,7 +280,7 @@ class PeerLink:
 
     def _on_frame(self, at_ns: int, frame: frames.Frame) -> None:
         sender = self.sender
-        if isinstance(frame, frames.Ack):
+        if isinstance(frame, Ack):
             sender.on_ack(at_ns, frame.upto, frame.credit_bytes)
         elif isinstance(frame, frames.Hello):
             if frame.peer != f"node:{self.name}":

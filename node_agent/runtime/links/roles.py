@@ -106,6 +106,18 @@ class Role(Protocol):
         """Whether that is all that an acknowledgement would say now."""
 
 
+class Entry:
+    """Where tuples of one stream of one plan enter: looked up once for those that come one after the other."""
+
+    __slots__ = ("begun", "counted", "decode", "deployed", "index", "loaded", "stamp", "stream")
+
+    def __init__(self, deployed: Deployed, stamp: int, stream: int, index: int) -> None:
+        self.deployed, self.stamp, self.stream, self.index = deployed, stamp, stream, index
+        self.loaded, self.counted = deployed.loaded, stream in deployed.counted
+        self.decode = deployed.codecs[stream].decode
+        self.begun = False  # none of them has been taken
+
+
 class NodeRole:
     """A peer's tuples."""
 
@@ -115,6 +127,7 @@ class NodeRole:
         self.node = hello.peer.partition(":")[2]
         self.clock = context.clock_of(hello)
         self._unknown: list[int] = []  # numbers of this batch whose plan is not here
+        self._entry: Entry | None = None  # of the latest tuple of this batch
         self._promised = 0  # link_seq
         take_large(connection, context, self._why_withheld)
         granted = receiver.on_hello(context.backpressure.credit(context.senders))
@@ -125,58 +138,71 @@ class NodeRole:
         """Each tuple runs under the plan that it is stamped with."""
         fresh = self.receiver.on_batch(batch.first, batch.tuples)
         self.clock.on_batch(at_ns, batch.sent_ns)
+        first, sent_ns, tuples = batch
+        self._entry = None  # plans may have changed since the last one
         at = 0
         for arrived in fresh:
-            while batch.tuples[at] is not arrived:  # `fresh` is a part of them in the same order
+            while tuples[at] is not arrived:  # `fresh` is a part of them in the same order
                 at += 1
-            self._take(at_ns, arrived, batch.first + at, batch.sent_ns)
+            self._take(at_ns, arrived, first + at, sent_ns)
         if self._unknown:
             self._refuse_unknown()
 
     def _take(self, at_ns: int, arrived: Arrived, link_seq: int, sent_ns: int) -> None:
-        context, stream = self.context, arrived.stream
-        deployed = context.plans.stamped(arrived.plan)
-        if deployed is None and arrived.absent:
-            context.shared.counters["marks_of_unknown_plan"] += 1
-            return
-        if deployed is None:
-            message = f"{self.name} sent a tuple of plan {arrived.plan:016x}, which is not here: it was refused"
-            context.shared.note("tuples_of_unknown_plan", message)
-            self._unknown.append(link_seq)
-            return
-        index = self._producer(deployed, stream)
+        entry = self._entry
+        if entry is None or entry.stamp != arrived.plan or entry.stream != arrived.stream:
+            entry = self._entry = self._entry_of(arrived, link_seq)
+            if entry is None:
+                return
         if arrived.withheld is not None:
             self._withhold(arrived.withheld, link_seq)
             return
-        if deployed.state == PREPARED:
-            context.plans.proven(deployed)
-        deployed.arrived_ns = at_ns
-        source, epoch, seq, ordinal, lo_ns, hi_ns = arrived.lineage
+        context, stream = self.context, entry.stream
+        if not entry.begun:
+            entry.begun = True
+            if entry.deployed.state == PREPARED:
+                context.plans.proven(entry.deployed)
+            entry.deployed.arrived_ns = at_ns
         lineage = arrived.lineage
+        source, epoch, seq, ordinal, lo_ns, hi_ns = lineage
         if not self.clock.same:
             lo_ns, hi_ns = self.clock.map(at_ns, lo_ns, hi_ns)
             lineage = (source, epoch, seq, ordinal, lo_ns, hi_ns)
-        if stream in deployed.counted:
-            check_counted(self.name, at_ns, lineage, stream, deployed.feeders)
+        if entry.counted:
+            check_counted(self.name, at_ns, lineage, stream, entry.deployed.feeders)
         if hi_ns > at_ns:  # nothing is of later than it came
             lineage = (source, epoch, seq, ordinal, min(lo_ns, at_ns), at_ns)
-        loaded = deployed.loaded
+        loaded = entry.loaded
         if arrived.absent:
-            punctuation = read_punctuation(self.name, arrived, deployed.counted, self.clock.same)
+            punctuation = read_punctuation(self.name, arrived, entry.deployed.counted, self.clock.same)
             if arrived.mark == frames.QUIET and not self.clock.known:
                 return  # windows begin, and end, when its instants can be told here: the next one comes soon
             context.arrivals.add(loaded.routes[stream], False, lineage, punctuation, 0)
             return
         context.shared.facts.write(
-            RECEIVED, loaded.flags, index, source, epoch, seq, at_ns, link_seq, sent_ns, stream, ordinal
+            RECEIVED, loaded.flags, entry.index, source, epoch, seq, at_ns, link_seq, sent_ns, stream, ordinal
         )
         try:
-            payload = deployed.codecs[stream].decode(arrived.payload)
+            payload = entry.decode(arrived.payload)
         except CodecError as error:
             context.shared.note("payloads_undecodable", f"from {self.name}: {error}")
-            deployed.engine_slot.engine.lose(at_ns, loaded, stream, lineage, CAUSE_DECODE)
+            entry.deployed.engine_slot.engine.lose(at_ns, loaded, stream, lineage, CAUSE_DECODE)
             return
         context.arrivals.add(loaded.routes[stream], False, lineage, payload, len(arrived.payload))
+
+    def _entry_of(self, arrived: Arrived, link_seq: int) -> Entry | None:
+        """None: its plan is not here. Raises LinkError where the peer may not send that stream."""
+        context, stream = self.context, arrived.stream
+        deployed = context.plans.stamped(arrived.plan)
+        if deployed is None and arrived.absent:
+            context.shared.counters["marks_of_unknown_plan"] += 1
+            return None
+        if deployed is None:
+            message = f"{self.name} sent a tuple of plan {arrived.plan:016x}, which is not here: it was refused"
+            context.shared.note("tuples_of_unknown_plan", message)
+            self._unknown.append(link_seq)
+            return None
+        return Entry(deployed, arrived.plan, stream, self._producer(deployed, stream))
 
     def _why_withheld(self, head: Arrived, size: int) -> Withheld | None:
         """Of a large tuple whose payload begins to come; it is not held where it cannot be of use."""

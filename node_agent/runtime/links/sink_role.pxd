@@ -6,7 +6,7 @@ from node_agent.runtime.links.roles cimport Context
 
 cdef class SinkRole:
     cdef public Context context
-    cdef public object connection, name, boot, output_name, clock, codec, _waiting
+    cdef public object connection, name, boot, output_name, clock, codec_name, _waiting
     cdef public long long _offset, _most_bytes, _bytes, _next
     cpdef bint takes(self, object data)
     cpdef deliver(self, object data)

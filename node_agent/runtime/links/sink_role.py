@@ -38,13 +38,13 @@ class SinkRole:
             raise LinkError("output_unknown", why)
         deployed, output = found
         self.clock = context.clock_of(hello)
-        self.codec = deployed.codecs[output.stream]
+        self.codec_name = deployed.codecs[output.stream].name
         self._waiting: deque[bytes | LargeTuple] = deque()
         self._offset = 0  # how much of the first one has left, where it is large
         self._most_bytes = hello.most_bytes  # of a payload that comes in chunks
         self._bytes = 0
         self._next = hello.resume_after + 1  # link_seq of the first that waits
-        connection.write(answer(context.shared, plan=deployed.plan.hash, codec=self.codec.name))
+        connection.write(answer(context.shared, plan=deployed.plan.hash, codec=self.codec_name))
 
     def takes(self, data: bytes | LargeTuple) -> bool:
         """Whether it can be sent there at all."""

@@ -7,3 +7,6 @@ cdef class Connection:
     cdef public Shared shared
     cdef public FrameReader reader
     cdef public bytearray unwritten
+    cpdef read(self)
+    cpdef write(self, object data)
+    cpdef _send(self, object data)

@@ -165,7 +165,7 @@ class Agent:
         for sender in self.sinks.values():
             sender.offer(now_ns(), data, FOREVER, None)
 
-    def serve_sink(self, sock: socket.socket, reader: frames.FrameReader, sender: Sender[None]) -> None:
+    def serve_sink(self, sock: socket.socket, reader: frames.FrameReader, sender: Sender) -> None:
         sock.settimeout(0.005)
         while True:
             with self.lock:

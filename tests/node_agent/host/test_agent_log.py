@@ -23,6 +23,7 @@ from node_agent.runtime.links.acceptor import Accepted
 from node_agent.runtime.links.peer_link import UNREACHABLE_NS, PeerLink
 from node_agent.wire.frames import Probe
 from protos import records
+from tests.extension_modules import only_python
 from tests.node_agent.folder_rings import FolderRings
 from tests.node_agent.live import Agent, chain_plan, store, until
 
@@ -245,6 +246,7 @@ def test_a_full_spool_is_told(tmp_path: Path, pipe: tuple[int, int]) -> None:
 
 
 def test_a_clock_that_jumped_is_told_once_per_era(pipe: tuple[int, int]) -> None:
+    only_python()
     shared: Any = _Shared(pipe[1])
     eras = iter([0, 0, 1, 1, 2])
     clock = SimpleNamespace(on_answer=lambda *_: Offset(0, 1, 1, next(eras)))
@@ -258,6 +260,7 @@ def test_a_clock_that_jumped_is_told_once_per_era(pipe: tuple[int, int]) -> None
 
 
 def test_a_peer_that_cannot_be_reached_is_told_once_after_a_while(pipe: tuple[int, int]) -> None:
+    only_python()
     shared: Any = _Shared(pipe[1])
     link = PeerLink(shared, cast(Any, None), "b", "127.0.0.1:1", {})
     for at_ns in (1, UNREACHABLE_NS, UNREACHABLE_NS + 1, 2 * UNREACHABLE_NS):

@@ -35,7 +35,7 @@ class Facts:
         self.gave_ups.append((link_seq, tag))
 
 
-def sender_of(facts: Facts, **settings: Any) -> Sender[Any]:
+def sender_of(facts: Facts, **settings: Any) -> Sender:
     return Sender(facts, flow_of=lambda tag: tag[0], **settings)
 
 

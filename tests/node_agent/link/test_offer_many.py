@@ -33,7 +33,7 @@ class Link:
 
     def __init__(self) -> None:
         self.told = Told()
-        self.sender: Sender[int] = Sender(self.told, max_bytes=MOST_BYTES, max_tuples=MOST_TUPLES)
+        self.sender: Sender = Sender(self.told, max_bytes=MOST_BYTES, max_tuples=MOST_TUPLES)
         self.sender.on_connected(0, 1, 0, 150, takes_chunks=True, most_bytes=1 << 20)
 
     def step(self, at_ns: int, acked: int) -> None:

@@ -8,9 +8,9 @@ from node_agent.link.arrived import Arrived
 from node_agent.link.clock_offset import FAR_NS
 from node_agent.link.large_tuple import LargeTuple
 from node_agent.link.limits import CHUNK_BYTES, MAX_BATCH_TUPLES, MAX_FRAME_BYTES, MAX_PAYLOAD_BYTES
-from node_agent.wire import frames
+from node_agent.wire import frames, plain_frames
 from node_agent.wire.frames import FrameError, FrameReader, Hello
-from node_agent.wire.plain_batch import MOST_TUPLES, plain_batch
+from node_agent.wire.plain_batch import MOST_TUPLES, plain_ack, plain_batch
 from protos import tuple_pb2 as pb
 from tests.sentences import Wording
 
@@ -124,6 +124,75 @@ def test_what_is_read_by_hand_reads_the_same_by_protobuf(
         assert found.WhichOneof("is") == "batch" and plain[0] >= next_first
         (read,) = reader()._batch(found.batch)
         assert read == frames.Batch(*plain)
+
+
+PLAIN_TUPLES = st.lists(st.tuples(LINEAGE, U16, U64, st.binary(max_size=300), INSTANT), min_size=1, max_size=20)
+
+
+@given(st.integers(0, (1 << 64) - 1), INSTANT, PLAIN_TUPLES)
+def test_what_is_written_by_hand_are_the_bytes_of_protobuf(
+    first: int, sent_ns: int, tuples: list[tuple[tuple[int, int, int, int, int, int], int, int, bytes, int]]
+) -> None:
+    """A field that protobuf leaves out at 0, and the order of a tuple's fields, do not count: the batch around them
+    does, byte for byte."""
+    encoded = [plain_frames.encode_plain(*each) for each in tuples]
+    data = plain_frames.encode_batch(first, sent_ns, encoded)
+    rest = b"".join(b"\x1a" + plain_frames.varint(len(each)) + each for each in encoded)
+    rest = b"\x08" + plain_frames.varint(first) + rest
+    inside = b"\x11" + sent_ns.to_bytes(8, "little", signed=True) + rest
+    assert data == plain_frames.with_head(b"\x12" + plain_frames.varint(len(inside)) + inside)
+    found = pb.Frame.FromString(data[frames.HEAD.size :]).batch
+    assert (found.first, found.sent_ns, len(found.tuples)) == (first, sent_ns, len(tuples))
+    for read, (lineage, stream, plan, payload, at_ns) in zip(found.tuples, tuples, strict=True):
+        source, epoch, seq, ordinal, lo_ns, hi_ns = lineage
+        assert read == pb.Tuple(
+            source=source, epoch=epoch, seq=seq, plan=plan, stream=stream, ordinal=ordinal, origin_lo_ns=lo_ns,
+            origin_hi_ns=hi_ns, payload=payload, at_ns=at_ns,
+        )  # fmt: skip
+
+
+@given(U64, U32, st.lists(st.tuples(U64, U16, U64), max_size=300))
+def test_an_acknowledgement_is_written_as_protobuf_would(
+    upto: int, credit_bytes: int, answers: list[tuple[int, int, int]]
+) -> None:
+    data = plain_frames.encode_ack(upto, credit_bytes, answers)
+    admitted = [pb.Admitted(link_seq=link_seq, epoch=epoch, seq=seq) for link_seq, epoch, seq in answers]
+    body = data[frames.HEAD.size :]
+    assert plain_frames.with_head(body) == data
+    assert pb.Frame.FromString(body) == pb.Frame(ack=pb.Ack(upto=upto, credit_bytes=credit_bytes, admitted=admitted))
+
+
+@given(U64, U32, st.lists(st.tuples(st.integers(0, 40), st.integers(0, 255)), max_size=2), st.booleans())
+def test_an_acknowledgement_that_is_read_by_hand_reads_the_same_by_protobuf(
+    upto: int, credit_bytes: int, damage: list[tuple[int, int]], answered: bool
+) -> None:
+    admitted = [frames.Answer(1, 2, 3)] * answered
+    data = bytearray(plain_frames.encode_ack(upto, credit_bytes, admitted)[frames.HEAD.size :])
+    for at, byte in damage:
+        data[at % len(data)] = byte
+    plain = plain_ack(bytes(data))
+    assert plain is not None or damage or answered or upto >= 1 << 63
+    if plain is not None:
+        found = pb.Frame.FromString(bytes(data))
+        assert found == pb.Frame(ack=pb.Ack(upto=plain[0], credit_bytes=plain[1]))
+
+
+@given(st.lists(st.sampled_from(range(5)), min_size=1, max_size=12), st.integers(1, 400))
+def test_many_frames_at_once_come_in_their_order(kinds: list[int], size: int) -> None:
+    encoded = frames.encode_tuple((0, 0, 0, 0, 5, 6), 0, 0, b"x")
+    into, data, expected = reader(), b"", []
+    for number, kind in enumerate(kinds, 1):
+        if kind < 3:
+            data += frames.encode_batch(1000 * number, 1, [encoded] * (1, 2, MOST_TUPLES)[kind])
+            expected.append(1000 * number)
+        elif kind == 3:
+            data += frames.encode_ack(number, 7)
+            expected.append(number)
+        else:
+            data += frames.encode_probe(frames.Probe(number, 2))
+            expected.append(number)
+    got = list(into.feed(data[:size])) + list(into.feed(data[size:]))
+    assert [each[0] for each in got] == expected
 
 
 def test_more_than_a_part_is_not_read_by_hand() -> None:

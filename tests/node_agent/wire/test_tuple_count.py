@@ -8,6 +8,7 @@ from hypothesis import strategies as st
 
 from node_agent.link.limits import MAX_BATCH_TUPLES, MAX_FRAME_BYTES
 from node_agent.wire import frames, tuple_count
+from node_agent.wire.plain_frames import varint
 from node_agent.wire.tuple_count import WalkError, has_more
 from protos import tuple_pb2 as pb
 
@@ -46,7 +47,7 @@ def test_any_bytes_are_counted_or_refused(data: bytes) -> None:
 @pytest.mark.parametrize("tag", [b"\x12", b"\x1a"], ids=["batch", "ack"])
 def test_a_frame_of_half_a_million_empty_ones_becomes_no_objects(tag: bytes, monkeypatch: pytest.MonkeyPatch) -> None:
     inner = b"\x1a\x00" * ((MAX_FRAME_BYTES - 8) // 2)
-    body = tag + frames._varint(len(inner)) + inner
+    body = tag + varint(len(inner)) + inner
     reader, walked = frames.FrameReader(), list[int]()
     list(reader.feed(GREETING))
     walk = tuple_count._walk
