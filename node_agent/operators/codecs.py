@@ -7,7 +7,7 @@ client first names it, or a message class registered with `sdk.codec` in a file 
 
 import json
 import re
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Iterable, Mapping
 from importlib import import_module
 from json.encoder import c_make_encoder, encode_basestring  # type: ignore[attr-defined]
 from json.scanner import make_scanner
@@ -45,16 +45,17 @@ def _foreign(value: Any) -> Any:
 _encode_json = json.JSONEncoder(allow_nan=False, separators=(",", ":"), ensure_ascii=False, default=_foreign).encode
 
 
-def _plain_encoder() -> Callable[[Any], str]:
+_chunks = None
+if c_make_encoder is not None:
+    _chunks = c_make_encoder(None, _foreign, encode_basestring, None, ":", ",", False, False, False)
+
+
+def _encode_plain(value: Any) -> str:
     """`_encode_json` of what is plain, which is not circular. An encoder of the standard library makes its C encoder
     anew for each value, which takes longer than a short one."""
-    if c_make_encoder is None:
-        return _encode_json
-    chunks = c_make_encoder(None, _foreign, encode_basestring, None, ":", ",", False, False, False)
-    return lambda value: "".join(chunks(value, 0))
+    return _encode_json(value) if _chunks is None else "".join(_chunks(value, 0))
 
 
-_encode_plain = _plain_encoder()
 _plain = json.JSONDecoder(parse_constant=_not_a_number)
 _decode_plain = _plain.decode
 _scan_plain = make_scanner(_plain)  # type: ignore[arg-type]  # the stub asks for a scanner, the function for a decoder
@@ -88,8 +89,8 @@ def decode_json(data: bytes) -> Any:
     if len(data) > MAX_PAYLOAD_BYTES:
         raise CodecError("too_large", f"{len(data)} bytes of JSON", f"at most {MAX_PAYLOAD_BYTES}", subject="json")
     try:
-        text = data.decode()
-        if len(data) < _SHORT and ((data.find(b"e") < 0 and data.find(b"E") < 0) or not _large_exponent(data)):
+        text, size = data.decode(), len(data)
+        if size < _SHORT and ((data.find(b"e") < 0 and data.find(b"E") < 0) or not _large_exponent(data)):
             value = _scan(text)
         else:
             value = _decode_strict(text)

@@ -7,7 +7,6 @@ answers to 50. The tests hold both ways against protobuf.
 
 from collections.abc import Callable, Sequence
 from struct import Struct
-from typing import Any
 from zlib import crc32
 
 from node_agent.link.limits import MAX_FRAME_BYTES
@@ -183,40 +182,40 @@ def _size(value: int) -> int:
     return size
 
 
-def _set_number(data: Any, at: int, tag: int, value: int) -> int:
+def _set_number(data: bytes, at: int, tag: int, value: int) -> int:
     """The tag and the number from `at` on; the place behind them."""
-    data[at] = tag
+    data[at] = tag  # type: ignore[index]
     at += 1
     while value > 0x7F:
-        data[at] = value & 0x7F | 0x80
+        data[at] = value & 0x7F | 0x80  # type: ignore[index]
         value >>= 7
         at += 1
-    data[at] = value
+    data[at] = value  # type: ignore[index]
     return at + 1
 
 
-def _set_fixed(data: Any, at: int, tag: int, value: int) -> int:
+def _set_fixed(data: bytes, at: int, tag: int, value: int) -> int:
     """The same of a number of eight bytes."""
-    data[at] = tag
+    data[at] = tag  # type: ignore[index]
     for place in range(8):
-        data[at + 1 + place] = value >> 8 * place & 0xFF
+        data[at + 1 + place] = value >> 8 * place & 0xFF  # type: ignore[index]
     return at + 9
 
 
-def _set_signed(data: Any, at: int, tag: int, value: int) -> int:
+def _set_signed(data: bytes, at: int, tag: int, value: int) -> int:
     """The same of one that may be negative."""
     return _set_fixed(data, at, tag, value)
 
 
-def _set_bytes(data: Any, at: int, part: bytes, size: int) -> int:
+def _set_bytes(data: bytes, at: int, part: bytes, size: int) -> int:
     """These bytes; the place behind them."""
     for place in range(size):
-        data[at + place] = part[place]
+        data[at + place] = part[place]  # type: ignore[index]
     return at + size
 
 
-def _set_head(data: Any, length: int, check: int) -> None:
+def _set_head(data: bytes, length: int, check: int) -> None:
     """A frame's first bytes."""
     for place in range(4):
-        data[place] = length >> 8 * (3 - place) & 0xFF
-        data[4 + place] = check >> 8 * (3 - place) & 0xFF
+        data[place] = length >> 8 * (3 - place) & 0xFF  # type: ignore[index]
+        data[4 + place] = check >> 8 * (3 - place) & 0xFF  # type: ignore[index]
