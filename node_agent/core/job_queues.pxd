@@ -11,7 +11,7 @@ cdef class JobHeap:
     cdef list _jobs
     cdef Py_ssize_t _size
     cdef bint _vacant
-    cdef long long[::1] _words
+    cdef long long[::1] _array
     cpdef list jobs(self)
     @cython.locals(at=Py_ssize_t)
     cpdef Job first(self)

@@ -27,7 +27,7 @@ LEFT = Job()  # at a place whose job has left
 HeapEntry = tuple[int, int, int, Job]  # rank, tie, number: tuples compare in C
 
 
-def _words(room: int) -> memoryview[int]:
+def _new_array(room: int) -> memoryview[int]:
     """Of a heap with so much room."""
     return memoryview(bytearray(ENTRY_BYTES * (room + 1))).cast("q")
 
@@ -41,14 +41,14 @@ class JobHeap:
     level, and no job. The first entry has number 1. Words behind the last entry name the free places.
     """
 
-    __slots__ = ("_jobs", "_size", "_vacant", "_words", "entries")
+    __slots__ = ("_array", "_jobs", "_size", "_vacant", "entries")
 
     def __init__(self) -> None:
         self.entries: list[HeapEntry] = []
         self._jobs: list[Job] = []  # by place
         self._size = 0
         self._vacant = False  # the first entry's job was taken off, and none has its place yet
-        self._words: memoryview[int] = None  # type: ignore[assignment]  # before the first job
+        self._array: memoryview[int] = None  # type: ignore[assignment]  # before the first job
 
     def __len__(self) -> int:
         return self._size - self._vacant if COMPILED else len(self.entries)
@@ -57,7 +57,7 @@ class JobHeap:
         """All of them, in no order."""
         if not COMPILED:
             return [entry[3] for entry in self.entries]
-        return [self._jobs[self._words[4 * at + 3]] for at in range(1 + self._vacant, self._size + 1)]
+        return [self._jobs[self._array[4 * at + 3]] for at in range(1 + self._vacant, self._size + 1)]
 
     def first(self) -> Job:
         """The one that comes before all others. There is one."""
@@ -68,7 +68,7 @@ class JobHeap:
             at = 3 if self._size > 2 and self._precedes(3, 2) else 2
         if at > self._size:
             raise IndexError("no job")
-        return self._jobs[self._words[4 * at + 3]]
+        return self._jobs[self._array[4 * at + 3]]
 
     def push(self, job: Job) -> None:
         """One comes in."""
@@ -76,8 +76,8 @@ class JobHeap:
             heappush(self.entries, (job.rank, job.tie, job.number, job))
         elif self._vacant:
             self._vacant = False
-            self._jobs[self._words[7]] = job
-            self._down(1, job.rank, job.tie, job.number, self._words[7])
+            self._jobs[self._array[7]] = job
+            self._down(1, job.rank, job.tie, job.number, self._array[7])
         else:
             self._up(job)
 
@@ -98,7 +98,7 @@ class JobHeap:
             self._fill()
         if not self._size:
             raise IndexError("no job")
-        place = self._words[7]
+        place = self._array[7]
         first = self._jobs[place]
         self._jobs[place] = LEFT
         self._vacant = True
@@ -111,8 +111,8 @@ class JobHeap:
                 self._fill()
             if not self._size:
                 raise IndexError("no job")
-            self._jobs[self._words[7]] = job
-            self._down(1, job.rank, job.tie, job.number, self._words[7])
+            self._jobs[self._array[7]] = job
+            self._down(1, job.rank, job.tie, job.number, self._array[7])
         else:
             heapreplace(self.entries, (job.rank, job.tie, job.number, job))
 
@@ -132,7 +132,7 @@ class JobHeap:
             self._fill()
         found = 0
         for at in range(1, self._size + 1):
-            place = self._words[4 * at + 3]
+            place = self._array[4 * at + 3]
             if wanted(self._jobs[place]):
                 found += 1
                 self._swap(at, found)
@@ -141,23 +141,23 @@ class JobHeap:
         self._size = found
         for at in range(found // 2, 0, -1):
             word = 4 * at
-            self._down(at, self._words[word], self._words[word + 1], self._words[word + 2], self._words[word + 3])
+            self._down(at, self._array[word], self._array[word + 1], self._array[word + 2], self._array[word + 3])
 
     def _fill(self) -> None:
         """The first entry is vacant: the last one comes there, and goes down."""
-        last, free = self._size, self._words[7]
+        last, free = self._size, self._array[7]
         self._vacant, self._size = False, last - 1
         if last > 1:
             word = 4 * last
-            place = self._words[word + 3]
-            self._words[word + 3] = free
-            self._down(1, self._words[word], self._words[word + 1], self._words[word + 2], place)
+            place = self._array[word + 3]
+            self._array[word + 3] = free
+            self._down(1, self._array[word], self._array[word + 1], self._array[word + 2], place)
         if last >= SPARE and 4 * last <= len(self._jobs):
             self._move(2 * last)
 
     def _move(self, room: int) -> None:
         """Into an array with so much room, which is enough."""
-        old, jobs, words = self._words, self._jobs, _words(room)
+        old, jobs, words = self._array, self._jobs, _new_array(room)
         self._jobs = [jobs[old[4 * at + 3]] for at in range(1, self._size + 1)]
         self._jobs += [LEFT] * (room - self._size)
         if self._size:
@@ -165,22 +165,22 @@ class JobHeap:
             words[:last] = old[:last]
         for at in range(1, room + 1):
             words[4 * at + 3] = at - 1
-        self._words = words
+        self._array = words
 
     def _swap(self, at: int, other: int) -> None:
         """Two entries."""
         for word in range(4):
             one, two = 4 * at + word, 4 * other + word
-            self._words[one], self._words[two] = self._words[two], self._words[one]
+            self._array[one], self._array[two] = self._array[two], self._array[one]
 
     def _precedes(self, at: int, other: int) -> bool:
         """Whether one entry comes before another one."""
         one, two = 4 * at, 4 * other
-        if self._words[one] != self._words[two]:
-            return self._words[one] < self._words[two]
-        if self._words[one + 1] != self._words[two + 1]:
-            return self._words[one + 1] < self._words[two + 1]
-        return self._words[one + 2] < self._words[two + 2]
+        if self._array[one] != self._array[two]:
+            return self._array[one] < self._array[two]
+        if self._array[one + 1] != self._array[two + 1]:
+            return self._array[one + 1] < self._array[two + 1]
+        return self._array[one + 2] < self._array[two + 2]
 
     def _up(self, job: Job) -> None:
         """Put it at the end, and those above that it comes before below."""
@@ -188,20 +188,20 @@ class JobHeap:
         if at > len(self._jobs):
             self._move(max(LEAST_ROOM, 2 * self._size))
         self._size = at
-        rank, tie, number, place = job.rank, job.tie, job.number, self._words[4 * at + 3]
+        rank, tie, number, place = job.rank, job.tie, job.number, self._array[4 * at + 3]
         self._jobs[place] = job
         while at > 1:
             above = at >> 1
             word, to = 4 * above, 4 * at
-            if self._words[word] < rank:
+            if self._array[word] < rank:
                 break
-            if self._words[word] == rank:
-                if self._words[word + 1] < tie:
+            if self._array[word] == rank:
+                if self._array[word + 1] < tie:
                     break
-                if self._words[word + 1] == tie and self._words[word + 2] < number:
+                if self._array[word + 1] == tie and self._array[word + 2] < number:
                     break
-            self._words[to], self._words[to + 1] = self._words[word], self._words[word + 1]
-            self._words[to + 2], self._words[to + 3] = self._words[word + 2], self._words[word + 3]
+            self._array[to], self._array[to + 1] = self._array[word], self._array[word + 1]
+            self._array[to + 2], self._array[to + 3] = self._array[word + 2], self._array[word + 3]
             at = above
         self._set(at, rank, tie, number, place)
 
@@ -215,29 +215,29 @@ class JobHeap:
             word, to = 4 * below, 4 * at
             if below < size:
                 # An addition, not a branch: which child is less cannot be predicted. Whether they are equal can.
-                less = self._words[word + 4] < self._words[word]
-                if self._words[word + 4] == self._words[word]:
-                    less = self._words[word + 5] < self._words[word + 1]
-                    if self._words[word + 5] == self._words[word + 1]:
-                        less = self._words[word + 6] < self._words[word + 2]
+                less = self._array[word + 4] < self._array[word]
+                if self._array[word + 4] == self._array[word]:
+                    less = self._array[word + 5] < self._array[word + 1]
+                    if self._array[word + 5] == self._array[word + 1]:
+                        less = self._array[word + 6] < self._array[word + 2]
                 below += less
                 word += 4 * less
-            if rank < self._words[word]:
+            if rank < self._array[word]:
                 break
-            if rank == self._words[word]:
-                if tie < self._words[word + 1]:
+            if rank == self._array[word]:
+                if tie < self._array[word + 1]:
                     break
-                if tie == self._words[word + 1] and number < self._words[word + 2]:
+                if tie == self._array[word + 1] and number < self._array[word + 2]:
                     break
-            self._words[to], self._words[to + 1] = self._words[word], self._words[word + 1]
-            self._words[to + 2], self._words[to + 3] = self._words[word + 2], self._words[word + 3]
+            self._array[to], self._array[to + 1] = self._array[word], self._array[word + 1]
+            self._array[to + 2], self._array[to + 3] = self._array[word + 2], self._array[word + 3]
             at = below
         self._set(at, rank, tie, number, place)
 
     def _set(self, at: int, rank: int, tie: int, number: int, place: int) -> None:
         word = 4 * at
-        self._words[word], self._words[word + 1] = rank, tie
-        self._words[word + 2], self._words[word + 3] = number, place
+        self._array[word], self._array[word + 1] = rank, tie
+        self._array[word + 2], self._array[word + 3] = number, place
 
 
 class KeyQueue:
