@@ -21,6 +21,7 @@ UNUSED = (  # that Python's library, typer, protobuf and gRPC import, and hardly
 )  # fmt: skip
 PLUGINS = "pydantic.plugin._loader"  # which reads what each installed package says of itself, to find none
 PROVER = "prover"  # the thread of coordinator.solve.heuristics.scale, which is not imported for its name
+SPARK = "py4j"
 INTERRUPTED = 130  # as shells say it: 128 and SIGINT
 
 
@@ -41,7 +42,8 @@ def program() -> None:
         sys.stdout.flush()
         sys.stderr.flush()
         os._exit(code)
-    gc.freeze()  # else Python looks for garbage in all that is loaded as it ends: a fifth of a short command
+    if SPARK not in sys.modules:  # its connections are to be garbage before the modules that they close with
+        gc.freeze()  # else Python looks for garbage in all that is loaded as it ends: a fifth of a short command
     sys.exit(code)
 
 

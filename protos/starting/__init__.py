@@ -1,1 +1,1 @@
-"""What lets a process start sooner: modules that are loaded late, and dataclasses that are made quickly."""
+"""What lets a process start sooner: modules that are loaded late."""
