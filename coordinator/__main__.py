@@ -16,7 +16,7 @@ EXTRA = {  # what the extra `coordinator` brings, as it is imported
 REPORT = {"pyspark", "pandas", "pyarrow"}  # and what `report` brings beside it
 COLLECT = (200_000, 20, 50)  # imports make no garbage: looking for it takes 6 % of a short command
 UNUSED = (  # that Python's library, typer, protobuf and gRPC import, and hardly any command uses
-    "bz2", "ipaddress", "linecache", "lzma", "secrets", "shellingham", "subprocess", "tokenize",
+    "ipaddress", "linecache", "secrets", "shellingham", "subprocess", "tokenize",
     "google.protobuf.internal.python_message", "grpc.aio",
 )  # fmt: skip
 PLUGINS = "pydantic.plugin._loader"  # which reads what each installed package says of itself, to find none

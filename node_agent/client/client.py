@@ -54,6 +54,7 @@ __all__ = [
 ]  # fmt: skip
 
 SINK_CREDIT = 1 << 20
+LATEST_NS = 1 << 62  # as good as for ever
 WRITTEN_EVERY = 512  # tuples of a burst, so that a long one does not wait for its own end
 
 
@@ -293,7 +294,7 @@ class Source(_Client):
 
     def _send(self, payloads: Sequence[bytes], origins: Iterable[Origin]) -> Outcomes:
         """Payloads with their origins. The first ones leave while the last ones are still on their way to the link."""
-        worth_ns = self._until_ns + int(self._outage_s * SECOND)
+        worth_ns = min(self._until_ns + int(self._outage_s * SECOND), LATEST_NS)
         burst = _Unanswered(len(payloads))
         every = zip(frames.encode_offered(payloads, origins), zip(repeat(burst), count()))  # noqa: B905 - endless
         while part := list(islice(every, WRITTEN_EVERY)):

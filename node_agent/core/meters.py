@@ -186,8 +186,7 @@ class UnitMeter:
         self.costs, self._costs_ns = other.costs, other._costs_ns
         for own, known in zip(self.exits, other.exits, strict=False):
             own.inherit(known)
-        self._gaps, self._gaps_ns = other._gaps, other._gaps_ns
-        self._came, self._last_ns = other._came, other._last_ns
+        self._gaps, self._gaps_ns = other._gaps, other._gaps_ns  # not when the last one came: it may not have recorded
 
 
 class NodeMeter:

@@ -347,6 +347,7 @@ class Sender:
                 (waiting if fresh else again).popleft()
                 self.held_bytes -= size
                 facts.gave_up(at_ns, 0 if fresh else seq, tag)  # type: ignore[arg-type]
+                again, waiting = self._again, self._waiting  # what it offers may sweep, which makes them anew
                 continue
             if (used + size > room and (flight or out)) or size + TUPLE_OVERHEAD_BYTES > frame_room:
                 break

@@ -1,10 +1,13 @@
 """Modules that others import and hardly ever use: they are loaded when something of them is used."""
 
 import sys
+import time
 from collections.abc import Mapping
 from importlib import import_module
 from importlib.machinery import ModuleSpec
 from types import ModuleType
+
+_WAITS = "_waits_for_use"
 
 
 def defer(name: str, **known: object) -> None:
@@ -28,14 +31,16 @@ class _Deferred(ModuleType):
 
     def __init__(self, name: str, known: Mapping[str, object]) -> None:
         super().__init__(name)
-        self.__dict__.update(known)
+        self.__dict__.update(known, **{_WAITS: True})
         self.__spec__ = ModuleSpec(name, None)  # an import asks for it
 
     def __getattr__(self, attribute: str) -> object:
         if attribute.startswith("__"):
             raise AttributeError(attribute)
-        if sys.modules.get(self.__name__) is self:
+        if vars(self).pop(_WAITS, False):  # of several threads one alone takes its place
             del sys.modules[self.__name__]
+        while sys.modules.get(self.__name__) is self:
+            time.sleep(0)
         loaded = import_module(self.__name__)
         self.__dict__.update(vars(loaded))
         return getattr(loaded, attribute)

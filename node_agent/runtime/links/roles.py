@@ -139,12 +139,12 @@ class NodeRole:
         fresh = self.receiver.on_batch(batch.first, batch.tuples)
         self.clock.on_batch(at_ns, batch.sent_ns)
         first, sent_ns, tuples = batch
-        self._entry = None  # plans may have changed since the last one
         at = 0
         for arrived in fresh:
             while tuples[at] is not arrived:  # `fresh` is a part of them in the same order
                 at += 1
             self._take(at_ns, arrived, first + at, sent_ns)
+        self._entry = None  # plans may change until the next one, and go
         if self._unknown:
             self._refuse_unknown()
 
