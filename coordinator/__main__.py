@@ -7,7 +7,7 @@ import os
 import sys
 import threading
 
-from protos.starting.deferred import defer
+from protos.installed.deferred import defer
 
 EXTRA = {  # what the extra `coordinator` brings, as it is imported
     "typer", "rich", "ruamel", "pydantic", "textual", "ortools", "numpy", "cryptography", "greenlet",

@@ -3,7 +3,7 @@ ready sooner. None of it starts a thread or opens anything."""
 
 from importlib import import_module
 
-from protos.starting.deferred import defer
+from protos.installed.deferred import defer
 
 NEEDED = (
     "ctypes", "threading", "node_agent.host.files.plan_files", "node_agent.operators.source_code",

@@ -151,11 +151,6 @@ class Policy:
             )
 
     @property
-    def measured(self) -> bool:
-        """Whether meters record anything."""
-        return self.metered and bool(self.asks)
-
-    @property
     def metered(self) -> bool:
         """Whether units have meters."""
         return bool(self.measures or self.order or self.tuner or self.stays)

@@ -37,7 +37,7 @@ def _loaded(folder: Path, *words: str) -> set[str]:
     code = (
         "import sys\n"
         "from coordinator.__main__ import program\n"
-        "from protos.starting.deferred import is_deferred\n"
+        "from protos.installed.deferred import is_deferred\n"
         "try: program()\n"
         "finally:\n"
         "    loaded = (name for name, each in sys.modules.items() if not is_deferred(each))\n"

@@ -6,7 +6,7 @@ from pathlib import Path
 
 import pytest
 
-from protos.starting.deferred import defer, is_deferred
+from protos.installed.deferred import defer, is_deferred
 from tests.node_agent.live import Agent, chain_plan, store
 
 ROOT = Path(__file__).parents[3]

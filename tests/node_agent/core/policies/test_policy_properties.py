@@ -19,7 +19,7 @@ from node_agent.core.meters import NodeMeter
 from node_agent.core.model import Job
 from node_agent.core.plan import Arrivals, Parameters, Service
 from node_agent.core.policies.papers.ats import Control
-from node_agent.core.policies.policy_parts import Order
+from node_agent.core.policies.policy_parts import Asked, Order
 from protos import records
 from tests.node_agent.core.simulated.policy_node import Arrival, Node, Shape
 from tests.sampling import examples
@@ -82,7 +82,7 @@ def test_every_tuple_ends_once_and_the_books_balance(name: str, load: Load) -> N
     assert node.engine.most_urgent is None and not node.engine.queued
     assert all(not unit.queue for unit in node.loaded.units)
     assert [number for _, number, _ in node.delivered] == [number for _, jobs in node.order for number in jobs]
-    if POLICIES[name].measured:
+    if POLICIES[name].metered and Asked.COSTS in POLICIES[name].asks:
         assert node.engine.ready.meter.ended == len(load.arrivals)
 
 

@@ -20,7 +20,7 @@ from tests.command_line import Said, run
 from tests.coordinator.wording import Wording, facts, mended, printed
 
 WORDING = Wording("explain", "plan.json")
-ROOT = Path(__file__).parents[3]
+ROOT = Path(__file__).parents[4]
 Paper = Callable[[int], tuple[Path, Path]]
 
 
@@ -220,6 +220,6 @@ def test_the_hash_does_not_depend_on_the_order_of_keys(paper: Paper) -> None:
 
 
 def test_the_typed_plan_of_a_file_is_written_as_it_was(tmp_path: Path) -> None:
-    given = sorted((Path(__file__).parents[2] / "golden" / "corpus" / "plans").glob("*.json"))[0]
+    given = sorted((Path(__file__).parents[3] / "golden" / "corpus" / "plans").glob("*.json"))[0]
     plan_file.write(plan_file.read(given), tmp_path / "plan.json")
     assert (tmp_path / "plan.json").read_bytes() == given.read_bytes()

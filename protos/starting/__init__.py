@@ -1,1 +1,0 @@
-"""What lets a process start sooner: modules that are loaded late."""
