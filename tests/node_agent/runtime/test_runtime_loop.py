@@ -7,6 +7,7 @@ import pytest
 
 from node_agent.core import plan as core
 from node_agent.core.policies import POLICIES
+from node_agent.core.policies.policy_parts import Asked
 from node_agent.host.trace_ring import TAKEN, WRITTEN
 from node_agent.runtime.deployments.deployed_plan import COMMITTED, DRAINING
 from node_agent.runtime.in_process import in_process, run_queued
@@ -111,7 +112,8 @@ def test_every_policy_runs_in_the_live_loop(tmp_path: Path, policy: str) -> None
         assert [record.seq for record in found if isinstance(record, records.Output)] == list(range(1, 201))
         (lane,) = runtime.plans.engine_slots
         meter = lane.engine.ready.meter
-        assert meter.ended == (200 if POLICIES[policy].measured else 0)
+        counted = POLICIES[policy].metered and Asked.COSTS in POLICIES[policy].asks
+        assert meter.ended == (200 if counted else 0)
 
 
 def test_plans_with_other_parameters_of_the_same_policy_have_a_lane_of_their_own(tmp_path: Path) -> None:
