@@ -483,7 +483,7 @@ class Sink(_Client):
                     raise NotAcceptedError("refused", text, subject=self._peer)
             ack = self._receiver.ack(SINK_CREDIT, drained=True)
             if ack is not None:
-                connection.write(frames.encode_ack(*ack), until_ns + SECOND)
+                connection.write(frames.encode_ack(ack.upto, ack.credit_bytes), until_ns + SECOND)
         except (LostError, LinkError) as error:
             self._lose(str(error))
 

@@ -6,6 +6,8 @@ import socket
 from node_agent.host.clock import now_ns
 from node_agent.ports import READABLE, Handler
 
+COMPILED = not __file__.endswith(".py")
+
 MOST_EVENTS = 64  # sockets served in one drain
 MILLISECOND = 0.001
 UNSENT_BYTES = 1 << 16  # that the kernel takes of a link beyond what is on the wire: what comes after waits behind them
@@ -39,6 +41,7 @@ class SocketNetwork:
 
     def __init__(self) -> None:
         self._epoll = select.epoll()
+        self._descriptor = self._epoll.fileno()
         self._handlers: dict[int, Handler] = {}
 
     def dial(self, host: str, port: int) -> socket.socket:
@@ -79,11 +82,19 @@ class SocketNetwork:
         if 0 < seconds < MILLISECOND:
             select.select((self._epoll,), (), (), seconds)
             seconds = 0
-        for descriptor, mask in self._epoll.poll(seconds, MOST_EVENTS):
-            handler = self._handlers.get(descriptor)
-            if handler is not None:  # it may have gone while an earlier one of this drain was served
-                handler.on_ready(now_ns(), mask)
+        if COMPILED:
+            count = look(self._descriptor, seconds, self._events)  # type: ignore[name-defined, attr-defined]  # noqa: F821
+            for place in range(count):
+                self._serve(self._events[2 * place], self._events[2 * place + 1])  # type: ignore[attr-defined]
+        else:
+            for descriptor, mask in self._epoll.poll(seconds, MOST_EVENTS):
+                self._serve(descriptor, mask)
         return now_ns()
+
+    def _serve(self, descriptor: int, mask: int) -> None:
+        handler = self._handlers.get(descriptor)
+        if handler is not None:  # it may have gone while an earlier one of this drain was served
+            handler.on_ready(now_ns(), mask)
 
 
 def _prompt(end: socket.socket) -> socket.socket:

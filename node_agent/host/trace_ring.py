@@ -45,6 +45,7 @@ CELLS = 128
 WRITTEN, TAKEN, DROPPED, STATE, NOTED, PROMISES, BEAT, DEPEND = range(8)
 HANG = Struct("<QQHHHHQQ")
 HANG_AT = 192
+_IDLE = bytes(HANG.size)
 _WRITTEN_AT, _RUNS_AT = CELLS + 8 * WRITTEN, HANG_AT  # for compiled code
 TAKEN_OVER = Struct("<QQQQ")
 TAKEN_OVER_AT = 256
@@ -107,7 +108,7 @@ class Ring:
         self.path, self.memory, self._lent = path, memory, lent
         self.header = records.unpack_header(memory[: records.HEADER_BYTES])
         self.view = memoryview(memory)
-        self.cells = self.view[CELLS : CELLS + 64].cast("Q")
+        self.cells = self._numbers = self.view[CELLS : CELLS + 64].cast("Q")
         self._taken_over = self.view[TAKEN_OVER_AT:ACKNOWLEDGED_AT].cast("Q")
         self._acknowledged = self.view[ACKNOWLEDGED_AT:DATA].cast("Q")
         self._promises = 0  # ever written
@@ -156,8 +157,8 @@ class Ring:
         """Unmap what is its own; the file stays. Facts that went into it have nowhere to go any more."""
         for facts in self.facts:
             facts.release()
+        self._numbers = self._taken_over = None  # type: ignore[assignment]  # no view that holds the memory
         self.cells.release()
-        self._taken_over.release()
         self._acknowledged.release()
         self.view.release()
         if not self._lent:
@@ -198,10 +199,14 @@ class Ring:
             return False
         if taken:
             before = self._promises
-            self.cells[PROMISES] = before << 16
+            self._numbers[PROMISES] = before << 16
+            if COMPILED:
+                release_stores()  # type: ignore[name-defined]  # noqa: F821 - of trace_ring.pxd
             _enter(self._taken_over, before % ROWS * 4, taken)
-            self.cells[DEPEND] = published
-            self.cells[PROMISES] = before << 16 | len(taken)
+            self._numbers[DEPEND] = published
+            if COMPILED:
+                release_stores()  # type: ignore[name-defined]  # noqa: F821
+            self._numbers[PROMISES] = before << 16 | len(taken)
             self._promises = before + len(taken)
         return True
 
@@ -318,6 +323,14 @@ class RingFacts(Facts):
             self.store(_RUNS_AT + 32, ordinal)
         else:
             HANG.pack_into(self.buffer, HANG_AT, at_ns, hang_ns, unit, flags, source, epoch, seq, ordinal)
+
+    def idles(self) -> None:
+        """No instance runs."""
+        if COMPILED:
+            for word in range(HANG.size >> 3):
+                self.store(HANG_AT + 8 * word, 0)
+        else:
+            self.buffer[HANG_AT : HANG_AT + HANG.size] = _IDLE
 
     @property
     def written_records(self) -> int:

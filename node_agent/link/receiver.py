@@ -9,7 +9,6 @@ lives, and the others are refused (fence.py).
 from collections import OrderedDict, deque
 from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import NamedTuple
 
 from node_agent.link.arrived import Arrived
 from node_agent.link.fence import AWAY_NS, refusal, superseded, supersedes
@@ -57,11 +56,13 @@ class Memory:
         return True
 
 
-class Acknowledgement(NamedTuple):
+class Acknowledgement:
     """An Ack to write now."""
 
-    upto: int
-    credit_bytes: int
+    __slots__ = ("credit_bytes", "upto")
+
+    def __init__(self, upto: int, credit_bytes: int) -> None:
+        self.upto, self.credit_bytes = upto, credit_bytes
 
 
 class Receiver:

@@ -3,22 +3,10 @@ cimport cython
 from node_agent.core.engine.engine cimport Engine
 from node_agent.core.model cimport Job
 from node_agent.core.model cimport Exit, Step, Unit
+from node_agent.host.clock cimport raw_ns
 from node_agent.host.trace_ring cimport RingFacts
 
 cdef bint COMPILED
-
-cdef extern from "<time.h>" nogil:
-    struct timespec:
-        long tv_sec
-        long tv_nsec
-    int CLOCK_MONOTONIC_RAW
-    int clock_gettime(int clock, timespec* at)
-
-cdef inline long long raw_ns() noexcept:
-    """The clock of `node_agent.host.clock.now_ns`."""
-    cdef timespec at
-    clock_gettime(CLOCK_MONOTONIC_RAW, &at)
-    return at.tv_sec * 1_000_000_000 + at.tv_nsec
 
 cdef class Executor:
     cdef public Engine engine

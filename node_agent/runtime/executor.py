@@ -201,7 +201,7 @@ class Executor:
     def _instant(self) -> int:
         """The node's clock for compiled code, which reads the machine's without Python."""
         if self._real:
-            return raw_ns()  # type: ignore[name-defined,no-any-return]  # noqa: F821 - of executor.pxd
+            return raw_ns()  # type: ignore[name-defined,no-any-return]  # noqa: F821 - of clock.pxd
         return self.now()
 
     # -- several tuples at once: batches, Many, instances that yield

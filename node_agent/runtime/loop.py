@@ -20,9 +20,8 @@ from collections.abc import Callable
 from pathlib import Path
 from typing import NamedTuple
 
-from node_agent.core.engine.engine import Engine
 from node_agent.core.model import Job
-from node_agent.host.trace_ring import BEAT, HANG, HANG_AT, STATE, RingFacts
+from node_agent.host.trace_ring import BEAT, STATE, RingFacts
 from node_agent.operators.registry import Registry
 from node_agent.runtime.background import BackgroundWork
 from node_agent.runtime.context import Shared
@@ -46,7 +45,6 @@ DUE_NS = 3_000_000_000  # after a look at the timers, until the next one at the 
 LOAD_DUE_NS = 60_000_000_000  # the same, after a slice of work on plans: operators may read models from disk
 OVERSLEEP_NS = 1_000_000  # epoll counts whole milliseconds
 LONG_NS = 100_000  # an instance that is planned to take so long does not delay acknowledgements
-IDLE = bytes(HANG.size)
 
 
 class Pace(NamedTuple):
@@ -60,8 +58,6 @@ class Pace(NamedTuple):
 
 
 LIVE = Pace()
-
-pack_hang = HANG.pack_into
 
 
 def secured(shared: Shared, identity: Path | None) -> Security | None:
@@ -84,13 +80,15 @@ class Runtime:
         loop's, where looking at sockets and timers costs nothing."""
         self.shared, self.facts, self.security = shared, facts, security
         self._drain_every_ns, self._least_tick_ns, self._most_tick_ns, self._oversleep_ns = pace
-        self._now = shared.now_ns
         self.meter = meter or CostMeter(shared.clock, registry.checking)
         self.outbox = Outbox(shared, security)
         self.plans = Plans(shared, registry, self.outbox, self.meter, changed)
         self.backpressure = Backpressure(shared, self.plans)
         self.plans.memory_full = self.backpressure.is_full
-        self.sliced = BackgroundWork(lambda: self.plans.carries_tuples, self._now)  # loading plans, while others run
+        self._engine_slots = self.plans.engine_slots
+        self.sliced = BackgroundWork(
+            lambda: self.plans.carries_tuples, shared.now_ns
+        )  # loading plans, while others run
         self.context = Context(shared, self.plans, self.backpressure)
         self.heartbeats = Heartbeats(shared, self.plans, self.context.seqs, self.context.promised)
         self.pulled = PulledSources(shared, self.plans, self.context)
@@ -102,7 +100,7 @@ class Runtime:
         self._tick_ns = self._ticked_ns = 0  # when timers are to be looked at, and were
         self._measure_ns = 0  # when an instance is to be measured again
         self._skip = self._turn = 0  # how many go before it: all in turn, also where few come after a pause
-        self._share = real_time_share(shared.machine, self._now())
+        self._share = real_time_share(shared.machine, shared.instant())
         self._units = 1
         self._fuses = False  # what has arrived may have brought timers forward
 
@@ -121,7 +119,7 @@ class Runtime:
     def add_plan(self, deployed: Deployed, routes: tuple[tuple[int, str, str], ...], routed: int = 0) -> str:
         """After a plan was loaded. routed: the epoch of the deployment that the routes are of. Returns why it cannot
         run, or nothing."""
-        for engine_slot in self.plans.engine_slots:
+        for engine_slot in self._engine_slots:
             engine_slot.executor.drain = self._drain
             engine_slot.executor.due_ns = 0
         self._tick_ns = 0
@@ -134,7 +132,7 @@ class Runtime:
 
     def end(self) -> None:
         """Last facts: what links and queues still hold, the plans' end, LOAD. Then the ring is closed."""
-        at_ns = self._now()
+        at_ns = self.shared.instant()
         self.shared.refusals.write()
         self.facts.publish()
         if self.acceptor is not None:
@@ -143,10 +141,10 @@ class Runtime:
         for link in self.outbox.links.values():
             link.close(at_ns)
         for deployed in list(self.plans.by_hash.values()):
-            self.plans.unload(deployed, self._now(), STATE_ENDED)
+            self.plans.unload(deployed, self.shared.instant(), STATE_ENDED)
         for link in self.outbox.links.values():
-            link.close(self._now())
-        self.backpressure.write(self._now())
+            link.close(self.shared.instant())
+        self.backpressure.write(self.shared.instant())
         self.facts.publish()
         self.facts.ring.note_dropped()
         self.facts.ring.cells[STATE] = STATE_ENDED
@@ -159,7 +157,7 @@ class Runtime:
         while self.requests:
             self.requests.pop(0)()
         sliced = self.sliced
-        if overdue := bool(sliced.line) and self._now() >= sliced.due_ns:
+        if overdue := bool(sliced.line) and self.shared.instant() >= sliced.due_ns:
             self._take_slice()
         chosen = self._next()
         if chosen is None:
@@ -180,21 +178,20 @@ class Runtime:
         return bool(self.outbox.dirty) or (self.acceptor is not None and self.acceptor.unflushed)
 
     def _take_slice(self) -> None:
-        self.facts.cells[BEAT] = self._now() + LOAD_DUE_NS
+        self.facts.cells[BEAT] = self.shared.instant() + LOAD_DUE_NS
         self.sliced.take()
 
     # -- choosing
 
     def _next(self) -> tuple[EngineSlot, Job] | None:
-        engine_slots = self.plans.engine_slots
-        for engine_slot in engine_slots:
+        for engine_slot in self._engine_slots:
             job = engine_slot.parked
             if job is not None:
                 engine_slot.parked = None
-                engine_slot.engine.resume(self._now())
+                engine_slot.engine.resume(self.shared.instant())
                 return engine_slot, job
-            if engine_slot.engine.most_urgent is not None:
-                job = engine_slot.engine.next(self._now())
+            if engine_slot.engine.most_urgent() is not None:
+                job = engine_slot.engine.next(self.shared.instant())
                 if job is not None:
                     return engine_slot, job
         return None
@@ -202,10 +199,9 @@ class Runtime:
     def _park(self, engine_slot: EngineSlot, job: Job | None) -> None:
         """Put the chosen job aside; the other engine slots come first next time."""
         engine_slot.parked = job
-        engine_slots = self.plans.engine_slots
-        if len(engine_slots) > 1:
-            engine_slots.remove(engine_slot)
-            engine_slots.append(engine_slot)
+        if len(self._engine_slots) > 1:
+            self._engine_slots.remove(engine_slot)
+            self._engine_slots.append(engine_slot)
 
     # -- running
 
@@ -218,10 +214,10 @@ class Runtime:
         measured = emulating or began_ns >= self._measure_ns
         while job is not None:
             if measured and (emulating or not self._skip):
-                self._name(engine, job)
+                unit, release_ns = job.unit, job.release_ns
+                facts.starts(engine.ended_ns, unit.hang_ns, unit.id, unit.flags, job.lineage)
                 executor.spend = meter.spend
                 meter.start()
-                unit, release_ns = job.unit, job.release_ns
                 job = executor.run(job)
                 unit.record_response_time(engine.ended_ns - release_ns, engine.ended_ns)
                 executor.spend = None
@@ -232,31 +228,25 @@ class Runtime:
                 job = executor.run(job, facts)
             else:
                 self._skip -= measured
-                self._name(engine, job)
+                unit = job.unit
+                facts.starts(engine.ended_ns, unit.hang_ns, unit.id, unit.flags, job.lineage)
                 job = executor.run(job)
             if not self._flush_due:
                 facts.publish()
             else:
                 self._publish_arrivals()
                 self._flush()
-                at_ns = self._now()
+                at_ns = self.shared.instant()
                 if self._share is not None:
                     self._share.busy(at_ns)
                 executor.due_ns = at_ns + self._drain_every_ns
                 measured = emulating or at_ns >= self._measure_ns
                 late = bool(self.sliced.line) and at_ns >= self.sliced.due_ns
-                if self.requests or self.stopping or late or len(self.plans.engine_slots) > 1:
+                if self.requests or self.stopping or late or len(self._engine_slots) > 1:
                     self._park(engine_slot, job)
                     break
-        self.facts.buffer[HANG_AT : HANG_AT + len(IDLE)] = IDLE
+        self.facts.idles()
         self.backpressure.busy_ns += max(0, engine.ended_ns - began_ns - self.backpressure.overhead_ns + overhead_ns)
-
-    def _name(self, engine: Engine, job: Job) -> None:
-        """Say in the hang cell which instance starts now."""
-        unit, (source, epoch, seq, ordinal, _, _) = job.unit, job.lineage
-        pack_hang(
-            self.facts.buffer, HANG_AT, engine.ended_ns, unit.hang_ns, unit.id, unit.flags, source, epoch, seq, ordinal
-        )
 
     def _drain(self, at_ns: int) -> None:
         """Within an instance's end: take in what has arrived."""
@@ -264,13 +254,13 @@ class Runtime:
         if self.acceptor is not None:
             self.acceptor.begin_drain()
         self._take_in(self.shared.network.wait(0))
-        self.backpressure.overhead_ns += self._now() - at_ns
+        self.backpressure.overhead_ns += self.shared.instant() - at_ns
 
     def _flush(self) -> None:
         """Facts are published: let everything leave."""
         self._flush_due = False
         self._look_for_suspension()
-        at_ns = self._now()
+        at_ns = self.shared.instant()
         refusals = self.shared.refusals
         refusals.settle(at_ns)
         self.facts.publish()
@@ -281,7 +271,7 @@ class Runtime:
             self.tick(at_ns)
         if refusals.held:
             self._tick_ns = min(self._tick_ns, refusals.due_ns)
-        self.backpressure.overhead_ns += self._now() - at_ns
+        self.backpressure.overhead_ns += self.shared.instant() - at_ns
 
     # -- waiting
 
@@ -299,7 +289,7 @@ class Runtime:
                 seconds = 0.0
         share = self._share
         if share is not None and seconds:
-            share.waits(self._now())
+            share.waits(self.shared.instant())
         at_ns = self.shared.network.wait(seconds)
         if share is not None and seconds:
             share.idle(at_ns)
@@ -311,20 +301,21 @@ class Runtime:
             self._flush_due = True
 
     def _is_ready(self) -> bool:
-        for engine_slot in self.plans.engine_slots:  # noqa: SIM110 - a generator costs more
-            if engine_slot.engine.most_urgent is not None:
+        for engine_slot in self._engine_slots:  # noqa: SIM110 - a generator costs more
+            if engine_slot.engine.most_urgent() is not None:
                 return True
         return False
 
     def _take_in(self, at_ns: int) -> None:
         """What the sockets have brought by then, and what the node makes itself, enters."""
-        self.pulled.release(at_ns)
+        if at_ns >= self.pulled.due_ns:
+            self.pulled.release(at_ns)
         self.context.arrivals.apply(at_ns)
 
     def _idle_ns(self) -> int:
         """For how long nothing has to be looked at. A tick is not to be overslept: the last stretch is waited for by
         itself."""
-        now_ns = self._now()
+        now_ns = self.shared.instant()
         left_ns, tick_ns = self._due_ns() - now_ns, self.pulled.due_ns - now_ns
         if tick_ns < left_ns + self._oversleep_ns:
             left_ns = min(left_ns, tick_ns if tick_ns <= self._oversleep_ns else tick_ns - self._oversleep_ns)
@@ -338,8 +329,8 @@ class Runtime:
 
     def _starts_long(self) -> bool:
         """Whether the next instance is planned to take so long that acknowledgements should not wait for its end."""
-        for engine_slot in self.plans.engine_slots:
-            unit = engine_slot.engine.most_urgent
+        for engine_slot in self._engine_slots:
+            unit = engine_slot.engine.most_urgent()
             if unit is not None:
                 emulate_ns = unit.loaded.plan.emulate_cost_ns
                 planned_ns = 0
@@ -351,7 +342,7 @@ class Runtime:
     def _due_ns(self) -> int:
         """When the timers are to be looked at: what has arrived since they were may have brought that forward."""
         due_ns = self._tick_ns
-        for engine_slot in self.plans.engine_slots:
+        for engine_slot in self._engine_slots:
             window_ns = engine_slot.engine.due_ns
             if window_ns is not None and window_ns < due_ns:
                 due_ns = window_ns
@@ -381,7 +372,7 @@ class Runtime:
             self.security.tick(at_ns)
             due_ns = min(due_ns, self.security.due_ns)
         self.heartbeats.send(at_ns)
-        for engine_slot in self.plans.engine_slots:
+        for engine_slot in self._engine_slots:
             engine_slot.engine.expire(at_ns)
         self.sliced.timed(lambda: self.plans.unload_drained(at_ns))
         self.backpressure.measure(at_ns)

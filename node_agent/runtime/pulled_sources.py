@@ -220,7 +220,7 @@ class PulledSources:
         counted = source.stream in deployed.counted
         deployed.ages[source.id].add(at_ns, origin_ns)
         reason = age_refused(source, counted, at_ns, origin_ns, origin_ns, context.promised.get(source.name))
-        if not reason and source.on_full == REFUSE and context.backpressure.room <= 0:
+        if not reason and source.on_full == REFUSE and context.backpressure.room() <= 0:
             reason = REASON_FULL
         if not reason and size >= LARGE_BYTES and not context.backpressure.takes(size):
             reason = REASON_FULL

@@ -25,6 +25,8 @@ from node_agent.wire.plain_frames import AT, FIXED, HEAD, SMALL, encode_plain, v
 from node_agent.wire.tuple_count import WalkError, has_more
 from protos import tuple_pb2 as pb
 
+COMPILED = not __file__.endswith(".py")
+
 VERSION = 2
 MAX_HELLO_BYTES = 4096
 MAX_WHY_CHARS, MAX_CODE_CHARS = 1000, 40
@@ -32,6 +34,7 @@ MOST_FIELDS = 16  # of a Batch or an Ack beside its tuples or answers
 LENGTH = Struct(">I")  # of the frame
 FILTERED, REMOVED, EXACT, QUIET = range(4)  # what an absent tuple tells; see the proto
 _TLS_HELLO = 0x1603  # how TLS begins, read as half a length
+_HEAD_BYTES = HEAD.size
 _MERGED_BYTES = 1 << 16  # of a frame that is not whole: at most so many are copied once more as others come
 _LINK_SEQ_LIMIT = 1 << 63  # a trace record holds it as a signed word
 
@@ -62,12 +65,13 @@ class Hello(NamedTuple):
     most_bytes: int = 0
 
 
-class Batch(NamedTuple):
+class Batch:
     """Tuples with link_seq first, first + 1, ...: a whole batch of the wire, or a part of a long one."""
 
-    first: int
-    sent_ns: int
-    tuples: Sequence[Arrived]
+    __slots__ = ("first", "sent_ns", "tuples")
+
+    def __init__(self, first: int, sent_ns: int, tuples: Sequence[Arrived]) -> None:
+        self.first, self.sent_ns, self.tuples = first, sent_ns, tuples
 
 
 class Answer(NamedTuple):
@@ -243,16 +247,20 @@ class FrameReader:
         whole, or for a later time: no more tuples are read at a time than a reader takes in."""
         found: list[Frame] = []
         at, end, left = 0, len(data), MOST_TUPLES
-        while end - at > HEAD.size and left > 0:
-            length, check = HEAD.unpack_from(data, at)
-            begin = at + HEAD.size
+        while end - at > _HEAD_BYTES and left > 0:
+            if COMPILED:
+                length, check = big32(data, at), big32(data, at + 4)  # type: ignore[name-defined]  # noqa: F821
+            else:
+                length, check = HEAD.unpack_from(data, at)
+            begin = at + _HEAD_BYTES
             if length > end - begin or length > MAX_FRAME_BYTES:
                 break
             body = data[begin : begin + length]
+            before = self._next_first
             frame = self._plain(body) if crc32(body) == check else None
             if frame is None:
                 break
-            left -= len(frame.tuples) if frame.__class__ is Batch else 1
+            left -= max(1, self._next_first - before)
             found.append(frame)
             at = begin + length
         return found, at

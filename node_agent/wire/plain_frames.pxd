@@ -1,7 +1,7 @@
 cimport cython
 
 cdef bint COMPILED
-cdef Py_ssize_t _HEAD_BYTES, _FIXED_BYTES, _AT_BYTES, _ANSWER_BYTES, _ACK_BYTES
+cdef Py_ssize_t _HEAD_BYTES, _FIXED_BYTES, _AT_BYTES, _SEQ_BYTES
 
 cpdef put(bytearray out, unsigned long long value)
 cpdef bytes encode_plain(tuple lineage, long long stream, unsigned long long plan, bytes payload, long long at_ns=*)
@@ -21,7 +21,7 @@ cdef bytes _filled_tuple(
 )
 cdef bytes _filled_batch(unsigned long long first, object sent_ns, object tuples)
 
-@cython.locals(at=Py_ssize_t, begin=Py_ssize_t, data=bytes)
+@cython.locals(inside=Py_ssize_t, length=Py_ssize_t, at=Py_ssize_t, data=bytes, answer=tuple)
 cdef bytes _filled_ack(unsigned long long upto, unsigned long long credit_bytes, object admitted)
 
 @cython.locals(size=Py_ssize_t)

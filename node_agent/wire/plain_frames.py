@@ -18,8 +18,7 @@ HEAD = Struct(">II")  # of a frame: its length, and its CRC-32
 FIXED = Struct("<BQBQBqBq")
 AT = Struct("<cq")
 _SEQ = Struct("<cQ")
-_HEAD_BYTES, _FIXED_BYTES, _AT_BYTES = 8, 36, 9
-_ANSWER_BYTES, _ACK_BYTES = 64, 32  # of one answer, and of an Ack beside them: at most this
+_HEAD_BYTES, _FIXED_BYTES, _AT_BYTES, _SEQ_BYTES = 8, 36, 9, 9
 
 Lineage = tuple[int, int, int, int, int, int]
 
@@ -84,7 +83,7 @@ def encode_batch(first: int, sent_ns: int | Callable[[], int], tuples: Sequence[
 def encode_ack(upto: int, credit_bytes: int, admitted: "Sequence[Outcome | tuple[int, int, int]]" = ()) -> bytes:
     """A whole Ack frame with its length. admitted: link_seq, epoch, seq of each, none that was refused."""
     if COMPILED:
-        return with_head(_filled_ack(upto, credit_bytes, admitted))
+        return _filled_ack(upto, credit_bytes, admitted)
     ack = bytearray(b"\x08")
     put(ack, upto)
     ack.append(0x10)
@@ -156,21 +155,26 @@ def _filled_batch(first: int, sent_ns: int | Callable[[], int], tuples: Sequence
         at = _set_number(data, at, 0x1A, size)
         at = _set_bytes(data, at, each, size)
     _set_signed(data, sent_at, 0x11, sent_ns if isinstance(sent_ns, int) else sent_ns())
-    _set_head(data, length, crc32(memoryview(data)[_HEAD_BYTES:]))
+    _set_head(data, length, crc32(data[_HEAD_BYTES:]))
     return data
 
 
 def _filled_ack(upto: int, credit_bytes: int, admitted: "Sequence[Outcome | tuple[int, int, int]]") -> bytes:
-    data = bytes(_ACK_BYTES + _ANSWER_BYTES * len(admitted))
-    at = _set_number(data, 0, 0x08, upto)
+    inside = _size(upto) + _size(credit_bytes)
+    for answer in admitted:
+        inside += 2 + _size(answer[0]) + _size(answer[1]) + _SEQ_BYTES
+    length = _size(inside) + inside
+    data = bytes(_HEAD_BYTES + length)
+    at = _set_number(data, _HEAD_BYTES, 0x1A, inside)
+    at = _set_number(data, at, 0x08, upto)
     at = _set_number(data, at, 0x10, credit_bytes)
     for answer in admitted:
-        begin = at
-        at = _set_number(data, at + 2, 0x08, answer[0])
+        at = _set_number(data, at, 0x1A, _size(answer[0]) + _size(answer[1]) + _SEQ_BYTES)
+        at = _set_number(data, at, 0x08, answer[0])
         at = _set_number(data, at, 0x10, answer[1])
         at = _set_fixed(data, at, 0x19, answer[2])
-        _set_number(data, begin, 0x1A, at - begin - 2)
-    return b"\x1a" + varint(at) + data[:at]
+    _set_head(data, length, crc32(data[_HEAD_BYTES:]))
+    return data
 
 
 def _size(value: int) -> int:

@@ -31,6 +31,9 @@ cdef class Engine:
     cpdef Job step(self, long long start_ns, long long end_ns)
     cdef Job _next(self, long long at_ns)
     cpdef Job next(self, long long at_ns)
+    @cython.locals(heads=JobHeap)
+    cpdef Unit most_urgent(self)
+    cpdef bint has_room(self, long long more) except -1
     @cython.locals(ready=ReadyQueue, job=Job, policy=cython.longlong)
     cdef Job _choose(self, long long at_ns)
     @cython.locals(ready=ReadyQueue, first=Job)

@@ -217,14 +217,13 @@ class Engine:
     @property
     def queued(self) -> int:
         """Jobs that wait."""
-        return self.ready.released - self.ready.dispatched
+        return self.ready.queued()
 
     @property
     def dispatched(self) -> int:
         """Jobs that have left a queue so far."""
         return self.ready.dispatched
 
-    @property
     def most_urgent(self) -> Unit | None:
         """The unit that would run next; None: nothing is ready."""
         heads = self.ready.heads
@@ -242,7 +241,7 @@ class Engine:
 
     def has_room(self, more: int) -> bool:
         """Whether the queues take that many jobs."""
-        return self.queued + more <= self._limit_jobs
+        return self.ready.queued() + more <= self._limit_jobs
 
     # -- arrivals
 

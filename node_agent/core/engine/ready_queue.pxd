@@ -29,6 +29,7 @@ cdef class ReadyQueue:
     cdef list _runs
     cdef Unit _chosen
     cdef public long long released, dispatched
+    cpdef long long queued(self) except -1
     @cython.locals(job=Job, queue=ArrivalQueue, number=cython.longlong, key_ns=cython.longlong)
     cpdef release(self, long long at_ns, Unit unit, tuple lineage, object payload)
     cdef _release_otherwise(self, long long at_ns, Unit unit, tuple lineage, object payload)

@@ -107,6 +107,10 @@ class ReadyQueue:
         self.costs, self.gaps, self.results = Asked.COSTS in asks, Asked.GAPS in asks, Asked.RESULTS in asks
         self._look_at_lateness(())
 
+    def queued(self) -> int:
+        """Jobs that wait."""
+        return self.released - self.dispatched
+
     # -- plans
 
     def load(self, loaded: CompiledPlan, plans: Iterable[CompiledPlan]) -> None:

@@ -275,7 +275,7 @@ class Accepted:
         rest = self.rest
         if rest is None:
             rest = self.connection.read()
-        at_ns = acceptor.context.shared.now_ns()  # after it was read, else it could be younger than its own arrival
+        at_ns = acceptor.context.shared.instant()  # after it was read, else it could be younger than its own arrival
         self.heard_ns = at_ns
         for frame in rest:
             self._on_frame(at_ns, frame)

@@ -39,6 +39,7 @@ class Backpressure:
 
     def __init__(self, shared: Shared, plans: Plans) -> None:
         self.shared, self.plans = shared, plans
+        self._engine_slots, self._by_loaded = plans.engine_slots, plans.by_loaded
         self.busy_ns = self.overhead_ns = 0  # in instances; in draining and writing sockets
         self.held_bytes = 0  # in links and sinks
         self.sink_bytes = 0  # in sinks
@@ -71,30 +72,31 @@ class Backpressure:
     @property
     def ready(self) -> int:
         """Queued task instances of all plans."""
+        return self._ready()
+
+    def _ready(self) -> int:
         ready = 0
-        for engine_slot in self.plans.engine_slots:
-            ready += engine_slot.engine.queued
+        for engine_slot in self._engine_slots:
+            ready += engine_slot.engine.ready.queued()
         return ready
 
-    @property
-    def job_bytes(self) -> int:
+    def _job_bytes(self) -> int:
         """What one queued job occupies, in the mean."""
-        return self._known_bytes * self._more_16 >> 4
+        return self._known_bytes() * self._more_16 >> 4
 
-    @property
     def _known_bytes(self) -> int:
         return JOB_BYTES + max(self._weight_16 >> 4, self._queued_weight)
 
     @property
     def queue_bytes(self) -> int:
         """Bytes that wait for an operator, for a partner, or for a link, a sink or a socket."""
-        return self._bytes(self.job_bytes)
+        return self._bytes(self._job_bytes())
 
     def _bytes(self, job_bytes: int) -> int:
-        jobs = self.ready + self.pending
-        for deployed in self.plans.by_hash.values():
-            if deployed.loaded.joins:
-                jobs += deployed.loaded.waiting
+        jobs = self._ready() + self.pending
+        for loaded in self._by_loaded:
+            if loaded.joins:
+                jobs += loaded.waiting
         other = self.held_bytes + self.shared.unwritten_bytes + self.shared.large.bytes
         return jobs * job_bytes + other if jobs else other
 
@@ -112,21 +114,18 @@ class Backpressure:
         """Slow readers have a part of the memory, and no more."""
         return self.sink_bytes * SINK_SHARE > self.plans.limit_bytes
 
-    @property
     def room(self) -> int:
         """How many more tuples may be taken in: one at least, where nothing waits."""
-        queued = self.queue_bytes
-        return max(0, self.plans.limit_bytes - queued) // self.job_bytes if queued else self._most_jobs
-
-    @property
-    def _most_jobs(self) -> int:
-        return max(1, self.plans.limit_bytes // self.job_bytes)
+        job_bytes, limit_bytes = self._job_bytes(), self.plans.limit_bytes
+        queued = self._bytes(job_bytes)
+        return max(0, limit_bytes - queued) // job_bytes if queued else max(1, limit_bytes // job_bytes)
 
     def credit(self, senders: int, sheds: bool = False) -> int:
         """Encoded bytes that one of so many senders may have unacknowledged. sheds: what is too much of its tuples is
         shed here, so that it is never kept from sending."""
         encoded = FIELDS_BYTES + (self._encoded_16 >> 4)
-        granted = share_credit(self.room * encoded, self._most_jobs * encoded, senders)
+        most_jobs = max(1, self.plans.limit_bytes // self._job_bytes())
+        granted = share_credit(self.room() * encoded, most_jobs * encoded, senders)
         large = self.large_bytes
         if large and (large > self.plans.limit_bytes or self.takes(large)):  # what can never fit is refused as it comes
             granted = max(granted, large + BESIDE_LARGE)
@@ -156,12 +155,12 @@ class Backpressure:
             self._measured_ns = at_ns
             self._compare(at_ns)
         limit = self.plans.limit_bytes
-        if self._bytes(self._known_bytes) > limit + (limit >> BEYOND):  # the process may hold other things
+        if self._bytes(self._known_bytes()) > limit + (limit >> BEYOND):  # the process may hold other things
             self._relieve(at_ns, weighed)
 
     def _relieve(self, at_ns: int, weighed: list[tuple[int, int, Unit]]) -> None:
         for _, each, unit in sorted(weighed, key=lambda entry: entry[0], reverse=True):
-            excess = self._bytes(self._known_bytes) - self.plans.limit_bytes
+            excess = self._bytes(self._known_bytes()) - self.plans.limit_bytes
             if excess <= 0:
                 break
             if unit.chain[0].operator_id != unit.spec.operators[0]:
@@ -218,6 +217,6 @@ class Backpressure:
         facts.note_gap()
         facts.write(
             LOAD, FLAG, NO_REF, facts.refused % COUNTED, facts.admitted % COUNTED, facts.latencies_ns & SUM_MASK,
-            at_ns, self.queue_bytes, self.ready, self.busy_ns, self.overhead_ns, facts.written_records,
+            at_ns, self.queue_bytes, self._ready(), self.busy_ns, self.overhead_ns, facts.written_records,
         )  # fmt: skip
         self.next_ns = at_ns + EVERY_NS

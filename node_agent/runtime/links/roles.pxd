@@ -6,6 +6,7 @@ from node_agent.runtime.context cimport Shared
 from node_agent.link.arrived cimport Arrived
 from node_agent.link.clock_offset cimport PeerClock
 from node_agent.link.receiver cimport Receiver
+from node_agent.wire.frames cimport Batch
 from node_agent.runtime.links.credit cimport Backpressure
 from node_agent.runtime.links.drained cimport Arrivals
 from node_agent.runtime.links.socket_connection cimport Connection
@@ -13,8 +14,8 @@ from node_agent.runtime.links.socket_connection cimport Connection
 cdef class Context:
     cdef public Shared shared
     cdef public Refusals refusals
-    cdef public object plans, clocks, senders
-    cdef public long long lineage_epoch
+    cdef public object plans, clocks
+    cdef public long long lineage_epoch, senders
     cdef public Backpressure backpressure
     cdef public Arrivals arrivals
     cdef public dict seqs, promised
@@ -39,8 +40,8 @@ cdef class NodeRole:
     cdef public list _unknown
     cdef public Entry _entry
     cdef public object _promised
-    @cython.locals(at=Py_ssize_t, first=cython.longlong, sent_ns=cython.longlong, arrived=Arrived)
-    cpdef on_batch(self, long long at_ns, object batch)
+    @cython.locals(at=Py_ssize_t, first=cython.longlong, sent_ns=cython.longlong, tuples=object, arrived=Arrived)
+    cpdef on_batch(self, long long at_ns, Batch batch)
     @cython.locals(
         entry=Entry, context=Context, stream=cython.longlong, lineage=tuple, lo_ns=cython.longlong,
         hi_ns=cython.longlong, loaded=CompiledPlan,

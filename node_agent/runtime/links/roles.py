@@ -138,7 +138,7 @@ class NodeRole:
         """Each tuple runs under the plan that it is stamped with."""
         fresh = self.receiver.on_batch(batch.first, batch.tuples)
         self.clock.on_batch(at_ns, batch.sent_ns)
-        first, sent_ns, tuples = batch
+        first, sent_ns, tuples = batch.first, batch.sent_ns, batch.tuples
         at = 0
         for arrived in fresh:
             while tuples[at] is not arrived:  # `fresh` is a part of them in the same order

@@ -5,6 +5,7 @@ from node_agent.link.arrived cimport Arrived
 from node_agent.link.clock_offset cimport PeerClock
 from node_agent.link.outcomes cimport OutcomeLog
 from node_agent.link.receiver cimport Receiver
+from node_agent.wire.frames cimport Batch
 from node_agent.runtime.links.roles cimport Context
 
 cdef int LOOKED_EVERY
@@ -30,7 +31,7 @@ cdef class SourceRole:
     cdef public PeerClock clock
     @cython.locals(arrived=Arrived, feed=Feed, outcome_log=OutcomeLog, link_seq=cython.longlong, left=int,
                    room=cython.longlong, sent_ns=cython.longlong, why=str)
-    cpdef on_batch(self, long long at_ns, object batch)
+    cpdef on_batch(self, long long at_ns, Batch batch)
     cdef Feed _feed_now(self)
     @cython.locals(lo_ns=cython.longlong, hi_ns=cython.longlong, seq=cython.longlong, context=Context)
     cdef str _admit(self, long long at_ns, Feed feed, Arrived arrived, long long link_seq, bint full, long long sent_ns)

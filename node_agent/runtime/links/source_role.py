@@ -8,7 +8,7 @@ from node_agent.host.trace_ring import Row, peer_key
 from node_agent.link.arrived import Arrived, Withheld
 from node_agent.link.limits import MOST_PAYLOAD_BYTES, LinkError
 from node_agent.link.outcomes import OutcomeLog
-from node_agent.link.receiver import Receiver
+from node_agent.link.receiver import Acknowledgement, Receiver
 from node_agent.operators.codecs import CodecError
 from node_agent.runtime.deployments.deployed_plan import Deployed
 from node_agent.runtime.links import hello_refusals
@@ -89,7 +89,7 @@ class SourceRole:
         room = left = 0
         for arrived in fresh:
             if not left:
-                left, room = LOOKED_EVERY, self.context.backpressure.room
+                left, room = LOOKED_EVERY, self.context.backpressure.room()
             left -= 1
             if not outcome_log.knows(link_seq):
                 why = self._admit(at_ns, feed, arrived, link_seq, room <= 0, sent_ns)
@@ -174,8 +174,9 @@ class SourceRole:
         due = self.receiver.ack(self._credit(self.context.senders), drained, large_bytes)
         outcomes = self.outcome_log.take()
         while outcomes or due is not None:
-            upto, credit = due if due is not None else (self.receiver.last, self._credit(1))
-            self.connection.write(frames.encode_outcomes(outcomes, upto, credit))
+            if due is None:
+                due = Acknowledgement(self.receiver.last, self._credit(1))
+            self.connection.write(frames.encode_outcomes(outcomes, due.upto, due.credit_bytes))
             due, outcomes = None, self.outcome_log.take()
         return True
 

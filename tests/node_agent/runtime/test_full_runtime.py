@@ -151,8 +151,8 @@ def test_the_first_arrival_tells_how_much_credit_is_for_what_the_queues_may_hold
     with in_process(plan(memory_bytes=64 << 10), tmp_path) as runtime:
         runtime.backpressure.arrived(8, {"n": 1})
         encoded = 8 + loads.FIELDS_BYTES
-        assert runtime.backpressure.credit(1) == runtime.backpressure.room * encoded
-        assert runtime.backpressure.room == (64 << 10) // (JOB_BYTES + size_estimate({"n": 1}))
+        assert runtime.backpressure.credit(1) == runtime.backpressure.room() * encoded
+        assert runtime.backpressure.room() == (64 << 10) // (JOB_BYTES + size_estimate({"n": 1}))
 
 
 # -- the process's own memory
@@ -220,11 +220,11 @@ def test_a_node_with_little_memory_grants_credit_and_has_room_when_nothing_waits
         for _ in range(200):
             runtime.backpressure.arrived(8, {"v": 1})
         assert runtime.backpressure.credit(1) > 0 and runtime.backpressure.credit(40) > 0
-        assert runtime.backpressure.room > 0
+        assert runtime.backpressure.room() > 0
         queue(runtime, 100, {"v": 1})
-        assert runtime.backpressure.credit(1) == 0 == runtime.backpressure.room
+        assert runtime.backpressure.credit(1) == 0 == runtime.backpressure.room()
         at_rest(runtime)
-        assert runtime.backpressure.credit(1) > 0 and runtime.backpressure.room > 0
+        assert runtime.backpressure.credit(1) > 0 and runtime.backpressure.room() > 0
 
 
 @pytest.mark.parametrize(("on_full", "oldest"), [("drop-tail", 1), ("front", 1000)])

@@ -79,7 +79,7 @@ def test_every_tuple_ends_once_and_the_books_balance(name: str, load: Load) -> N
     ]
     assert sorted(ended) == sorted((each.unit, number) for number, each in enumerate(load.arrivals, 1))
     assert node.engine.ready.released == node.engine.dispatched == len(load.arrivals)
-    assert node.engine.most_urgent is None and not node.engine.queued
+    assert node.engine.most_urgent() is None and not node.engine.queued
     assert all(not unit.queue for unit in node.loaded.units)
     assert [number for _, number, _ in node.delivered] == [number for _, jobs in node.order for number in jobs]
     if POLICIES[name].metered and Asked.COSTS in POLICIES[name].asks:

@@ -115,7 +115,7 @@ class Node:
             job: Job | None = self.engine.next(self.now_ns)
             while job is not None:
                 job = self.executor.run(job)
-            if self.engine.most_urgent is not None:
+            if self.engine.most_urgent() is not None:
                 continue
             if not self.pending:
                 return self

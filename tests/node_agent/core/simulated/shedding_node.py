@@ -283,7 +283,7 @@ def check(setting: Setting, run: Run) -> int:
     engine = run.engine
     if setting.policy not in (None, "front") and not setting.filter_ns:  # `front` sheds once per period
         assert run.peak <= setting.most, "behind a filter there are sources that no shedder stands before"
-    assert not engine.queued and engine.most_urgent is None
+    assert not engine.queued and engine.most_urgent() is None
     exacts = [exact(setting, run, operator) for operator in range(len(setting.windows))]
     for given in run.given:
         assert given.names == exacts[given.operator].get(given.window, []), given
