@@ -21,7 +21,7 @@ cdef bytes _filled_tuple(
 )
 cdef bytes _filled_batch(unsigned long long first, object sent_ns, object tuples)
 
-@cython.locals(inside=Py_ssize_t, length=Py_ssize_t, at=Py_ssize_t, data=bytes, answer=tuple)
+@cython.locals(inside=Py_ssize_t, length=Py_ssize_t, at=Py_ssize_t, data=bytes)
 cdef bytes _filled_ack(unsigned long long upto, unsigned long long credit_bytes, object admitted)
 
 @cython.locals(size=Py_ssize_t)

@@ -5,7 +5,7 @@ from node_agent.core.model cimport CompiledPlan
 from node_agent.runtime.context cimport Shared
 from node_agent.runtime.deployments.deployed_plan cimport EngineSlot
 
-cdef long long FIELDS_BYTES, BESIDE_LARGE, LEAST_CREDIT, LARGE_BYTES, JOB_BYTES, WEIGH_NS
+cdef long long BESIDE_LARGE, LEAST_CREDIT, LARGE_BYTES, JOB_BYTES, WEIGH_NS
 
 cdef class Backpressure:
     cdef public Shared shared

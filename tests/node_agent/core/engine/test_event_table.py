@@ -10,7 +10,7 @@ from node_agent.core.engine.events import TABLE, Event, ScenarioRunner
 from node_agent.core.policies import policy
 from protos.records import CAUSE_DECODE, CAUSE_OPERATOR_ERROR
 
-QUERIES = {"has_room"}  # change nothing
+QUERIES = {"has_room", "most_urgent"}  # change nothing
 ELSEWHERE = {"add", "end_windows"}  # the second half of `load`, and what engines tell each other
 LINEAGE = (1, 0, 1, 0, 0, 0)
 

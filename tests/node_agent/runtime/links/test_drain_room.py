@@ -39,6 +39,7 @@ def test_a_drain_takes_in_so_many_and_the_rest_comes_later(
         def counted(at_ns: int) -> None:
             drains.append(len(arrivals._first) + len(arrivals._then))
 
+        monkeypatch.setattr(runtime.pulled, "due_ns", 0)
         monkeypatch.setattr(runtime.pulled, "release", counted)  # what is called next is `arrivals.apply`
         ends = [_source(runtime, boot) for boot in (1, 2)]
         for end in ends:
@@ -70,6 +71,7 @@ def test_what_came_before_its_connection_closed_is_promised(tmp_path: Path, monk
             if acceptor.waiting:  # the rest is taken in next, and the source is found to have connected anew
                 later.sendall(frames.encode_hello(frames.Hello("source:in", clock_domain(), 7)))
 
+        monkeypatch.setattr(runtime.pulled, "due_ns", 0)
         monkeypatch.setattr(runtime.pulled, "release", drained)
         end.sendall(frames.encode_batch(1, 0, [frames.encode_tuple((0, 0, 0, 0, 0, 0), 0, 0, b"1")] * count))
         while runtime.context.seqs.get(1, 0) < count or not drains[-1]:

@@ -9,6 +9,7 @@ import subprocess
 import sys
 from collections.abc import Iterator
 from pathlib import Path
+from types import SimpleNamespace
 
 import pytest
 from cryptography import x509
@@ -140,7 +141,8 @@ def test_a_record_that_was_changed_ends_the_connection(shared: Shared, ours: Aut
 
 def test_a_node_whose_name_no_certificate_can_have(shared: Shared, ours: Authority) -> None:
     security = TlsSecurity(shared, ours.folder / "a")
-    link = PeerLink(shared, Backpressure(shared, None), "a..b", "127.0.0.1:1", {}, security)  # type: ignore[arg-type]
+    none = SimpleNamespace(engine_slots=[], by_loaded={})
+    link = PeerLink(shared, Backpressure(shared, none), "a..b", "127.0.0.1:1", {}, security)  # type: ignore[arg-type]
     link.tick(now_ns())
     assert shared.counters["links_refused"] == 1 and link.sender.connect_at_ns
     assert security.due_ns == 1 << 62
