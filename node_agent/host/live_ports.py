@@ -2,6 +2,7 @@
 
 import gc
 import os
+from collections.abc import Mapping
 from pathlib import Path
 
 from node_agent.host import scheduling
@@ -47,7 +48,9 @@ class ThisMachine:
         gc.freeze()
 
 
-def live_ports(domain: str, drift_ppm: int, real_time: bool = False) -> Ports:
-    """Of a runtime on this machine. domain, drift_ppm: of its clock."""
-    clock, network = SystemClock(domain, drift_ppm), SocketNetwork()
+def live_ports(
+    domain: str, drift_ppm: int, real_time: bool = False, neighbours: Mapping[tuple[str, int], str] | None = None
+) -> Ports:
+    """Of a runtime on this machine. domain, drift_ppm: of its clock. neighbours: of `SocketNetwork`."""
+    clock, network = SystemClock(domain, drift_ppm), SocketNetwork(neighbours)
     return Ports(clock, network, ThisMachine(real_time), CallerThreads(network, clock.now_ns, real_time))

@@ -34,6 +34,7 @@ cdef bint COMPILED
 cdef class SocketNetwork:
     cdef public object _epoll
     cdef public dict _handlers
+    cdef object _neighbours
     cdef int _descriptor
     cdef int[128] _events  # descriptors and masks
     @cython.locals(count=int, place=int)

@@ -1,7 +1,14 @@
-"""The kernel's sockets, and an epoll with a handler per descriptor."""
+"""The kernel's sockets, and an epoll with a handler per descriptor.
 
+Between the runtimes of one agent tuples go over Unix sockets, which take two thirds of the time of TCP on loopback.
+These have names and no files. Each end looks who the other one is: another user's process is none of them.
+"""
+
+import os
 import select
 import socket
+from collections.abc import Mapping
+from struct import Struct
 
 from node_agent.host.clock import now_ns
 from node_agent.ports import READABLE, Handler
@@ -15,14 +22,26 @@ UNREAD_BYTES = 1 << 18  # that it takes of an accepted connection until they are
 TCP_NOTSENT_LOWAT = 25  # linux/tcp.h
 
 
-class SocketListener:
-    """A listening socket that accepts non-blocking connections without delay of small packets."""
+_CREDENTIALS = Struct("3i")  # of SO_PEERCRED: pid, uid, gid
 
-    def __init__(self, listening: socket.socket) -> None:
+
+class SocketListener:
+    """A listening socket that accepts non-blocking connections without delay of small packets. name: of a Unix socket
+    that does so as well. Raises OSError where that name is taken."""
+
+    def __init__(self, listening: socket.socket, name: str = "") -> None:
         listening.setblocking(False)
         listening.setsockopt(socket.SOL_SOCKET, socket.SO_RCVBUF, UNREAD_BYTES // 2)  # the kernel takes twice as much
-        self._listening = listening
+        self._listening, self._beside = listening, None
         self.fileno = listening.fileno
+        if name:
+            self._beside = _unix()
+            self._beside.bind(name)
+            self._beside.listen()
+            self._either = select.epoll()
+            self._either.register(listening, READABLE)
+            self._either.register(self._beside, READABLE)
+            self.fileno = self._either.fileno
 
     @property
     def address(self) -> tuple[str, int]:
@@ -32,20 +51,31 @@ class SocketListener:
 
     def accept(self) -> tuple[socket.socket, tuple[str, int]]:
         """Raises OSError where none is waiting."""
+        if self._beside is not None:
+            try:
+                end, _ = self._beside.accept()
+            except BlockingIOError:
+                pass
+            else:
+                return _own(end), ("this machine", 0)
         end, address = self._listening.accept()
         return _prompt(end), address[:2]
 
 
 class SocketNetwork:
-    """`ports.Network` of this machine."""
+    """`ports.Network` of this machine. neighbours: names of Unix sockets, by host and port as they are dialled."""
 
-    def __init__(self) -> None:
+    def __init__(self, neighbours: Mapping[tuple[str, int], str] | None = None) -> None:
+        self._neighbours = neighbours or {}
         self._epoll = select.epoll()
         self._descriptor = self._epoll.fileno()
         self._handlers: dict[int, Handler] = {}
 
     def dial(self, host: str, port: int) -> socket.socket:
         """Begin to connect. Raises OSError."""
+        name = self._neighbours.get((host, port))
+        if name is not None and (near := _connected(name)) is not None:
+            return near
         end = socket.socket(socket.AF_INET6 if ":" in host else socket.AF_INET, socket.SOCK_STREAM)
         end.setblocking(False)
         try:
@@ -95,6 +125,39 @@ class SocketNetwork:
         handler = self._handlers.get(descriptor)
         if handler is not None:  # it may have gone while an earlier one of this drain was served
             handler.on_ready(now_ns(), mask)
+
+
+def _unix() -> socket.socket:
+    end = socket.socket(socket.AF_UNIX, socket.SOCK_STREAM)
+    end.setblocking(False)
+    end.setsockopt(socket.SOL_SOCKET, socket.SO_SNDBUF, UNREAD_BYTES // 2)
+    return end
+
+
+def _connected(name: str) -> socket.socket | None:
+    """None: it does not listen, or not yet, or it is another user's."""
+    end = _unix()
+    try:
+        end.connect(name)
+        return _own(end)
+    except OSError:
+        end.close()  # twice is allowed
+        return None
+
+
+def _own(end: socket.socket) -> socket.socket:
+    """Raises OSError, and closes, where another user's process is at the other end, or one that is gone: a child may
+    have kept what it listened at."""
+    pid, uid, _ = _CREDENTIALS.unpack(end.getsockopt(socket.SOL_SOCKET, socket.SO_PEERCRED, _CREDENTIALS.size))
+    try:
+        if uid != os.geteuid():
+            raise PermissionError(f"a process of user {uid}")
+        os.kill(pid, 0)
+    except OSError:
+        end.close()
+        raise
+    end.setblocking(False)
+    return end
 
 
 def _prompt(end: socket.socket) -> socket.socket:

@@ -6,6 +6,7 @@ from pathlib import Path
 from node_agent.host.files.state_dir import StateDir
 
 Address = tuple[str, int]  # host, port; port 0: any free one
+_REACHED = {"0.0.0.0": "127.0.0.1", "::": "::1"}  # noqa: S104 - by which this machine reaches who listens everywhere
 
 
 @dataclass(frozen=True, slots=True)
@@ -42,6 +43,17 @@ class Settings:
         """host:port by which this machine reaches the data socket of each of the agent's places."""
         return {name: _reached(*address) for name, address in self.places}
 
+    @property
+    def neighbours(self) -> dict[Address, str]:
+        """Of the agent's other places the Unix socket, by host and port at which this machine reaches them."""
+        others = [address for name, address in self.places if name != self.name]
+        return {(_REACHED.get(host, host), port): _unix_name(host, port) for host, port in others}
+
+    @property
+    def beside(self) -> str:
+        """The Unix socket of this place for the others; empty: there are none."""
+        return _unix_name(*self.data) if len(self.places) > 1 else ""
+
     def own_routes(self, routes: tuple[tuple[int, str, str], ...]) -> tuple[tuple[int, str, str], ...]:
         """Routes (number, name, host:port) with where this agent's own places listen now.
 
@@ -52,7 +64,12 @@ class Settings:
         return tuple((index, name, own.get(name, address)) for index, name, address in routes)
 
 
+def _unix_name(host: str, port: int) -> str:
+    """Of the place whose data socket is bound there. The first character makes it a name and no file."""
+    return f"\0shimekiri/{host}:{port}"
+
+
 def _reached(host: str, port: int) -> str:
     """host:port by which this machine reaches what listens there, be it on all addresses."""
-    host = {"0.0.0.0": "127.0.0.1", "::": "::1"}.get(host, host)  # noqa: S104
+    host = _REACHED.get(host, host)
     return f"[{host}]:{port}" if ":" in host else f"{host}:{port}"

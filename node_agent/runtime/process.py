@@ -14,7 +14,7 @@ from node_agent.host import ipc, scheduling
 from node_agent.host.channel_end import ChannelEnd, OpenEnd
 from node_agent.host.files import plan_files
 from node_agent.host.live_ports import live_ports
-from node_agent.host.log import ERROR, Log
+from node_agent.host.log import ERROR, WARNING, Log
 from node_agent.host.network import SocketListener
 from node_agent.host.operator_output import operator_output
 from node_agent.host.settings import Settings
@@ -58,13 +58,23 @@ def main(
     gc.enable()
     gc.set_threshold(*COLLECT)
     try:
-        accepts = SocketListener(listener)
+        accepts = listens(settings, listener)
         process = Process(settings, supervisor, control, accepts, ring, epoch, registry, rt, taken_over)
     except TlsError as error:
         supervisor.send(ipc.Failed(str(error)))
         return 2
     process.run()
     return 0
+
+
+def listens(settings: Settings, listener: socket.socket) -> SocketListener:
+    """At the data socket, and for the agent's other places at a Unix socket, unless its name is taken."""
+    try:
+        return SocketListener(listener, settings.beside)
+    except OSError as error:
+        log = Log(settings.name, "runtime", settings.log_json)
+        log.say("no_unix_socket", f"other cores of this agent reach this one by TCP: {error}", WARNING)
+        return SocketListener(listener)
 
 
 class World(NamedTuple):
@@ -81,7 +91,8 @@ class World(NamedTuple):
 def live_world(settings: Settings, rt: bool = False) -> World:
     """Of a process on this machine."""
     log = Log(settings.name, "runtime", settings.log_json)
-    return World(live_ports(settings.clock, settings.drift_ppm, rt), ipc.Channel.of, log, os.getpid())
+    ports = live_ports(settings.clock, settings.drift_ppm, rt, settings.neighbours)
+    return World(ports, ipc.Channel.of, log, os.getpid())
 
 
 class Process:

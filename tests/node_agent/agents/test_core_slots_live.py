@@ -88,6 +88,8 @@ def test_a_chain_across_two_cores_goes_on_at_one_while_the_other_crashes_and_han
                 source.send_many(range(20))
                 assert [near.get(10).value for _ in range(20)] == list(range(20))
                 assert [far.get(10).value["got"] for _ in range(20)] == list(range(20))
+                names = [each.laddr for each in psutil.Process(two).net_connections("unix") if each.laddr]
+                assert len(names) == 2 and len(set(names)) == 1, "it listens, and the other core is connected there"
                 os.kill(two, signal.SIGKILL)
                 assert isinstance(source.send("meanwhile"), Admitted)
                 assert near.get(10).value == "meanwhile", "the other core goes on"
