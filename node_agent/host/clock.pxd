@@ -11,4 +11,4 @@ cdef inline long long raw_ns() noexcept:
     """The clock of `now_ns`."""
     cdef timespec at
     clock_gettime(CLOCK_MONOTONIC_RAW, &at)
-    return at.tv_sec * 1_000_000_000 + at.tv_nsec
+    return <long long>at.tv_sec * 1_000_000_000 + at.tv_nsec

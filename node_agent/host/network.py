@@ -1,7 +1,8 @@
 """The kernel's sockets, and an epoll with a handler per descriptor.
 
 Between the runtimes of one agent tuples go over Unix sockets, which take two thirds of the time of TCP on loopback.
-These have names and no files. Each end looks who the other one is: another user's process is none of them.
+These have names and no files, and the supervisor keeps them, as it does those of TCP. Who connects looks that it is its
+own supervisor that listens there, and who accepts that it is no other user's process that has connected.
 """
 
 import os
@@ -25,22 +26,36 @@ TCP_NOTSENT_LOWAT = 25  # linux/tcp.h
 _CREDENTIALS = Struct("3i")  # of SO_PEERCRED: pid, uid, gid
 
 
-class SocketListener:
-    """A listening socket that accepts non-blocking connections without delay of small packets. name: of a Unix socket
-    that does so as well. Raises OSError where that name is taken."""
+def near_name(host: str, port: int) -> str:
+    """Of the Unix socket of the place whose data socket is bound there. The first character makes it no file."""
+    return f"\0shimekiri/{host}:{port}"
 
-    def __init__(self, listening: socket.socket, name: str = "") -> None:
+
+def near_socket(host: str, port: int) -> socket.socket | None:
+    """That socket, listening. None: the name is taken, and the place is reached by TCP alone."""
+    end = _unix()
+    try:
+        end.bind(near_name(host, port))
+    except OSError:
+        end.close()
+        return None
+    end.listen()
+    return end
+
+
+class SocketListener:
+    """A listening socket that accepts non-blocking connections without delay of small packets. near: a Unix socket that
+    listens as well."""
+
+    def __init__(self, listening: socket.socket, near: socket.socket | None = None) -> None:
         listening.setblocking(False)
         listening.setsockopt(socket.SOL_SOCKET, socket.SO_RCVBUF, UNREAD_BYTES // 2)  # the kernel takes twice as much
-        self._listening, self._beside = listening, None
+        self._listening, self._near = listening, near
         self.fileno = listening.fileno
-        if name:
-            self._beside = _unix()
-            self._beside.bind(name)
-            self._beside.listen()
+        if near is not None:
             self._either = select.epoll()
             self._either.register(listening, READABLE)
-            self._either.register(self._beside, READABLE)
+            self._either.register(near, READABLE)
             self.fileno = self._either.fileno
 
     @property
@@ -51,13 +66,8 @@ class SocketListener:
 
     def accept(self) -> tuple[socket.socket, tuple[str, int]]:
         """Raises OSError where none is waiting."""
-        if self._beside is not None:
-            try:
-                end, _ = self._beside.accept()
-            except BlockingIOError:
-                pass
-            else:
-                return _own(end), ("this machine", 0)
+        if self._near is not None and (own := _accepted(self._near)) is not None:
+            return own, ("this machine", 0)
         end, address = self._listening.accept()
         return _prompt(end), address[:2]
 
@@ -135,29 +145,37 @@ def _unix() -> socket.socket:
 
 
 def _connected(name: str) -> socket.socket | None:
-    """None: it does not listen, or not yet, or it is another user's."""
+    """None: nobody listens there, or it is not the supervisor of this process."""
     end = _unix()
     try:
         end.connect(name)
-        return _own(end)
-    except OSError:
-        end.close()  # twice is allowed
-        return None
-
-
-def _own(end: socket.socket) -> socket.socket:
-    """Raises OSError, and closes, where another user's process is at the other end, or one that is gone: a child may
-    have kept what it listened at."""
-    pid, uid, _ = _CREDENTIALS.unpack(end.getsockopt(socket.SOL_SOCKET, socket.SO_PEERCRED, _CREDENTIALS.size))
-    try:
-        if uid != os.geteuid():
-            raise PermissionError(f"a process of user {uid}")
-        os.kill(pid, 0)
     except OSError:
         end.close()
-        raise
+        return None
+    return _kept(end, _other_end(end)[0] == os.getppid())
+
+
+def _accepted(near: socket.socket) -> socket.socket | None:
+    """None: nobody is waiting there, or another user's process."""
+    try:
+        end, _ = near.accept()
+    except BlockingIOError:
+        return None
     end.setblocking(False)
-    return end
+    return _kept(end, _other_end(end)[1] == os.geteuid())
+
+
+def _other_end(end: socket.socket) -> tuple[int, int]:
+    """Process and user that listened or connected there."""
+    pid, uid, _ = _CREDENTIALS.unpack(end.getsockopt(socket.SOL_SOCKET, socket.SO_PEERCRED, _CREDENTIALS.size))
+    return pid, uid
+
+
+def _kept(end: socket.socket, keep: bool) -> socket.socket | None:
+    if keep:
+        return end
+    end.close()
+    return None
 
 
 def _prompt(end: socket.socket) -> socket.socket:

@@ -4,6 +4,7 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 
 from node_agent.host.files.state_dir import StateDir
+from node_agent.host.network import near_name
 
 Address = tuple[str, int]  # host, port; port 0: any free one
 _REACHED = {"0.0.0.0": "127.0.0.1", "::": "::1"}  # noqa: S104 - by which this machine reaches who listens everywhere
@@ -47,12 +48,7 @@ class Settings:
     def neighbours(self) -> dict[Address, str]:
         """Of the agent's other places the Unix socket, by host and port at which this machine reaches them."""
         others = [address for name, address in self.places if name != self.name]
-        return {(_REACHED.get(host, host), port): _unix_name(host, port) for host, port in others}
-
-    @property
-    def beside(self) -> str:
-        """The Unix socket of this place for the others; empty: there are none."""
-        return _unix_name(*self.data) if len(self.places) > 1 else ""
+        return {(_REACHED.get(host, host), port): near_name(host, port) for host, port in others}
 
     def own_routes(self, routes: tuple[tuple[int, str, str], ...]) -> tuple[tuple[int, str, str], ...]:
         """Routes (number, name, host:port) with where this agent's own places listen now.
@@ -62,11 +58,6 @@ class Settings:
         """
         own = self.reached
         return tuple((index, name, own.get(name, address)) for index, name, address in routes)
-
-
-def _unix_name(host: str, port: int) -> str:
-    """Of the place whose data socket is bound there. The first character makes it a name and no file."""
-    return f"\0shimekiri/{host}:{port}"
 
 
 def _reached(host: str, port: int) -> str:

@@ -3,7 +3,6 @@
 import gc
 import os
 import signal
-import socket
 import sys
 import traceback
 from collections.abc import Callable, Sequence
@@ -14,8 +13,7 @@ from node_agent.host import ipc, scheduling
 from node_agent.host.channel_end import ChannelEnd, OpenEnd
 from node_agent.host.files import plan_files
 from node_agent.host.live_ports import live_ports
-from node_agent.host.log import ERROR, WARNING, Log
-from node_agent.host.network import SocketListener
+from node_agent.host.log import ERROR, Log
 from node_agent.host.operator_output import operator_output
 from node_agent.host.settings import Settings
 from node_agent.host.trace_ring import BEAT, Inherited, Ring, RingFacts
@@ -38,7 +36,7 @@ MOST_WHY = 4000  # characters: an operator's error message may be longer than a 
 
 
 def main(
-    settings: Settings, supervisor: ChannelEnd, control: ChannelEnd, listener: socket.socket, ring: Ring, epoch: int,
+    settings: Settings, supervisor: ChannelEnd, control: ChannelEnd, listener: Listener, ring: Ring, epoch: int,
     taken_over: Sequence[Inherited] = (),
 ) -> int:  # fmt: skip
     """Run until the supervisor says Stop. Returns the exit code.
@@ -58,23 +56,12 @@ def main(
     gc.enable()
     gc.set_threshold(*COLLECT)
     try:
-        accepts = listens(settings, listener)
-        process = Process(settings, supervisor, control, accepts, ring, epoch, registry, rt, taken_over)
+        process = Process(settings, supervisor, control, listener, ring, epoch, registry, rt, taken_over)
     except TlsError as error:
         supervisor.send(ipc.Failed(str(error)))
         return 2
     process.run()
     return 0
-
-
-def listens(settings: Settings, listener: socket.socket) -> SocketListener:
-    """At the data socket, and for the agent's other places at a Unix socket, unless its name is taken."""
-    try:
-        return SocketListener(listener, settings.beside)
-    except OSError as error:
-        log = Log(settings.name, "runtime", settings.log_json)
-        log.say("no_unix_socket", f"other cores of this agent reach this one by TCP: {error}", WARNING)
-        return SocketListener(listener)
 
 
 class World(NamedTuple):

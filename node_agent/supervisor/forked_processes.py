@@ -12,6 +12,7 @@ from collections.abc import Callable
 from node_agent.host import ipc, scheduling
 from node_agent.host.channel_end import ChannelEnd
 from node_agent.host.clock import new_boot, now_ns
+from node_agent.host.network import SocketListener, near_socket
 from node_agent.supervisor.process_host import ConnectorsStart, ControlStart, Ended, RuntimeStart, Start, StartError
 
 BACKLOG = 128
@@ -41,10 +42,10 @@ class ForkedChild:
 
 
 class DataSocket:
-    """`DataListener` of this machine."""
+    """`DataListener` of this machine. near: its Unix socket, where it has one."""
 
-    def __init__(self, listening: socket.socket) -> None:
-        self.listening = listening
+    def __init__(self, listening: socket.socket, near: socket.socket | None) -> None:
+        self.listening, self.near = listening, near
 
     @property
     def address(self) -> tuple[str, int]:
@@ -55,6 +56,8 @@ class DataSocket:
     def close(self) -> None:
         """This process's copy of it."""
         self.listening.close()
+        if self.near is not None:
+            self.near.close()
 
 
 class ForkedProcesses:
@@ -64,8 +67,8 @@ class ForkedProcesses:
         self._give_up = give_up
         self.now_ns, self.wall_ns, self.new_boot = now_ns, time.time_ns, new_boot
 
-    def listen(self, host: str, port: int) -> DataSocket:
-        """A TCP socket. Raises StartError."""
+    def listen(self, host: str, port: int, near: bool = False) -> DataSocket:
+        """A TCP socket, and a Unix socket. Raises StartError."""
         listening = socket.socket(socket.AF_INET6 if ":" in host else socket.AF_INET, socket.SOCK_STREAM)
         listening.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
         try:
@@ -76,7 +79,7 @@ class ForkedProcesses:
             low = ", since ports below 1024 are root's" if isinstance(error, PermissionError) and port < 1024 else ""
             why = f"cannot listen on {host}:{port} for data: {error.strerror}{low}"
             raise StartError("not_usable", why, "give another with --data", subject="--data") from None
-        return DataSocket(listening)
+        return DataSocket(listening, near_socket(*listening.getsockname()[:2]) if near else None)
 
     def pair(self) -> tuple[ChannelEnd, ChannelEnd]:
         """Unix sockets."""
@@ -125,9 +128,8 @@ def _run(what: Start, channel: ChannelEnd) -> int:
         from node_agent.runtime import process
 
         assert isinstance(what.listener, DataSocket)
-        return process.main(
-            what.settings, channel, what.control, what.listener.listening, what.ring, what.starts, what.taken_over
-        )
+        listener = SocketListener(what.listener.listening, what.listener.near)
+        return process.main(what.settings, channel, what.control, listener, what.ring, what.starts, what.taken_over)
     scheduling.ordinary()
     if isinstance(what, ConnectorsStart):
         from node_agent.connectors import connector_threads

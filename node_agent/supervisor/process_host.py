@@ -86,8 +86,9 @@ class ProcessHost(Protocol):
     def new_boot(self) -> int:
         """A number for an incarnation, unlike every other one's; never 0."""
 
-    def listen(self, host: str, port: int) -> DataListener:
-        """Begin to listen; port 0: any free one. Raises StartError."""
+    def listen(self, host: str, port: int, near: bool = False) -> DataListener:
+        """Begin to listen; port 0: any free one. near: other places of the agent connect there too. Raises
+        StartError."""
 
     def pair(self) -> tuple[ChannelEnd, ChannelEnd]:
         """Both ends of a new channel."""

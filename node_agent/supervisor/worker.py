@@ -19,7 +19,7 @@ class Worker:
         address, port = settings.data
         self.settings = settings  # those of the place once all places listen
         self.child = SupervisedProcess("runtime" if settings.cores == 1 else f"runtime of {self.name}")
-        self.listener: DataListener = host.listen(address, port + core if port else 0)
+        self.listener: DataListener = host.listen(address, port + core if port else 0, near=settings.cores > 1)
         self.ring: Ring | None = None
         self.count = 0  # of the agent's runtime starts, at the start of this incarnation
         self.rt = False

@@ -396,6 +396,8 @@ class FrameReader:
             raise FrameError("hello_version", f"the peer speaks version {hello.version} of this wire, not {VERSION}")
         if not 0 < len(hello.peer) <= 256 or len(hello.clock) > 40 or not hello.boot or hello.drift_ppm > 100_000:
             raise FrameError("hello_fields", "a hello without name or incarnation, or with fields out of range")
+        if hello.resume_after >= _LINK_SEQ_LIMIT:
+            raise FrameError("hello_fields", f"a hello that resumes after {hello.resume_after}")
         self._greeted = True
         return Hello(
             hello.peer, hello.clock, hello.boot, hello.plan, hello.resume_after, hello.drift_ppm, hello.credit_bytes,

@@ -45,6 +45,7 @@ from protos import records
 
 MOST_PLANS = 8
 LARGE_HEAD_BYTES = MESSAGE_HEAD_BYTES + TUPLE_FIELDS_BYTES  # of a large tuple beside its payload, at most
+MOST_BYTES = 1 << 40  # that plans may let queues hold: compiled code multiplies by it
 LEAST_JOBS = 1024  # that a lane may queue; at most, what would fill the node's memory without any payload
 FACT_STATES = {
     PREPARED: records.STATE_PREPARED,
@@ -327,7 +328,8 @@ class Plans:
         self.emulating = self.meter.always or any(cost.emulate_ns > 0 for cost in self.meter.costs.values())
         largest = max((stream.max_bytes for each in plans for stream in each.plan.streams), default=0)
         self.large_bytes = largest + LARGE_HEAD_BYTES if largest > MAX_FRAME_BYTES - LARGE_HEAD_BYTES else 0
-        self.limit_bytes = max((each.plan.memory_bytes for each in plans), default=0) or loading.DEFAULT_BYTES
+        most = max((each.plan.memory_bytes for each in plans), default=0)
+        self.limit_bytes = min(most, MOST_BYTES) or loading.DEFAULT_BYTES
         for engine_slot in self.engine_slots:
             engine_slot.engine.limit_to(max(LEAST_JOBS, self.limit_bytes // JOB_BYTES))
         self._sources = {

@@ -265,7 +265,7 @@ class SimulatedProcessHost:
         """Drawn."""
         return self._around.draws.bits() | 1
 
-    def listen(self, host: str, port: int) -> SimulatedListener:
+    def listen(self, host: str, port: int, near: bool = False) -> SimulatedListener:
         """At that port of the machine."""
         listener = self._around.host.listen(port)
         self._listeners.append(listener)

@@ -1,17 +1,14 @@
 """Streams of this machine: TCP, and Unix sockets between the places of one agent."""
 
 import os
-import signal
 import socket
-import subprocess
-import sys
 from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
 
 from node_agent.host.files.state_dir import StateDir
-from node_agent.host.network import SocketListener, SocketNetwork
+from node_agent.host.network import SocketListener, SocketNetwork, near_name, near_socket
 from node_agent.host.settings import Settings
 
 ANYWHERE = ("127.0.0.1", 0)
@@ -33,16 +30,25 @@ def bound() -> Iterator[socket.socket]:
         yield listening
 
 
-def _names(tmp_path: Path, bound: socket.socket) -> tuple[str, SocketNetwork]:
-    """The Unix name of the place that listens there, and the network of the agent's other place."""
+def _place(tmp_path: Path, bound: socket.socket) -> tuple[socket.socket, SocketNetwork]:
+    """The Unix socket of the place that listens there, and the network of the agent's other place."""
     places = (("a", bound.getsockname()), ("a.1", ("127.0.0.1", 1)))
-    here = Settings("a", ANYWHERE, ANYWHERE, StateDir(tmp_path), cores=2, places=places)
-    return here.at(0).beside, SocketNetwork(here.at(1).neighbours)
+    settings = Settings("a", ANYWHERE, ANYWHERE, StateDir(tmp_path), cores=2, places=places)
+    near = near_socket(*bound.getsockname())
+    assert near is not None
+    return near, SocketNetwork(settings.at(1).neighbours)
 
 
+@pytest.fixture
+def supervised(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Who listens here is the supervisor of who connects."""
+    monkeypatch.setattr(os, "getppid", os.getpid)
+
+
+@pytest.mark.usefixtures("supervised")
 def test_places_of_one_agent_are_connected_by_unix_sockets(tmp_path: Path, bound: socket.socket) -> None:
-    name, network = _names(tmp_path, bound)
-    listener = SocketListener(bound, name)
+    unix, network = _place(tmp_path, bound)
+    listener = SocketListener(bound, unix)
     waiting, handler = SocketNetwork(), Reader()
     waiting.add(listener.fileno(), handler)
     near = network.dial(*bound.getsockname())
@@ -57,7 +63,19 @@ def test_places_of_one_agent_are_connected_by_unix_sockets(tmp_path: Path, bound
         assert not end.getblocking()
         end.send(b"x")
     assert near.recv(2) == far.recv(2) == b"x"
-    for each in (*ends, near, far):
+    for each in (*ends, near, far, unix):
+        each.close()
+
+
+@pytest.mark.usefixtures("supervised")
+def test_a_connection_waits_until_the_next_runtime_accepts(tmp_path: Path, bound: socket.socket) -> None:
+    """The supervisor's socket is there while no runtime is."""
+    unix, network = _place(tmp_path, bound)
+    near = network.dial(*bound.getsockname())
+    near.send(b"x")
+    end, _ = SocketListener(bound, unix).accept()
+    assert near.family == socket.AF_UNIX and end.recv(2) == b"x"
+    for each in (end, near, unix):
         each.close()
 
 
@@ -67,56 +85,46 @@ def test_neighbours_are_known_by_the_address_at_which_they_are_reached(tmp_path:
     settings = Settings("a", ANYWHERE, (host, 7701), StateDir(tmp_path), cores=3, places=places)
     reached = {address.rpartition(":")[0].strip("[]") for address in settings.reached.values()}
     assert {each for each, _ in settings.neighbours} == reached
-    assert [settings.at(core).beside for core in (1, 2)] == list(settings.neighbours.values())
+    assert list(settings.neighbours.values()) == [near_name(host, 7702), near_name(host, 7703)]
 
 
-def test_an_agent_of_one_core_has_no_unix_socket(tmp_path: Path, bound: socket.socket) -> None:
+def test_an_agent_of_one_core_has_no_neighbours(tmp_path: Path, bound: socket.socket) -> None:
     settings = Settings("a", ANYWHERE, bound.getsockname(), StateDir(tmp_path), places=(("a", bound.getsockname()),))
-    assert settings.beside == "" and settings.neighbours == {}
+    assert settings.neighbours == {}
 
 
-def test_a_place_that_does_not_listen_there_is_reached_by_tcp(tmp_path: Path, bound: socket.socket) -> None:
-    _, network = _names(tmp_path, bound)
+@pytest.mark.usefixtures("supervised")
+def test_a_name_that_is_taken_is_done_without(tmp_path: Path, bound: socket.socket) -> None:
+    unix, network = _place(tmp_path, bound)
+    assert near_socket(*bound.getsockname()) is None
+    unix.close()
     end = network.dial(*bound.getsockname())
     assert end.family == socket.AF_INET
     end.close()
 
 
-def test_another_user_is_neither_let_in_nor_talked_to(
+def test_a_stranger_that_listens_there_is_not_talked_to(tmp_path: Path, bound: socket.socket) -> None:
+    """This process is no supervisor of its own."""
+    unix, network = _place(tmp_path, bound)
+    end = network.dial(*bound.getsockname())
+    assert end.family == socket.AF_INET
+    assert unix.accept()[0].recv(1) == b"", "it was only looked at"
+    end.close()
+    unix.close()
+
+
+@pytest.mark.usefixtures("supervised")
+def test_another_user_is_not_let_in_and_keeps_nobody_out(
     tmp_path: Path, bound: socket.socket, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    name, network = _names(tmp_path, bound)
-    listener = SocketListener(bound, name)
+    unix, network = _place(tmp_path, bound)
+    listener = SocketListener(bound, unix)
     near = network.dial(*bound.getsockname())
+    far = socket.create_connection(bound.getsockname())
     assert near.family == socket.AF_UNIX
     monkeypatch.setattr(os, "geteuid", lambda: os.getuid() + 1)
-    with pytest.raises(PermissionError):
-        listener.accept()
-    assert near.recv(1) == b""
-    end = network.dial(*bound.getsockname())
+    end, _ = listener.accept()
     assert end.family == socket.AF_INET
-    near.close()
-    end.close()
-
-
-def test_what_a_dead_process_listened_at_is_left_alone(tmp_path: Path, bound: socket.socket) -> None:
-    """A child that an operator made may keep the socket of a runtime that is gone."""
-    name, network = _names(tmp_path, bound)
-    code = (
-        "import socket, subprocess, sys\n"
-        "kept = socket.socket(socket.AF_UNIX); kept.bind(sys.argv[1].replace('@', chr(0))); kept.listen()\n"
-        "child = subprocess.Popen(['sleep', '60'], pass_fds=[kept.fileno()], stdout=subprocess.DEVNULL)\n"
-        "print(child.pid)"
-    )
-    done = subprocess.run(
-        [sys.executable, "-c", code, name.replace("\0", "@")], capture_output=True, text=True, check=True
-    )
-    child = int(done.stdout)
-    try:
-        with pytest.raises(OSError, match="in use"):
-            SocketListener(bound, name)
-        end = network.dial(*bound.getsockname())
-        assert end.family == socket.AF_INET
-        end.close()
-    finally:
-        os.kill(child, signal.SIGKILL)
+    assert near.recv(1) == b""
+    for each in (end, near, far, unix):
+        each.close()
