@@ -211,6 +211,14 @@ def test_it_is_looked_at_seldom(tmp_path: Path, monkeypatch: pytest.MonkeyPatch)
 # -- at the limit
 
 
+@pytest.mark.parametrize("memory_bytes", [1 << 40, (1 << 63) - 1, (1 << 64) - 1])
+def test_a_plan_that_allows_more_memory_than_there_is(memory_bytes: int, tmp_path: Path) -> None:
+    with in_process(plan(memory_bytes=memory_bytes), tmp_path) as runtime:
+        runtime.backpressure.arrived(1 << 24, b"x")
+        assert runtime.plans.limit_bytes == 1 << 40
+        assert runtime.backpressure.credit(1) > 0 and runtime.backpressure.room() > 0
+
+
 @pytest.mark.parametrize("memory_bytes", [32 << 10, JOB_BYTES, 1])
 def test_a_node_with_little_memory_grants_credit_and_has_room_when_nothing_waits(
     memory_bytes: int, tmp_path: Path

@@ -319,6 +319,7 @@ def test_a_connection_begins_with_one_hello() -> None:
         ({"version": frames.VERSION, "peer": "a" * 300, "boot": 1}, "hello_fields"),
         ({"version": frames.VERSION, "peer": "a", "boot": 1, "clock": "c" * 41}, "hello_fields"),
         ({"version": frames.VERSION, "peer": "a", "boot": 1, "drift_ppm": 1 << 20}, "hello_fields"),
+        ({"version": frames.VERSION, "peer": "a", "boot": 1, "resume_after": 1 << 63}, "hello_fields"),
     ],
 )
 def test_a_hello_says_who_speaks_and_in_which_version(fields: dict[str, object], counter: str) -> None:
