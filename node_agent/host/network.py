@@ -152,7 +152,7 @@ def _connected(name: str) -> socket.socket | None:
     except OSError:
         end.close()
         return None
-    return _kept(end, _other_end(end)[0] == os.getppid())
+    return _trusted(end, _other_end(end)[0] == os.getppid())
 
 
 def _accepted(near: socket.socket) -> socket.socket | None:
@@ -162,7 +162,7 @@ def _accepted(near: socket.socket) -> socket.socket | None:
     except BlockingIOError:
         return None
     end.setblocking(False)
-    return _kept(end, _other_end(end)[1] == os.geteuid())
+    return _trusted(end, _other_end(end)[1] == os.geteuid())
 
 
 def _other_end(end: socket.socket) -> tuple[int, int]:
@@ -171,8 +171,8 @@ def _other_end(end: socket.socket) -> tuple[int, int]:
     return pid, uid
 
 
-def _kept(end: socket.socket, keep: bool) -> socket.socket | None:
-    if keep:
+def _trusted(end: socket.socket, trusted: bool) -> socket.socket | None:
+    if trusted:
         return end
     end.close()
     return None
