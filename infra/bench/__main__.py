@@ -46,7 +46,7 @@ def footprint() -> list[Figure]:
 
 
 def main() -> int:
-    """Measures everything. The exit code is 0 for any figures, 1 where some could not be measured: the others are kept."""
+    """Measures everything. The exit code is 0 for any figures, 1 where some are missing: the others are written."""
     console = Console()
     made: list[Figure] = []
     failed = 0
