@@ -15,6 +15,7 @@ if TYPE_CHECKING:
 
 WIDTHS = (390, 1280)
 MOST_BYTES = 1_500_000  # of a page
+OWN_PAGES = ("chrome:", "chrome-untrusted:")  # of the browser
 
 
 @contextmanager
@@ -73,6 +74,6 @@ def complaints(chromium: "Chrome") -> list[str]:
     nothing."""
     told = [json.loads(each["message"])["message"] for each in chromium.get_log("performance")]
     asked = [each["params"] for each in told if each["method"] == "Network.requestWillBeSent"]
-    urls = [each["request"]["url"] for each in asked if not each["documentURL"].startswith("chrome:")]
+    urls = [each["request"]["url"] for each in asked if not each["documentURL"].startswith(OWN_PAGES)]
     loaded = [url for url in urls if not url.startswith(("file:", "data:"))]
     return [*(each["message"] for each in chromium.get_log("browser")), *loaded]
