@@ -1,8 +1,8 @@
 """The kernel's sockets, and an epoll with a handler per descriptor.
 
 Between the runtimes of one agent tuples go over Unix sockets, which take two thirds of the time of TCP on loopback.
-These have names and no files, and the supervisor keeps them, as it does those of TCP. Who connects looks that it is its
-own supervisor that listens there, and who accepts that it is no other user's process that has connected.
+These have names and no files, and the supervisor keeps them, as it does those of TCP. The runtime that connects checks
+that its own supervisor listens there. The one that accepts checks that the other process is of the same user.
 """
 
 import os
