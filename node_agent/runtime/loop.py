@@ -86,9 +86,8 @@ class Runtime:
         self.backpressure = Backpressure(shared, self.plans)
         self.plans.memory_full = self.backpressure.is_full
         self._engine_slots = self.plans.engine_slots
-        self.sliced = BackgroundWork(
-            lambda: self.plans.carries_tuples, shared.now_ns
-        )  # loading plans, while others run
+        # Loading plans, while others run.
+        self.sliced = BackgroundWork(lambda: self.plans.carries_tuples, shared.now_ns)
         self.context = Context(shared, self.plans, self.backpressure)
         self.heartbeats = Heartbeats(shared, self.plans, self.context.seqs, self.context.promised)
         self.pulled = PulledSources(shared, self.plans, self.context)
@@ -308,7 +307,7 @@ class Runtime:
 
     def _take_in(self, at_ns: int) -> None:
         """What the sockets have brought by then, and what the node makes itself, enters."""
-        if at_ns >= self.pulled.due_ns:
+        if at_ns >= self.pulled.due_ns:  # a call in each drain would cost more
             self.pulled.release(at_ns)
         self.context.arrivals.apply(at_ns)
 

@@ -68,7 +68,7 @@ class ForkedProcesses:
         self.now_ns, self.wall_ns, self.new_boot = now_ns, time.time_ns, new_boot
 
     def listen(self, host: str, port: int, near: bool = False) -> DataSocket:
-        """A TCP socket, and a Unix socket. Raises StartError."""
+        """A TCP socket. near: and a Unix socket, unless its name is taken. Raises StartError."""
         listening = socket.socket(socket.AF_INET6 if ":" in host else socket.AF_INET, socket.SOCK_STREAM)
         listening.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
         try:
